@@ -73,8 +73,6 @@ def _files(path: Path) -> list[Path]:
     if not os.path.exists(path):
         raise DataError(f"--input_files: {path} does not exist; give PATH, or NAME=PATH for one input")
     if not os.path.isdir(path):
-        if not os.path.isfile(path):
-            raise DataError(f"--input_files: {path} is not a regular file; save what it gives to a file first")
         return [path]
     try:
         files = sorted(entry for entry in path.iterdir() if entry.is_file() and not entry.name.startswith("."))
@@ -221,8 +219,10 @@ def _array_in(content: bytes) -> npt.NDArray[Any]:
     stream = io.BytesIO(content)
     read_header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
     shape, _, dtype = read_header(stream)
+    if dtype.hasobject:
+        raise Unreadable("it holds Python objects (pickles), which are never loaded; save arrays of numbers alone")
     stated, there_are = math.prod(shape) * dtype.itemsize, len(content) - stream.tell()
-    if stated > there_are and not dtype.hasobject:
+    if stated > there_are:
         raise Unreadable(f"it states an array of {stated} bytes, and has {there_are}")
     stream.seek(0)
     found: npt.NDArray[Any] = np.load(stream, allow_pickle=False)

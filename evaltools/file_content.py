@@ -5,6 +5,7 @@ Whatever is wrong with a file is :class:`Unreadable`, whose text is the reason a
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import stat
@@ -29,6 +30,7 @@ _DO_NOT_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED: Final = 1
 _PART_BYTES: Final = 1 << 16
+_HASHED_BYTES: Final = 1 << 20
 _NO_FILE: Final = "it is not a regular file; save what it gives to one first"
 _NO_MEMORY: Final = "there is not enough memory to read it"
 
@@ -37,22 +39,17 @@ class Unreadable(ValueError):
     """A file is not there, no regular file, too large, damaged, or packed in a way that is not read."""
 
 
-def content_of(path: Path, most_bytes: int = TEXT_BYTES, may_be_pipe: bool = False) -> bytes:
-    """All of a file; raises :class:`Unreadable`.
+@contextmanager
+def opened(path: Path, may_be_pipe: bool = False) -> Iterator[io.FileIO]:
+    """A regular file to be read; raises :class:`Unreadable`, also for what goes wrong while it is read.
 
     A pipe without a writer, or a device without an end, is refused, unless it ``may_be_pipe``, as ``/dev/stdin`` is.
-
-    >>> content_of(Path("nowhere.txt"))
-    Traceback (most recent call last):
-    evaltools.file_content.Unreadable: No such file or directory
     """
     try:
         with os.fdopen(os.open(path, _READ | (0 if may_be_pipe else _DO_NOT_WAIT)), "rb", buffering=0) as file:
-            status = os.fstat(file.fileno())
-            is_regular = stat.S_ISREG(status.st_mode)
-            if not is_regular and not may_be_pipe:
+            if not may_be_pipe and not _is_regular(file):
                 raise Unreadable(_NO_FILE)
-            return _all_of(file, status.st_size, most_bytes if is_regular else min(most_bytes, TEXT_BYTES))
+            yield file
     except OSError as error:
         raise Unreadable(str(error.strerror or error)) from error
     except MemoryError as error:
@@ -61,16 +58,39 @@ def content_of(path: Path, most_bytes: int = TEXT_BYTES, may_be_pipe: bool = Fal
         raise error if isinstance(error, Unreadable) else Unreadable(str(error)) from error
 
 
-def _all_of(file: io.FileIO, size: int, most_bytes: int) -> bytes:
-    """The content of a file, whose ``size`` is what the system says; it may be another by now."""
-    parts: list[bytes] = []
-    total = 0
+def _is_regular(file: io.FileIO) -> bool:
+    return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+
+
+def content_of(path: Path, most_bytes: int = TEXT_BYTES, may_be_pipe: bool = False) -> bytes:
+    """All of a file, which is regular or ``may_be_pipe``; raises :class:`Unreadable`.
+
+    >>> content_of(Path("nowhere.txt"))
+    Traceback (most recent call last):
+    evaltools.file_content.Unreadable: No such file or directory
+    """
+    with opened(path, may_be_pipe) as file:
+        return b"".join(_parts_of(file, most_bytes if _is_regular(file) else min(most_bytes, TEXT_BYTES)))
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, of which one part at a time is held, in hexadecimal digits; raises :class:`Unreadable`."""
+    digest = hashlib.sha256()
+    with opened(path) as file:
+        while part := file.read(_HASHED_BYTES):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _parts_of(file: io.FileIO, most_bytes: int) -> Iterator[bytes]:
+    """The content; what the system says of its size is asked first, and may be another by now."""
+    size, total = os.fstat(file.fileno()).st_size, 0
     while size <= most_bytes and total <= most_bytes:
         part = file.read(max(size - total + 1, _PART_BYTES))
         if not part:
-            return b"".join(parts)
-        parts.append(part)
+            return
         total += len(part)
+        yield part
     raise Unreadable(f"it is too large: more than {most_bytes} bytes")
 
 

@@ -108,3 +108,58 @@ def test_texts_from_elsewhere_are_parsed_in_one_place() -> None:
         if isinstance(node, ast.Attribute) and ast.unparse(node) in PARSERS
     }
     assert found == {"documents.py"}
+
+
+READERS = {
+    *("open", "io.open", "os.open", "os.fdopen", "sqlite3.connect", "zipfile.ZipFile", "tarfile.open", "Image.open"),
+    *("np.load", "np.memmap", "np.fromfile"),
+}
+NOT_FROM_ELSEWHERE = {
+    "the door": "file_content",
+    "content that came through the door": "datasets.input_files preprocess.decode report.page.rendering.other_files",
+    "doors for other things: journals, the user's key, requests to a run": (
+        "engine.journal engine.run_folder engine.capture_answer"
+    ),
+    "what evaltools brings along": "cli.skill device.python_program locate.bundle preprocess.resize proto",
+    "what the system says": (
+        "benchmark.conditions benchmark.self_measuring engine.machine_load result.environment "
+        "runtime.process.server tasks.shared.measuring"
+    ),
+    "installed drivers and compilers, which are code": (
+        "inspection.software_gpu runtime.compiled.gpu runtime.compiled.npu runtime.emulated.compiler"
+    ),
+    "code that the user names": "tasks.own.loading",
+    "what this run, or its own process, has written": (
+        "device.app device.native_program device.on_device locate.by_name locate.child locate.measurement locate.part "
+        "locate.run locate.sides pytest_plugin.session_runs runs.on_ray runtime.process.child "
+        "runtime.process.shared_arrays suite.runs"
+    ),
+    "standard streams": "cli.main cli.shared.streams runtime.process.printed",
+    "a file that was looked at, and whose first bytes say whether it may be replaced": "report.files.output_file",
+    "a file of a folder that was listed as regular, on its way to a device": "device.store",
+}
+"""The files that read others without the door, and why."""
+
+
+def test_files_from_elsewhere_come_through_one_door() -> None:
+    """Whoever opens a file beside :mod:`evaltools.file_content` says here why it is not from elsewhere."""
+    found = {
+        module.removeprefix("evaltools.")
+        for module, path in sources().items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and reads_a_file(node)
+    }
+    assert found == {module for modules in NOT_FROM_ELSEWHERE.values() for module in modules.split()}
+
+
+def reads_a_file(call: ast.Call) -> bool:
+    """Whether a call opens or reads a file; one that says that it writes does not."""
+    stated = [
+        value for value in (*call.args, *(each.value for each in call.keywords)) if isinstance(value, ast.Constant)
+    ]
+    if any(isinstance(value.value, str) and value.value in ("w", "wb", "xb", "ab", "a", "x") for value in stated):
+        return False
+    if not isinstance(call.func, ast.Attribute) or ast.unparse(call.func) in READERS:
+        return ast.unparse(call.func) in READERS
+    opens = call.func.attr == "open" and all(isinstance(value, ast.Constant) for value in call.args)
+    return opens or call.func.attr in ("read_text", "read_bytes")

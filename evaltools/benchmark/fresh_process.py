@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from functools import partial
@@ -26,6 +25,7 @@ from evaltools.engine.describe import describe_entry
 from evaltools.engine.machine_load import LoadOverTime
 from evaltools.engine.opening import NotMeasured, Opened, open_configuration
 from evaltools.errors import EvaltoolsError, InferenceError, ModelError
+from evaltools.file_content import Unreadable, sha256_of
 from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile
 from evaltools.result.benchmark import BenchmarkRow, Phase, Round
@@ -197,11 +197,10 @@ def _change_of_model(candidate: Candidate) -> str | None:
         return None
     path = candidate.model.path
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        return f"{path} cannot be read any more: {error.strerror}"
-    if hashlib.sha256(content).hexdigest() == candidate.model.sha256:
-        return None
+        if sha256_of(path) == candidate.model.sha256:
+            return None
+    except Unreadable as error:
+        return f"{path} cannot be read any more: {error}"
     return f"{path} was changed while it was measured; measure it again"
 
 

@@ -16,6 +16,7 @@ from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuratio
 from evaltools.delegates import PARAMETERS
 from evaltools.engine.describe import describe_model
 from evaltools.errors import DataError, UsageError
+from evaltools.file_content import Unreadable, content_of
 from evaltools.model import read_model
 from evaltools.native.logs.ios import rows_of_ios_log
 from evaltools.parameter import Parameter, Value, format_value
@@ -138,10 +139,10 @@ def result_of_ios_log(log: Path, graph: Path, command: Sequence[str], allow_fall
     """
     model = read_model(graph)
     try:
-        text = log.read_text(encoding="utf-8", errors="replace")
+        text = content_of(log).decode("utf-8", "replace")
         rows = rows_of_ios_log(text, graph.name, model.node_count, allow_fallback)
-    except OSError as error:
-        raise DataError(f"--log_file={log} cannot be read: {error.strerror}; give the text of the console") from error
+    except Unreadable as error:
+        raise DataError(f"--log_file={log} cannot be read: {error}; give the text of the console") from error
     except DataError as error:
         raise DataError(f"--log_file={log}: {error}") from None
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")

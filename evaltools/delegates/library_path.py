@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from evaltools.file_content import Unreadable, opened
+
 _VARIABLE: Final = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
 _FOLDERS: Final = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 _LDCONFIG: Final = "/sbin/ldconfig"
@@ -74,8 +76,8 @@ def _is_for_this_machine(library: Path) -> bool:
 def _kind(path: Path) -> bytes:
     """What the header of an ELF file says of the machine: its word size, its order of bytes, its processor."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             header = file.read(_HEADER_BYTES)
-    except OSError:
+    except Unreadable:
         return b""
     return header[:6] + header[18:20]

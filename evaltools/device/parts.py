@@ -27,6 +27,7 @@ from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run_folder import decode, digest, journals_of
 from evaltools.errors import DataError, OutputError
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK
+from evaltools.file_content import content_of
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DevicePart, LostAttempt, PartFigures
@@ -92,8 +93,8 @@ class PartsFolder:
         """How a part was done; raises :class:`DataError` where its file is damaged."""
         path = self.of(job) / _FACTS
         try:
-            return json_as(path.read_bytes(), KeptPart)
-        except (OSError, ValueError) as error:
+            return json_as(content_of(path), KeptPart)
+        except ValueError as error:
             raise DataError(f"{path} cannot be read: {error}; delete its folder, then go on") from error
 
 

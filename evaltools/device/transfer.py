@@ -36,6 +36,7 @@ from evaltools.device.errors import (
 from evaltools.device.facts import free_bytes
 from evaltools.device.process import Answer
 from evaltools.errors import DataError, OutputError
+from evaltools.file_content import Unreadable, opened
 
 PART: Final = ".part"
 _LEAST_TIMEOUT_S: Final = 60.0
@@ -271,10 +272,10 @@ def local_sum(path: Path) -> tuple[int, str]:
     """Size in bytes and sha256 of a file of the host; raises :class:`DataError` where it cannot be read."""
     digest, size = hashlib.sha256(), 0
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             while block := file.read(_BLOCK):
                 digest.update(block)
                 size += len(block)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    except Unreadable as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
     return size, digest.hexdigest()

@@ -23,6 +23,7 @@ from evaltools.documents import json_values
 from evaltools.engine.process_memory import NamedProcess
 from evaltools.engine.stages import Span
 from evaltools.engine.trace import Trace, Track
+from evaltools.file_content import DATA_BYTES, Unreadable, text_of
 from evaltools.result.capture import LONGEST_S
 
 REQUEST_NAME: Final = "capture-request.json"
@@ -148,8 +149,8 @@ class CaptureRequest:
         while not self._answer.exists() and time.monotonic() < end:
             time.sleep(0.05)
         for file in (self._answer, self._unfinished, self._answer):
-            with suppress(OSError):
-                return file.read_text(encoding="utf-8")
+            with suppress(Unreadable):
+                return text_of(file, DATA_BYTES)
         return None
 
     @property
@@ -158,6 +159,6 @@ class CaptureRequest:
 
     def _is_own_request(self) -> bool:
         try:
-            return self._answer.name in self._request.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
+            return self._answer.name in text_of(self._request)
+        except Unreadable:
             return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -13,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.errors import DataError
+from evaltools.file_content import Unreadable, sha256_of
 from evaltools.gates.compare import (
     Old,
     differences,
@@ -161,7 +161,7 @@ def _changed_model(result: EvaluationResult) -> Reason | None:
     try:
         status = path.stat()
         sha256 = _sha256(path, status.st_mtime_ns, status.st_size)
-    except OSError:
+    except (OSError, Unreadable):
         return None
     if sha256 == result.model.sha256:
         return None
@@ -171,7 +171,7 @@ def _changed_model(result: EvaluationResult) -> Reason | None:
 @cache
 def _sha256(path: Path, _time: int, _size: int) -> str:
     """That of a file, read once for all gates and results."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return sha256_of(path)
 
 
 def _model_path(result: EvaluationResult) -> Path:

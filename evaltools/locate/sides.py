@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import zipfile
 from collections import Counter
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from evaltools.datasets.input_files import read_arrays
 from evaltools.errors import DataError, ModelError
-from evaltools.file_content import MODEL_BYTES, content_of
+from evaltools.file_content import MODEL_BYTES, Unreadable, content_of
 from evaltools.locate.names import NO_SUCH_NAME, Candidate, fit, match
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.contents import Graph, read_contents
@@ -197,25 +198,15 @@ def _read_arrays(path: Path) -> tuple[Mapping[str, Array], str]:
     """The arrays by name, and the digest of the file; raises :class:`DataError` for what is no ``.npz`` of numbers."""
     try:
         content = content_of(path, MODEL_BYTES)
-        if not zipfile.is_zipfile(path):
+        if not zipfile.is_zipfile(io.BytesIO(content)):
             raise DataError(f'{FLAG}={path} is no .npz file; save it with numpy.savez(path, **{{"NAME": array}})')
         arrays = read_arrays(content)
-    except DataError:
-        raise
-    except Exception as error:  # damaged files raise zlib.error, NotImplementedError, EOFError, ...
-        raise DataError(f"{FLAG}={path} cannot be read: {_reason(error)}") from error
+    except Unreadable as error:
+        raise DataError(f"{FLAG}={path} cannot be read: {error}") from error
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
             raise DataError(f"{FLAG}={path}: {name!r} holds {array.dtype}; save real numbers, as with .numpy()")
     return arrays, hashlib.sha256(content).hexdigest()
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return str(error.strerror or error)
-    if "allow_pickle" in str(error):
-        return "it holds Python objects (pickles), which are never loaded; save arrays of numbers alone"
-    return str(error) or type(error).__name__
 
 
 def _saved_inputs(path: Path, arrays: Mapping[str, Array], inputs: Sequence[TensorInfo]) -> tuple[Array, ...] | None:

@@ -96,9 +96,9 @@ class ModelFile(Struct, frozen=True):
         if self.content is not None:
             return self.content
         try:
-            return self._opened.read_bytes()
-        except OSError as error:
-            raise ModelError(f"{self.path} cannot be read any more: {error.strerror}; put it back") from error
+            return content_of(self._opened, MODEL_BYTES)
+        except Unreadable as error:
+            raise ModelError(f"{self.path} cannot be read any more: {error}; put it back") from error
 
     def source(self) -> str | bytes:
         """What a runtime loads: a path, or the content where that differs or the path is not Unicode."""

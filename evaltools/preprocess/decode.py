@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from msgspec import Struct
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from evaltools.errors import ImageError
-from evaltools.file_content import DATA_BYTES, Unreadable, content_of, require_unpacked
+from evaltools.file_content import DATA_BYTES, Unreadable, content_of, opened, require_unpacked
 from evaltools.preprocess.jpeg import least_bytes, rgb_as_pillow
 
 RgbImage = npt.NDArray[np.uint8]
@@ -115,9 +115,22 @@ def picture_header(path: Path) -> PictureHeader | None:
     extension = path.suffix.lower()
     if extension == ".rgb8":
         return None
-    _require_regular_file(path)
-    with _opened(path, _decoder(extension), path) as picture:
-        return PictureHeader(picture.width, picture.height, _is_rotated(picture))
+    try:
+        with opened(path) as file, _opened(file, _decoder(extension), path) as picture:
+            return PictureHeader(picture.width, picture.height, _is_rotated(picture))
+    except Unreadable as error:
+        raise ImageError(f"cannot be read: {error}") from error
+
+
+def stored_values(path: Path) -> tuple[str, npt.NDArray[np.generic]]:
+    """A picture's values as the file has them, such as the numbers of a palette, and Pillow's mode, which says what.
+
+    Raises :class:`ImageError` as :func:`decode_image` does.
+    """
+    data, decoder = read_picture(path), _decoder(path.suffix.lower())
+    with _opened(io.BytesIO(data), decoder, path) as picture:
+        _check_size(picture, len(data))
+        return picture.mode, np.asarray(picture)
 
 
 def preview(path: Path, side: int) -> Image.Image:
@@ -150,14 +163,8 @@ def _is_rotated(picture: Image.Image) -> bool:
     return orientation in range(2, 9)
 
 
-def _require_regular_file(path: Path) -> None:
-    """Opening a pipe would wait for ever; what is missing is found out on reading."""
-    if not os.path.isfile(path) and os.path.exists(path):
-        raise ImageError("is not a regular file")
-
-
 @contextmanager
-def _opened(source: Path | io.BytesIO, decoder: _Decoder, path: Path | None) -> Iterator[Image.Image]:
+def _opened(source: BinaryIO | io.FileIO, decoder: _Decoder, path: Path | None) -> Iterator[Image.Image]:
     try:
         with _without_warnings():
             picture = Image.open(source, formats=[decoder.pillow_format])

@@ -24,6 +24,7 @@ from msgspec import Struct
 from evaltools.configuration import Configuration, configurations_from_yaml
 from evaltools.documents import toml_values
 from evaltools.errors import DataError, UsageError
+from evaltools.file_content import Unreadable, text_of
 
 ENDING: Final = ".toml"
 
@@ -69,9 +70,9 @@ def read_suite_file(path: Path) -> SuiteFile:
     for anything that would not take effect.
     """
     try:
-        document = toml_values(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+        document = toml_values(text_of(path))
+    except Unreadable as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
     except ValueError as error:
         raise DataError(f"{path} is not TOML: {error}") from error
     try:

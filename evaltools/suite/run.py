@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from evaltools.engine.run_folder import (
     run_journal,
 )
 from evaltools.errors import DataError, UsageError
+from evaltools.file_content import Unreadable, sha256_of
 from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
@@ -87,9 +87,9 @@ def _now() -> str:
 def _checksum(path: Path) -> str:
     """Of a model before anything runs: it may be gone at the end."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+        return sha256_of(path)
+    except Unreadable as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
 
 
 def _begin(journal: Journal, suite: Request, identity: RunIdentity, has_begun: bool, is_kept: bool) -> None:

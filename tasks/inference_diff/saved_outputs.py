@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -24,7 +23,7 @@ from evaltools.configuration import Configuration
 from evaltools.datasets.input_files import read_arrays
 from evaltools.documents import json_as
 from evaltools.errors import DataError, ImageError
-from evaltools.file_content import MODEL_BYTES, content_of
+from evaltools.file_content import DATA_BYTES, MODEL_BYTES, Unreadable, content_of
 from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.result.evaluation import RuntimeUsed
@@ -201,12 +200,10 @@ def read_saved_reference(folder: Path) -> SavedReference:
     The outputs are those of the reference, or of the first configuration if there was no reference.
     """
     path = folder / _MANIFEST
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise DataError(f"--load_reference: {path} is not a regular file")
     try:
-        manifest = json_as(path.read_bytes(), Manifest)
-    except OSError as error:
-        raise DataError(f"--load_reference: {path} cannot be read: {error.strerror}") from error
+        manifest = json_as(content_of(path, DATA_BYTES), Manifest)
+    except Unreadable as error:
+        raise DataError(f"--load_reference: {path} cannot be read: {error}") from error
     except ValueError as error:
         raise DataError(f"--load_reference: {path} is not a manifest of saved outputs: {error}") from error
     for entry in (*manifest.input_files, *(file for saved in manifest.configurations for file in saved.outputs)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw
 
 from evaltools.errors import TaskError
+from evaltools.preprocess.decode import picture_header
 from evaltools.result.small_pictures import Drawing
 from evaltools.tasks.keypoints.examples import KEYPOINTS, Person, Seen, Truth, region
 from evaltools.tasks.own.definition import Example
@@ -29,8 +31,7 @@ def score(pck_share: float, outputs: Outputs, truth: Truth) -> dict[str, Floats]
     """What COCO's evaluation matches of the one person found, and how many keypoints of that person are near."""
     found = located(outputs)
     rows, columns = outputs.inputs[0].picture_size
-    with Image.open(truth.seen.picture) as image:
-        left, top, width, height = region(truth.seen, image.size, columns / rows)
+    left, top, width, height = region(truth.seen, _size_of(truth.seen.picture), columns / rows)
     found = np.column_stack([left + found[:, 0] * width, top + found[:, 1] * height, found[:, 2]])
     matches, best = coco_matches(found, truth.people)
     near = np.zeros(2)
@@ -177,6 +178,14 @@ def _precisions(rows: Sequence[npt.NDArray[Any]]) -> Floats:
     return np.array([precision[np.searchsorted(recall[:, each], _RECALLS), each].mean() for each in range(_THRESHOLDS)])
 
 
+def _size_of(picture: Path) -> tuple[int, int]:
+    """Width and height in pixels, as stored."""
+    header = picture_header(picture)
+    if header is None:
+        raise TaskError(f"{picture} is a raw picture, which has no size of its own; take a JPEG or a PNG")
+    return header.width, header.height
+
+
 def draw(min_score: float, outputs: Outputs, reference: Outputs, example: Example) -> Drawing | None:
     """The keypoints of both over the picture, and the annotated ones if there are any; None where none moved."""
     found, expected = _counted(min_score, outputs, reference)
@@ -185,8 +194,7 @@ def draw(min_score: float, outputs: Outputs, reference: Outputs, example: Exampl
         return None
     seen: Seen = example.input
     truth: Truth | None = example.target
-    with Image.open(seen.picture) as opened:
-        width, height = opened.size
+    width, height = _size_of(seen.picture)
     rows, columns = outputs.inputs[0].picture_size
     left, top, *extent = region(seen, (width, height), columns / rows)
     points = [_annotated(truth), *(np.array([left, top]) + each * extent for each in (expected, found))]

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from evaltools.errors import TaskError
+from evaltools.errors import ImageError, TaskError
+from evaltools.preprocess.decode import picture_header, stored_values
 from evaltools.result.small_pictures import Drawing
 from evaltools.tasks.own.definition import SHARE, Example, Mean, mean, pooled, share_of
 from evaltools.tasks.own.pictures import panel, small_size
@@ -92,10 +93,9 @@ def mean_iou(rows: Sequence[npt.NDArray[Any]]) -> float:
 def read_mask(path: Path, values: str) -> Classes:
     """The class of each pixel, -1 where it does not count; raises :class:`TaskError`."""
     try:
-        with Image.open(path) as image:
-            mode, pixels = image.mode, np.asarray(image)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise TaskError(f"{path}: the mask cannot be read: {error}") from error
+        mode, pixels = stored_values(path)
+    except ImageError as error:
+        raise TaskError(f"{path}: the mask {error}") from error
     if mode not in _ONE_CHANNEL:
         raise TaskError(
             f"{path}: the mask is {mode}; a pixel's value is its class, so save it as grey or with a palette"
@@ -168,8 +168,8 @@ def draw(mask_values: str, class_offset: int, outputs: Outputs, reference: Outpu
     if not changed.any():
         return None
     truth = None if example.target is None else read_mask(example.target, mask_values)
-    with Image.open(example.input) as opened:
-        size = small_size(*opened.size)
+    header = picture_header(example.input)
+    size = small_size(*((header.width, header.height) if header else expected.shape[::-1]))
     share = float(changed.mean())
     return Drawing(
         share,

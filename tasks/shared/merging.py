@@ -29,6 +29,7 @@ from evaltools.engine.run_folder import (
 )
 from evaltools.engine.task import Observation, Record, Task
 from evaltools.errors import UsageError
+from evaltools.file_content import Unreadable, sha256_of
 from evaltools.metrics.latency import summarise_latency
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
@@ -148,8 +149,8 @@ def require_same_code(identity: RunIdentity, folder: Path) -> None:
 
 def _sha256_of(path: Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
+        return sha256_of(path)
+    except Unreadable:
         return "missing"
 
 

@@ -100,7 +100,10 @@ FITTING = "The input x: float32[2] takes exactly this type and shape; numpy.save
     [
         (npy(np.zeros(2)), "it has float64"),
         (npy(np.zeros((1, 2), np.float32)), "it has the shape 1,2"),
-        (npy(np.array([None, 1], object), allow_pickle=True), "cannot be read as .npy: Object arrays cannot be loaded"),
+        (
+            npy(np.array([None, 1], object), allow_pickle=True),
+            "cannot be read as .npy: it holds Python objects (pickles)",
+        ),
         (npz(), "it cannot be read as .npy: "),
         (b"", "it cannot be read as .npy"),
         (b"no numbers", "it cannot be read as .npy"),

@@ -89,9 +89,9 @@ def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:
 
 def test_files_that_would_run_code_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.array([{}], object), allow_pickle=True)
-    assert "Object arrays cannot be loaded" in refused(str(tmp_path / "x.npy"), PAIR)
+    assert "it holds Python objects (pickles), which are never loaded" in refused(str(tmp_path / "x.npy"), PAIR)
     np.savez(tmp_path / "x.npz", pair=np.array([{}], object))
-    assert "Object arrays cannot be loaded" in refused(str(tmp_path / "x.npz"), PAIR)
+    assert "it holds Python objects (pickles), which are never loaded" in refused(str(tmp_path / "x.npz"), PAIR)
 
 
 def test_files_that_claim_or_unpack_to_any_size_are_refused_before_they_are_read(tmp_path: Path) -> None:

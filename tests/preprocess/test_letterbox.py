@@ -183,7 +183,7 @@ def test_size_needs_no_more_than_the_header(tmp_path: Path, name: str) -> None:
         ("a.jpg", b"", "is not a readable JPEG picture"),
         ("a.jpg", b"GIF89a", "is not a readable JPEG picture"),
         ("a.png", b"\x89PNG\r\n\x1a\n", "is not a readable PNG picture"),
-        ("a.jpg", None, "is not a readable JPEG picture.*No such file"),
+        ("a.jpg", None, "cannot be read: No such file"),
         ("a.gif", b"GIF89a", r"extension '.gif' is not supported; use .jpeg, .jpg, .png, .rgb8"),
         ("a", b"", r"extension '\(none\)' is not supported"),
     ],

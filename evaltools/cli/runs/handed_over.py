@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from evaltools.cli.main import exit_code_of, set_up_process
 from evaltools.errors import DataError
 from evaltools.exit_codes import INTERRUPTED
+from evaltools.file_content import content_of
 
 if TYPE_CHECKING:
     from evaltools.request import Request
@@ -94,8 +95,8 @@ def read_request(file: Path) -> Request:
     from evaltools.request.plain import from_plain
 
     try:
-        plain = json_values(file.read_bytes())
-    except (OSError, ValueError) as error:
+        plain = json_values(content_of(file))
+    except ValueError as error:
         raise DataError(f"{file} cannot be read: {error}") from error
     return from_plain(plain, BY_NAME)
 

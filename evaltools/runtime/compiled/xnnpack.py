@@ -15,6 +15,7 @@ from typing import Final
 from evaltools.configuration import Configuration
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.file_content import Unreadable, sha256_of, text_of
 from evaltools.model import ModelFile
 from evaltools.model.contents import Graph, read_contents
 
@@ -25,7 +26,6 @@ _FP16_FLAG: Final = "xnnpack_force_fp16"
 _CONVERSIONS: Final = ("QUANTIZE", "DEQUANTIZE")
 _CACHE_FLAG: Final = "xnnpack_weight_cache_file_path"
 _IN_MEMORY: Final = ":memory:"
-_PIECE_BYTES: Final = 1 << 20
 _NOTE: Final = ".model"
 """Behind the name of the file, that of a note beside it: the SHA-256 of its model, then that of the file itself."""
 
@@ -101,20 +101,21 @@ def weight_cache(model: ModelFile, configuration: Configuration) -> Iterator[str
 def _file_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
+    except (OSError, Unreadable) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         message = (
-            f"--{_CACHE_FLAG}={path}: {error.strerror} ({error.filename}); name a file that can be read and written"
+            f"--{_CACHE_FLAG}={path}, or the note {_note_of(path)}: {reason}; name a file that can be read and written"
         )
         raise UsageError(message) from error
 
 
 def _require_own(path: Path, owner: str) -> None:
     note = _note_of(path)
-    noted = note.read_text().split() if note.exists() else []
+    noted = text_of(note).split() if note.exists() else []
     if noted[:1] != [owner]:
         message = f"--{_CACHE_FLAG}={path} was not made from this model, and would give wrong numbers"
         raise ConfigurationUnavailable(f"{message}; delete it or name another file", XNNPACK.name)
-    if noted[1:] != [_sha256_of(path)]:
+    if noted[1:] != [sha256_of(path)]:
         message = (
             f"--{_CACHE_FLAG}={path} is not as it was written ({note} has its SHA-256), and may give wrong numbers"
         )
@@ -123,19 +124,11 @@ def _require_own(path: Path, owner: str) -> None:
 
 def _write_note(path: Path, owner: str, content: Path) -> None:
     """The runtime writes a file of another version of itself anew, so that the note may change with the same model."""
-    text = f"{owner}\n{_sha256_of(content)}\n"
+    text = f"{owner}\n{sha256_of(content)}\n"
     note = _note_of(path)
-    if not note.exists() or note.read_text() != text:
+    if not note.exists() or text_of(note) != text:
         note.write_text(text)
 
 
 def _note_of(path: Path) -> Path:
     return path.with_name(path.name + _NOTE)
-
-
-def _sha256_of(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE_BYTES):
-            digest.update(piece)
-    return digest.hexdigest()

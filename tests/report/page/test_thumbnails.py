@@ -45,10 +45,12 @@ def test_boxes_are_cut_at_the_edges_and_those_that_are_no_boxes_are_left_out() -
     assert [tuple(placed[1:]) for placed in found] == [(50.0, 25.0, 50.0, 50.0), (0.0, 0.0, 50.0, 50.0)]
 
 
-@pytest.mark.parametrize("name", ["missing.png", "a\0b.png", "folder", "x" * 9000])
-def test_what_is_not_there_has_no_picture(name: str, tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    found = thumbnail(picture(name), [tmp_path])
+@pytest.mark.parametrize("name", ["missing.png", "a\0b.png", "folder", "x" * 9000, "../private.png", "/{}/private.png"])
+def test_what_is_not_there_or_elsewhere_has_no_picture(name: str, tmp_path: Path) -> None:
+    """A result may name any picture of the disk."""
+    (tmp_path / "images" / "folder").mkdir(parents=True)
+    Image.new("RGB", (4, 4)).save(tmp_path / "private.png")
+    found = thumbnail(picture(name.format(tmp_path)), [tmp_path / "images"])
     assert (found.address, found.is_here, found.missing) == ("", False, "")
 
 

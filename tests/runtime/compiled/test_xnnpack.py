@@ -90,7 +90,9 @@ def test_files_that_cannot_be_read_are_the_users_mistake(classifier: ModelFile, 
     outputs(classifier, text)
     (tmp_path / "cache.model").unlink()
     (tmp_path / "cache.model").mkdir()
-    with pytest.raises(UsageError, match="Is a directory .*cache.model.; name a file that can be read and written"):
+    with pytest.raises(
+        UsageError, match="the note .*cache.model: Is a directory; name a file that can be read and written"
+    ):
         opened(classifier, text)
 
 

@@ -89,7 +89,7 @@ def test_a_mask_of_colours_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match="the mask is RGB; a pixel's value is its class"):
         read_mask(tmp_path / "mask.png", "voc")
     (tmp_path / "broken.png").write_bytes(b"no picture")
-    with pytest.raises(TaskError, match="cannot be read"):
+    with pytest.raises(TaskError, match="the mask is not a readable PNG picture"):
         read_mask(tmp_path / "broken.png", "voc")
 
 

@@ -134,7 +134,7 @@ def thumbnail(picture: Picture, folders: Sequence[Path]) -> Thumbnail:
     frames = [placed for frame in picture.frames if (placed := _placed(frame)) is not None]
     panels = [drawn for panel in picture.panels if (drawn := _drawn(panel)) is not None]
     width, height = next(((drawn.width, drawn.height) for drawn in panels), (4, 3))
-    file = next((folder / picture.name for folder in folders if _is_file(folder / picture.name)), None)
+    file = next((folder / picture.name for folder in folders if _is_file_in(folder, picture.name)), None)
     if file is None:
         return Thumbnail(picture, "", width, height, "", frames, panels, is_here=False)
     try:
@@ -159,9 +159,11 @@ def _drawn(panel: Panel) -> Drawn | None:
     return Drawn(panel, f"data:image/png;base64,{base64.b64encode(panel.png).decode()}", width, height)
 
 
-def _is_file(path: Path) -> bool:
+def _is_file_in(folder: Path, name: str) -> bool:
+    """Whether it is a file, named from that folder on: a result may come from a stranger, and name any picture."""
     try:
-        return path.is_file()
+        path = Path(name)
+        return not path.is_absolute() and ".." not in path.parts and (folder / path).is_file()
     except (OSError, ValueError):  # a name that no file can have
         return False
 
