@@ -10,6 +10,7 @@ import os
 import shutil
 import sqlite3
 import stat
+import sys
 import tempfile
 import time
 from array import array
@@ -36,6 +37,8 @@ _BEGINNING: Final = 32
 _TRIES_TO_COPY: Final = 5
 _MOST_BYTES: Final = 8 << 30
 """Of a journal; a million records of a kilobyte have one GiB."""
+_MOST_OF_A_VALUE: Final = 64 << 20
+"""Bytes of one record or fact."""
 _MOST_DEFINED: Final = 16
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -420,7 +423,12 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _require_own_schema(connection: sqlite3.Connection) -> None:
-    """Raise :class:`sqlite3.DatabaseError` for a file with other tables, or with views, triggers or indices."""
+    """Raise :class:`sqlite3.DatabaseError` for a file with other tables, or with views, triggers or indices.
+
+    From then on, no value that is larger than a run writes is read, either; Python 3.10 has no such limit.
+    """
+    if sys.version_info >= (3, 11):
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_OF_A_VALUE)
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     found = _schema(connection)

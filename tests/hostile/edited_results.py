@@ -27,22 +27,27 @@ def edited(seed: int) -> tuple[str, bytes]:
     chance = random.Random(seed)
     name = chance.choice(list(documents()))
     document = copy.deepcopy(documents()[name])
-    parent, key, place = chance.choice(list(_places(document, name)))
+    parent, key, place = chance.choice(list(places_in(document, name)))
     what = chance.choice(("delete", "value", "value", "value", "double", "swap"))
     if what == "delete":
         del parent[key]
     elif what == "double" and isinstance(parent, list):
         parent.append(copy.deepcopy(parent[key]))
-    elif what == "swap" and isinstance(parent[key], (int, float)) and not isinstance(parent[key], bool):
-        parent[key] = chance.choice((parent[key] * 1000, -parent[key], parent[key] / 1000, float(parent[key])))
     else:
-        parent[key] = chance.choice(_VALUES)
+        parent[key] = another_value(parent[key] if what == "swap" else None, chance)
     return f"{seed}: {what} {place}", json.dumps(document).encode()
 
 
-def _places(value: Any, place: str) -> Any:
+def another_value(value: Any, chance: random.Random) -> Any:
+    """One of another type, or a number that is larger, smaller or negative."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and chance.random() < 0.5:
+        return chance.choice((value * 1000, -value, value / 1000, float(value), 0))
+    return chance.choice(_VALUES)
+
+
+def places_in(value: Any, place: str) -> Any:
     """Every value below, with its parent and key."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         yield value, key, f"{place}.{key}"
-        yield from _places(inner, f"{place}.{key}")
+        yield from places_in(inner, f"{place}.{key}")

@@ -12,6 +12,15 @@ _STATED: Final = os.environ.get("EVALTOOLS_HOSTILE_EXAMPLES", "")
 IS_LONG: Final = bool(_STATED)
 """Whether all is tried, as ``make hostile`` does, instead of a choice."""
 EXAMPLES: Final = int(_STATED or 40)
+PARTS: Final = range(8 if IS_LONG else 1)
+"""Cases that have numbers are tried in so many tests, which run beside each other."""
+
+
+def numbers_of(part: int) -> range:
+    """The numbers of the cases of a part."""
+    return range(part, EXAMPLES, len(PARTS))
+
+
 tried = settings(
     max_examples=EXAMPLES,
     derandomize=not IS_LONG,

@@ -12,25 +12,30 @@ from evaltools.errors import DataError
 from evaltools.result_file import result_in
 from tests.command import evaltools_here
 from tests.hostile.edited_results import documents, edited
-from tests.hostile.examples import EXAMPLES
+from tests.hostile.examples import PARTS, numbers_of
+from tests.hostile.watched import Watch
 
 LIMITS = ("--limit=latency ratio <= 100 at 95 %", "--limit=delegated_share >= 0.01")
 
 
-def test_a_result_with_one_field_edited_ends_as_documented(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", PARTS)
+def test_a_result_with_one_field_edited_ends_as_documented(part: int, tmp_path: Path) -> None:
     path, page = tmp_path / "result.json", tmp_path / "page.md"
     ends: dict[int, int] = {}
-    for seed in range(EXAMPLES):
+    watch = Watch()
+    for seed in numbers_of(part):
         what, content = edited(seed)
         path.write_bytes(content)
-        shown = evaltools_here("report", str(path), f"--output={page}")
-        judged = evaltools_here("gate", str(path), *LIMITS)
+        with watch.case(what):
+            shown = evaltools_here("report", str(path), f"--output={page}")
+            judged = evaltools_here("gate", str(path), *LIMITS)
         for done in (shown, judged):
             ends[done.code] = ends.get(done.code, 0) + 1
             assert done.code != exit_codes.FAULT, (what, done.err)
             assert "Traceback" not in done.err, (what, done.err)
         assert shown.code in (exit_codes.OK, exit_codes.USAGE), (what, shown.err)
-    assert min(ends[exit_codes.OK], ends[exit_codes.USAGE]) > EXAMPLES // 4, "of both there are many"
+    assert min(ends[exit_codes.OK], ends[exit_codes.USAGE]) > watch.cases // 4, "of both there are many"
+    watch.require_little_memory()
 
 
 @pytest.mark.parametrize(
