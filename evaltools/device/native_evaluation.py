@@ -18,6 +18,7 @@ from evaltools.device.flags import DeviceFlags
 from evaltools.device.native.command import NativePaths, native_command
 from evaltools.device.native.evaluation import assemble_native
 from evaltools.device.native.inputs import NativeInputs
+from evaltools.device.native.numerics import INPUTS
 from evaltools.device.native.outcome import NativeBinary, WhatRan, why_not_started
 from evaltools.device.native_program import NativeRuns, StepDone, interleaved, output_file
 from evaltools.device.part import PartWork, PictureFolder
@@ -115,17 +116,25 @@ class _NativeEvaluation:
             labels="" if labels is None else sent(folder / "labels.txt", labels),
         )
         named = {str(path): sent(path) for each in inputs.configurations for path in each.files if path.is_file()}
+        pictures = {_PICTURES: PictureFolder(own.pictures[0].parent, own.pictures)} if own.pictures else {}
+        check = inputs.check
+        if check is not None:
+            named[str(check.accelerated.path)] = sent(check.accelerated.path)
+            pictures = {INPUTS: PictureFolder(check.inputs[0].parent, check.inputs)} if check.inputs else {}
         steps = []
         for number, which in enumerate(order):
-            own_paths = replace(paths, output=output_file(number))
-            words = native_command(inputs.task, inputs.configurations[which], own_paths, inputs.num_runs, named)
+            configuration, own_paths = inputs.configurations[which], replace(paths, output=output_file(number))
+            if check is None:
+                words = native_command(inputs.task, configuration, own_paths, inputs.num_runs, named)
+            else:
+                words = check.command(configuration, paths.binary, paths.model, named)
             steps.append(words[1:])
         work = PartWork(
             index=job.index,
             count=self._count,
             examples=len(own.pictures) or inputs.example_count,
             files=files,
-            pictures={_PICTURES: PictureFolder(own.pictures[0].parent, own.pictures)} if own.pictures else {},
+            pictures=pictures,
         )
         return work, steps
 

@@ -38,21 +38,21 @@ class NativeDelegation(Struct, frozen=True):
 
 
 def delegation_of(
-    configuration: Configuration, lines: Sequence[str], node_count: int, beside_reference: bool = False
+    configuration: Configuration, lines: Sequence[str], node_count: int, reference_nodes: int | None = None
 ) -> NativeDelegation:
     """Read what a run logged; a delegate that was asked for must be said to have taken nodes.
 
-    ``node_count`` is that of the model's main graph. ``beside_reference``: the log is that of two interpreters, of
-    which the second is inference_diff's reference.
+    ``node_count`` is that of the model's main graph. ``reference_nodes`` is that of the reference's graph where the log
+    is that of two interpreters, one of them the reference; None where there is no reference in it.
     """
     log = read_delegate_log(lines)
     settings = configuration.delegates
     asked = [delegate.name for delegate in settings.requested]
     taken = {name: taken_by(log, name, asked) for name in asked}
-    if beside_reference and _XNNPACK.name in taken:
-        taken[_XNNPACK.name] = _first_of_a_fresh_graph(taken[_XNNPACK.name], node_count)
+    if reference_nodes is not None and _XNNPACK.name in taken:
+        taken[_XNNPACK.name] = _first_of_a_fresh_graph(taken[_XNNPACK.name], reference_nodes)
     used = [_used(settings, delegate, True, taken[delegate.name]) for delegate in settings.requested]
-    added = _added_xnnpack(configuration, log, node_count, beside_reference)
+    added = _added_xnnpack(configuration, log, reference_nodes)
     used += [_used(settings, _XNNPACK, False, added)] if added else []
     on_cpu = any(
         delegate.name == _NNAPI and nnapi_may_use_cpu(settings.effective_options(delegate))
@@ -85,9 +85,7 @@ def _first_of_a_fresh_graph(taken: Sequence[TakenNodes], node_count: int) -> lis
     return [entry for entry in taken if entry not in fresh[1:]]
 
 
-def _added_xnnpack(
-    configuration: Configuration, log: DelegateLog, node_count: int, beside_reference: bool
-) -> list[TakenNodes]:
+def _added_xnnpack(configuration: Configuration, log: DelegateLog, reference_nodes: int | None) -> list[TakenNodes]:
     """XNNPACK as the runtime adds it: not with builtin kernels, and behind other delegates on what those left.
 
     Where it was asked for nothing is added: all that it took counts there. The reference's takes the whole graph.
@@ -96,8 +94,8 @@ def _added_xnnpack(
     if configuration.kernel_set != "default" or _XNNPACK in requested:
         return []
     found = _xnnpack(log)
-    if beside_reference and requested:
-        return [entry for entry in found if entry.total is not None and entry.total != node_count]
+    if reference_nodes is not None and requested:
+        return [entry for entry in found if entry.total is not None and entry.total != reference_nodes]
     return found
 
 

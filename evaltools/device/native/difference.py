@@ -42,7 +42,8 @@ def with_difference(
         described, figures = outcome.described, outcome.figures
         if isinstance(figures, DiffFigures):
             _require_outputs(inputs, described.name, figures)
-            described = replace(described, inference_latency=as_latency(figures.test), finished_examples=figures.runs)
+            latency = as_latency(figures.test) if figures.test.count else None
+            described = replace(described, inference_latency=latency, finished_examples=figures.runs)
             comparisons.append(_comparison(inputs, described.name, figures))
         else:
             kept = False if inputs.data.limits else None
@@ -64,7 +65,7 @@ def _with_verdict(
     figures = next(outcome.figures for outcome in outcomes if outcome.described.name == entry.name)
     if not isinstance(figures, DiffFigures):
         verdict = Verdict("not measured", METRIC, reference, reasons=[Reason.of_text(entry.reason or "")])
-    elif figures.runs > 0 and all(error.avg_error == 0 for error in figures.differences):
+    elif _is_equal(figures):
         verdict = Verdict("identical", METRIC, reference, reasons=[Reason("same_raw_numbers")])
     else:
         named = zip((shown[0] for shown in output_names(inputs.model)), figures.differences, strict=True)
@@ -72,6 +73,11 @@ def _with_verdict(
         numbers = {"avg_error": _finite(error.avg_error), "max_error": _finite(error.max_error)}
         verdict = Verdict("not judged", METRIC, reference, name, reasons=[Reason("avg_error", numbers)])
     return replace(entry, verdicts=[verdict])
+
+
+def _is_equal(figures: DiffFigures) -> bool:
+    no_error = all(error.avg_error == 0 for error in figures.differences)
+    return figures.runs > 0 and no_error and all(entry.max_diff == 0 for entry in figures.numerics)
 
 
 def _require_outputs(inputs: NativeInputs[DiffRequest], name: str, figures: DiffFigures) -> None:
@@ -106,7 +112,7 @@ def _reference(
         runtime=binary.as_runtime("default"),
         delegates=taken.delegates,
         delegation=taken.proof,
-        inference_latency=as_latency(latency) if measured else None,
+        inference_latency=as_latency(latency) if measured and latency.count else None,
         failed_examples=0,
         finished_examples=inputs.example_count if measured else 0,
         place=place,
@@ -127,6 +133,7 @@ def _comparison(inputs: NativeInputs[DiffRequest], name: str, figures: DiffFigur
         limits=checks,
         within_limits=all(check.kept for check in checks) if inputs.data.limits else None,
         native_errors=native,
+        numerics=list(figures.numerics),
     )
 
 
@@ -140,15 +147,16 @@ def _finite(figure: float) -> float | None:
 
 
 def _details(inputs: NativeInputs[DiffRequest], comparisons: list[DiffComparison]) -> InferenceDiff:
+    source = _INPUT_SOURCE if inputs.check is None else inputs.check.input_source
     return InferenceDiff(
         num_runs=inputs.example_count,
-        invocations_per_run=INVOCATIONS,
+        invocations_per_run=INVOCATIONS if inputs.check is None else 1,
         warmup_runs=0,
         seed=1,
         compat="native",
         signature="",
         inputs=[
-            InputUsed(tensor.signature_name or tensor.name, tensor.dtype, list(tensor.shape), _INPUT_SOURCE)
+            InputUsed(tensor.signature_name or tensor.name, tensor.dtype, list(tensor.shape), source)
             for tensor in inputs.model.inputs
         ],
         reference_loaded_from=None,

@@ -36,6 +36,9 @@ _WHAT_IS_NOT_KNOWN: Final = {
 }
 
 
+_OF_A_CHECK: Final = "a numerics check takes no times, and prints the figures of one run with six digits"
+
+
 def assemble_native(
     inputs: NativeInputs[Any], runs: Sequence[NativeRun], binary: NativeBinary, started_at: str, elapsed_s: float = 0.0
 ) -> EvaluationResult:
@@ -68,7 +71,8 @@ def assemble_native(
         result = with_detection(empty, inputs, outcomes)
     else:
         result = with_difference(empty, inputs, outcomes, binary)
-    return with_task_figures(_finished(result, [warning for outcome in outcomes for warning in outcome.warnings]))
+    note = _WHAT_IS_NOT_KNOWN[inputs.task] if inputs.check is None else _OF_A_CHECK
+    return with_task_figures(_finished(result, [warning for outcome in outcomes for warning in outcome.warnings], note))
 
 
 def _with_one_reference(runs: Sequence[NativeRun]) -> list[NativeRun]:
@@ -109,9 +113,9 @@ def _with_classification(
     )
 
 
-def _finished(result: EvaluationResult, warnings: Sequence[str]) -> EvaluationResult:
-    """The result with the number of finished examples, and one warning about what the native tool does not state."""
+def _finished(result: EvaluationResult, warnings: Sequence[str], note: str) -> EvaluationResult:
+    """The result with the number of finished examples, and ``note``, about what the native tool does not state."""
     measured = [entry for entry in result.configurations if entry.status == "measured"]
-    notes = [_WHAT_IS_NOT_KNOWN[result.task]] if measured else []
+    notes = [note] if measured else []
     done = max((entry.finished_examples for entry in measured), default=0)
     return replace(result, examples_done=done, warnings=[*result.warnings, *warnings, *notes])

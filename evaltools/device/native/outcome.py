@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from evaltools.device.native.delegation import NativeDelegation, delegation_of
 from evaltools.device.native.figures import merge_classifiers
 from evaltools.device.native.inputs import NativeInputs
+from evaltools.device.native.numerics import ended_above_limits
 from evaltools.errors import DataError
 from evaltools.native.logs.delegate_use import FALLBACK_HINT
 from evaltools.native.logs.evaluation import FAILED, UNCONSUMED, NativeEvaluationLog, parse_evaluation_log
@@ -157,8 +158,9 @@ class WhatRan(Struct, frozen=True):
 
 
 def _delegation(inputs: NativeInputs[Any], run: NativeRun) -> NativeDelegation:
-    is_diff = inputs.task == "inference_diff"
-    return delegation_of(run.configuration, run.delegate_lines, inputs.model.node_count, is_diff)
+    own = inputs.model.node_count if inputs.check is None else inputs.check.accelerated.node_count
+    reference = inputs.model.node_count if inputs.task == "inference_diff" else None
+    return delegation_of(run.configuration, run.delegate_lines, own, reference)
 
 
 def _read(inputs: NativeInputs[Any], run: NativeRun) -> tuple[NativeEvaluationLog, NativeFigures | str]:
@@ -173,8 +175,10 @@ def _read(inputs: NativeInputs[Any], run: NativeRun) -> tuple[NativeEvaluationLo
 def _figures(inputs: NativeInputs[Any], run: NativeRun, log: NativeEvaluationLog) -> NativeFigures | str:
     """The figures, or why there are none."""
     failure = _failure(run, log)
-    if failure is not None:
+    if failure is not None and not (inputs.check is not None and ended_above_limits(run.log)):
         return failure
+    if inputs.check is not None:
+        return inputs.check.read(inputs.model, run.log)
     if run.proto is None:
         return "the native tool came to its end, but its result file is missing, and its text has six digits only"
     try:

@@ -7,6 +7,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from evaltools.configuration import Configuration
+from evaltools.metrics.native_numbers import NumericsDifference
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.native.logs.evaluation import NativeTask
 
@@ -98,12 +99,16 @@ class DetectorFigures(Struct, frozen=True):
 
 
 class DiffFigures(Struct, frozen=True):
-    """Those of inference_diff; each run invokes the reference and the test :data:`INVOCATIONS` times."""
+    """Those of inference_diff; each run invokes the reference and the test :data:`INVOCATIONS` times.
+
+    ``numerics`` are those of LiteRT's numerics checks, by output; they take no times.
+    """
 
     runs: int
     reference: NativeLatency
     test: NativeLatency
     differences: tuple[NativeDifference, ...]
+    numerics: tuple[NumericsDifference, ...] = ()
 
 
 NativeFigures = ClassifierFigures | DetectorFigures | DiffFigures

@@ -31,7 +31,7 @@ def configured(text: str) -> Configuration:
 
 
 def taken(text: str, *lines: str, beside_reference: bool = False) -> list[tuple[str, bool, int | None, int | None]]:
-    found = delegation_of(configured(text), lines, NODES, beside_reference)
+    found = delegation_of(configured(text), lines, NODES, NODES if beside_reference else None)
     return [(used.name, used.requested, used.nodes, used.partitions) for used in found.delegates]
 
 
@@ -50,7 +50,7 @@ def test_a_delegate_that_took_nodes_is_proven_by_its_line() -> None:
 @pytest.mark.parametrize("style", STYLES)
 def test_what_a_delegate_announces_and_the_runtime_logs_counts_once(style: str) -> None:
     lines = delegate_lines(STYLES[style](recorded("eval_hexagon")))
-    found = delegation_of(configured("use_hexagon=true"), lines, 139, beside_reference=True)
+    found = delegation_of(configured("use_hexagon=true"), lines, 139, 139)
     assert [(used.name, used.nodes, used.partitions, used.evidence) for used in found.delegates] == [
         ("Hexagon", 136, 2, "its log: TfLiteHexagonDelegate took 136 of 139 nodes")
     ]

@@ -22,6 +22,7 @@ from evaltools.device.native.inputs import (
     prepare_imagenet,
     prepare_native,
 )
+from evaltools.device.native.numerics import NumericsFlags
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model.metadata import InputNormalization
 from evaltools.tasks.coco.task import CocoOptions
@@ -180,13 +181,13 @@ def test_inference_diff_has_the_native_number_of_runs_unless_another_is_asked_fo
     assert prepare_diff(diff_request()).num_runs == 5
     assert prepare_diff(diff_request(inputs=InputOptions())).num_runs == 50
     limited = diff_request(limits=(limit_of("max_avg_error", "0=1"),))
-    assert prepare_native(limited).model.sha256 == prepare_diff(limited).model.sha256
+    assert prepare_native(limited, NumericsFlags(None)).model.sha256 == prepare_diff(limited).model.sha256
 
 
 def test_what_a_native_tool_is_given_is_asked_for_in_the_same_words() -> None:
-    imagenet: NativeInputs[Any] = prepare_native(imagenet_options(num_images=7))
-    coco: NativeInputs[Any] = prepare_native(coco_request())
-    diff: NativeInputs[Any] = prepare_native(diff_request())
+    imagenet: NativeInputs[Any] = prepare_native(imagenet_options(num_images=7), NumericsFlags(None))
+    coco: NativeInputs[Any] = prepare_native(coco_request(), NumericsFlags(None))
+    diff: NativeInputs[Any] = prepare_native(diff_request(), NumericsFlags(None))
     assert [inputs.can_be_split for inputs in (imagenet, coco, diff)] == [True, False, False]
     assert [inputs.num_runs for inputs in (imagenet, coco, diff)] == [None, None, 5]
     assert [inputs.example_count for inputs in (imagenet, coco, diff)] == [7, len(coco.part().pictures), 5]
