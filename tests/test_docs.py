@@ -138,15 +138,14 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
-def test_files_that_a_page_names_exist(page: str) -> None:
-    named = re.findall(r"`([a-z_0-9]+(?:/[a-z_0-9]+)+(?:\.[a-z]+)?)`", (ROOT / page).read_text())
+def test_files_that_the_page_about_the_tree_names_exist() -> None:
+    named = re.findall(r"`([a-z_0-9]+(?:/[a-z_0-9]+)+(?:\.[a-z]+)?)`", (ROOT / "docs" / "extend.md").read_text())
     assert named
     assert [name for name in named if not ((ROOT / name).exists() or (ROOT / "tests" / name).exists())] == []
 
 
 def test_what_is_said_to_stand_in_a_file_is_there() -> None:
-    said = re.findall(r"`(\w+)`,? \(?(?:in )?`([a-z_0-9/]+\.py)`", (ROOT / "CONTRIBUTING.md").read_text())
+    said = re.findall(r"`(\w+)`,? \(?(?:in )?`([a-z_0-9/]+\.py)`", (ROOT / "docs" / "extend.md").read_text())
     assert said
     assert [(name, path) for name, path in said if "/" in path and name not in (ROOT / path).read_text()] == []
 
@@ -161,9 +160,9 @@ def test_flags_in_the_docs_exist() -> None:
     known = {name for own in COMMANDS.values() for parameter in own for name in parameter.names}
     known |= {*PARAMETERS, *benchmark_flags.REFUSED, "help", "version", "flags"}
     foreign = {"platform", "dest", "nouse_gpu", "flag", "use", "use_"}
-    foreign |= {"arrays", "truth", "num_examples"}  # of a task.yaml, in own-tasks.md
-    foreign |= {"truths", "debug"}  # of the task in own-tasks.md, of every command
-    foreign |= {"library"}  # of the script in a bundle
+    foreign |= {"arrays", "truth", "num_examples"}  # of a task.yaml, in tasks.md
+    foreign |= {"truths", "debug"}  # of the task in tasks.md, of every command
+    foreign |= {"library", "strict"}  # of the script in a bundle, of twine
     for page in PAGES:
         for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9_]+)(?![\w-])", page.read_text()):
             assert flag in known | foreign, f"{page.name}: --{flag}"

@@ -1,4 +1,4 @@
-"""From the difference of an output to a verdict, by one rule, which docs/inference-diff.md has word for word.
+"""From the difference of an output to a verdict, by one rule, which docs/compare.md has word for word.
 
 A test is compared with the reference. So are, on the same inputs, the **noise floor**: CPU variants of the reference
 (other kernels, other threads, all tensors kept, constants and inputs moved by a few float32 roundings; none with the

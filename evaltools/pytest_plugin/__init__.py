@@ -1,4 +1,4 @@
-"""The pytest plug-in: gates as tests, and evaluations as fixtures. ``docs/pytest.md`` explains it.
+"""The pytest plug-in: gates as tests, and evaluations as fixtures. ``docs/gates.md`` explains it.
 
 Every run of pytest loads this module, also those that have nothing to do with evaltools: it imports pytest alone, and
 what does the work is imported where it is used.

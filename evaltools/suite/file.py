@@ -78,7 +78,7 @@ def read_suite_file(path: Path) -> SuiteFile:
     try:
         read = msgspec.convert(document, _Document)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {error}; see docs/suite.md for what a suite holds") from None
+        raise UsageError(f"{path}: {error}; see docs/results.md for what a suite holds") from None
     configurations = configurations_from_yaml(read.configurations, str(path)) if read.configurations else []
     return SuiteFile(
         models=tuple(model for pattern in read.models for model in _models(pattern, path)),

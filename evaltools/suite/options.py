@@ -13,7 +13,7 @@ _SHARED: Final = {parameter.name: parameter for parameter in EXECUTION}
 _MODELS: Final = (
     Parameter(
         "model_paths",
-        "A folder, with all .tflite files below it; a model; or a file suite.toml (docs/suite.md). May be repeated. "
+        "A folder, with all .tflite files below it; a model; or a file suite.toml (docs/results.md). May be repeated. "
         "Required.",
         repeatable=True,
         role="input_file",

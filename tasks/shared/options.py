@@ -64,7 +64,7 @@ CONFIGURATIONS: Final = (
     ALLOW_FALLBACK,
     Parameter(
         "compat",
-        "native: do what the native tool does also where that is a trap (docs/native-differences.md).",
+        "native: do what the native tool does also where that is a trap (docs/compare.md).",
         choices=("", "native"),
     ),
 )

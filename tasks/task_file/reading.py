@@ -48,7 +48,7 @@ def _require_texts(path: Path, values: Any, keys: Keys, seen: set[int]) -> None:
     seen.add(id(values))
     for key, below in values.items() if isinstance(values, dict) else enumerate(values):
         if isinstance(values, dict) and not isinstance(key, str):
-            raise wrong(path, keys, f"the key {shown(key)} is not a text; write a key that docs/own-tasks.md names")
+            raise wrong(path, keys, f"the key {shown(key)} is not a text; write a key that docs/tasks.md names")
         _require_texts(path, below, [*keys, key], seen)
 
 
@@ -76,7 +76,7 @@ def _told(path: Path, values: Any, said: str, keys: list[str | int]) -> UsageErr
         kinds = f", one of {', '.join(_kinds([*keys, _KIND]))}" if named[0] == _KIND else ""
         return wrong(path, keys, f"{named[0]!r} is missing{kinds}{there_are}")
     got = f", not {shown(_below(values, keys))}" if keys else ""
-    return wrong(path, keys, f"{said[:1].lower()}{said[1:]}{got}; docs/own-tasks.md says what a task.yaml holds")
+    return wrong(path, keys, f"{said[:1].lower()}{said[1:]}{got}; docs/tasks.md says what a task.yaml holds")
 
 
 def _kinds(keys: Keys) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""docs/gates.md says of figures, numbers of pictures and the sample's file what is so."""
+"""docs/gates.md says of limits, numbers of pictures and the sample's file what is so."""
 
 from __future__ import annotations
 
@@ -11,19 +11,10 @@ import pytest
 from evaltools.errors import UsageError
 from evaltools.gates.criteria import parse_criterion
 from evaltools.stats.proportions import FEW_FLIPS, change_p, change_scores
-from evaltools.task_kind import all_metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "gates.md").read_text(encoding="utf-8")
 QUANTILE_95 = 1.6448536269514722
-SPECIAL = {
-    "at ... %": "{} >= 0.5 at 95 %",
-    "drop": "{} drop <= 0.5 at 95 %",
-    "ratio": "{} ratio <= 0.5 at 95 %",
-    "[OUTPUT]": "{}[y] <= 1",
-}
-AT_LEAST = ("snr_db", "same_best")
-"""Figures of outputs that are limited from below."""
 
 
 def table(heading: str) -> list[list[str]]:
@@ -39,22 +30,6 @@ def is_limit(text: str) -> bool:
     except UsageError:
         return False
     return True
-
-
-def test_every_figure_is_listed_with_its_meaning_and_its_limits() -> None:
-    listed, metrics = {}, all_metrics()
-    for names, meaning, limits in table("| figure | meaning | limits |"):
-        for name in re.findall(r"`(\w+)`", names):
-            assert re.sub(r"Top-\d+", "Top-k", metrics[name].meaning) == meaning
-            listed[name] = set(re.findall(r"`(.*?)`", limits))
-    assert list(listed) == list(metrics)
-    for name, own in listed.items():
-        assert own == {special for special, form in SPECIAL.items() if is_limit(_limit(form, name))}, name
-
-
-def _limit(form: str, name: str) -> str:
-    text = form.format(name)
-    return text.replace("<=", ">=") if name in AT_LEAST else text
 
 
 def test_limits_that_the_page_shows_can_be_read() -> None:

@@ -83,7 +83,7 @@ def why(verdict: OutputVerdict) -> str:
 def test_the_documentation_has_the_rule_word_for_word() -> None:
     start = "A test is compared with the reference."
     rule = start + (verdict.__doc__ or "").partition(start)[2].rstrip()
-    assert rule in (Path(__file__).resolve().parents[2] / "docs" / "inference-diff.md").read_text()
+    assert rule in (Path(__file__).resolve().parents[2] / "docs" / "compare.md").read_text()
 
 
 def test_the_worst_grade_of_several() -> None:

@@ -130,7 +130,7 @@ def print_answer(result: LocateResult, console: Console) -> None:
 
 
 def print_inspection(inspection: Inspection, console: Console) -> None:
-    """Everything that was found, in the order of the questions in docs/inspect.md."""
+    """Everything that was found."""
     from evaltools.report.page.sections.inspection import inspected
 
     for section in inspected(inspection):

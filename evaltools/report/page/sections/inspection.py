@@ -30,7 +30,7 @@ _ANSWERS: Final = {True: "yes", False: "no", None: "not known"}
 
 
 def inspected(inspection: Inspection) -> list[Section]:
-    """Everything that was found, in the order of the questions in docs/inspect.md."""
+    """Everything that was found."""
     support = inspection.support
     fits = [[each.delegate, _ANSWERS[each.supported], each.platforms, each.remark] for each in support.delegates]
     not_known = "What NNAPI, Hexagon and Core ML leave on the CPU of this model is not known here."
