@@ -131,7 +131,8 @@ NOT_FROM_ELSEWHERE = {
     "code that the user names": "tasks.own.loading",
     "what this run, or its own process, has written": (
         "device.app device.native_program device.on_device locate.by_name locate.child locate.measurement locate.part "
-        "locate.run locate.sides pytest_plugin.session_runs runs.on_ray runtime.process.child "
+        "locate.run locate.sides pytest_plugin.session_runs runs.handing_over runs.on_ray "
+        "runtime.process.child "
         "runtime.process.shared_arrays suite.runs"
     ),
     "standard streams": "cli.main cli.shared.streams runtime.process.printed",

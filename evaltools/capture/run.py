@@ -9,25 +9,21 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
 
-from evaltools.capture.on_devices import DeviceSampler, samplers_of
 from evaltools.capture.running import RunProcesses, UsedOverTime, process_of_run, run_folders_of, usage_events
-from evaltools.device.flags import BY_NAME
 from evaltools.engine.capture_answer import DONE, CaptureRequest
 from evaltools.engine.journal import JOURNAL_NAME, Journal, copied_journal
-from evaltools.engine.run_folder import REQUEST, decode, has_own_request
+from evaltools.engine.run_folder import REQUEST, decode
 from evaltools.engine.trace import Event, Track, events_in
 from evaltools.errors import EvaltoolsError
-from evaltools.request import Options
-from evaltools.request.plain import StoredRequest, stored_in
+from evaltools.request.plain import stored_in
 from evaltools.result.capture import RunCapture
 from evaltools.runs.on_ray import TASKS
-from evaltools.runs.stored import options_from
 
 _SECONDS_BETWEEN_SAMPLES: Final = 0.1
 _MOST_SAMPLES: Final = 600
@@ -45,21 +41,15 @@ class CapturedRun(Struct, frozen=True):
     events: list[Event]
 
 
-_NOT_SEALED: Final = (
-    "the devices are not seen: the run was not begun here by you, and asking them runs the adb that its maker named"
-)
+_ON_DEVICES: Final = "the work is done on devices, which are not seen; the processes of this computer send and fetch"
 
 
 class _Known(Struct, frozen=True):
-    """What the journal of a run says at a moment: examples done, the devices it is on, the shards on a cluster.
-
-    ``is_own`` says whether this user asked for these devices.
-    """
+    """What the journal of a run says at a moment: examples done, whether on devices, the shards on a cluster."""
 
     moment_s: float
     examples: int | None = None
-    devices: Options | None = None
-    is_own: bool = False
+    on_devices: bool = False
     shards: int | None = None
 
 
@@ -71,13 +61,13 @@ def capture_run(folder: Path, seconds: float) -> CapturedRun:
     root = process_of_run(folder)
     processes = RunProcesses(root)
     before, notes = _read(folder)
-    samplers, unseen = _samplers(before)
-    notes += unseen + _about_cluster(folder, before)
+    notes += _about_cluster(folder, before)
     folders = dict.fromkeys(own for process in processes.below() for own in run_folders_of(process))
-    if samplers:
-        folders.pop(folder.resolve(), None)  # the work is done on devices
+    if before.on_devices:
+        notes.append(_ON_DEVICES)
+        folders.pop(folder.resolve(), None)
     start = time.perf_counter()
-    with contextlib.ExitStack() as asked, _sampling(samplers):
+    with contextlib.ExitStack() as asked:
         requests = [_ask(asked, each, seconds, notes) for each in folders]
         passed_s = _watch(processes, start, seconds)
         after, _ = _read(folder)
@@ -85,11 +75,9 @@ def capture_run(folder: Path, seconds: float) -> CapturedRun:
     work = [event for text in answers for event in events_in(text)]
     if not answers and any(requests):
         notes.append(_NO_ANSWER)
-    notes += [f"{each.serial} is not seen any more: {each.failure}" for each in samplers if each.failure is not None]
     if not processes.is_running:
         notes.append(f"the run ended after {passed_s:.1f} s of the capture")
-    used = [*processes.used.values(), *(own for each in samplers for own in each.used.values())]
-    used = _named(used, _names_in(work))
+    used = _named(processes.used.values(), _names_in(work))
     found = RunCapture(
         seconds=round(passed_s, 3),
         examples_done=after.examples,
@@ -111,24 +99,11 @@ def _read(folder: Path) -> tuple[_Known, list[str]]:
 
 
 def _known(journal: Journal, folder: Path) -> _Known:
-    """Of the request nothing is loaded but the options of its devices: it may be somebody else's."""
+    """Of the request nothing is loaded: it may be somebody else's."""
     text, shards = journal.fact(REQUEST), journal.fact(TASKS)
-    stored = None if text is None else stored_in(decode(text, dict[str, Any], folder))
-    devices = None if stored is None else _devices(stored)
-    examples = len(journal.examples()) if shards is None and devices is None else None
-    return _Known(
-        time.perf_counter(), examples, devices, has_own_request(journal), None if shards is None else int(shards)
-    )
-
-
-def _devices(stored: StoredRequest) -> Options | None:
-    return None if stored.devices is None else options_from(Options.of(stored.devices, BY_NAME), Path(stored.folder))
-
-
-def _samplers(known: _Known) -> tuple[list[DeviceSampler], list[str]]:
-    if known.devices is None:
-        return [], []
-    return samplers_of(known.devices) if known.is_own else ([], [_NOT_SEALED])
+    on_devices = text is not None and stored_in(decode(text, dict[str, Any], folder)).devices is not None
+    examples = len(journal.examples()) if shards is None and not on_devices else None
+    return _Known(time.perf_counter(), examples, on_devices, None if shards is None else int(shards))
 
 
 def _about_cluster(folder: Path, known: _Known) -> list[str]:
@@ -148,17 +123,6 @@ def _ask(asked: contextlib.ExitStack, folder: Path, seconds: float, notes: list[
     except OSError as error:
         notes.append(f"the run cannot be asked what it works on: {folder} cannot be written: {error.strerror}")
         return None
-
-
-@contextlib.contextmanager
-def _sampling(samplers: Sequence[DeviceSampler]) -> Iterator[None]:
-    for each in samplers:
-        each.start()
-    try:
-        yield
-    finally:
-        for each in samplers:
-            each.stop()
 
 
 def _watch(processes: RunProcesses, start: float, seconds: float) -> float:
@@ -212,18 +176,18 @@ def _names_in(work: Iterable[Event]) -> dict[int, str]:
 
 
 def _named(used: Iterable[UsedOverTime], names: Mapping[int, str]) -> list[UsedOverTime]:
-    """Those that were seen, by what the run calls them, the run's own process first, devices last.
+    """Those that were seen, by what the run calls them, the run's own process first.
 
     Where several are called the same, as those of shards, their numbers stand behind.
     """
     how_many = Counter(names.values())
     told = {number: f"{name} ({number})" if how_many[name] > 1 else name for number, name in names.items()}
     seen = [
-        UsedOverTime(each.process_id, told.get(each.process_id, each.name), each.place, each.samples)
+        UsedOverTime(each.process_id, told.get(each.process_id, each.name), each.samples)
         for each in used
         if each.samples
     ]
-    return sorted(seen, key=lambda each: (each.place, each.process_id not in names))
+    return sorted(seen, key=lambda each: each.process_id not in names)
 
 
 def _usage(used: Iterable[UsedOverTime]) -> list[Event]:

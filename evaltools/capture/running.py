@@ -40,7 +40,6 @@ class UsedOverTime(Struct):
 
     process_id: int
     name: str
-    place: str = ""
     samples: list[Sample] = field(default_factory=list)
 
     @property
@@ -54,7 +53,6 @@ class UsedOverTime(Struct):
             mean_memory_mb=sum(memory) / len(memory),
             peak_memory_mb=max(memory),
             threads=max(sample.threads for sample in self.samples),
-            place=self.place,
         )
 
 

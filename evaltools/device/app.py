@@ -23,7 +23,6 @@ from evaltools.device.part import PartWork, SentFiles
 from evaltools.errors import UsageError
 from evaltools.result.device_run import DevicePart
 
-_TRACE_PROPERTY: Final = "debug.tflite.trace"
 _PATIENCE_AT_END_S: Final = 10.0
 _INSTALL_S: Final = 600.0
 _NO_LOG, _NOT_INSTALLED, _NOT_READABLE = range(4, 7)
@@ -137,14 +136,12 @@ def run_app(
     app: BenchmarkApp,
     steps: Sequence[Sequence[str]],
     timeout_s: float,
-    traces: bool = False,
     tell: Callable[[str], None] = lambda _line: None,
 ) -> tuple[DevicePart, list[AppRun]]:
     """Run the app with the flags of each step, words as ``--num_threads=4``, until it has logged everything.
 
-    ``timeout_s`` is that of a start. ``traces`` sets the property by which the runtime writes to Android's trace, and
-    puts it back. The app is ended in any case. ``tell`` gets a line about what could not be cleaned up afterwards,
-    which does not make the runs worse.
+    ``timeout_s`` is that of a start. The app is ended in any case. ``tell`` gets a line where that failed, which does
+    not make the runs worse.
 
     Raises :class:`UsageError` for flags with blanks, :class:`ProgramMissing` where the app or its activity is not
     there, and :class:`DeviceError` where the device did not finish.
@@ -152,24 +149,15 @@ def run_app(
     serial, root = device.serial, device.flags.root
     program = AppProgram(app, steps, timeout_s, root, list(work.files.values()))
     names = [f"{kind}-{number}" for number in range(len(steps)) for kind in ("code", "start", "log")]
-    tidying = {f"the app {app.package} could not be ended": shlex.join(["am", "force-stop", app.package])}
+    stop = partial(device.adb.shell, serial, shlex.join(["am", "force-stop", app.package]))
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         try:
-            if traces:
-                before = device.shell(f"getprop {_TRACE_PROPERTY}").text.strip()
-                words = f"the property {_TRACE_PROPERTY} could not be set back to {before or 'nothing'}"
-                tidying[words] = f"setprop {_TRACE_PROPERTY} {shlex.quote(before)}"
-                if device.shell(f"setprop {_TRACE_PROPERTY} 1").code != 0:
-                    raise CommandFailed(
-                        f"{serial}: the property {_TRACE_PROPERTY} cannot be set; run without tracing", serial
-                    )
             done = device.do(replace(work, results=tuple(names)), program, Path(temporary))
         finally:
-            tidy = partial(device.adb.shell, serial, "; ".join(tidying.values()))
             try:
-                patiently(device.adb, serial, tidy, _PATIENCE_AT_END_S)
+                patiently(device.adb, serial, stop, _PATIENCE_AT_END_S)
             except DeviceError as error:
-                tell(f"Afterwards {', and '.join(tidying)}: {error}")
+                tell(f"Afterwards the app {app.package} could not be ended: {error}")
         if done.code != 0:
             raise _why_not_run(serial, app, done.code, done.err, root)
         found = {name: _text(done.folder / name) for name in names}

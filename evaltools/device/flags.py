@@ -115,13 +115,6 @@ PARAMETERS: Final = (
         about="run",
         only_with=("device_program=app",),
     ),
-    Parameter(
-        "app_trace",
-        "Let the app's runtime write to Android's trace (debug.tflite.trace).",
-        default=False,
-        about="run",
-        only_with=("device_program=app",),
-    ),
     Parameter("device_folder", "Folder on the device for everything of evaltools.", default=DEFAULT_ROOT, about="run"),
     Parameter(
         "split",
@@ -204,7 +197,6 @@ class DeviceFlags(Struct, frozen=True):
     app_apk: Path | None
     app_package: str
     app_activity: str
-    app_traces: bool
     root: str
     split: str
     include_host: bool
@@ -270,7 +262,6 @@ def read_device_flags(flags: Options) -> DeviceFlags:
         app_apk=flags.path("app_apk"),
         app_package=flags.text("app_package"),
         app_activity=flags.text("app_activity"),
-        app_traces=flags.is_on("app_trace"),
         root=root,
         split=flags.text("split"),
         include_host=flags.is_on("include_host"),

@@ -111,7 +111,6 @@ class NativeBenchmark:
             BenchmarkApp(flags.app_package, flags.app_activity),
             self._steps,
             flags.part_timeout_s / (len(self._steps) + 1),
-            flags.app_traces,
             lambda left: self._console.print(f"evaltools: {printable(left)}"),
         )
         self._killed.look_at(device.serial, job, [run.was_killed for run in runs])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import subprocess
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -18,7 +16,8 @@ from evaltools.device.store import remote_path, stored_folder, stored_path, sum_
 from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Request
-from evaltools.runs.stored import HANDED_OVER, command_of, rewritten, to_bytes
+from evaltools.runs.handing_over import Ended, carry_out, ending_in_words
+from evaltools.runs.stored import rewritten
 from evaltools.task_kind import request_kind
 from evaltools.tasks.shared.host_names import HostNames
 
@@ -150,35 +149,16 @@ def without_host_options(request: Request) -> Request:
     return replace(kept, devices=None, command=())
 
 
-class HostRun(Struct, frozen=True):
-    """A request that the host carried out: its exit code, and what it printed to stdout."""
-
-    code: int
-    out: str
-
-
-def carry_out_on_host(request: Request, good_codes: Collection[int]) -> HostRun:
+def carry_out_on_host(request: Request, good_codes: Collection[int]) -> Ended:
     """Carry out a request, whose relative paths start at the working directory.
 
     Raises :class:`UsageError` with the last lines of stderr where the exit code is none of ``good_codes``.
     """
-    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
-        file = Path(folder, "request.json")
-        file.write_bytes(to_bytes(request))
-        with subprocess.Popen(
-            command_of(HANDED_OVER, str(file)), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
-        ) as process:  # fmt: skip
-            try:
-                out, err = process.communicate()
-            except BaseException:
-                process.terminate()
-                process.communicate()
-                raise
-    if process.returncode not in good_codes:
+    ended = carry_out(request, Path.cwd())
+    if ended.code not in good_codes:
         command = request_kind(request.task).command
         raise UsageError(
-            f"what was to run on this computer, evaltools {command}, ended with exit code {process.returncode}: "
-            f"{last_lines(err)}. Try that command here by itself"
+            f"what was to run on this computer, evaltools {command}, did not end well ({ending_in_words(ended.code)}): "
+            f"{last_lines(ended.err)}. Try that command here by itself"
         )
-    return HostRun(process.returncode, out)
+    return ended

@@ -40,8 +40,8 @@ class ModelCalls(Struct, frozen=True):
 class ProcessUse(Struct, frozen=True):
     """What a process used over the time of a capture.
 
-    ``place`` is the device that it runs on, empty for this computer. ``cores`` is the processor time per second of
-    clock time. Memory is resident, in units of 1024 * 1024 bytes. ``threads`` is the largest number of them.
+    ``cores`` is the processor time per second of clock time. Memory is resident, in units of 1024 * 1024 bytes.
+    ``threads`` is the largest number of them.
     """
 
     process_id: int
@@ -50,7 +50,6 @@ class ProcessUse(Struct, frozen=True):
     mean_memory_mb: float
     peak_memory_mb: float
     threads: int
-    place: str = ""
 
 
 class ModelsCapture(Struct, frozen=True):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -26,8 +24,7 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import read_json
 from evaltools.result.verdict import Reason
 from evaltools.result_file import read_result
-from evaltools.runs.handing_over import ending_in_words
-from evaltools.runs.stored import HANDED_OVER, command_of, to_bytes
+from evaltools.runs.handing_over import carry_out, ending_in_words
 from evaltools.task_kind import OWN, name_in_limits, tree_kinds
 
 OUTPUT_FLAG: Final = "output_file_path"
@@ -121,24 +118,13 @@ def result_of(run: Run, output: Path) -> Result:
         output.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"run {source.name}: {output} cannot be written: {error.strerror}") from error
-    with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
-        arguments = ["evaltools.cli.main", *source.command, f"--{OUTPUT_FLAG}={output.absolute()}"]
-        if run.request is not None:
-            file = Path(scratch, "request.json")
-            file.write_bytes(to_bytes(run.request.stating(**{OUTPUT_FLAG: output.absolute()})))
-            arguments = [HANDED_OVER, str(file)]
-        completed = subprocess.run(
-            command_of(*arguments),
-            cwd=run.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
-        )
-    if completed.returncode in exit_codes.MEASURED and output.exists():
+    asked: Request | tuple[str, ...] = (*source.command, f"--{OUTPUT_FLAG}={output.absolute()}")
+    if run.request is not None:
+        asked = run.request.stating(**{OUTPUT_FLAG: output.absolute()})
+    ended = carry_out(asked, run.folder)
+    if ended.code in exit_codes.MEASURED and output.exists():
         return read_any_result(output)
-    raise UsageError(_no_result(source, completed.returncode, completed.stderr))
+    raise UsageError(_no_result(source, ended.code, ended.err))
 
 
 def no_worse(

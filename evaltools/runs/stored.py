@@ -106,11 +106,6 @@ def seen_from(request: Request, folder: Path) -> Request:
     return rewritten(request, lambda _parameter, path: os.path.join(request.folder, path), folder)
 
 
-def options_from(options: Options, folder: Path) -> Options:
-    """The same options, stated in ``folder``, for a process that may be in another one: its paths become absolute."""
-    return _rewritten_options(options, lambda _parameter, path: os.path.join(folder, path), folder)
-
-
 def _rewritten_options(options: Options, take: Callable[[Parameter, Path], str], folder: Path) -> Options:
     def one(parameter: Parameter, value: Value) -> Value:
         return parameter.rewrite(value, lambda path: take(parameter, path), folder)

@@ -11,12 +11,11 @@ from typing import Final
 from msgspec import Struct
 
 from evaltools.errors import OutputError
-from evaltools.runs.handing_over import start
+from evaltools.runs.handing_over import close_stdin, end, start
 from evaltools.suite.entries import Entry
-from evaltools.suite.runs import LOG, REQUEST, RESULT, Runs
+from evaltools.suite.runs import LOG, RESULT, Runs
 
 _SECONDS_BETWEEN_LOOKS: Final = 0.05
-_SECONDS_TO_END: Final = 10.0
 
 
 class _Running(Struct, frozen=True):
@@ -37,7 +36,7 @@ def run_here(runs: Runs, entries: Sequence[Entry], at_a_time: int, is_timed: boo
                 running.append(_started(runs, waiting.pop(0)))
             for one in [each for each in running if each.process.poll() is not None]:
                 running.remove(one)
-                _close_stdin(one.process)
+                close_stdin(one.process)
                 runs.keep(one.entry, one.process.returncode, time.monotonic() - one.start, is_timed)
                 yield one.entry
             time.sleep(_SECONDS_BETWEEN_LOOKS)
@@ -52,7 +51,7 @@ def _started(runs: Runs, entry: Entry) -> _Running:
         if runs.is_kept and "run_dir" in request.options.parameters:
             request = request.stating(run_dir=place / "run")
         with open(place / LOG, "wb") as log:
-            process = start(request, place / REQUEST, log)
+            process = start(request, request.folder, place, log)
     except OSError as error:
         raise OutputError(f"{place} cannot be written: {error.strerror}; make room, and resume") from error
     return _Running(entry, process, time.monotonic())
@@ -65,15 +64,6 @@ def _ending(running: Sequence[_Running]) -> Iterator[None]:
         yield
     finally:
         for each in running:
-            _close_stdin(each.process)
+            close_stdin(each.process)
         for each in running:
-            try:
-                each.process.wait(_SECONDS_TO_END)
-            except subprocess.TimeoutExpired:
-                each.process.kill()
-                each.process.wait()
-
-
-def _close_stdin(process: subprocess.Popen[bytes]) -> None:
-    if process.stdin is not None:
-        process.stdin.close()
+            end(each.process)

@@ -26,7 +26,6 @@ from evaltools.suite.entries import Entry
 
 RESULT: Final = "result.json"
 LOG: Final = "log.txt"
-REQUEST: Final = "request.json"
 _ENTRIES: Final = "entries"
 _MOST_REASON: Final = 500
 

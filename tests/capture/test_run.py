@@ -12,14 +12,12 @@ from typing import Any
 import psutil
 import pytest
 
-from evaltools.capture import on_devices
 from evaltools.capture.run import capture_run
 from evaltools.capture.running import process_of_run
 from evaltools.commands.device_run import parse
 from evaltools.engine.run_folder import RunIdentity, request_facts
 from evaltools.errors import UsageError
 from evaltools.request.plain import to_plain
-from tests.capture.test_on_devices import Told
 from tests.report.files.test_benchmark_trace import violations
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,19 +96,16 @@ def test_a_run_that_does_not_answer_is_looked_at_from_outside(begin: Begin, tmp_
     assert not (tmp_path / "run" / "capture-request.json").exists()
 
 
-def test_of_a_run_on_devices_their_processes_are_seen_and_the_runs_own(
-    begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_run_on_devices_the_processes_of_this_computer_are_seen(begin: Begin, tmp_path: Path) -> None:
     asked = parse("diff", ["--model_file=a.tflite", "--serials=R5,R6", "--device_folder=/data/x"])
-    monkeypatch.setattr(on_devices, "Adb", lambda _path, _port: Told())
     process = begin(answers=False, child=False, **request_facts(to_plain(asked), RunIdentity({})))
     captured = capture_run(tmp_path / "run", 0.6)
     ended(process)
     found = captured.found
-    own, *others = found.processes
-    assert (own.process_id, own.place) == (process.pid, "")
-    assert [(use.place, use.name) for use in others] == [("R5", "R5: python3 (77)"), ("R6", "R6: python3 (77)")]
-    assert (found.examples_done, found.examples_per_second, found.notes) == (None, None, [])
+    (own,) = found.processes
+    assert own.process_id == process.pid
+    assert (found.examples_done, found.examples_per_second) == (None, None)
+    assert found.notes[0].startswith("the work is done on devices, which are not seen")
     assert violations(list(captured.events)) == []
     assert [path.name for path in (tmp_path / "run").glob("capture*")] == []
 
@@ -129,7 +124,6 @@ def test_of_the_run_of_somebody_else_nothing_that_it_names_is_run(
     process = begin(answers=False, child=False, **facts)
     found = capture_run(tmp_path / "run", 0.3).found
     ended(process)
-    assert any(note.startswith("the devices are not seen: the run was not begun here by you") for note in found.notes)
     assert [use.process_id for use in found.processes] == [process.pid]
     assert not seen.exists()
 

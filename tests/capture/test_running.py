@@ -12,8 +12,8 @@ SAMPLES = [Sample(10.0, 100.0, 3.0, 2), Sample(10.5, 130.0, 3.25, 7), Sample(12.
 
 
 def test_samples_are_summed_up() -> None:
-    used = UsedOverTime(77, "gpu, worker 0", "R5", SAMPLES)
-    assert used.use == ProcessUse(77, "gpu, worker 0", 1.5, 340.0 / 3, 130.0, 7, "R5")
+    used = UsedOverTime(77, "gpu, worker 0", SAMPLES)
+    assert used.use == ProcessUse(77, "gpu, worker 0", 1.5, 340.0 / 3, 130.0, 7)
     assert UsedOverTime(77, "x", samples=SAMPLES[:1]).use.cores == 0.0
 
 

@@ -88,10 +88,6 @@ esac
 _GETPROP: Final = r"""#!/bin/sh
 cat "FOLDER/property.$1" 2>/dev/null || echo
 """
-_SETPROP: Final = r"""#!/bin/sh
-echo "$2" >"FOLDER/property.$1"
-echo "$1=$2" >>FOLDER/properties_set
-"""
 _APP: Final = r'''"""The benchmark app: logs what ``evaltools benchmark`` prints for the flags in its intent."""
 import os, subprocess, sys, time
 from pathlib import Path
@@ -149,7 +145,7 @@ else:
 def add_android(device: RealDevice, *components: str) -> None:
     """Give a device Android's programs, and these activities, such as ``org.app/.Activity``."""
     programs = {
-        "log": _LOG, "logcat": _LOGCAT, "am": _AM, "pm": _PM, "getprop": _GETPROP, "setprop": _SETPROP,
+        "log": _LOG, "logcat": _LOGCAT, "am": _AM, "pm": _PM, "getprop": _GETPROP,
     }  # fmt: skip
     for name, text in programs.items():
         device.add_program(name, _filled(text))

@@ -15,7 +15,7 @@ from evaltools.result.capture import LONGEST_S
 
 DESCRIPTION: Final = """\
 Looks for some seconds at the run in a folder, which another process carries out: examples per second, work by stage,
-and processor, memory and threads of each of its processes, on devices too. Its figures stay as they are.
+and processor, memory and threads of each of its processes. Its figures stay as they are.
 stdout: what was found. A folder gets trace.json, for ui.perfetto.dev and chrome://tracing, and summary.json."""
 PARAMETERS: Final = (
     Parameter(

@@ -13,8 +13,9 @@ import pytest
 
 from evaltools.cli.main import main
 from evaltools.datasets import sample
-from evaltools.device.request import HostRun, carry_out_on_host
+from evaltools.device.request import carry_out_on_host
 from evaltools.request import Request
+from evaltools.runs.handing_over import Ended
 from tests.cli.device import runs as device_runs
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network, wait_until
@@ -59,8 +60,8 @@ def test_every_device_has_rows_with_the_names_that_files_have_here_and_the_time_
 def test_this_computer_counts_as_every_device_does(
     network: Network, devices: Devices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ends_with(request: Request, good_codes: Collection[int]) -> HostRun:
-        return HostRun(4, carry_out_on_host(request, good_codes).out)
+    def ends_with(request: Request, good_codes: Collection[int]) -> Ended:
+        return Ended(4, carry_out_on_host(request, good_codes).out, "")
 
     monkeypatch.setattr("evaltools.device.benchmark.carry_out_on_host", ends_with)
     output = tmp_path / "result.json"

@@ -252,7 +252,7 @@ def test_the_benchmark_app(network: Network, devices: Devices, tmp_path: Path) -
     output = tmp_path / "app.json"
     command = device_runs.on_devices(network, [phone.serial], ["benchmark", *BENCHMARK], "--use_xnnpack=true")
     command = [word for word in command if not word.startswith("--device_python")]
-    more = ["--device_program=app", "--app_trace=true", f"--output_file_path={output}"]
+    more = ["--device_program=app", f"--output_file_path={output}"]
     done = device_runs.run([*command, *more])
     assert done.code == 0, done.err
     result = json.loads(output.read_text())
@@ -260,7 +260,6 @@ def test_the_benchmark_app(network: Network, devices: Devices, tmp_path: Path) -
     assert (row["status"], row["logged"]["count"] >= 5, row["delegates"][0]["name"]) == ("measured", True, "XNNPACK")
     assert result["device_run"]["program"] == "app"
     assert any("XNNPACK" in line for line in result["device_run"]["parts"][0]["delegate_lines"])
-    assert kept(phone, "properties_set").read_text() == "debug.tflite.trace=1\ndebug.tflite.trace=\n"
     kept(phone, "installed").write_text("")
     missing = device_runs.run([*command, *more])
     assert missing.code == 3

@@ -70,7 +70,6 @@ def test_the_wheels_of_a_folder_are_taken_in_order(tmp_path: Path) -> None:
         ("--app_apk=/x", "app"),
         ("--app_package=x", "app"),
         ("--app_activity=x", "app"),
-        ("--app_trace", "app"),
         ("--device_python=x", "evaltools"),
     ],
 )

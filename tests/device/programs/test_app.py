@@ -52,7 +52,6 @@ def starts(
     steps: Sequence[Sequence[str]] = (FLAGS,),
     app: BenchmarkApp = APP,
     timeout_s: float = LONG_S,
-    traces: bool = False,
     stop: threading.Event | None = None,
     sent: Path = Path(__file__),
 ) -> list[AppRun]:
@@ -60,7 +59,7 @@ def starts(
     device = device_at(client, phone.serial, root=STORE, stop=stop)
     work = PartWork(0, 1, 0, {sent: f"{STORE}/store/{'0' * 64}/{sent.name}"})
     with device.lock:
-        return run_app(device, work, app, steps, timeout_s, traces, print)[1]
+        return run_app(device, work, app, steps, timeout_s, print)[1]
 
 
 def run(client: Adb, phone: RealDevice | FaultProxy, app: BenchmarkApp = APP) -> AppRun:
@@ -175,19 +174,6 @@ def test_a_renamed_app_is_run(client: Adb, phone: RealDevice) -> None:
     assert "Unsatisfied" in run(client, phone, BenchmarkApp("org.fork", ".Other", extra="flags")).failure
 
 
-@pytest.mark.parametrize(("mode", "before"), [("gives up", ""), ("exception", "2")])
-def test_tracing_is_on_while_it_runs_and_as_before_afterwards(
-    client: Adb, phone: RealDevice, mode: str, before: str
-) -> None:
-    kept(phone, "mode").write_text(mode)
-    kept(phone, "property.debug.tflite.trace").write_text(f"{before}\n")
-    kept(phone, "properties_set").unlink(missing_ok=True)
-    starts(client, phone, traces=True)
-    said = kept(phone, "properties_set").read_text().splitlines()
-    assert said == ["debug.tflite.trace=1", f"debug.tflite.trace={before}"]
-    assert kept(phone, "property.debug.tflite.trace").read_text() == f"{before}\n"
-
-
 def test_a_link_that_breaks_meanwhile_does_not_matter(client: Adb, phone: RealDevice, proxy: FaultProxy) -> None:
     kept(phone, "mode").write_text("hang")
     found: list[AppRun] = []
@@ -283,10 +269,8 @@ def test_a_run_that_was_done_before_the_device_left_counts(
     leaving: Adb, phone: RealDevice, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept(phone, "mode").write_text("gives up")
-    kept(phone, "property.debug.tflite.trace").write_text("\n")
-    (found,) = starts(leaving, phone, traces=True)
+    (found,) = starts(leaving, phone)
     assert (texts(found.log)[-1], found.failure) == ("Failed to load model /no/such/file", "")
     assert capsys.readouterr().out == (
-        "Afterwards the app org.tensorflow.lite.benchmark could not be ended, and the property debug.tflite.trace "
-        f"could not be set back to nothing: {phone.serial}: it left\n"
+        f"Afterwards the app org.tensorflow.lite.benchmark could not be ended: {phone.serial}: it left\n"
     )
