@@ -150,6 +150,16 @@ def test_what_is_said_to_stand_in_a_file_is_there() -> None:
     assert [(name, path) for name, path in said if "/" in path and name not in (ROOT / path).read_text()] == []
 
 
+def test_one_version_is_that_of_the_package_the_citation_and_the_first_changes() -> None:
+    package = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.M)
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.M)
+    changed = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert package is not None
+    assert cited is not None
+    assert changed is not None
+    assert package[1] == cited[1] == changed[1]
+
+
 def test_every_command_is_in_the_docs() -> None:
     text = "".join(page.read_text() for page in PAGES)
     for name in command_names():

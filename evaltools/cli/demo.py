@@ -1,53 +1,48 @@
-"""``evaltools demo``: the three tasks on the embedded sample, with what this machine has."""
+"""``evaltools demo``: the questions that evaltools answers, asked of the embedded sample."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import shlex
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evaltools import exit_codes
-from evaltools.cli.evaluate import run_task
 from evaltools.cli.shared.streams import complain, say
 from evaltools.datasets import sample
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import GivenFlags, parse_flags
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 DESCRIPTION: Final = """\
-Evaluates the models of the embedded sample, four classifiers (200 drawn pictures of 12 figures) and two detectors (60
-drawn pictures with several figures each): the builtin CPU kernels against every delegate that works here, plain C++
-kernels, and an external delegate if one is given. First how far apart the numbers are (inference-diff),
-then whether it matters (imagenet, coco)."""
+Asks four questions of the embedded sample: are the outputs the same with every delegate that works here, does it matter
+for a classifier and for a detector, and which operator makes the difference."""
 PARAMETERS: Final = (
-    Parameter("models", "Classifiers to evaluate, separated by commas.", default=",".join(sample.MODELS)),
-    Parameter("detectors", "Detectors to evaluate, separated by commas.", default=",".join(sample.DETECTION_MODELS)),
-    Parameter("external_delegate_path", "Shared library of a delegate to evaluate too.", role="library"),
+    Parameter("external_delegate_path", "Shared library of a delegate to compare with the CPU too.", role="library"),
     Parameter("where", "Print the folder of the sample, and evaluate nothing.", default=False),
 )
 NEXT_STEPS: Final = """
-What to look at:
-  verdict     inference-diff: whether a difference is more than the CPU variants' own, and which precision explains it
-  delegated   nodes that ran on a delegate: proof that it did the work
-  agrees      share of pictures with the same first answer as the reference; lost and gained are its flips
-  matched     coco: boxes that both find; lost and new are those without a partner, other class those named otherwise
-  int8        an external delegate for float models takes nothing of it, so it is not measured: never a CPU number
-Next: the same on your own model and pictures, with any of the flags in docs/delegate-flags.md:
-  evaltools diff MODEL.tflite --use_xnnpack
-  evaltools imagenet MODEL.tflite --images=DIR --ground_truth=val.txt --use_gpu
-  evaltools coco MODEL.tflite --images=DIR --ground_truth=val.json --use_gpu
+The same of your own model:
+  evaltools diff MODEL.tflite
+  evaltools imagenet MODEL.tflite --images=DIR --ground_truth=labels_of_pictures.txt --labels=names.txt
+  evaltools coco MODEL.tflite --images=DIR --ground_truth=instances.json
+  evaltools locate MODEL.tflite --use_gpu
+docs/start.md has all questions, docs/delegate-flags.md all flags.
 """
 
 
 class _Step(NamedTuple):
-    """One task of the demo."""
+    """A question with the command that answers it; ``{sample}`` stands for the folder of the sample."""
 
-    task: str
-    model: Path
-    arguments: list[str]
+    learned_of: str
+    question: str
+    words: tuple[str, ...]
+    answer: Callable[[list[str], Console], str]
 
 
 def run(arguments: list[str]) -> int:
@@ -58,69 +53,119 @@ def run(arguments: list[str]) -> int:
     flags = parse_flags("demo", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
     if flags.is_on("where"):
         return _print_folder(flags)
-    classifiers = _names(flags, "models", "model", sample.MODELS)
-    detectors = _names(flags, "detectors", "detector", sample.DETECTION_MODELS)
-    for step in [*_classifier_steps(classifiers), *_detector_steps(detectors)]:
-        configurations = _configurations(step.model, flags.text("external_delegate_path"))
-        command = [f"--model_file={step.model}", *step.arguments, *configurations]
-        complain(f"\n$ evaltools {step.task.replace('_', '-')} {shlex.join(command)}")
-        with contextlib.redirect_stdout(io.StringIO()):
-            code = run_task(step.task, command)
-        if code not in (exit_codes.OK, exit_codes.NOT_MEASURED):
-            return code
-    complain(NEXT_STEPS)
+    from evaltools.cli.shared.interrupts import interrupts_restored
+    from evaltools.cli.shared.terminal import make_console
+    from evaltools.runtime.process.server import start_server
+
+    start_server()
+    console, folder = make_console(), sample.images_dir().parent
+    complain(f"Models and pictures are those of the sample, in {folder}, where these commands run.")
+    learned = []
+    for number, step in enumerate(_steps(flags.text("external_delegate_path")), start=1):
+        complain(f"\n{number}. {step.question}")
+        complain(f"$ evaltools {shlex.join(word.replace('{sample}/', '') for word in step.words)}")
+        words = [word.replace("{sample}", str(folder)) for word in step.words]
+        with interrupts_restored(), redirect_stdout(sys.stderr):
+            learned.append(f"  {step.learned_of:<12}{step.answer(words, console)}")
+    console.print("\n".join(["\nWhat was learned:", *learned]), highlight=False, markup=False)
+    complain(NEXT_STEPS.rstrip())
     return exit_codes.OK
 
 
 def _print_folder(flags: GivenFlags) -> int:
-    for other in PARAMETERS[:-1]:
-        if other.name in flags:
-            raise UsageError(f"--{other.name}: nothing is evaluated with --where; leave one of the two out")
+    if "external_delegate_path" in flags:
+        raise UsageError("--external_delegate_path: nothing is evaluated with --where; leave one of the two out")
     return exit_codes.OK if say(str(sample.images_dir().parent)) else exit_codes.NOT_WRITTEN
 
 
-def _names(flags: GivenFlags, flag: str, what: str, known: tuple[str, ...]) -> list[str]:
-    names = [name for name in flags.text(flag).split(",") if name]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise UsageError(f"--{flag}: {unknown[0]!r} is not a {what} of the sample; use some of {','.join(known)}")
-    return names
-
-
-def _classifier_steps(names: list[str]) -> Iterator[_Step]:
-    pictures = [
-        f"--ground_truth_images_path={sample.images_dir()}",
-        f"--ground_truth_labels={sample.ground_truth_file()}",
-        f"--model_output_labels={sample.labels_file()}",
-    ]
-    for name in names:
-        model = sample.model_file(name)
-        yield _Step("inference_diff", model, [f"--input_images={sample.images_dir()}", "--num_runs=20"])
-        yield _Step("imagenet", model, pictures)
-
-
-def _detector_steps(names: list[str]) -> Iterator[_Step]:
-    pictures = [
-        f"--ground_truth_images_path={sample.detection_images_dir()}",
-        f"--ground_truth_annotations={sample.detection_annotations_file()}",
-        f"--model_output_labels={sample.detection_labels_file()}",
-    ]
-    for name in names:
-        yield _Step("coco", sample.detection_model_file(name), pictures)
-
-
-def _configurations(model: Path, external_delegate: str) -> list[str]:
-    """What evaltools tries of itself with a model, and what it does not."""
-    from evaltools.candidates import found_here
-    from evaltools.model import read_model
-
-    tried = found_here([read_model(model)]).tests
-    configurations = [f"{entry.name}: {shlex.join(entry.to_flags())}" for entry in tried]
-    configurations.append("plain C++: kernels=reference")
+def _steps(external_delegate: str) -> Iterator[_Step]:
+    float_model, int8_model = "{sample}/models/float32.tflite", "{sample}/models/int8.tflite"
+    xnnpack = "--config=xnnpack: use_xnnpack=true"
+    yield _Step(
+        "outputs",
+        "Are the outputs the same as the CPU's? Every delegate that works here gets the same inputs.",
+        ("diff", float_model),
+        _evaluated,
+    )
     if external_delegate:
-        options = shlex.quote("precision:bf16")
-        path = shlex.quote(external_delegate)
-        configurations.append(
-            f"bf16 delegate: external_delegate_path={path} external_delegate_options={options} use_xnnpack=false"
+        library = Path(external_delegate)  # a name alone is looked for by the loader
+        path = shlex.quote(str(library.resolve() if library.exists() else library))
+        mine = f"external_delegate_path={path}"
+        yield _Step(
+            "my own .so",
+            "And those of a delegate of my own? This one rounds to bf16.",
+            ("diff", float_model, f"--config=mine: {mine} external_delegate_options=precision:bf16 use_xnnpack=false"),
+            _evaluated,
         )
-    return [f"--config={configuration}" for configuration in configurations]
+    yield _Step(
+        "classifier",
+        "Does it matter for a classifier? 200 pictures with labels; NNAPI is on phones, so that here it has no number.",
+        (
+            "imagenet",
+            int8_model,
+            "--images={sample}/images",
+            "--ground_truth={sample}/ground_truth.txt",
+            "--labels={sample}/labels.txt",
+            xnnpack,
+            "--config=nnapi: use_nnapi=true",
+        ),
+        _evaluated,
+    )
+    yield _Step(
+        "detector",
+        "And for a detector? 60 pictures with annotated objects.",
+        (
+            "coco",
+            "{sample}/detection/models/int8.tflite",
+            "--images={sample}/detection/images",
+            "--ground_truth={sample}/detection/instances.json",
+            xnnpack,
+        ),
+        _evaluated,
+    )
+    yield _Step(
+        "operators",
+        "Which operator makes the difference? Each is run alone, with XNNPACK in fp16.",
+        ("locate", float_model, "--use_xnnpack", "--xnnpack_force_fp16"),
+        _located,
+    )
+
+
+def _evaluated(words: list[str], console: Console) -> str:
+    """Show the sentence and the table of an evaluation, and what was not measured; returns the sentence."""
+    from msgspec.structs import replace
+
+    from evaltools.cli.shared.decided import decided_beside
+    from evaltools.commands.evaluation import command_of, flags_of_words
+    from evaltools.report.page.content.page import Page
+    from evaltools.report.page.rendering.terminal import show_page
+    from evaltools.report.page.sections.answer import answer_of, first_screen
+    from evaltools.runs.measure import measure
+    from evaltools.tasks.shared.declared import declared_task
+    from evaltools.tasks.shared.evaluation import Observer
+
+    task, *options = words
+    kind = declared_task("inference_diff" if task == "diff" else task)
+    flags = flags_of_words(kind, options)
+    with decided_beside(flags, kind.request_of_flags(flags, command_of(kind, options))) as decided:
+        request, missing = decided()
+    results = {task: measure(kind, request, Observer())}
+    first = first_screen(results)
+    show_page(Page("", (replace(first, steps=()),), ()), console)
+    if missing:
+        complain(missing)
+    return answer_of(results)
+
+
+def _located(words: list[str], console: Console) -> str:
+    """Show the answer of a search for the operator; returns its first line."""
+    from evaltools.cli.locate import search
+    from evaltools.locate.kind import KIND, request_of_flags
+    from evaltools.report.page.screens import print_answer
+    from evaltools.report.words.locate import answer_lines
+
+    flags = parse_flags("locate", "", "", KIND.groups, [*words[1:], "--quiet"])
+    request = request_of_flags(flags, ("evaltools", *words))
+    result = search(request, request.options, console)
+    print_answer(result, console)
+    return answer_lines(result)[0]

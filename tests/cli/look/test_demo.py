@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -16,49 +17,36 @@ def demo(folder: Path, *flags: str) -> Completed:
     return evaltools_here("demo", *flags, cwd=folder)
 
 
-def steps(completed: Completed) -> list[str]:
-    """Each command and what it printed, without what the demo says before and after."""
-    return completed.err.partition("\nWhat to look at:")[0].split("\n$ evaltools ")[1:]
-
-
-def test_the_demo_evaluates_a_model_and_says_what_to_look_at(tmp_path: Path) -> None:
-    completed = evaltools("demo", "--models=float32", "--detectors=", cwd=tmp_path)
+def test_each_question_has_its_command_and_table_and_the_last_lines_say_what_was_learned(tmp_path: Path) -> None:
+    completed = evaltools("demo", cwd=tmp_path)
     assert completed.code == 0, completed.err
     assert completed.out == ""
-    difference, classes = steps(completed)
-    assert difference.startswith("inference-diff --model_file=")
-    assert classes.startswith("imagenet --model_file=")
-    assert "91.00 % ±" in classes
-    assert "What to look at" in completed.err
+    outputs, classes, boxes, operators = re.split(r"\n\d\. ", completed.err.partition("\nWhat was learned:")[0])[1:]
+    assert "\n$ evaltools diff models/float32.tflite\n" in outputs
+    assert re.search(r"^xnnpack fp16 +within fp16 ", outputs, re.M)
+    assert "\n$ evaltools imagenet models/int8.tflite --images=images " in classes
+    assert "90.50 % ±" in classes
+    assert re.search(r"^nnapi: not measured: .* native tools on Android", classes, re.M)
+    assert "\n$ evaltools coco detection/models/int8.tflite " in boxes
+    assert re.search(r"^reference +41.30 %", boxes, re.M)
+    assert "\nno operator is at fault; the delegate computes in float16" in operators
+    learned = completed.err.partition("\nWhat was learned:\n")[2].splitlines()
+    assert [line.split()[0] for line in learned[:4]] == ["outputs", "classifier", "detector", "operators"]
+    assert len(completed.err.splitlines()) <= 100
     assert os.listdir(tmp_path) == []
 
 
-def test_the_demo_evaluates_detectors(tmp_path: Path) -> None:
-    completed = demo(tmp_path, "--models=", "--detectors=float32,int8")
+def test_a_delegate_of_ones_own_is_compared_too(tmp_path: Path, rounding_delegate: Path) -> None:
+    completed = demo(tmp_path, f"--external_delegate_path={rounding_delegate}")
     assert completed.code == 0, completed.err
-    assert completed.out == ""
-    first, last = steps(completed)
-    assert first.startswith("coco --model_file=")
-    assert "float32.tflite" in first
-    assert "42.23" in first
-    assert last.startswith("coco --model_file=")
-    assert "int8.tflite" in last
-    assert "41.30" in last
-    assert os.listdir(tmp_path) == []
+    assert re.search(r"^mine +within bf16 .* 16/19 ", completed.err, re.M)
+    assert "my own .so  mine is within expected precision of bf16." in completed.err
 
 
-@pytest.mark.parametrize(
-    ("flag", "message"),
-    [
-        ("--models=float64", "'float64' is not a model of the sample; use some of float32,float16,dynamic_range,int8"),
-        ("--detectors=float16", "'float16' is not a detector of the sample; use some of float32,int8"),
-        ("--where --models=int8", "nothing is evaluated with --where"),
-    ],
-)
-def test_what_cannot_be_evaluated_is_refused(tmp_path: Path, flag: str, message: str) -> None:
-    completed = demo(tmp_path, *flag.split())
+def test_what_cannot_be_evaluated_is_refused(tmp_path: Path) -> None:
+    completed = demo(tmp_path, "--where", "--external_delegate_path=my.so")
     assert completed.code == 2
-    assert message in completed.err
+    assert "nothing is evaluated with --where" in completed.err
 
 
 def test_the_folder_of_the_sample_is_all_that_is_printed(tmp_path: Path) -> None:
