@@ -85,7 +85,8 @@ class GraphTensor:
     """One tensor of a graph.
 
     ``shape_signature`` has -1 where the size may change. ``scales`` and ``zero_points`` are the quantisation: one each
-    for the whole tensor, one per channel along ``axis``, or none. ``constant`` is the value in the file, as bytes.
+    for the whole tensor, one per channel along ``axis``, or none. ``constant`` is the value in the file, as bytes. A
+    variable keeps its value from one run to the next.
     """
 
     index: int
@@ -97,6 +98,7 @@ class GraphTensor:
     zero_points: tuple[int, ...] = ()
     axis: int = 0
     constant: memoryview | None = field(default=None, repr=False, compare=False)
+    is_variable: bool = False
 
     @property
     def is_dynamic(self) -> bool:
@@ -200,13 +202,17 @@ class GraphTensor:
 
 @dataclass(frozen=True)
 class Operation:
-    """One node of a graph: its operator by name, its tensors by index (-1: left out), its options as stored."""
+    """One node of a graph: its operator by name, its tensors by index (-1: left out), its options as stored.
+
+    ``custom_options`` are those of a custom operator, in a form of its own.
+    """
 
     index: int
     operator: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Table | None = field(default=None, compare=False, repr=False)
+    custom_options: bytes = field(default=b"", compare=False, repr=False)
 
 
 class Graph(Struct, frozen=True):
@@ -328,6 +334,7 @@ def _graph(subgraph: Table, names: Sequence[str], constants: Mapping[int, memory
                 tuple(node.numbers(1, "int32").tolist()),
                 tuple(node.numbers(2, "int32").tolist()),
                 node.table(4),
+                node.numbers(5, "uint8").tobytes(),
             )
             for index, node in enumerate(subgraph.tables(3))
         ),
@@ -351,4 +358,5 @@ def _tensor(index: int, tensor: Table, constants: Mapping[int, memoryview]) -> G
         zero_points=tuple(quantization.numbers(3, "int64").tolist()) if quantization else (),
         axis=quantization.integer(6, "i") if quantization else 0,
         constant=constants.get(tensor.integer(2, "I")),
+        is_variable=bool(tensor.integer(5, "B")),
     )

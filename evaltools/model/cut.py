@@ -1,7 +1,7 @@
 """Cuts parts out of a ``.tflite`` file: models of their own that hold some of its operators.
 
-The tables are read and written by the schema package of ai-edge-litert. Constants are not copied until the part is
-written, so that parts of a large model cost little.
+The schema package of ai-edge-litert writes the tables. Constants are not copied until the part is written, so that
+parts of a large model cost little.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.errors import ModelError
-from evaltools.model.contents import TENSOR_TYPES, operator_name
+from evaltools.model.contents import TENSOR_TYPES, read_graphs
 
-_INT32, _STRING = 2, 5
-_RESOURCE, _VARIANT = 13, 14
+_INT32: Final = 2
+_RESOURCES: Final = ("resource", "variant")
+_TEXT: Final = "string"
 _RESHAPE: Final = 22
 _RESHAPE_OPTIONS: Final = 17
 _BLOCKWISE: Final = 2
@@ -59,78 +60,69 @@ class CuttableModel:
     """A model in the memory of this process, of whose main graph parts can be cut.
 
     ``content`` is that of a file which :func:`~evaltools.model.read_model` has checked. Raises :class:`ModelError`
-    where ai-edge-litert, whose schema reads it, is not installed.
+    where ai-edge-litert, whose schema writes parts, is not installed.
     """
 
     def __init__(self, content: bytes) -> None:
         self._content: Final = content
         self._schema: Final = schema_package()
-        self._model: Final = self._schema.ModelT.InitFromObj(self._schema.Model.GetRootAs(content, 0))
-        self._graph: Final = self._model.subgraphs[0]
-        self._inputs: Final = [_indices(operator.inputs) for operator in self._graph.operators]
-        self._outputs: Final = [_indices(operator.outputs) for operator in self._graph.operators]
+        self._graph: Final = read_graphs(memoryview(content))[0]
 
     @cached_property
     def operators(self) -> tuple[str, ...]:
         """The operators of the main graph by name, in the order of execution."""
-        codes = [
-            operator_name(
-                max(code.builtinCode, code.deprecatedBuiltinCode), (code.customCode or b"").decode("utf-8", "replace")
-            )
-            for code in self._model.operatorCodes
-        ]
-        return tuple(codes[operator.opcodeIndex] for operator in self._graph.operators)
+        return tuple(node.operator for node in self._graph.nodes)
 
     @cached_property
     def makers(self) -> Mapping[int, int]:
         """Which operator makes a tensor, by the numbers of both."""
-        return {tensor: place for place, outputs in enumerate(self._outputs) for tensor in outputs}
+        return {tensor: node.index for node in self._graph.nodes for tensor in node.outputs}
 
     @cached_property
     def folded(self) -> frozenset[int]:
         """The operators that compute from constants alone, as DEQUANTIZE of float16 weights: cut with their users."""
         found: set[int] = set()
-        for place, inputs in enumerate(self._inputs):
-            fixed = all(self._is_constant(tensor) or self.makers.get(tensor) in found for tensor in inputs)
-            if inputs and fixed and self.operators[place] not in _RANDOM | CONTROL_FLOW:
-                found.add(place)
+        for node in self._graph.nodes:
+            fixed = all(self._is_constant(tensor) or self.makers.get(tensor) in found for tensor in node.inputs)
+            if node.inputs and fixed and node.operator not in _RANDOM | CONTROL_FLOW:
+                found.add(node.index)
         return frozenset(found)
 
     def made_by(self, place: int) -> tuple[int, ...]:
         """The tensors that an operator makes."""
-        return tuple(self._outputs[place])
+        return self._graph.nodes[place].outputs
 
     def fed_to(self, place: int) -> tuple[int, ...]:
         """The tensors that an operator reads and that are computed from the model's inputs."""
-        return tuple(dict.fromkeys(tensor for tensor in self._inputs[place] if self._is_fed(tensor)))
+        read = self._graph.nodes[place].inputs
+        return tuple(dict.fromkeys(tensor for tensor in read if self._is_fed(tensor)))
 
-    @cached_property
+    @property
     def graph_inputs(self) -> tuple[int, ...]:
         """The tensors that the model takes."""
-        return tuple(_indices(self._graph.inputs))
+        return self._graph.inputs
 
-    @cached_property
+    @property
     def graph_outputs(self) -> tuple[int, ...]:
         """The tensors that the model gives."""
-        return tuple(_indices(self._graph.outputs))
+        return self._graph.outputs
 
     def holds_numbers(self, tensor: int) -> bool:
         """Whether its values can be given and taken: no text, no resource."""
-        return self._graph.tensors[tensor].type not in (_RESOURCE, _VARIANT, _STRING)
+        return self._graph.tensors[tensor].dtype not in (*_RESOURCES, _TEXT)
 
     def form(self, tensor: int) -> Form:
         """The shape and type of a tensor as the file has them."""
         held = self._graph.tensors[tensor]
-        return Form(tuple(_indices(held.shape)), TENSOR_TYPES[held.type])
+        return Form(held.shape, held.dtype)
 
     def custom_options(self, place: int) -> bytes:
         """What a custom operator is told, in a form of its own."""
-        options = self._graph.operators[place].customOptions
-        return b"" if options is None else bytes(options)
+        return self._graph.nodes[place].custom_options
 
     def name(self, tensor: int) -> str:
         """The name of a tensor."""
-        return (self._graph.tensors[tensor].name or b"").decode("utf-8", "replace")
+        return self._graph.tensors[tensor].name
 
     def cut(
         self,
@@ -148,35 +140,34 @@ class CuttableModel:
         is shared with them. Raises :class:`NotCuttable`.
         """
         places = self._with_folded(range(first, last + 1))
-        inside = {tensor for place in places for tensor in self._outputs[place]}
-        inputs = tuple(
-            dict.fromkeys(
-                tensor
-                for place in places
-                for tensor in self._inputs[place]
-                if self._is_fed(tensor) and tensor not in inside
-            )
-        )
+        inside = {tensor for place in places for tensor in self.made_by(place)}
+        read = dict.fromkeys(tensor for place in places for tensor in self.fed_to(place))
+        inputs = tuple(tensor for tensor in read if tensor not in inside)
         outputs = self._given(first, last)
         outputs += tuple(tensor for tensor in dict.fromkeys(exposed) if tensor not in outputs)
         self._require_values(inputs, outputs)
-        writer = _Writer(self._schema, self._content, self._model, forms)
+        writer = _Writer(self._schema, self._content, self._tables, forms)
         control = any(self.operators[place] in CONTROL_FLOW for place in places)
         content, stateful = writer.write(places, inputs, outputs, taps, keep_graphs=control)
         return Cut(content, first, last, inputs, outputs + tuple(taps), stateful)
 
+    @cached_property
+    def _tables(self) -> Any:
+        """The model as the schema's package has it, which writes parts of it."""
+        return self._schema.ModelT.InitFromObj(self._schema.Model.GetRootAs(self._content, 0))
+
     def _given(self, first: int, last: int) -> tuple[int, ...]:
         """What operators of a range give to others or to the user; the last one's where nobody reads any."""
-        made = [tensor for place in range(first, last + 1) for tensor in self._outputs[place]]
-        later = {tensor for inputs in self._inputs[last + 1 :] for tensor in inputs} | set(self.graph_outputs)
+        made = [tensor for place in range(first, last + 1) for tensor in self.made_by(place)]
+        later = {tensor for node in self._graph.nodes[last + 1 :] for tensor in node.inputs} | set(self.graph_outputs)
         read = tuple(tensor for tensor in dict.fromkeys(made) if tensor in later and not self._is_folded(tensor))
-        return read or tuple(self._outputs[last])
+        return read or self.made_by(last)
 
     def _with_folded(self, places: Iterable[int]) -> list[int]:
         wanted = set(places)
         waiting = list(wanted)
         while waiting:
-            for tensor in self._inputs[waiting.pop()]:
+            for tensor in self._graph.nodes[waiting.pop()].inputs:
                 maker = self.makers.get(tensor)
                 if maker in self.folded and maker not in wanted:
                     wanted.add(maker)
@@ -185,10 +176,10 @@ class CuttableModel:
 
     def _require_values(self, inputs: Iterable[int], outputs: Iterable[int]) -> None:
         for tensor in (*inputs, *outputs):
-            kind = self._graph.tensors[tensor].type
-            if kind in (_RESOURCE, _VARIANT):
+            kind = self._graph.tensors[tensor].dtype
+            if kind in _RESOURCES:
                 raise NotCuttable(f"the tensor {self.name(tensor)!r} is a resource, whose content no run gives")
-            if kind == _STRING:
+            if kind == _TEXT:
                 raise NotCuttable(f"the tensor {self.name(tensor)!r} holds text")
 
     def _is_folded(self, tensor: int) -> bool:
@@ -203,7 +194,7 @@ class CuttableModel:
         return tensor not in self.makers and tensor not in self.graph_inputs and not self._keeps_state(tensor)
 
     def _keeps_state(self, tensor: int) -> bool:
-        return tensor >= 0 and bool(self._graph.tensors[tensor].isVariable)
+        return tensor >= 0 and self._graph.tensors[tensor].is_variable
 
 
 class _Writer:
@@ -384,31 +375,3 @@ def _has_content(buffer: Any) -> bool:
 
 def _indices(values: Any) -> list[int]:
     return [] if values is None else [int(value) for value in values]
-
-
-def operator_options(content: bytes, place: int) -> Mapping[str, Any]:
-    """The builtin options of an operator of the main graph, by the schema's names; none where it has none."""
-    options = _tables_of(content).subgraphs[0].operators[place].builtinOptions
-    return {} if options is None else dict(vars(options))
-
-
-def with_constants(content: bytes, constants: Mapping[int, bytes]) -> bytes:
-    """The model where constants, by the number of the tensor, hold something else.
-
-    Raises :class:`~evaltools.errors.ModelError` where the schema's package is not installed.
-    """
-    model = _tables_of(content)
-    graph = model.subgraphs[0]
-    for index, held in constants.items():
-        tensor = graph.tensors[index]
-        model.buffers.append(copy.copy(model.buffers[tensor.buffer]))
-        model.buffers[-1].data = np.frombuffer(held, np.uint8)
-        tensor.buffer = len(model.buffers) - 1
-    builder = aligned_builder(len(content) + _ROOM)
-    builder.Finish(model.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
-
-
-def _tables_of(content: bytes) -> Any:
-    schema = schema_package()
-    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))

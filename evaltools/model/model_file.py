@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from evaltools.errors import ModelError
 from evaltools.file_content import MODEL_BYTES, Unreadable, content_of
-from evaltools.model.contents import GraphTensor, read_graphs
+from evaltools.model.contents import Graph, GraphTensor, read_graphs
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
 from evaltools.model.graph import DetectionOutputs, find_detection_outputs, maker_of, range_by_graph, rows_selected
 from evaltools.model.metadata import InputNormalization, ValueRange, input_normalization, input_ranges, metadata_content
@@ -26,9 +26,7 @@ from evaltools.parameter import did_you_mean
 
 IDENTIFIER: Final = b"TFL3"
 _METADATA_NAME: Final = "TFLITE_METADATA"
-# Field numbers of the schema.
-_MODEL_SUBGRAPHS, _MODEL_BUFFERS = 2, 4
-_SUBGRAPH_TENSORS, _TENSOR_TYPE, _TENSOR_IS_VARIABLE, _RESOURCE = 0, 1, 5, 13
+_RESOURCE: Final = "resource"
 _ITEM_BYTES: Final = {"float32": 4, "float16": 2, "float64": 8, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4}
 QUANTIZED_TYPES: Final = ("uint8", "int8", "int16", "uint16", "int4")
 
@@ -209,7 +207,8 @@ def _describe(path: Path, content: bytes, signature: str) -> ModelFile:
     verify_model(model)
     edited = _with_signature_first(path, content, model, signature) if signature else content
     graph = signature_graph(model, signature) if signature else 0
-    main = read_graphs(memoryview(content))[graph]
+    graphs = read_graphs(memoryview(content))
+    main = graphs[graph]
     input_names, output_names = signature_names(model, graph, signature or None)
     metadata = metadata_content(model, _METADATA_NAME)
     ranges = input_ranges(metadata) if graph == 0 else {}
@@ -234,7 +233,7 @@ def _describe(path: Path, content: bytes, signature: str) -> ModelFile:
         signature=signature,
         signatures=signature_keys(model),
         detection=find_detection_outputs(main),
-        stateful=_keeps_state(model),
+        stateful=any(map(_keeps_state, graphs)),
         content=edited if graph else None,
         held=hold(content),
         largest_bytes=max(map(_bytes_of, main.tensors), default=0),
@@ -255,13 +254,9 @@ def _with_signature_first(path: Path, content: bytes, model: Table, signature: s
     return with_main_graph(content, graph, f"{path}: the graph of signature {signature!r}") if graph else content
 
 
-def _keeps_state(model: Table) -> bool:
+def _keeps_state(graph: Graph) -> bool:
     """Whether a graph has variable tensors or resources, which keep values from one run to the next."""
-    return any(
-        tensor.integer(_TENSOR_IS_VARIABLE, "B") or tensor.integer(_TENSOR_TYPE, "b") == _RESOURCE
-        for subgraph in model.tables(_MODEL_SUBGRAPHS)
-        for tensor in subgraph.tables(_SUBGRAPH_TENSORS)
-    )
+    return any(tensor.is_variable or tensor.dtype == _RESOURCE for tensor in graph.tensors)
 
 
 def _info(tensor: GraphTensor, names: Mapping[int, str]) -> TensorInfo:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
-from evaltools.model.cut import CuttableModel, Form, NotCuttable, operator_options, with_constants
+from evaltools.model.cut import CuttableModel, Form, NotCuttable
 from tests import locate_models
 from tests.interpreters import make_interpreter
 from tests.tflite_writer import Graph
@@ -134,23 +134,3 @@ def test_a_resource_cannot_be_fed() -> None:
     model = CuttableModel(graph.to_bytes([], [given]))
     with pytest.raises(NotCuttable, match="'handle' is a resource"):
         model.cut(1, 1, {})
-
-
-def test_options_are_read_and_an_operator_without_has_none() -> None:
-    options = operator_options(MODELS["net"], CuttableModel(MODELS["net"]).operators.index("CONV_2D"))
-    assert {"padding", "strideH", "fusedActivationFunction"} <= options.keys()
-    graph = Graph()
-    fed, made = graph.tensor("x", (1, 3)), graph.tensor("y", (1, 3))
-    graph.node("NEG", [fed], made)
-    assert operator_options(graph.to_bytes([fed], [made]), 0) == {}
-
-
-def test_constants_are_changed_and_the_rest_stays() -> None:
-    graph = Graph()
-    fed, seven = graph.tensor("x", (2,)), graph.constant("seven", np.array([7], np.float32))
-    twelve = graph.constant("twelve", np.array([12], np.float32))
-    total = graph.node("ADD", [fed, seven], graph.tensor("sum", (2,)), "AddOptions")
-    content = graph.to_bytes([fed], [graph.node("MUL", [total, twelve], graph.tensor("y", (2,)), "MulOptions")])
-    numbers = np.array([1, 2], np.float32)
-    for changes, given in (({}, [96, 108]), ({seven: bytes(4)}, [12, 24])):
-        assert run(with_constants(content, changes), [numbers])[0].tolist() == given
