@@ -172,6 +172,8 @@ class Figures:
     """time to load the model and create its delegates, ms"""
     model_mb: Any
     """size of the model file, MB (1024 * 1024 bytes)"""
+    latency_ratio: Any
+    """time by that of the reference"""
     latency_cpu_ratio: Any
     """time by that of the fastest configuration of the run on the CPU"""
     peak_memory_mb: Any
@@ -184,8 +186,6 @@ class Figures:
     """examples without an answer"""
     nan_outputs: Any
     """outputs with NaN or infinite numbers (coco: detections, inference_diff: elements)"""
-    latency_ratio: Any
-    """time by that of the reference"""
 
 class Configuration(_Configuration):
     """What a model runs with, by the names of flags; ``name`` is needed only where no mapping gives one.
@@ -707,6 +707,6 @@ def suite(
     ``jobs`` maps names to commands such as ``"diff --num_runs=20"``; without them each model's outputs are compared.
     ``options`` are those of ``evaltools suite`` by their names, such as ``run_dir="run"`` or ``workers=2``.
     ``progress`` is True for a bar, or is called with the number of runs done and that of all. Prints nothing else; a
-    model that cannot be run costs its own entry alone. Raises :class:`~evaltools.errors.UsageError` and its kinds
+    model that cannot be run costs only its own entry. Raises :class:`~evaltools.errors.UsageError` and its kinds
     before anything runs.
     """

@@ -33,7 +33,7 @@ _DEVICES: Final = ("dri/renderD*", "nvidia[0-9]*", "nvhost-gpu", "dxg", "mali*",
 _SOFTWARE_DRIVERS: Final = "*lvp*,*swiftshader*"
 _NO_DRIVER: Final = "no Vulkan driver"
 _NO_GPU: Final = "no GPU that its driver finds"
-_SOFTWARE: Final = 'in software alone: --config "gpu: use_gpu=true" runs it'
+_SOFTWARE: Final = 'only in software: --config "gpu: use_gpu=true" runs it'
 _NO_RUNTIME: Final = "needs ai-edge-litert"
 _CHIP: Final = "SM8750"
 _EMULATED: Final = f"use_npu=true npu_vendor=qualcomm npu_soc={_CHIP}"
@@ -58,7 +58,7 @@ class Group(NamedTuple):
     """Candidates of one delegate, which work where the first of them does.
 
     ``why_not`` says why that one does not work with a model here: None if it does, an empty text if that is nothing to
-    tell anybody; ``without_runtime`` why it does not where no runtime here has it. What ``is_emulated`` has no latency.
+    show anybody; ``without_runtime`` why it does not where no runtime here has it. What ``is_emulated`` has no latency.
     """
 
     delegate: str
@@ -122,7 +122,7 @@ def with_tests_here(request: Request) -> tuple[Request, str]:
 
 
 def found_here(models: list[ModelFile], is_timed: bool = False) -> Tried:
-    """Every candidate that can run all of the models here; with ``is_timed`` those alone that have a latency."""
+    """Every candidate that can run all of the models here; with ``is_timed`` only those that have a latency."""
     tests: list[Configuration] = []
     missing = {}
     for group in groups():

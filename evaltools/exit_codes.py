@@ -22,7 +22,7 @@ EXIT_CODE_HELP: Final = """\
   4    some examples failed, or gave NaN or infinite numbers; the figures are those of the others.
        Or the process of a configuration crashed or hung, also where a new one then gave every answer
   5    a result file or the journal of --run_dir could not be written
-  6    too few examples to tell whether a limit is kept (evaltools gate)
+  6    too few examples to decide whether a limit is kept (evaltools gate)
   70   a fault of evaltools itself; --debug shows where, for a report
   130  interrupted; the figures are those of the examples finished until then"""
 DEVICE_EXIT_CODE_HELP: Final = """\
@@ -57,5 +57,5 @@ SUITE_EXIT_CODE_HELP: Final = """\
 With --against the exit codes below 130 mean instead:
   3    something of the earlier suite is not measured any more, or nothing was measured twice
   1    something became worse
-  6    too few examples to tell
+  6    too few examples to decide
   0    nothing became worse"""

@@ -1,6 +1,6 @@
-"""The door for files from elsewhere: opened once, regular files alone, read and unpacked up to a size.
+"""The door for files from elsewhere: opened once, only regular files, read and unpacked up to a size.
 
-Whatever is wrong with a file is :class:`Unreadable`, whose text is the reason alone; callers name file and flag.
+Whatever is wrong with a file is :class:`Unreadable`, whose text is only the reason; callers name file and flag.
 """
 
 from __future__ import annotations

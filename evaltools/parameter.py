@@ -139,7 +139,7 @@ class Parameter(Struct, frozen=True):
 
     @property
     def is_sent(self) -> bool:
-        """Whether devices are told of it; else it is for this computer alone, or refused."""
+        """Whether devices get it; else it is only for this computer, or refused."""
         if self.refused_on_devices or self.in_parts is not None:
             return False
         return self.about not in ("configurations", "result", "run")
@@ -150,7 +150,7 @@ class Parameter(Struct, frozen=True):
         if self.about == "configurations":
             return "give tests="
         written = self.role == "output_file" and self.about == "result"
-        return self.in_python or ("it is written by the command line alone" if written else "")
+        return self.in_python or ("only the command line writes it" if written else "")
 
     def parse(self, text: str) -> Value:
         """Read the text behind ``--name=``; stricter than the native tools, which accept ``4abc`` as 4.
@@ -241,7 +241,7 @@ class Parameter(Struct, frozen=True):
 
 
 def _layer_file(entry: str, take: Callable[[Path], str]) -> str:
-    """``LAYER:PATH``, where ``::`` stands for a colon in a name or path; what is no such pair stays as it is."""
+    """``LAYER:PATH``, where ``::`` stands for a colon in a name or path; what is not such a pair stays as it is."""
     pair = _LAYER_AND_PATH.fullmatch(entry)
     if pair is None:
         return entry

@@ -10,12 +10,11 @@ from msgspec.structs import replace
 
 from evaltools.errors import DataError, UsageError
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
-from evaltools.result.json_file import DRAFT, json_in, misfit, read_content, without_indentation
+from evaltools.result.json_file import DRAFT, json_in, misfit, read_content, require_version, without_indentation
 from evaltools.result_consistency import contradiction
 from evaltools.task_kind import recorded_kind, registered_kinds
 
 _WHAT: Final = "evaltools result"
-_EARLIER: Final = ("1", "2")
 
 
 class _ResultHead(msgspec.Struct):
@@ -40,13 +39,7 @@ def result_in(content: bytes, path: Path) -> EvaluationResult:
         kind = recorded_kind(head.task)
     except UsageError as error:
         raise DataError(f"{path} is the result of a task that is not here: {error}") from None
-    if head.schema_version in _EARLIER:
-        raise DataError(f"{path} was written by an earlier evaltools, version {head.schema_version}; measure again")
-    if head.schema_version != SCHEMA_VERSION:
-        raise DataError(
-            f"{path} is an {_WHAT} of version {head.schema_version!r}; this evaltools reads {SCHEMA_VERSION}, so "
-            "read it with the evaltools that wrote it"
-        )
+    require_version(head.schema_version, SCHEMA_VERSION, path, _WHAT)
     return _typed(path, json_in(content, path, dict[str, Any], _WHAT), kind.part_type)
 
 

@@ -45,7 +45,7 @@ _OUTSIDE: Final = "evaltools.tasks.own"
 
 
 Detail = Literal["answer", "figures", "all"]
-"""How much of a result is shown on stderr: the answer alone (``--quiet``), figures too, or all (``--verbose``)."""
+"""How much of a result is shown on stderr: only the answer (``--quiet``), figures too, or all (``--verbose``)."""
 
 
 class TaskReport(Protocol):

@@ -110,7 +110,7 @@ def columns_of(stream: TextIO | None) -> int | None:
 
 
 def wrapped(text: str, columns: int | None) -> str:
-    """The text with lines of at most so many columns, broken at spaces alone; None: as it is.
+    """The text with lines of at most so many columns, broken only at spaces; None: as it is.
 
     What a line goes on with stands below the last column that it has; commands, behind ``$``, stay as they are.
 

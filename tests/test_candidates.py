@@ -83,8 +83,8 @@ def gpu(is_software: bool, fails_with: str = "") -> Callable[..., Delegation]:
     [
         (True, True, gpu(is_software=False), ""),
         (False, True, gpu(is_software=False), "no Vulkan driver"),
-        (True, False, gpu(is_software=False), 'in software alone: --config "gpu: use_gpu=true" runs it'),
-        (True, True, gpu(is_software=True), 'in software alone: --config "gpu: use_gpu=true" runs it'),
+        (True, False, gpu(is_software=False), 'only in software: --config "gpu: use_gpu=true" runs it'),
+        (True, True, gpu(is_software=True), 'only in software: --config "gpu: use_gpu=true" runs it'),
         (True, True, gpu(is_software=False, fails_with=FLOAT.name), "no GPU that its driver finds"),
         (True, True, gpu(is_software=False, fails_with=INT8.name), "not with this model"),
     ],

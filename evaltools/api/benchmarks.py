@@ -79,18 +79,18 @@ class Benchmark(Entries[BenchmarkResult, Timed]):
 class _Watcher(Watcher):
     """Tells a function of each round that begins."""
 
-    def __init__(self, tell: OnRound | None) -> None:
-        self._tell = tell
+    def __init__(self, on_step: OnRound | None) -> None:
+        self._on_step = on_step
 
     def begins(self, candidate: Candidate, round_number: int) -> None:
         """Tell it."""
-        if self._tell is not None:
-            self._tell(candidate.configuration.name, round_number)
+        if self._on_step is not None:
+            self._on_step(candidate.configuration.name, round_number)
 
 
 @contextmanager
-def _telling(progress: bool | OnRound | None, rounds: int) -> Iterator[OnRound | None]:
-    """What is told of each round that begins: nothing, a bar (True), or the function."""
+def _shown(progress: bool | OnRound | None, rounds: int) -> Iterator[OnRound | None]:
+    """What is called when a round begins: nothing, a bar (True), or the function."""
     if callable(progress):
         yield progress
     elif progress:
@@ -127,5 +127,5 @@ def benchmark(
     if flags.leave_tests_open:
         request, _ = with_tests_here(request)
     read = read_request(request)
-    with _telling(progress, len(read.candidates) * read.options.rounds) as tell:
-        return Benchmark(measure_benchmark(request, read, _Watcher(tell)).result)
+    with _shown(progress, len(read.candidates) * read.options.rounds) as on_step:
+        return Benchmark(measure_benchmark(request, read, _Watcher(on_step)).result)

@@ -94,7 +94,7 @@ def read_tests(tests: Tests, native: bool = False) -> tuple[NamedConfiguration, 
 
 
 def reference_text(reference: OneConfiguration | None) -> str | None:
-    """The flags of a reference as one text, None for the one that the task has unless told.
+    """The flags of a reference as one text, None for the one that the task has by default.
 
     >>> reference_text(Configuration(runtime="litert"))
     '--runtime=litert'

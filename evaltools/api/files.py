@@ -22,7 +22,7 @@ from evaltools.result_file import read_result
 
 
 class _Head(msgspec.Struct):
-    """What tells results apart: a benchmark is of no task, and a suite has a version of its own."""
+    """What distinguishes results: a benchmark is of no task, and a suite has a version of its own."""
 
     schema_version: str = ""
     task: str | None = None

@@ -149,7 +149,7 @@ def _changes(result: EvaluationResult) -> Iterator[tuple[Any, ...]]:
     elif isinstance(part, CocoDetection):
         for each in compared:
             for differing in disagreements(part, each):
-                only = (len(differing.lonely[name]) for name in (each.baseline, each.other))
+                only = (len(differing.only_in[name]) for name in (each.baseline, each.other))
                 yield (differing.picture.example, each.other, *only, differing.shift)
     else:
         places = {metric.name: place for place, metric in enumerate(part.metrics)}

@@ -38,7 +38,7 @@ def gate(
 
     ``configuration`` names the ones that they are about; ``*`` stands for anything. ``against`` is an earlier result:
     nothing may have become worse, and limits may be ``vs old``; of other examples it may be where that is allowed.
-    Raises :class:`~evaltools.errors.UsageError` for what is no limit, and for figures that such a result never has.
+    Raises :class:`~evaltools.errors.UsageError` for what is not a limit, and for figures that such a result never has.
     """
     found, old = _result_of(result), None if against is None else _result_of(against)
     texts: object = [limits] if isinstance(limits, str) else limits

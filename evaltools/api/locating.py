@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evaltools.api.configurations import AnyPath, OneConfiguration, read_tests
 from evaltools.api.frames import data_frame
 from evaltools.api.options import flags_of, with_options
-from evaltools.api.progress import telling
+from evaltools.api.progress import shown_progress
 from evaltools.api.results_in_common import Saved, html_list
 from evaltools.errors import UsageError
 from evaltools.locate.kind import search_request, searches_after
@@ -18,10 +18,10 @@ from evaltools.locate.request import read_request
 from evaltools.locate.run import expected_parts
 from evaltools.locate.run import locate as search
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.words.locate import answer_lines, culprit_lines
+from evaltools.report.words.locate import answer_lines, suspect_lines
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.locate import Culprit, KeepInFloat, LocateResult, Operator, Verdict
+from evaltools.result.locate import KeepInFloat, LocateResult, Operator, Suspect, Verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -30,7 +30,7 @@ OnPart = Callable[[int, int], object]
 
 
 class Located(Saved[LocateResult]):
-    """What was found: ``verdict``, ``culprits``, and figures of every operator in ``operators``."""
+    """What was found: ``verdict``, ``suspects``, and figures of every operator in ``operators``."""
 
     @property
     def verdict(self) -> Verdict:
@@ -38,9 +38,9 @@ class Located(Saved[LocateResult]):
         return self.result.verdict
 
     @property
-    def culprits(self) -> tuple[Culprit, ...]:
+    def suspects(self) -> tuple[Suspect, ...]:
         """Each operator that was suspected, with status, evidence and causes."""
-        return self.result.culprits
+        return self.result.suspects
 
     @property
     def operators(self) -> tuple[Operator, ...]:
@@ -49,13 +49,13 @@ class Located(Saved[LocateResult]):
 
     @property
     def keep_in_float(self) -> KeepInFloat | None:
-        """Of a quantised model beside another: which layers to keep in float, and what each gains."""
+        """Of a quantised model compared with another: which layers to keep in float, and what each gains."""
         return self.result.keep_in_float
 
     @property
     def in_words(self) -> list[str]:
         """The sentences of the command line."""
-        return [*answer_lines(self.result), *(line for line in culprit_lines(self.result) if line)]
+        return [*answer_lines(self.result), *(line for line in suspect_lines(self.result) if line)]
 
     @property
     def warnings(self) -> list[str]:
@@ -77,7 +77,7 @@ class Located(Saved[LocateResult]):
 
 
 def _row(operator: Operator) -> dict[str, Any]:
-    errors = {"alone": operator.local, "accumulated": operator.accumulated}
+    errors = {"single": operator.local, "accumulated": operator.accumulated}
     figures = {name: None if found is None else found.worst for name, found in errors.items()}
     return {
         "index": operator.index,
@@ -119,5 +119,5 @@ def locate(
         raise UsageError(f"test: one configuration at a time is looked into, got {len(configurations)}")
     flags = flags_of({"model_file": str(model)}, PARAMETERS, options, ("model", "test", "progress"))
     request = read_request(search_request(flags.options(), configurations[0], Path.cwd()))
-    with telling(progress, "operators", expected_parts(request)) as tell:
-        return Located(search(request, tell))
+    with shown_progress(progress, "operators", expected_parts(request)) as on_step:
+        return Located(search(request, on_step))

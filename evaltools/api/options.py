@@ -67,7 +67,7 @@ def flags_of(
         if instead := parameter.instead_in_python:
             raise UsageError(f"{name}: {instead}")
         if parameter.names[-1] not in known or parameter.name in values:
-            raise UsageError(f"{name}: it has an argument of its own, such as model, images or inputs; give that alone")
+            raise UsageError(f"{name}: it has an argument of its own, such as model, images or inputs; give only that")
     for name, value in (*values.items(), *((whole_names[name], value) for name, value in (options or {}).items())):
         if value is None:
             continue

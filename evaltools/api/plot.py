@@ -11,7 +11,7 @@ from typing import Any, Final
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
-from evaltools.report.page.charts.look import Spec, chart, colours_by_name, quantitative, told_apart
+from evaltools.report.page.charts.look import Spec, chart, colours_by_name, distinguished, quantitative
 from evaltools.report.page.rendering.drawing import picture_of
 from evaltools.result.section import Chart
 
@@ -66,8 +66,8 @@ def plot_of(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> Plot:
     names = list(dict.fromkeys(row["configuration"] for row in shown))
     models = list(dict.fromkeys(row.get("model", "") for row in shown))
     axes = {"x": quantitative(x, x, scale={"zero": False}), "y": quantitative(y, y, scale={"zero": False})}
-    colour = {"color": told_apart("configuration", scale=colours_by_name(names))}
-    shape = {"shape": told_apart("model")} if len(models) > 1 else {}
+    colour = {"color": distinguished("configuration", scale=colours_by_name(names))}
+    shape = {"shape": distinguished("model")} if len(models) > 1 else {}
     layers: list[Spec] = [
         {"mark": "rule", "encoding": {**axes, **colour, **_interval(axis, name)}}
         for axis, name in (("x", x), ("y", y))

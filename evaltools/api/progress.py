@@ -27,16 +27,16 @@ class Progress(Struct, frozen=True):
 OnProgress = Callable[[Progress], object]
 
 
-class _Telling(Observer):
-    def __init__(self, tell: OnProgress) -> None:
-        self._tell = tell
+class _Calling(Observer):
+    def __init__(self, on_step: OnProgress) -> None:
+        self._on_step = on_step
 
     @contextmanager
     def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
         """Call the function after each step."""
 
         def update(tally: Tally) -> None:
-            self._tell(Progress(phase, tally.done, total, tally.failed_examples))
+            self._on_step(Progress(phase, tally.done, total, tally.failed_examples))
 
         yield update
 
@@ -51,7 +51,7 @@ class _Bar(Observer):
 
 @contextmanager
 def bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, or in the cell of a notebook; it is told how many are done."""
+    """A bar on stderr, or in the cell of a notebook; the function takes how many are done."""
     from rich.console import Console
     from rich.progress import Progress as RichProgress
 
@@ -61,22 +61,22 @@ def bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def telling(
+def shown_progress(
     progress: bool | Callable[[int, int], object] | None, what: str, total: int | None = None
 ) -> Iterator[Callable[[int, int], object]]:
-    """What is told how many of how many are done: nothing, a bar (True), or the function."""
+    """What is called with how many of how many are done: nothing, a bar (True), or the function."""
     if callable(progress):
         yield progress
     elif progress:
         with ExitStack() as stack:
             bars: list[Callable[[int], None]] = []
 
-            def tell(done: int, of: int) -> None:
+            def on_step(done: int, of: int) -> None:
                 if not bars:
                     bars.append(stack.enter_context(bar(what, total or of)))
                 bars[0](done)
 
-            yield tell
+            yield on_step
     else:
         yield lambda _done, _total: None
 
@@ -84,5 +84,5 @@ def telling(
 def observer_of(progress: bool | OnProgress | None) -> Observer:
     """What shows an evaluation: nothing, a bar (True), or a function that is called after each example."""
     if callable(progress):
-        return _Telling(progress)
+        return _Calling(progress)
     return _Bar() if progress else Observer()

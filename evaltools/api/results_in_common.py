@@ -100,7 +100,7 @@ class Entry(ABC, Generic[Row]):
 
     @property
     def title(self) -> str:
-        """Its name, with what else tells it apart."""
+        """Its name, with what else distinguishes it."""
         return self.name
 
     def __repr__(self) -> str:
@@ -115,7 +115,7 @@ Whole = TypeVar("Whole", bound=EvaluationResult | BenchmarkResult | LocateResult
 
 
 class Saved(ABC, Generic[Whole]):
-    """Something that was found, of which ``result`` is the whole, typed: it can be saved, and told on a page."""
+    """Something that was found, of which ``result`` is everything, typed: it can be saved, and shown on a page."""
 
     def __init__(self, result: Whole) -> None:
         self.result: Final = result

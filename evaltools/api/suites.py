@@ -11,7 +11,7 @@ from evaltools.api.configurations import AnyPath, Tests, read_tests
 from evaltools.api.frames import data_frame
 from evaltools.api.gate_report import GateReport
 from evaltools.api.options import flags_of, with_options
-from evaltools.api.progress import telling
+from evaltools.api.progress import shown_progress
 from evaltools.api.results_in_common import Saved, html_list, html_table
 from evaltools.gates.compare import DEFAULT_MARGIN
 from evaltools.gates.compare_suites import compare_suites
@@ -101,7 +101,7 @@ def suite(
     ``jobs`` maps names to commands such as ``"diff --num_runs=20"``; without them each model's outputs are compared.
     ``options`` are those of ``evaltools suite`` by their names, such as ``run_dir="run"`` or ``workers=2``.
     ``progress`` is True for a bar, or is called with the number of runs done and that of all. Prints nothing else; a
-    model that cannot be run costs its own entry alone. Raises :class:`~evaltools.errors.UsageError` and its kinds
+    model that cannot be run costs only its own entry. Raises :class:`~evaltools.errors.UsageError` and its kinds
     before anything runs.
     """
     texts = [f"{name}: {command}" for name, command in (jobs or {}).items()]
@@ -109,5 +109,5 @@ def suite(
         {"model_paths": models, "job": texts}, PARAMETERS, options, ("models", "tests", "jobs", "progress")
     )
     request = request_of_flags(flags, tests=() if tests is None else read_tests(tests))
-    with telling(progress, "runs") as tell:
-        return Suite(run_suite(request, tell))
+    with shown_progress(progress, "runs") as on_step:
+        return Suite(run_suite(request, on_step))

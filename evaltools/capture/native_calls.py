@@ -47,7 +47,7 @@ class Call(NamedTuple):
 
 
 class Listener(Protocol):
-    """Is told of calls, in the thread that made them."""
+    """Is called for calls, in the thread that made them."""
 
     def called(self, call: Call) -> None:
         """Take a call."""
@@ -112,7 +112,7 @@ _changing: Final = threading.Lock()
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """A context in which a listener is told of every call; several may be open, in any order and thread."""
+    """A context in which a listener is called for every call; several may be open, in any order and thread."""
     with _changing:
         if not _state.listeners:
             for name in _MODULES:

@@ -136,15 +136,15 @@ def _watch(processes: RunProcesses, start: float, seconds: float) -> float:
 
 
 def _rate_told(work: Iterable[Event]) -> float | None:
-    """Examples per second, of all processes that told how many they had done at several moments."""
-    told: defaultdict[object, list[tuple[float, int]]] = defaultdict(list)
+    """Examples per second, of all processes that reported how many they had done at several moments."""
+    counts: defaultdict[object, list[tuple[float, int]]] = defaultdict(list)
     for event in work:
         facts = event.get("args")
         if event.get("name") == DONE and isinstance(facts, dict):
-            told[event["pid"]].append((float(str(event["ts"])), int(facts["examples"])))
+            counts[event["pid"]].append((float(str(event["ts"])), int(facts["examples"])))
     rates = [
         (last - first) / (end_us - start_us) * 1e6
-        for (start_us, first), (end_us, last) in ((each[0], each[-1]) for each in told.values())
+        for (start_us, first), (end_us, last) in ((each[0], each[-1]) for each in counts.values())
         if end_us > start_us
     ]
     return round(sum(rates), 3) if rates else None
@@ -181,9 +181,9 @@ def _named(used: Iterable[UsedOverTime], names: Mapping[int, str]) -> list[UsedO
     Where several are called the same, as those of shards, their numbers stand behind.
     """
     how_many = Counter(names.values())
-    told = {number: f"{name} ({number})" if how_many[name] > 1 else name for number, name in names.items()}
+    labels = {number: f"{name} ({number})" if how_many[name] > 1 else name for number, name in names.items()}
     seen = [
-        UsedOverTime(each.process_id, told.get(each.process_id, each.name), each.samples)
+        UsedOverTime(each.process_id, labels.get(each.process_id, each.name), each.samples)
         for each in used
         if each.samples
     ]

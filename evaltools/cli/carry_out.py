@@ -93,7 +93,7 @@ class Terminal(Observer):
 
 
 class CarriedOut(Struct, frozen=True):
-    """What came of a request; ``sources`` are what a page tells of it."""
+    """What came of a request; ``sources`` are what a page shows of it."""
 
     exit_code: int
     result: EvaluationResult
@@ -270,7 +270,7 @@ def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
 
 
 def _all_of(sources: Mapping[str, Sources]) -> Sources:
-    """What a page tells of all models, each by its name here."""
+    """What a page shows of all models, each by its name here."""
     return Sources(
         evaluations={name: one for name, each in sources.items() for one in each.evaluations.values()},
         located={name: found for name, each in sources.items() for found in each.located.values()},

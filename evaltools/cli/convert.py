@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from evaltools.cli.shared.streams import complain, tell
+from evaltools.cli.shared.streams import complain, say_wrapped
 from evaltools.errors import DataError, UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import Parameter, did_you_mean
@@ -344,7 +344,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _printed(text: str) -> int:
-    return OK if tell(text) else NOT_WRITTEN
+    return OK if say_wrapped(text) else NOT_WRITTEN
 
 
 def _wrong_format(name: str) -> str:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.cli.shared.streams import tell
+from evaltools.cli.shared.streams import say_wrapped
 from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES, Delegate
 from evaltools.delegates.registry import OURS
@@ -37,7 +37,7 @@ def run(arguments: list[str]) -> int:
         if columns is not None and columns < max(map(len, lines)):
             lines = [line for entry in DELEGATES for line in _narrow_lines(entry)]
         text = "\n".join([*lines, "evaltools doctor tries those of Python here"])
-    return OK if tell(text) else NOT_WRITTEN
+    return OK if say_wrapped(text) else NOT_WRITTEN
 
 
 def _line(delegate: Delegate) -> str:

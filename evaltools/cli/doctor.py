@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import asdict
 
-from evaltools.cli.shared.streams import complain, tell
+from evaltools.cli.shared.streams import complain, say_wrapped
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 from evaltools.report.files.output_file import require_writable, write_file
@@ -83,12 +83,12 @@ def run(arguments: list[str]) -> int:
         require_writable(output, "--output_file_path")
     from evaltools.inspection.machine_check import environment, findings
 
-    is_written = tell(environment())
+    is_written = say_wrapped(environment())
     found: list[Finding] = []
     for finding in findings():
         if not found or found[-1].kind != finding.kind:
-            is_written = tell(f"\n{_TITLES[finding.kind]}") and is_written
-        is_written = tell("\n".join(_lines(finding, found))) and is_written
+            is_written = say_wrapped(f"\n{_TITLES[finding.kind]}") and is_written
+        is_written = say_wrapped("\n".join(_lines(finding, found))) and is_written
         found.append(finding)
     if output is not None:
         write_file(output, json.dumps([asdict(finding) for finding in found], indent=2).encode() + b"\n")
@@ -112,7 +112,7 @@ def _install(given: GivenFlags) -> int:
         lines.append("next: evaltools doctor")
     else:
         lines.append(f"before evaltools: {environment}")
-    return OK if tell("\n".join(lines)) else NOT_WRITTEN
+    return OK if say_wrapped("\n".join(lines)) else NOT_WRITTEN
 
 
 def _say_how_to_install_npu() -> int:
@@ -121,7 +121,7 @@ def _say_how_to_install_npu() -> int:
     if not (sys.platform == "linux" and platform.machine() == "x86_64" and (3, 11) <= sys.version_info[:2] <= (3, 13)):
         complain(f"evaltools: the extra {_NPU} needs x86-64 Linux and Python 3.11 to 3.13; this is {machine}")
         return NOT_MEASURED
-    return OK if tell(f"pip install 'evaltools[{_NPU}]'") else NOT_WRITTEN
+    return OK if say_wrapped(f"pip install 'evaltools[{_NPU}]'") else NOT_WRITTEN
 
 
 def _lines(finding: Finding, earlier: Sequence[Finding]) -> list[str]:

@@ -18,7 +18,7 @@ _USAGE_OF_RUN: Final = """\
 usage: evaltools run FILE.py:NAME|FILE.yaml MODEL.tflite --option=value ...
 
 A task of your own. NAME is a function with @evaltools.task in FILE.py; its parameters are the options. FILE.yaml states
-a task without code. An installed task needs its name alone. evaltools run FILE.py:NAME --help lists all options."""
+a task without code. An installed task needs only its name. evaltools run FILE.py:NAME --help lists all options."""
 
 
 def run_own_task(arguments: list[str]) -> int:

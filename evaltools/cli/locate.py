@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from evaltools.result.locate import LocateResult
 
 DESCRIPTION: Final = """\
-Which operator makes the difference between a delegate and the CPU: every operator alone on the CPU's tensors, the
-whole model, and what confirms or clears a suspect. What small differences add up to names no culprit.
+Which operator makes the difference between a delegate and the CPU: every operator by itself on the CPU's tensors, the
+whole model, and what confirms or clears a suspect. What small differences add up to names no suspect.
 The model is given as the first word or as --model_file. stdout: the answer. stderr: progress, the operators."""
 
 

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from evaltools.cli.shared.streams import complain, discard, tell
+from evaltools.cli.shared.streams import complain, discard, say_wrapped
 from evaltools.commands.names import COMMANDS, QUESTIONS, SAME_JOB, command_names, task_aliases, task_of
 from evaltools.errors import DEBUG, EvaltoolsError, UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP, FAULT, INTERRUPTED, NOT_WRITTEN, OK, USAGE
@@ -38,7 +38,7 @@ _FIRST: Final = {
     "diff": "do its outputs differ with what works on this machine",
     "benchmark": "how fast it is with each of these",
 }
-"""The commands that most people want first; they need a model alone."""
+"""The commands that most people want first; they need only a model."""
 _WHERE_MORE_IS: Final = (
     "evaltools --help lists all commands, with accuracy on your data; evaltools demo has data to try."
 )
@@ -172,7 +172,7 @@ def _first_commands(model: str) -> str:
 
 
 def _printed(text: str) -> int:
-    return OK if tell(text) else NOT_WRITTEN
+    return OK if say_wrapped(text) else NOT_WRITTEN
 
 
 def _help_text() -> str:

@@ -348,7 +348,7 @@ NOT_EMULATED: Final[Mapping[str, str]] = {
     "qualcomm_dlc_dir": _NOT_COMPILED,
     "qualcomm_enable_just_in_time": _NOT_COMPILED,
     "qualcomm_saver_output_dir": _NOT_COMPILED,
-    "qualcomm_dump_tensor_ids": "the emulator runs graphs with the outputs of the model alone",
+    "qualcomm_dump_tensor_ids": "the emulator runs graphs with only the outputs of the model",
 }
 """Why an emulated chip cannot honour these."""
 

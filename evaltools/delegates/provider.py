@@ -40,7 +40,7 @@ class Delegate(Struct, frozen=True):
     ``library`` gives the library that the interpreters load it from, for its effective options; delegates without one
     are part of a runtime.
 
-    Where the flag that enables it is repeatable, a configuration may have several, told apart by ``number``: 1, 2, ...
+    Where the flag that enables it is repeatable, a configuration may have several, with a ``number`` each: 1, 2, ...
     """
 
     name: str

@@ -119,7 +119,7 @@ def _stage(execution: ExecutionUsed, bound: Kind) -> str:
 
 
 def _helps(execution: ExecutionUsed, bound: Kind, cores: int, threads: int) -> tuple[Help, ...]:
-    """Inputs and inference have processes of their own by worker; metrics and the journal are this process's alone.
+    """Inputs and inference have processes of their own by worker; metrics and the journal are only this process's.
 
     More workers than examples have nothing to do, and runs that depend on those before them must have one.
     """

@@ -30,7 +30,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.verdict import Reason
 
 _FEW: Final = 0.95
-"""Limits without a confidence are told apart from those that would be kept with this one."""
+"""Limits without a confidence are distinguished from those that would be kept with this one."""
 NO_OLD: Final[Mapping[str, Old]] = {}
 
 
@@ -68,7 +68,7 @@ def hold_gate(gate: Gate, run: str, result: EvaluationResult, old: Old | None = 
 def hold_against_old(run: str, result: EvaluationResult, old: Old, tests: int = 0) -> GateDecisions:
     """Whether anything became worse since an earlier result, of every configuration that either of them has.
 
-    Times of a reference are never worse: it is the machine that they tell of. ``tests`` counts the configurations of
+    Times of a reference are never worse: it is the machine that they show. ``tests`` counts the configurations of
     all comparisons that are made together, where there are others.
     """
     entries = [entry for entry in result.configurations if entry.role == "test"] or result.configurations

@@ -321,6 +321,6 @@ def latency_decision(configuration: str, ratio: LatencyRatio | None, tests: int)
     if ratio is None or ratio.interval is None:
         return None
     interval = at_confidence(ratio.ratio, ratio.interval, confidence_of_each(_CONFIDENCE, tests))
-    found = Found("latency ratio vs old", ratio.ratio, interval.low, interval.high)
+    found = Found("latency_ratio vs old", ratio.ratio, interval.low, interval.high)
     verdict: GateVerdict = "fail" if interval.low > SLOWER else "pass"
     return Decision(configuration, "no clear slowdown vs old", verdict, found)

@@ -144,7 +144,7 @@ def _without_what_neither_measured(report: GateDecisions, old: SuiteEntry, new: 
 
 
 def _of_rows(old: SuiteEntry, new: SuiteEntry, before: Environment, now: Environment, tests: int) -> GateDecisions:
-    """Of benchmarks, which have times and nodes alone."""
+    """Of benchmarks, which have only times and nodes."""
     earlier = {row.configuration: row for row in old.rows}
     is_same_model = old.model_sha256 == new.model_sha256
     decisions: list[Decision] = []

@@ -37,7 +37,7 @@ class Criterion(Struct, frozen=True):
 
     ``kind``: the figure itself, its ``drop`` or ``rise`` against the reference, or its ``ratio`` to that of the
     reference; ``of_old``: against the earlier result instead.
-    ``at_most`` tells ``<=`` from ``>=``. ``confidence``, 0.5..1, asks for a bound instead of the figure as it is found.
+    ``at_most`` is ``<=``, else ``>=``. ``confidence``, 0.5..1, asks for a bound instead of the figure as it is found.
     ``unit`` is that in which the limit is written; ``value`` of a share is 0..1 all the same.
     """
 
@@ -73,7 +73,9 @@ def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
     """
     found = _LIMIT.fullmatch(text)
     if found is None:
-        raise UsageError(f"{text!r} is no limit; write such as 'top1 >= 0.70' or 'top1 drop <= 0.005 at 95 %'")
+        raise UsageError(f"{text!r} is not a limit; write such as 'top1 >= 0.70' or 'top1 drop <= 0.005 at 95 %'")
+    if found["kind"] == "ratio":
+        raise UsageError(f"{text!r}: only times have a ratio: 'latency_ratio <= 0.8'")
     known = all_metrics()
     aliases = {alias: name for name, metric in known.items() for alias in metric.aliases}
     name = aliases.get(found["figure"], found["figure"])
@@ -84,8 +86,7 @@ def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
             'A metric of a task of your own needs task = "own", or the name of its function, beside the limits'
         )
     metric = known.get(name) or metric_of_own_task(name)
-    is_ratio = metric.is_ratio and found["figure"] != name
-    kind: LimitKind = found["kind"] or ("ratio" if is_ratio else "value")  # type: ignore[assignment]
+    kind: LimitKind = found["kind"] or ("ratio" if metric.is_ratio else "value")  # type: ignore[assignment]
     unit = found["unit"] or ""
     criterion = Criterion(
         text=" ".join(text.split()),
@@ -120,8 +121,6 @@ def _require_sense(criterion: Criterion, known: Mapping[str, Metric]) -> None:
     if kind == "drop" and figure not in can_drop and not metric.is_of_own_task:
         droppable = sorted(can_drop)
         raise UsageError(f"{text!r}: only {', '.join(droppable)} can drop")
-    if (kind == "ratio") != metric.is_ratio:
-        raise UsageError(f"{text!r}: write 'latency ratio <= 0.8', or 'latency_ms <= 5' for the time itself")
     if criterion.output is not None and not metric.is_per_output:
         raise UsageError(f"{text!r}: {figure} is not a figure of one output; leave [{criterion.output}] out")
     if kind in ("drop", "rise") and not criterion.at_most:
@@ -145,7 +144,7 @@ def _require_confidence(criterion: Criterion, confidence: float, known: Mapping[
     if kind == "value" and metric.share is None and not metric.is_of_own_task:
         shares = [name for name, entry in known.items() if entry.share is not None]
         listed = f"{shares[0]} to {shares[-1]}, " if shares else ""
-        raise UsageError(f"{text!r}: only {listed}drops and the latency ratio have an interval; leave 'at ...' out")
+        raise UsageError(f"{text!r}: only {listed}drops and latency_ratio have an interval; leave 'at ...' out")
 
 
 def _require_direction(criterion: Criterion) -> None:
@@ -154,8 +153,7 @@ def _require_direction(criterion: Criterion) -> None:
     is_inverted = criterion.kind == "value" and better is not None and (better == "lower") != criterion.at_most
     if is_inverted or (criterion.kind == "ratio" and not criterion.at_most):
         right = "<=" if criterion.at_most is False else ">="
-        written = f"latency ratio {right} ..." if criterion.kind == "ratio" else f"{figure} {right} ..."
-        raise UsageError(f"{text!r} is the wrong way round: {better or 'lower'} is better; write {written}")
+        raise UsageError(f"{text!r} is the wrong way round: {better or 'lower'} is better; write {figure} {right} ...")
     cannot_be_below = 0.0 if not criterion.metric.may_be_negative else -math.inf
     is_kept_by_all = criterion.kind == "value" and not criterion.at_most and criterion.value <= cannot_be_below
     is_drop_of_all = criterion.kind == "drop" and criterion.metric.is_share and criterion.value >= 1

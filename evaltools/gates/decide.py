@@ -33,7 +33,7 @@ class Found(Struct, frozen=True):
 
     ``value`` is None, or NaN, where there is no number. ``low`` and ``high`` are the one-sided bounds at the confidence
     of a limit that has one. ``output`` names the output that decides, ``processes`` counts those behind a latency ratio
-    with bounds. ``unit`` is that of the limit, or else of the figure: a share, 0..1, is told in ``%`` or ``points``.
+    with bounds. ``unit`` is that of the limit, or else of the figure: a share, 0..1, is given in ``%`` or ``points``.
     ``of_medians``: a latency ratio of two medians, not of times on the same examples.
 
     >>> Found("top1 drop", 0.005, 0.001, 0.009).high
@@ -191,11 +191,11 @@ def _decide_change(criterion: Criterion, evidence: Evidence, limits_together: in
 
 
 def _decide_ratio(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
-    """Decide a limit on a latency ratio; one to an earlier run is never decided by the ratio alone."""
+    """Decide a limit on a latency ratio; one to an earlier run is never decided by only the ratio."""
     if evidence.ratio is None:
         return _missing(criterion, evidence, Reason("no_old_times" if criterion.of_old else "no_reference_times"))
     ratio, interval = evidence.ratio.ratio, evidence.ratio.interval
-    figure = f"latency ratio{' vs old' if criterion.of_old else ''}"
+    figure = f"latency_ratio{' vs old' if criterion.of_old else ''}"
     if criterion.confidence is None and not criterion.of_old:
         found = Found(figure, ratio, unit=criterion.unit, of_medians=not evidence.ratio.pairs)
         return _compared(criterion, evidence, found)

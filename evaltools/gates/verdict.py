@@ -76,7 +76,7 @@ FEW_ROUNDINGS: Final = 16.0
 ROUNDOFF: Final[Mapping[str, float]] = {"fp16": 3 * 2.0**-11, "bf16": 2.0**-7, "int8": 2.0**-8}
 """Three roundings of fp16, two of bf16, of int8 one per square root of nodes, granted to a precision at least."""
 ROUNDINGS_OF_QUANTISATION: Final = 12.0
-"""Of int8 per square root of nodes, beside a model that is quantised: above what four models show (0.03 to 0.16)."""
+"""Of int8 per square root of nodes, against a quantised model: above what four models show (0.03 to 0.16)."""
 CHANNEL_ROUNDINGS: Final = 8.0
 """As many of these are granted to a channel, of which one may be next to 0."""
 ANSWERS_OF_QUANTISATION: Final = 0.5
@@ -349,8 +349,8 @@ def run_of_boxes(found: BoxAgreement) -> RunDifference:
     """How far boxes move and scores change on average, and how many have no partner of their class."""
     moved = float(bool(found.lost)) if found.mean_iou is None else 1 - found.mean_iou
     total = 2 * found.matched + found.lost + found.new
-    alone = found.lost + found.new + 2 * found.class_changes
-    return RunDifference(max(moved, found.mean_score_shift or 0.0), alone, total)
+    unmatched = found.lost + found.new + 2 * found.class_changes
+    return RunDifference(max(moved, found.mean_score_shift or 0.0), unmatched, total)
 
 
 def judge_boxes(boxes: Mapping[int, BoxAgreement], noise_floor: NoiseFloor) -> OutputVerdict:
@@ -381,7 +381,7 @@ def _unit(difference: OutputDifference | None) -> str:
 
 
 def _said(found: Seen, granted: _Granted, noise_floor: NoiseFloor) -> list[Reason]:
-    """The worst run and channel beside what is granted, the noise floor, the answers, and what it looks like."""
+    """The worst run and channel compared with what is granted, the noise floor, the answers, and what it looks like."""
     difference, reasons = found.difference, []
     if difference is not None and difference.quanta is not None:
         equal, one, two, more = difference.quanta.shares

@@ -34,7 +34,7 @@ ALL: Final = "all"
 MANY_PARTITIONS: Final = 5
 """From here on there is a warning.
 
-Each partition is a call of the driver, with tensors handed to the NPU and back; only the phone can tell what that
+Each partition is a call of the driver, with tensors handed to the NPU and back; only the phone can show what that
 costs. Of 32 public models of which SM8650's NPU takes anything, 30 become one partition. The others became 5 and 8:
 there an operator that the NPU leaves comes back all along the graph, and another form of it is worth a try.
 """

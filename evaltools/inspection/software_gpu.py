@@ -68,9 +68,9 @@ def install(folder: Path, name: str = LAVAPIPE) -> Path:
         message = f"{folder} cannot be made a folder: {error.strerror} ({error.filename}); name another with --folder"
         raise UsageError(message) from error
     except (subprocess.CalledProcessError, OSError) as error:
-        said = last_output(error).rpartition("\n")[2] or str(error)
+        message = last_output(error).rpartition("\n")[2] or str(error)
         next_step = f"see that the network is there and that apt-get update works, then try again, or {_INSTEAD}"
-        raise _unavailable(f"{name} cannot be had from Debian's packages ({said}); {next_step}") from error
+        raise _unavailable(f"{name} cannot be had from Debian's packages ({message}); {next_step}") from error
     return folder / _ENVIRONMENT
 
 
@@ -97,7 +97,7 @@ def unpack(folder: Path, driver: Driver) -> None:
     options = ["--yes", "--download-only", "--no-install-recommends", "--reinstall", *release]
     if is_mesa:
         apt(folder, "install", *options, driver.package, "libvulkan1")
-    else:  # alone: of all that it depends on, the driver needs nothing
+    else:  # only itself: of all that it depends on, the driver needs nothing
         for name in (driver.package, "libvulkan1"):
             apt(folder, "download", name, where=folder / "cache" / "archives")
     unpack_archives(folder)

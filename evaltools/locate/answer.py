@@ -1,4 +1,4 @@
-"""Puts what a search found together: figures of operators, culprits, the verdict."""
+"""Puts what a search found together: figures of operators, suspects, the verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaltools.locate.findings import Findings, Found
 from evaltools.locate.judge import FP32, INT8, LOWER, errors, furthest, least_limit, size_of
 from evaltools.locate.part import TensorRuns
 from evaltools.model.cut import CuttableModel
-from evaltools.result.locate import Culprit, Operator, OperatorStatus, OutputErrors, Unit, Verdict
+from evaltools.result.locate import Operator, OperatorStatus, OutputErrors, Suspect, Unit, Verdict
 
 _SHIFTED: Final = "nearly all values are a step off to the same side"
 
@@ -85,7 +85,7 @@ def _reason(place: int, findings: Findings) -> str:
     outcome = findings.singles.get(place)
     if outcome is None:
         return ""
-    undecided = "rounding alone moves what it gives too far to say" if _is_undecided(place, findings) else ""
+    undecided = "rounding by itself moves what it gives too far to say" if _is_undecided(place, findings) else ""
     return outcome.died or outcome.refused or outcome.resists or outcome.note or undecided
 
 
@@ -100,9 +100,9 @@ def _status(place: int, findings: Findings, model: CuttableModel) -> OperatorSta
     if outcome is None:
         return "not tried"
     if outcome.died:
-        return "crashes alone"
+        return "crashes by itself"
     if outcome.refused:
-        return "refused alone"
+        return "refused by itself"
     if outcome.resists:
         return "cannot be cut out"
     if not outcome.is_evidence:
@@ -119,19 +119,19 @@ def _status(place: int, findings: Findings, model: CuttableModel) -> OperatorSta
 
 
 def _precision_shown(place: int, findings: Findings) -> str:
-    """The lower precision that an operator needs to be right alone; fp32 where it is exact."""
+    """The lower precision that an operator needs to be right by itself; fp32 where it is exact."""
     limits, outputs = findings.limits.get(place, {}), findings.singles[place].outputs
     off = [runs.tensor for runs in outputs if least_limit(runs, FP32).beyond(runs)]
     return max((limits[tensor].precision for tensor in off if tensor in limits), key=LOWER.index, default=FP32)
 
 
-def culprits(findings: Findings, model: CuttableModel) -> tuple[Culprit, ...]:
+def suspects(findings: Findings, model: CuttableModel) -> tuple[Suspect, ...]:
     """Those found, in the order of the model."""
-    return tuple(_culprit(found, model) for found in sorted(findings.culprits, key=lambda found: found.place))
+    return tuple(_suspect(found, model) for found in sorted(findings.suspects, key=lambda found: found.place))
 
 
-def _culprit(found: Found, model: CuttableModel) -> Culprit:
-    return Culprit(
+def _suspect(found: Found, model: CuttableModel) -> Suspect:
+    return Suspect(
         first=found.first,
         last=found.last,
         name=model.operators[found.place],
@@ -172,7 +172,7 @@ def assumed(findings: Findings) -> str:
 def verdict(findings: Findings, model: CuttableModel) -> Verdict:
     """The answer that the findings allow."""
     by_status: dict[str, list[int]] = {}
-    for found in sorted(findings.culprits, key=lambda each: each.place):
+    for found in sorted(findings.suspects, key=lambda each: each.place):
         by_status.setdefault(found.status, []).append(found.place)
     if findings.dies_at_once:
         return Verdict("crash", (), findings.whole.died)
@@ -180,7 +180,7 @@ def verdict(findings: Findings, model: CuttableModel) -> Verdict:
         return Verdict(ODD_REFERENCE, (), findings.odd_reference)
     if "confirmed" in by_status:
         return Verdict("operator at fault", tuple(by_status["confirmed"]))
-    crashing = [place for name in ("crashes alone", "crashes in context") for place in by_status.get(name, ())]
+    crashing = [place for name in ("crashes by itself", "crashes in context") for place in by_status.get(name, ())]
     if crashing:
         return Verdict("crash", tuple(crashing))
     in_context = [place for name in ("confirmed in context", "only in context") for place in by_status.get(name, ())]
@@ -189,13 +189,13 @@ def verdict(findings: Findings, model: CuttableModel) -> Verdict:
     if findings.does_not_run or not findings.whole.ran:
         return _does_not_run(findings)
     if by_status:
-        places = [place for name in ("not confirmed", "only alone") for place in by_status.get(name, ())]
+        places = [place for name in ("not confirmed", "only by itself") for place in by_status.get(name, ())]
         return Verdict("suspected", tuple(places))
     if findings.unexplained:
         return Verdict("not decided", (), _why_unexplained(findings))
     if findings.stopped:
         return Verdict("not decided", (), findings.stopped)
-    return _without_culprit(findings, model)
+    return _without_suspect(findings, model)
 
 
 def _does_not_run(findings: Findings) -> Verdict:
@@ -209,11 +209,11 @@ def _does_not_run(findings: Findings) -> Verdict:
 def _why_unexplained(findings: Findings) -> str:
     untried = sorted(place for place, outcome in findings.singles.items() if not outcome.ran or not outcome.is_evidence)
     if untried:
-        return f"operators that cannot be looked at alone: {', '.join(map(str, untried))}"
+        return f"operators that cannot be run by themselves: {', '.join(map(str, untried))}"
     return "the outputs are further off than the operators one by one explain, but no part shows it"
 
 
-def _without_culprit(findings: Findings, model: CuttableModel) -> Verdict:
+def _without_suspect(findings: Findings, model: CuttableModel) -> Verdict:
     off = [entry for entry in outputs(findings, model) if entry.errors.beyond]
     only_together = [entry.name for entry in off if entry.explained == 0]
     if only_together:

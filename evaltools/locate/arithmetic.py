@@ -1,4 +1,4 @@
-"""What the graph tells of an operator's arithmetic: how long its sums are, whether it quantises or approximates."""
+"""What the graph says of an operator's arithmetic: how long its sums are, whether it quantises or approximates."""
 
 from __future__ import annotations
 

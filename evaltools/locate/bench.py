@@ -33,7 +33,7 @@ class GivenUp(EvaltoolsError):
 class Bench:
     """Measures parts of one model on the tensors of a reference.
 
-    ``folder`` holds the tensors, ``journal`` what was measured before. ``on_part`` is told of each part that was
+    ``folder`` holds the tensors, ``journal`` what was measured before. ``on_part`` is called for each part that was
     measured. ``max_compiles`` and ``max_secs`` are limits, 0 for none.
     """
 

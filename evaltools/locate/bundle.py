@@ -1,4 +1,4 @@
-"""Writes a bundle: the smallest model that shows a fault, its inputs, a script that needs the runtime alone, a README.
+"""Writes a bundle: the smallest model that shows a fault, its inputs, a script that needs only the runtime, a README.
 
 The script is tried before anything is called a reproduction.
 """
@@ -28,8 +28,8 @@ from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, OutputErr
 from evaltools.locate.part import Case
 from evaltools.model import read_model
 from evaltools.report.files.output_file import require_new_folder
-from evaltools.report.words.locate import answer_lines, of_culprit
-from evaltools.result.locate import Bundle, Culprit, LocateResult
+from evaltools.report.words.locate import answer_lines, of_suspect
+from evaltools.result.locate import Bundle, LocateResult, Suspect
 from evaltools.runtime.compiled.gpu import (
     MANIFEST,
     VARIABLE,
@@ -73,7 +73,7 @@ class Trial(Struct, frozen=True):
 def write_bundle(folder: Path, result: LocateResult, case: Case | None, timeout_s: float = _TIMEOUT_S) -> Bundle:
     """Write a bundle into a new folder, and run its script, which has ``timeout_s`` seconds.
 
-    Without a ``case`` there is nothing to reproduce, and the README alone. Raises
+    Without a ``case`` there is nothing to reproduce, and only the README. Raises
     :class:`~evaltools.errors.UsageError` for a folder that is not empty, and :class:`~evaltools.errors.OutputError`.
     """
     require_new_folder(folder, "bundle")
@@ -91,35 +91,35 @@ def _written(folder: Path, result: LocateResult, case: Case | None, timeout_s: f
         (folder / MODEL).write_bytes(case.model.read_bytes())
         arrays: dict[str, Any] = {f"input_{place}": values for place, values in enumerate(case.inputs)}
         np.savez(folder / INPUTS, **arrays, **{name: case.loaded[name] for name in _KEPT if name in case.loaded})
-        culprit = next(each for each in result.culprits if each.first <= case.index <= each.last)
-        title = headline(case, culprit)
-        trial = _with_script(folder, case, culprit, title, timeout_s)
-        text = _readme(title, result, culprit, trial)
+        suspect = next(each for each in result.suspects if each.first <= case.index <= each.last)
+        title = headline(case, suspect)
+        trial = _with_script(folder, case, suspect, title, timeout_s)
+        text = _readme(title, result, suspect, trial)
     (folder / README).write_text(text, encoding="utf-8")
     files = tuple(sorted(path.name for path in folder.iterdir()))
     return Bundle(str(folder), files, trial.reproduced, trial.printed)
 
 
-def _with_script(folder: Path, case: Case, culprit: Culprit, title: str, timeout_s: float) -> Trial:
+def _with_script(folder: Path, case: Case, suspect: Suspect, title: str, timeout_s: float) -> Trial:
     try:
-        text = script(case, title, runs_of(culprit, case))
+        text = script(case, title, runs_of(suspect, case))
     except (NoScript, ConfigurationUnavailable) as error:
         return Trial(False, f"no script: {error}")
     (folder / SCRIPT).write_text(text, encoding="utf-8")
     return try_script(folder / SCRIPT, timeout_s, case.crashes)
 
 
-def runs_of(culprit: Culprit, case: Case) -> int:
+def runs_of(suspect: Suspect, case: Case) -> int:
     """How often the script runs the model: once where that keeps a state, often where not each run was wrong."""
     if read_model(case.model).stateful:
         return 1
-    always = all(each.beyond == each.runs for each in culprit.evidence if each.agrees and each.beyond)
+    always = all(each.beyond == each.runs for each in suspect.evidence if each.agrees and each.beyond)
     return _RUNS if always else _RUNS_FOR_INTERMITTENT
 
 
-def headline(case: Case, culprit: Culprit) -> str:
+def headline(case: Case, suspect: Suspect) -> str:
     """What is wrong, in a few words."""
-    operator = culprit.name if culprit.last > culprit.first else case.operator
+    operator = suspect.name if suspect.last > suspect.first else case.operator
     wrong = "crashes" if case.crashes else "gives wrong values"
     return f"{operator} {wrong} with {_delegates(case.configuration)}"
 
@@ -135,7 +135,7 @@ def _delegates(configuration: Configuration) -> str:
     return " and ".join([*libraries, *words])
 
 
-def _readme(title: str, result: LocateResult, culprit: Culprit, trial: Trial) -> str:
+def _readme(title: str, result: LocateResult, suspect: Suspect, trial: Trial) -> str:
     """What can be pasted into an issue: what is wrong, where it was seen, how to see it."""
     used, environment = result.configuration.runtime, result.environment
     seen = f"{used.package} {used.version}, " if used is not None else ""
@@ -143,7 +143,7 @@ def _readme(title: str, result: LocateResult, culprit: Culprit, trial: Trial) ->
         f"# {title}",
         "",
         "```text",
-        *of_culprit(culprit)[1:],
+        *of_suspect(suspect)[1:],
         "```",
         "",
         f"Seen with {seen}Python {environment.python}, {environment.machine}.",

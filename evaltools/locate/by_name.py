@@ -1,4 +1,4 @@
-"""The tensors of a model beside those of the same name elsewhere: where errors grow, layer by layer."""
+"""The tensors of a model compared with those of the same name elsewhere: where errors grow, layer by layer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SMALLEST: Final = 1e-5
 
 
 class Comparison(Struct, frozen=True):
-    """What was found; ``stopped`` says which limit was reached. ``keep_in_float`` is there for two models alone."""
+    """What was found; ``stopped`` says which limit was reached. ``keep_in_float`` is there only for two models."""
 
     operators: tuple[Operator, ...]
     verdict: Verdict
@@ -205,7 +205,7 @@ def _error_at(tensor: int, compared: _Compared, model: CuttableModel) -> float:
 
 
 def _verdict(found: Iterable[Operator], side: Side, tensors: set[int]) -> Verdict:
-    """What the figures say, which is not a culprit: errors add up from layer to layer."""
+    """What the figures say, which is not a suspect: errors add up from layer to layer."""
     total = sum(operator.status != "computes from constants" for operator in found)
     counts = {
         "but for the number at its end": len(side.renumbered & tensors),

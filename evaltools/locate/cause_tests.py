@@ -180,7 +180,7 @@ def cut_at_a_bound(view: View) -> Facts | None:
 
 
 def some_not_finite(view: View) -> Facts | None:
-    """NaN or infinity on the delegate's side alone."""
+    """NaN or infinity only on the delegate's side."""
     bad = ~_finite(view.given) & _finite(view.expected)
     if not bad.any():
         return None

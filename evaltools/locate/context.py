@@ -1,4 +1,4 @@
-"""Operators that are right alone and wrong together: the smallest part of the model that shows it."""
+"""Operators that are right one by one and wrong together: the smallest part of the model that shows it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from evaltools.gates.verdict import TIMES
 from evaltools.locate.findings import Found, Subject, evidence_of
 from evaltools.locate.judge import Limit
 from evaltools.locate.part import TensorRuns
-from evaltools.result.locate import CulpritStatus, Evidence
+from evaltools.result.locate import Evidence, SuspectStatus
 
 _MANY_TIMES: Final = 2.0
-"""The tolerance, in the model on exact inputs: so much no rounding makes that is within it alone."""
+"""The tolerance, in the model on exact inputs: so much no rounding makes that is within it by itself."""
 _WINDOWS: Final = ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
 """How many operators before and behind one make a part with it."""
 
@@ -27,18 +27,18 @@ def look_in_context(subject: Subject) -> None:
         return
     if not found.whole.ran:
         return
-    culprit = None
+    suspect = None
     if subject.unexplained(found.whole, 0, last):
         found.unexplained = True
-        culprit = _shrunk(subject) if subject.fails(0, last) is not None else None
-    if culprit is None:
-        culprit = _wrong_on_exact_inputs(subject)
-    if culprit is not None and not _is_known(culprit, found.culprits):
-        found.culprits.append(culprit)
+        suspect = _shrunk(subject) if subject.fails(0, last) is not None else None
+    if suspect is None:
+        suspect = _wrong_on_exact_inputs(subject)
+    if suspect is not None and not _is_known(suspect, found.suspects):
+        found.suspects.append(suspect)
 
 
 def _wrong_on_exact_inputs(subject: Subject) -> Found | None:
-    """The first operator that is right alone, and in the model far off on inputs that are exact there.
+    """The first operator that is right by itself, and in the model far off on inputs that are exact there.
 
     A part of two or three operators may show it as well.
     """
@@ -46,13 +46,13 @@ def _wrong_on_exact_inputs(subject: Subject) -> Found | None:
     looked_at = [outcome for outcome in (found.taps, found.whole) if outcome is not None and outcome.ran]
     seen = {runs.tensor: runs for outcome in looked_at for runs in outcome.outputs}
     for place in subject.places:
-        alone = found.singles.get(place)
+        single = found.singles.get(place)
         fed = [tensor for tensor in model.fed_to(place) if tensor not in model.graph_inputs]
-        if alone is None or not alone.ran or not alone.is_evidence:
+        if single is None or not single.ran or not single.is_evidence:
             continue
         if any(tensor not in seen or seen[tensor].worst for tensor in fed):
             continue
-        for runs in alone.outputs:
+        for runs in single.outputs:
             limit = found.limits[place][runs.tensor]
             copy = seen.get(runs.tensor)
             if copy is not None and not limit.beyond(runs) and limit.share(copy) > _MANY_TIMES:
@@ -61,7 +61,7 @@ def _wrong_on_exact_inputs(subject: Subject) -> Found | None:
 
 
 def _around(subject: Subject, place: int, copy: TensorRuns, limit: Limit) -> Found:
-    """The smallest part around an operator that shows what its copy in the whole model does, else that alone."""
+    """The smallest part around an operator that shows what its copy in the whole model does, else only that."""
     in_model = replace(evidence_of("taps", (0, subject.last), copy, limit), note="what it is fed is exact there")
     for before, behind in _WINDOWS:
         first, last = place - before, place + behind
@@ -73,9 +73,9 @@ def _around(subject: Subject, place: int, copy: TensorRuns, limit: Limit) -> Fou
     return Found(place, place, place, copy.tensor, "not confirmed", (in_model,))
 
 
-def _is_known(found: Found, culprits: list[Found]) -> bool:
-    """Whether an operator that is wrong alone lies in the part."""
-    return any(found.first <= known.place <= found.last for known in culprits)
+def _is_known(found: Found, suspects: list[Found]) -> bool:
+    """Whether an operator that is wrong by itself lies in the part."""
+    return any(found.first <= known.place <= found.last for known in suspects)
 
 
 def _find_death(subject: Subject) -> None:
@@ -90,7 +90,7 @@ def _find_death(subject: Subject) -> None:
     outcome = subject.bench.measure(subject.part(start, end))
     evidence = Evidence("range", f"{start}-{end}", True, 1, 1, outcome.died)
     tensor = subject.model.made_by(end)[0]
-    subject.found.culprits.append(Found(end, start, end, tensor, "crashes in context", (evidence,)))
+    subject.found.suspects.append(Found(end, start, end, tensor, "crashes in context", (evidence,)))
 
 
 def _smallest(subject: Subject, fails: Callable[[int, int], object]) -> tuple[int, int, int | None]:
@@ -129,7 +129,7 @@ def _shrunk(subject: Subject) -> Found | None:
     for seen in subject.look("taps", copied, runs.tensor, limit.at_least(runs.relative / 2)):
         how = "wrong, too" if seen.agrees else "right: fusion or memory"
         evidence.append(replace(seen, note=f"a copy of the tensor is {how}"))
-    status: CulpritStatus = "confirmed in context" if is_confirmed else "only in context"
+    status: SuspectStatus = "confirmed in context" if is_confirmed else "only in context"
     tensor = _first_wrong_copy(subject, start, end) or runs.tensor
     return Found(subject.model.makers[tensor], start, end, tensor, status, tuple(evidence))
 

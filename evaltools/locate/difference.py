@@ -22,7 +22,7 @@ class RunOff(Struct, frozen=True):
     """One tensor in one run: the ``largest`` difference of an element, and sums of squares over ``count`` elements.
 
     ``largest`` and ``squared`` are infinite where one side has NaN or infinity and the other has not, and where the
-    shapes differ; ``not_finite`` tells that it is the tested side that has it. ``magnitude`` is the largest value of
+    shapes differ; ``not_finite`` says that it is the tested side that has it. ``magnitude`` is the largest value of
     the reference. ``is_shifted``: nearly all bytes are a step off to the same side.
     """
 

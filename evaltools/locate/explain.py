@@ -1,4 +1,4 @@
-"""What is done with a culprit once it is found: its worst run is kept, its cause looked up, other settings tried."""
+"""What is done with a suspect once it is found: its worst run is kept, its cause looked up, other settings tried."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Setting(Struct, frozen=True):
     flag: str
     value: str
     delegate: str
-    tells: str
+    meaning: str
 
 
 _SETTINGS: Final = (
@@ -42,7 +42,7 @@ def variants(tested: Configuration) -> list[tuple[Setting, Configuration]]:
     A flag of precision is another setting only where precision is given away.
 
     >>> half = Configuration.from_text("half", "use_xnnpack=true xnnpack_force_fp16=true num_threads=4")
-    >>> [setting.tells for setting, _ in variants(half)]
+    >>> [setting.meaning for setting, _ in variants(half)]
     ['float32 instead of float16']
     """
     names = {delegate.name for delegate in tested.delegates.requested}
@@ -65,31 +65,31 @@ def sweep(
         outcome = outcome_of(configuration)
         if outcome.ran:
             wrong = any(map(limit.beyond, outcome.outputs))
-            found.append(SweptOption(f"--{setting.flag}={setting.value}", wrong, setting.tells))
+            found.append(SweptOption(f"--{setting.flag}={setting.value}", wrong, setting.meaning))
     return tuple(found)
 
 
 class Explained(Struct):
-    """What is known of culprits, by operator; ``case`` is the surest one with its worst run, None without any."""
+    """What is known of suspects, by operator; ``case`` is the surest one with its worst run, None without any."""
 
     causes: dict[int, tuple[Cause, ...]] = field(default_factory=dict)
     swept: dict[int, tuple[SweptOption, ...]] = field(default_factory=dict)
     case: Case | None = None
 
     def added_to(self, result: LocateResult, findings: Findings) -> LocateResult:
-        """The result with the causes of its culprits, and what other settings gave."""
-        places = [found.place for found in sorted(findings.culprits, key=lambda found: found.place)]
-        culprits = [
-            replace(culprit, causes=self.causes.get(place, ()), sweep=self.swept.get(place, ()))
-            for place, culprit in zip(places, result.culprits, strict=True)
+        """The result with the causes of its suspects, and what other settings gave."""
+        places = [found.place for found in sorted(findings.suspects, key=lambda found: found.place)]
+        suspects = [
+            replace(suspect, causes=self.causes.get(place, ()), sweep=self.swept.get(place, ()))
+            for place, suspect in zip(places, result.suspects, strict=True)
         ]
-        return replace(result, culprits=tuple(culprits), stopped=findings.stopped)
+        return replace(result, suspects=tuple(suspects), stopped=findings.stopped)
 
 
 def explain(bench: Bench, model: CuttableModel, whole: Part, findings: Findings) -> Explained:
-    """Look closer at the culprits, at the surest ones first; where a limit is reached, the others stay unexplained."""
+    """Look closer at the suspects, at the surest ones first; where a limit is reached, the others stay unexplained."""
     explained = Explained()
-    surest = sorted(findings.culprits, key=lambda found: found.status not in ("confirmed", "confirmed in context"))
+    surest = sorted(findings.suspects, key=lambda found: found.status not in ("confirmed", "confirmed in context"))
     try:
         for found in surest[:_MOST_EXPLAINED]:
             if found.evidence[0].method != "taps":
@@ -103,7 +103,7 @@ def _explain(
     bench: Bench, model: CuttableModel, whole: Part, findings: Findings, found: Found, explained: Explained
 ) -> None:
     part = replace(whole, first=found.first, last=found.last)
-    arrays = bench.folder / f"culprit-{found.place}.npz"
+    arrays = bench.folder / f"suspect-{found.place}.npz"
     outcome = bench.measure(replace(part, keep=arrays.name, kept_tensor=found.tensor))
     runs = next((each for each in outcome.outputs if each.tensor == found.tensor), None)
     if runs is None and not (outcome.died and arrays.exists()):

@@ -1,4 +1,4 @@
-"""What a search looks at and found so far, and what one look says of a culprit."""
+"""What a search looks at and found so far, and what one look says of a suspect."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from evaltools.locate.judge import FP32, JUMPS, Limit, least_limit
 from evaltools.locate.part import Outcome, Part, TensorRuns, other_kernels
 from evaltools.model.contents import Graph
 from evaltools.model.cut import CuttableModel
-from evaltools.result.locate import CulpritStatus, Evidence
+from evaltools.result.locate import Evidence, SuspectStatus
 
 _FEWEST_DEATHS: Final = 3
 
 
 class Found(Struct, frozen=True):
-    """A culprit: the operators ``first`` to ``last`` are needed to show it, ``place`` made the tensor that is off."""
+    """A suspect: the operators ``first`` to ``last`` are needed to show it, ``place`` made the tensor that is off."""
 
     place: int
     first: int
     last: int
     tensor: int
-    status: CulpritStatus
+    status: SuspectStatus
     evidence: tuple[Evidence, ...]
     reaches_output: bool | None = None
 
@@ -37,9 +37,9 @@ class Findings(Struct):
     """What was measured and found so far.
 
     ``stated`` is the precision that was asked for, empty where nothing says, and ``precision`` the lowest one that any
-    operator computes in. ``singles`` has the outcome of each operator alone, ``limits`` its tolerances by output
+    operator computes in. ``singles`` has the outcome of each operator by itself, ``limits`` its tolerances by output
     tensor. ``stopped`` says why the search ended early, ``does_not_run`` why the delegate does not run the whole model,
-    ``odd_reference`` in which output the reference alone differs.
+    ``odd_reference`` in which output only the reference differs.
     """
 
     stated: str = ""
@@ -48,7 +48,7 @@ class Findings(Struct):
     taps: Outcome | None = None
     singles: dict[int, Outcome] = field(default_factory=dict)
     limits: dict[int, dict[int, Limit]] = field(default_factory=dict)
-    culprits: list[Found] = field(default_factory=list)
+    suspects: list[Found] = field(default_factory=list)
     unexplained: bool = False
     stopped: str = ""
     does_not_run: str = ""
@@ -68,22 +68,22 @@ def evidence_of(method: str, part: tuple[int, int], runs: TensorRuns, limit: Lim
     return Evidence(method, where, beyond > 0, beyond, len(runs.largest))
 
 
-def times_to_see(alone: Evidence) -> int:
+def times_to_see(single: Evidence) -> int:
     """How many runs show a fault with 95 % that was there in ``beyond`` of ``runs``: the rule of three.
 
     >>> times_to_see(Evidence("single", "3", True, beyond=1, runs=25))
     75
     """
-    return -(-3 * alone.runs // max(1, alone.beyond))
+    return -(-3 * single.runs // max(1, single.beyond))
 
 
-def status(evidence: Sequence[Evidence]) -> CulpritStatus:
-    """What the first evidence, the operator alone, and all others say together."""
-    alone, others = evidence[0], [each for each in evidence[1:] if each.runs]
+def status(evidence: Sequence[Evidence]) -> SuspectStatus:
+    """What the first evidence, the single operator, and all others say together."""
+    single, others = evidence[0], [each for each in evidence[1:] if each.runs]
     if any(each.agrees for each in others):
         return "confirmed"
-    seen_enough = any(each.runs >= times_to_see(alone) for each in others)
-    return "only alone" if seen_enough else "not confirmed"
+    seen_enough = any(each.runs >= times_to_see(single) for each in others)
+    return "only by itself" if seen_enough else "not confirmed"
 
 
 def repeatability(outcome: Outcome) -> str:
@@ -162,14 +162,14 @@ class Subject(Struct, frozen=True):
     def _noise(self, tensor: int, first: int, last: int) -> float:
         """What small errors before a tensor add up to there: of the operators one by one, and of CPU kernels.
 
-        Nothing where each operator of the part is exact alone: then it is exact on what exact ones give.
+        Nothing where each operator of the part is exact by itself: then it is exact on what exact ones give.
         """
         if self._is_exact(first, last) and not self.chain_noise(tensor):
             return 0.0
         return max(self.chain_noise(tensor), self.cpu_noise(first, last, tensor))
 
     def _is_exact(self, first: int, last: int) -> bool:
-        """Whether the delegate gives, of each operator alone, what the CPU gives."""
+        """Whether the delegate gives, of each operator by itself, what the CPU gives."""
         singles = [self.found.singles.get(place) for place in range(first, last + 1) if place not in self.model.folded]
         return all(each is not None and each.is_evidence and each.delegated and not each.worst for each in singles)
 

@@ -112,7 +112,7 @@ def variants_of(arithmetic: Arithmetic, stated: str) -> tuple[str, ...]:
 
 
 def judge(runs: TensorRuns, arithmetic: Arithmetic, precision: str) -> OutputVerdict:
-    """The verdict rule for one operator alone, with the precisions that its delegate may compute in.
+    """The verdict rule for a single operator, with the precisions that its delegate may compute in.
 
     Each number that is added up counts as a node, for roundings grow with the root of both.
     """
@@ -147,7 +147,7 @@ def quanta(runs: TensorRuns, arithmetic: Arithmetic, precision: str) -> float:
 
 
 def limit_of(runs: TensorRuns, arithmetic: Arithmetic, precision: str) -> Limit:
-    """How far an operator may be off alone by the rule; anything where rounding alone moves it too far to say."""
+    """How far an operator may be off by itself by the rule; anything where rounding moves it too far to say."""
     allowed = INT8 if arithmetic.hybrid and precision == FP32 else precision
     verdict = judge(runs, arithmetic, allowed)
     size = math.inf if verdict.grade == NOT_DECIDED else verdict.tolerances[NOT_DECIDED]
@@ -164,7 +164,7 @@ def least_limit(runs: TensorRuns, precision: str, sums: int = 1) -> Limit:
 
 
 def precision_needed(runs: TensorRuns, arithmetic: Arithmetic) -> str:
-    """The first precision that explains an operator alone, empty where none does."""
+    """The first precision that explains a single operator, empty where none does."""
     tried = LOWER if arithmetic.hybrid else (FP32, *_ROUNDED)
     return next((each for each in tried if judge(runs, arithmetic, each).grade in PASSES), "")
 
@@ -203,8 +203,8 @@ def _digits(outputs: Sequence[TensorRuns]) -> str:
 def usual_share(shares: Sequence[float]) -> float:
     """By what the limits of a low precision are too strict for a delegate, 1 where they are not.
 
-    ``shares`` are errors of its operators alone, each divided by its limit. What most of them do is not a fault of one:
-    three times their median is allowed. Fewer than five operators say nothing.
+    ``shares`` are errors of its single operators, each divided by its limit. What most of them do is not a fault of
+    one: three times their median is allowed. Fewer than five operators say nothing.
 
     >>> usual_share([0.6, 0.7, 0.6, 0.5, 40.0]), usual_share([0.1] * 5), usual_share([9.0])
     (1.7999999999999998, 1.0, 1.0)

@@ -1,6 +1,6 @@
 """The layers of a model one at a time, with the numbers of another model of the same graph at hand.
 
-How far the weights are apart, what a layer alone is off by, and what the outputs gain where it stays in float.
+How far the weights are apart, what a single layer is off by, and what the outputs gain where it stays in float.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class LayersOfTwo:
         self.stopped = ""
 
     def looked_at(self, operator: Operator) -> Operator:
-        """The same with the error of its weights, and the error of the layer alone, fed with the other's numbers."""
+        """The same with the error of its weights, and the error of the single layer, fed with the other's numbers."""
         if operator.status != "compared":
             return operator
         model, place = self._request.parts, operator.index
@@ -88,7 +88,7 @@ class LayersOfTwo:
     def keep_in_float(self, operators: Sequence[Operator]) -> KeepInFloat | None:
         """What the outputs gain where a layer stays in float; None where nothing is quantised, or nothing is off.
 
-        The layers with the largest error alone are tried.
+        The layers with the largest error by themselves are tried.
         """
         layers = [operator for operator in operators if is_quantized_layer(self._graph, operator.index)]
         layers.sort(key=lambda operator: -1.0 if operator.local is None else operator.local.relative, reverse=True)

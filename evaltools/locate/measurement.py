@@ -102,12 +102,12 @@ class _Measurement:
             return
         last = self._part.last
         cut = self._session.model.cut(last, last, self._session.forms)
-        with self._session.opened(cut.content, self._session.reference) as alone:
+        with self._session.opened(cut.content, self._session.reference) as single:
 
             def as_fed(run: int, outputs: Sequence[Array]) -> Mapping[int, Array]:
                 given = dict(zip(self._cut.inputs, self._values(run), strict=True))
                 given |= dict(zip(self._cut.outputs, outputs, strict=True))
-                made = alone.run([given[tensor] for tensor in cut.inputs]).outputs
+                made = single.run([given[tensor] for tensor in cut.inputs]).outputs
                 return dict(zip(cut.outputs, made, strict=True))
 
             yield as_fed
@@ -118,7 +118,7 @@ class _Measurement:
         return [self._session.read(run, tensor) for tensor in self._cut.inputs]
 
     def _same_on_cpu(self) -> bool:
-        """Whether the part alone gives the bits that the whole model gave, with the reference's own kernels."""
+        """Whether the part gives by itself the bits that the whole model gave, with the reference's own kernels."""
         try:
             for run in range(min(self._inputs, _CHECKED_INPUTS)):
                 with self._session.opened(self._cut.content, self._session.reference) as opened:
@@ -200,7 +200,7 @@ class _Measurement:
                 found[tensor] |= {name: size} if math.isfinite(size) else {}
 
     def _write_kept(self, run: int, tensor: int, **others: Array) -> None:
-        """Write the part with a run: its inputs, what was expected, and others. What crashes leaves these two alone."""
+        """Write the part with a run: its inputs, what was expected, and others. What crashes leaves only these two."""
         arrays: dict[str, Any] = {f"input_{each}": self._session.read(run, each) for each in self._cut.inputs}
         path = self._session.folder / self._part.keep
         arrays |= {"expected": self._session.read(run, tensor), "output": np.array(self._cut.outputs.index(tensor))}

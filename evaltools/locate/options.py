@@ -15,11 +15,11 @@ from evaltools.tasks.shared.options import CANDIDATES, EXECUTION, MODEL_FILE
 _SHARED: Final = {parameter.name: parameter for parameter in EXECUTION}
 _SIGNATURE: Final = next(parameter for parameter in DIFF["evaluation"] if parameter.name == "signature")
 _SEARCH: Final = (
-    replace(MODEL_FILE, help="The .tflite model; it may also stand alone, as MODEL.tflite. Required."),
+    replace(MODEL_FILE, help="The .tflite model; it may also stand without a flag, as MODEL.tflite. Required."),
     _SIGNATURE,
     Parameter(
         "operators",
-        "Look at these alone: FIRST-LAST by number, or TENSOR:TENSOR, from the operator that reads the first to the "
+        "Look only at these: FIRST-LAST by number, or TENSOR:TENSOR, from the operator that reads the first to the "
         "one that makes the second.",
     ),
     Parameter(
@@ -62,7 +62,7 @@ _SEARCH: Final = (
 _FILES: Final = (
     Parameter(
         "bundle",
-        "New folder for a reproduction: smallest model that fails, inputs, a script that needs the runtime alone, a "
+        "New folder for a reproduction: smallest model that fails, inputs, a script that needs only the runtime, a "
         "README for an issue. Of two models: a copy with the best layer in float.",
         role="output_folder",
         about="result",

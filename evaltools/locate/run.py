@@ -29,7 +29,7 @@ from evaltools.engine.run_folder import (
     run_journal,
 )
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
-from evaltools.locate.answer import assumed, culprits, operators, outputs, verdict
+from evaltools.locate.answer import assumed, operators, outputs, suspects, verdict
 from evaltools.locate.bench import Bench
 from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name import compare
@@ -58,13 +58,13 @@ _INSPECT: Final = "(evaltools inspect says what is in it, and what runs it)"
 _OTHER_SIDE: Final = "the other side"
 """What only the identity of a search has."""
 OnPart = Callable[[int, int], object]
-"""Told after each part: how many were measured of how many that are known; what confirms a suspect comes on top."""
+"""Called after each part: how many were measured of how many that are known; what confirms a suspect comes on top."""
 
 
 def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None) -> LocateResult:
     """Search; where the delegate can never run here, the result says so, and has no figures.
 
-    Where it does not run this model, each operator is tried alone all the same: perhaps one of them is the reason. With
+    Where it does not run this model, each operator is tried by itself: perhaps one of them is the reason. With
     ``bundle`` among the options, a reproduction is written and tried. Raises :class:`UsageError` for folders that
     cannot be used.
     """
@@ -111,7 +111,7 @@ class _Assembly(Struct, frozen=True):
             assumed=assumed(findings),
             inputs=Inputs(request.num_inputs, request.inputs.kinds[: request.num_inputs], request.inputs.described),
             verdict=answer,
-            culprits=culprits(findings, request.parts),
+            suspects=suspects(findings, request.parts),
             operators=operators(findings, request.parts, request.places),
             outputs=outputs(findings, request.parts),
             compiles=compiles,

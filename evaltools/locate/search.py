@@ -1,4 +1,4 @@
-"""The search: every operator alone, the whole model, what confirms or clears a suspect, what is wrong only together."""
+"""The search: every operator by itself, the whole model, what confirms a suspect, what is wrong only together."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _set_limits(subject: Subject) -> None:
 
 
 def _precisions(subject: Subject) -> dict[int, str]:
-    """The precision of each operator: the one stated, else what those that the delegate ran alone show."""
+    """The precision of each operator: the one stated, else what those that the delegate ran one by one show."""
     ran = {place: outcome for place, outcome in subject.found.singles.items() if _is_delegated(subject, outcome)}
     if subject.found.stated:
         return dict.fromkeys(subject.found.singles, subject.found.stated)
@@ -160,7 +160,7 @@ def _widen(subject: Subject, unit: str, places: Sequence[int]) -> None:
 
 
 def suspects(subject: Subject) -> list[int]:
-    """The operators that are beyond their limit alone, worst first."""
+    """The operators that are beyond their limit by themselves, worst first."""
     shares = {}
     for place, outcome in subject.found.singles.items():
         limits = subject.found.limits.get(place, {})
@@ -170,17 +170,17 @@ def suspects(subject: Subject) -> list[int]:
 
 
 def confirm_suspects(subject: Subject) -> None:
-    """What crashes alone is a culprit; each operator that is wrong alone is looked at in a short part around it."""
+    """What crashes by itself is a suspect; what is wrong by itself is looked at in a short part around it."""
     if subject.found.dies_at_once:
         return
     for place, outcome in subject.found.singles.items():
         if outcome.died:
             evidence = Evidence("single", str(place), True, 1, 1, outcome.died)
             tensor = subject.model.made_by(place)[0]
-            subject.found.culprits.append(Found(place, place, place, tensor, "crashes alone", (evidence,)))
+            subject.found.suspects.append(Found(place, place, place, tensor, "crashes by itself", (evidence,)))
     found = suspects(subject)
     for number, place in enumerate(found):
-        subject.found.culprits.append(_confirmed(subject, place, found, number < _MOST_CONFIRMED))
+        subject.found.suspects.append(_confirmed(subject, place, found, number < _MOST_CONFIRMED))
 
 
 def _confirmed(subject: Subject, place: int, others: Sequence[int], look_further: bool) -> Found:
@@ -188,11 +188,11 @@ def _confirmed(subject: Subject, place: int, others: Sequence[int], look_further
     outcome, limits = subject.found.singles[place], subject.found.limits[place]
     runs = furthest(outcome.outputs, limits)
     tensor, limit = runs.tensor, limits[runs.tensor]
-    alone = replace(evidence_of("single", (place, place), runs, limit), note=repeatability(outcome))
+    single = replace(evidence_of("single", (place, place), runs, limit), note=repeatability(outcome))
     if not look_further:
-        return Found(place, place, place, tensor, "not confirmed", (alone,))
-    evidence = [alone, *_around(subject, _often_enough(subject.whole, alone), place, others, tensor, limit)]
-    reaches = _reaches_output(subject, place, others, alone.beyond == alone.runs)
+        return Found(place, place, place, tensor, "not confirmed", (single,))
+    evidence = [single, *_around(subject, _often_enough(subject.whole, single), place, others, tensor, limit)]
+    reaches = _reaches_output(subject, place, others, single.beyond == single.runs)
     return Found(place, place, place, tensor, status(evidence), tuple(evidence), reaches)
 
 
@@ -224,10 +224,10 @@ def _around(
     return found
 
 
-def _often_enough(whole: Part, alone: Evidence) -> Part:
+def _often_enough(whole: Part, single: Evidence) -> Part:
     """A part that is run so often that a fault which is not there in each run is missed in one case of 20."""
-    needed = times_to_see(alone)
-    if needed <= whole.runs and alone.beyond == alone.runs:
+    needed = times_to_see(single)
+    if needed <= whole.runs and single.beyond == single.runs:
         return whole
     return replace(whole, runs=max(whole.runs, needed), seconds=max(whole.seconds, _SECONDS_FOR_RARE))
 

@@ -138,7 +138,7 @@ def other_model(model: ModelFile, parts: CuttableModel, other: ModelFile) -> Sid
     if not found.partners:
         raise ModelError(
             f"--reference_model_file={other.path} has no tensor with the name of one in {model.path}, so that layers "
-            "cannot be told apart; use two models of one converter, or compare the outputs with evaltools "
+            "cannot be distinguished; use two models of one converter, or compare the outputs with evaltools "
             "inference-diff --reference_model_file"
         )
     partners = _with_partners_by_place(pair, parts, others, found.partners)
@@ -210,7 +210,7 @@ def _read_arrays(path: Path) -> tuple[Mapping[str, Array], str]:
 
 
 def _saved_inputs(path: Path, arrays: Mapping[str, Array], inputs: Sequence[TensorInfo]) -> tuple[Array, ...] | None:
-    """The inputs in the model's types, None where the file has none; raises :class:`DataError` for some alone."""
+    """The inputs in the model's types, None where the file has none; raises :class:`DataError` for only some."""
     names = [next((name for name in names_of(tensor) if name in arrays), "") for tensor in inputs]
     if not any(names):
         return None

@@ -1,4 +1,4 @@
-"""A case as the tests of causes look at it: numbers, the operator with its operands, and reruns on the CPU."""
+"""A case as the tests of causes look at it: numbers, the operator with its operands, and repeats on the CPU."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class ClassificationMetrics(Struct, frozen=True):
 
     ``outputs_with_nonfinite`` counts outputs with NaN or infinite scores (they count as answers, usually wrong ones);
     ``distinct_answers`` is the number of different classes that came first at least once. Both are None where a native
-    tool measured, which does not tell.
+    tool measured, which does not say.
     """
 
     topk: TopKAccuracy

@@ -85,7 +85,7 @@ class CocoEvaluation(Struct, frozen=True):
 
 
 class EvaluatedSet(Struct, frozen=True):
-    """The pictures and categories that are evaluated; ``truths`` are the objects of these alone."""
+    """The pictures and categories that are evaluated; ``truths`` are only the objects of these."""
 
     image_ids: Sequence[int]
     categories: Sequence[tuple[int, str]]

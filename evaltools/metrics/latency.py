@@ -15,7 +15,7 @@ class Latency(Struct, frozen=True):
     ``p50_us``, ``p90_us`` and ``p99_us`` are those of the times as they were measured, to the nanosecond. All others
     are as the native tools have them, of times rounded to whole microseconds; their ``std_us`` is truncated twice.
 
-    With no value at all everything is 0. Where a native tool summed the series up, which tells no single times,
+    With no value at all everything is 0. Where a native tool summed the series up, which gives no single times,
     ``first_us`` and the three are None, and the ``std_us`` of preprocessing is always 0.
     """
 

@@ -40,7 +40,7 @@ class Metric(Struct, frozen=True):
 
     ``heading``: that of its column in the task's table, empty where it has none; ``interval`` gives its 95 % interval.
 
-    ``is_of_own_task``: more of it than its name is known by the task's result alone.
+    ``is_of_own_task``: more of it than its name is known only by the task's result.
 
     >>> Metric("flips", "examples that changed sides", lambda result, configuration: 3.0, better="lower").name
     'flips'

@@ -18,7 +18,7 @@ class Opening(Struct, frozen=True):
 
     ``import_us``: loading the runtime's library, where that was not loaded yet; ``total_us``: all that follows. Of this
     ``load_us`` is reading the model and building the interpreter, ``delegates_us`` applying external delegates, and
-    ``allocate_us`` allocating tensors, in which the interpreters apply XNNPACK; None where the runtime does not tell
+    ``allocate_us`` allocating tensors, in which the interpreters apply XNNPACK; None where the runtime does not say
     them apart.
     """
 
@@ -35,7 +35,7 @@ class OpTimes(Struct, frozen=True):
     ``type`` is the operator's name, ``name`` what stands in the native tool's table. ``node`` is its index in its graph
     where that is known; ``internal`` says that it ran in a delegate, which gave it its name and a number of its own and
     may run several for one node. ``times_us`` has the microseconds of each run in order, the sum where it is called
-    several times in one; ``first_call_us`` is then the first call alone.
+    several times in one; ``first_call_us`` is then only the first call.
     """
 
     type: str

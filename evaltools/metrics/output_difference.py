@@ -118,7 +118,7 @@ class OutputDifference(Struct, frozen=True):
     runs in which one side gives what a side gave before, although the other side now gives something else.
     ``changed`` of ``answers`` are others, ties apart: best classes, pixels, keypoints.
     ``same_not_finite`` elements are the same infinity, or NaN, on both sides. ``of_kind`` is null where elements,
-    scores and boxes tell all.
+    scores and boxes say all.
 
     ``kind``: ``real`` for floats and dequantised numbers, ``quantised`` for outputs that can be compared in quanta,
     ``exact`` for whole numbers, truth values and texts.
@@ -236,7 +236,7 @@ class RunDifference(Struct, frozen=True):
 
     ``size`` is that of :class:`Farthest`, of keypoints and boxes how far they moved. ``changed`` of ``answers`` are
     others. ``repeats``: one side gives what a side gave in an earlier run, although the other gives something else, and
-    so many values are no chance. ``is_level``: one side alone has the same number everywhere.
+    so many values are no chance. ``is_level``: only one side has the same number everywhere.
     """
 
     size: float

@@ -17,7 +17,7 @@ class ScoreAgreement(Struct, frozen=True):
 
     ``tied_best`` counts those that have not only because one side gives the best classes of both the same score.
     ``top5_common`` counts the classes that are among the five best of both; None with five classes or fewer, and for
-    maps with more than 1000 positions, of which the best class alone is used.
+    maps with more than 1000 positions, of which only the best class is used.
     """
 
     positions: int

@@ -5,7 +5,7 @@ EXIF orientation and ICC profiles. Pillow uses the same decoder with the same se
 faster and decodes where it gives the same bytes (see :mod:`evaltools.preprocess.jpeg`). Beyond native: PNG is read, and
 greyscale, palette, transparent, CMYK and 16-bit pictures have a stated rule each (see :func:`decode_picture`).
 
-Reading and decoding are steps of their own, so that their times can be told apart: :func:`read_picture` and
+Reading and decoding are steps of their own, so that their times can be separated: :func:`read_picture` and
 :func:`decode_picture`; :func:`decode_image` does both.
 """
 

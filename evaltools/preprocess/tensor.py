@@ -74,7 +74,7 @@ class ImageToTensor(Struct, frozen=True):
     ``dtype`` is the input tensor's: float32, float16, uint8, int8 or int16. ``crop_fraction`` 0.875 is what the native
     classification tool uses, ``None`` means no crop (detection).
 
-    ``normalization`` ``None`` is the native rule, which depends on the type alone: float -> ``(x - 127.5) * (1 /
+    ``normalization`` ``None`` is the native rule, which depends only on the type: float -> ``(x - 127.5) * (1 /
     127.5)``; uint8 -> ``x``; int8 -> ``x - 128``, truncated toward zero *after* the subtraction, so that values below
     128 come out rounded up. float16 is the float rule, then cast. Any other case (a stated normalisation on an integer
     input, or int16) goes through real values: ``round(real / scale) + zero_point``, which needs ``quantization``.

@@ -1,6 +1,6 @@
 """The pytest plug-in: gates as tests, and evaluations as fixtures. ``docs/gates.md`` explains it.
 
-Every run of pytest loads this module, also those that have nothing to do with evaltools: it imports pytest alone, and
+Every run of pytest loads this module, also those that have nothing to do with evaltools: it imports only pytest, and
 what does the work is imported where it is used.
 """
 

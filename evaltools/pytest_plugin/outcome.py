@@ -78,8 +78,8 @@ def _line(entries: Sequence[tuple[GateDecisions, Decision]]) -> str:
 
 
 def _headline(report: GateDecisions, decision: Decision) -> str:
-    said = found_in_words(decision.found) or reason_in_words(decision)
-    return f"{_place(report, decision)}: {decision.verdict}: {said}"
+    text = found_in_words(decision.found) or reason_in_words(decision)
+    return f"{_place(report, decision)}: {decision.verdict}: {text}"
 
 
 def _block(report: GateDecisions, decision: Decision) -> str:

@@ -101,7 +101,7 @@ class SessionRuns:
         return source.result or self._output(read_run(source, folder))
 
     def other_files(self) -> list[Path]:
-        """The results of this session, of all its processes, without those that :meth:`parts_so_far` has told."""
+        """The results of this session, of all its processes, without those that :meth:`parts_so_far` has returned."""
         return sorted({*self._shared.glob("*/*.json")} - self._told)
 
     def _output(self, run: Run) -> Path:

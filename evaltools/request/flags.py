@@ -94,7 +94,7 @@ class GivenFlags(Values, frozen=True):
 
     @property
     def leave_tests_open(self) -> bool:
-        """Whether nothing says what is to be tested, so that this machine, which alone runs it, may decide."""
+        """Whether nothing says what is to be tested, so that this machine, the only one that runs it, may decide."""
         if any(name in _SAYING_WHAT for name, _ in self.given):
             return False
         known = [name for name in _LEAVING_NOTHING_OPEN if name in self.parameters]

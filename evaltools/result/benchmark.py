@@ -50,7 +50,7 @@ class LoggedMemory(Struct, frozen=True):
 class Phase(Struct, frozen=True):
     """Warm-up or regular runs in order; all lists are of the same length.
 
-    ``invokes_us`` are the times of ``invoke()`` alone, ``reads_us`` those of copying the outputs afterwards, in
+    ``invokes_us`` are only the times of ``invoke()``, ``reads_us`` those of copying the outputs afterwards, in
     microseconds to the nanosecond; ``starts_us`` is the whole microsecond in which each invocation began, since the
     opening of the session began. ``failed_runs`` of them failed; ``failure`` is the reason of the last.
     """

@@ -1,4 +1,4 @@
-"""The speed of a configuration beside the fastest one on the CPU, which is what apps use without an accelerator."""
+"""Speed compared with the fastest configuration on the CPU, which is what apps use without an accelerator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ON_CPU: Final = frozenset({"XNNPACK", "YNNPACK"})
 def runs_on_cpu(configuration: ConfigurationResult) -> bool:
     """Whether it was measured on the CPU, as asked: without delegates, or with those that are its kernels.
 
-    A GPU in software is no such configuration: no app uses it.
+    A GPU in software is not such a configuration: no app uses it.
     """
     is_sound = configuration.status == "measured" and not configuration.fallback and configuration.runtime is not None
     return is_sound and all(delegate.name in _ON_CPU for delegate in configuration.delegates)

@@ -28,7 +28,7 @@ def encode_json(value: Any) -> bytes:
 def valid_text(value: Any) -> Any:
     """The same with every text fit for UTF-8, and structs and dataclasses with all of their fields by name.
 
-    Of dataclasses msgspec alone leaves out fields that a file did not have, and that got their defaults as it was read.
+    Of dataclasses only msgspec leaves out fields that a file did not have, and that got their defaults as it was read.
     """
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -66,6 +66,17 @@ def json_in(content: bytes, path: Path, kind: type[ResultType], what: str) -> Re
         return json_as(content, kind)
     except ValueError as error:
         raise misfit(path, what, error.__cause__ or error) from error
+
+
+def require_version(found: Any, current: str, path: Path, what: str) -> None:
+    """Raise :class:`DataError`, naming both, for a file of another version than the ``current`` one, counted from 1."""
+    if found in [str(earlier) for earlier in range(1, int(current))]:
+        raise DataError(f"{path} was written by an earlier evaltools, version {found}; measure again")
+    if found != current:
+        raise DataError(
+            f"{path} is {with_article(what)} of version {found!r}; this evaltools reads {current}, so read it with the "
+            "evaltools that wrote it"
+        )
 
 
 def misfit(path: Path, what: str, error: BaseException) -> DataError:

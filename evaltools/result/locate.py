@@ -15,11 +15,11 @@ import msgspec
 from msgspec import Struct
 
 from evaltools.result.evaluation import ConfigurationResult, Environment
-from evaltools.result.json_file import json_in, misfit
+from evaltools.result.json_file import json_in, misfit, require_version
 from evaltools.result.model import Model
 from evaltools.stats.interval import Interval
 
-SCHEMA_VERSION: Final = "1"
+SCHEMA_VERSION: Final = "2"
 
 Unit = Literal["steps", "absolute"]
 Size = Annotated[float, msgspec.Meta(extra_json_schema={"type": ["number", "null"]})]
@@ -27,8 +27,8 @@ OperatorStatus = Literal[
     "right",
     "wrong",
     "precision",
-    "crashes alone",
-    "refused alone",
+    "crashes by itself",
+    "refused by itself",
     "stays on the CPU",
     "cannot be cut out",
     "no evidence",
@@ -36,28 +36,28 @@ OperatorStatus = Literal[
     "not tried",
     "compared",
 ]
-"""What an operator alone shows.
+"""What a single operator shows.
 
 right: within its tolerance. wrong: beyond it. precision: as far off as rounding to a lower precision explains. crashes
-alone, refused alone: the delegate died of it, or did not open it. stays on the CPU: the delegate does not take it
-alone. no evidence: the part differs from the model already on the CPU, so that it shows nothing. compared: compared
-with the tensor of that name elsewhere, which says nothing of the operator alone.
+by itself, refused by itself: the delegate died of it, or did not open it. stays on the CPU: the delegate does not take
+it. no evidence: the part differs from the model already on the CPU, so that it shows nothing. compared: compared
+with the tensor of that name elsewhere, which says nothing of the single operator.
 """
-CulpritStatus = Literal[
+SuspectStatus = Literal[
     "confirmed",
     "confirmed in context",
     "only in context",
-    "only alone",
+    "only by itself",
     "not confirmed",
-    "crashes alone",
+    "crashes by itself",
     "crashes in context",
 ]
-"""How sure a culprit is.
+"""How sure a suspect is.
 
-confirmed: wrong alone and in the model, by two methods. only in context: its operators are right alone and wrong
-together (fusion or memory); confirmed in context: so in the whole model and in the smallest part, and right without one
-of them. only alone: wrong alone, right in the model. not confirmed: seen by one method.
-crashes alone, crashes in context: it ends in a crash, a hang or an error, alone or only together with others.
+confirmed: wrong by itself and in the model, by two methods. only in context: its operators are right one by one
+and wrong together (fusion or memory); confirmed in context: so in the whole model and in the smallest part, and right
+without one of them. only by itself: wrong by itself, right in the model. not confirmed: seen by one method.
+crashes by itself, crashes in context: it ends in a crash, a hang or an error, by itself or only together with others.
 """
 VerdictKind = Literal[
     "operator at fault",
@@ -132,13 +132,13 @@ class Weights(Struct, frozen=True):
 class Operator(Struct, frozen=True):
     """One operator of the main graph.
 
-    ``tensor`` is the output that was furthest off. ``local`` is its error where the operator runs alone with the
+    ``tensor`` is the output that was furthest off. ``local`` is its error where the operator runs by itself with the
     reference's inputs, ``accumulated`` that in the whole model, ``weights`` that of what is stored, for two models.
     ``gain`` is what the operator makes of the error of its inputs: accumulated error of the output relative to its
     values, divided by the largest of the inputs; of two models, by that of one rounding to how the output and the
-    constants are stored, where that is larger. ``size`` is the error alone as the rule of verdicts counts it (relative
+    constants are stored, where that is larger. ``size`` is that error as the rule of verdicts counts it (relative
     root mean square of the worst run, 0 within one quantum), ``tolerance`` the largest size that the rule accepts,
-    None where rounding alone moves the values too far to say.
+    None where rounding moves the values too far to say.
     """
 
     index: int
@@ -157,7 +157,7 @@ class Operator(Struct, frozen=True):
 
     @property
     def share(self) -> float | None:
-        """The error alone as a share of what is tolerated, above 1 beyond it; None where it was not run alone."""
+        """The error as a share of what is tolerated, above 1 beyond it; None where it was not run by itself."""
         if self.local is not None and not math.isfinite(self.local.worst):
             return math.inf
         if self.size is None or self.tolerance is None:
@@ -187,12 +187,12 @@ class InFloat(Struct, frozen=True):
 
 
 class KeepInFloat(Struct, frozen=True):
-    """Which layers to keep in float: ``operators`` by number, best first; none where no layer clearly gains alone.
+    """Which layers to keep in float: ``operators`` by number, best first; none where no layer clearly gains by itself.
 
     ``sqnr_db`` is that of the model as it is, over all inputs, in the tensors ``measured_in``: its outputs, or what
     scores (SOFTMAX) and choices (ARG_MAX) are made of. Several count alike: the root mean square of their relative
-    errors. Of ``candidates`` quantised layers those with the largest error alone were tried, one at a time: ``layers``,
-    the largest gain first.
+    errors. Of ``candidates`` quantised layers those with the largest error by themselves were tried, one at a
+    time: ``layers``, the largest gain first.
     """
 
     operators: tuple[int, ...]
@@ -219,7 +219,7 @@ class OutputErrors(Struct, frozen=True):
 
 
 class Evidence(Struct, frozen=True):
-    """What one method says of a culprit: ``beyond`` of ``runs`` runs were wrong; ``part`` is what ran."""
+    """What one method says of a suspect: ``beyond`` of ``runs`` runs were wrong; ``part`` is what ran."""
 
     method: str
     part: str
@@ -239,21 +239,21 @@ class Cause(Struct, frozen=True):
 
 
 class SweptOption(Struct, frozen=True):
-    """Whether the same part is still wrong with another setting of the delegate, and what that tells."""
+    """Whether the same part is still wrong with another setting of the delegate, and what that means."""
 
     setting: str
     wrong: bool
-    tells: str
+    meaning: str
 
 
-class Culprit(Struct, frozen=True):
+class Suspect(Struct, frozen=True):
     """The operators ``first`` to ``last``, which are one for most; ``reaches_output``: its error is seen there."""
 
     first: int
     last: int
     name: str
     tensor: str
-    status: CulpritStatus
+    status: SuspectStatus
     evidence: tuple[Evidence, ...]
     causes: tuple[Cause, ...] = ()
     sweep: tuple[SweptOption, ...] = ()
@@ -298,7 +298,7 @@ class LocateResult(Struct, frozen=True):
     precision: str
     inputs: Inputs
     verdict: Verdict
-    culprits: tuple[Culprit, ...]
+    suspects: tuple[Suspect, ...]
     operators: tuple[Operator, ...]
     outputs: tuple[OutputErrors, ...]
     compiles: int
@@ -314,9 +314,10 @@ class LocateResult(Struct, frozen=True):
 def located_in(content: bytes, path: Path) -> LocateResult:
     """The result in the content of a file; JSON has no infinity, so that an infinite error stands there as null.
 
-    Raises :class:`DataError` for content that does not fit, naming the field.
+    Raises :class:`DataError` for content that does not fit, naming the field, or the version that is not known.
     """
     document = json_in(content, path, dict[str, Any], _WHAT)
+    require_version(document.get("schema_version"), SCHEMA_VERSION, path, _WHAT)
     for errors in _errors(document):
         errors.update({name: math.inf for name in _SIZES if name in errors and errors[name] is None})
     try:

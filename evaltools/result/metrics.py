@@ -96,11 +96,11 @@ METRICS: Final = (
         better="lower",
     ),
     Metric(
-        "latency",
-        "only as `latency_ratio`, or `latency ratio`: time by that of the reference, on the same examples",
+        "latency_ratio",
+        "time by that of the reference, on the same examples",
         _absent,
+        better="lower",
         is_ratio=True,
-        aliases=("latency_ratio",),
     ),
     Metric(
         "latency_cpu_ratio",

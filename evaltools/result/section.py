@@ -102,7 +102,7 @@ class Table(Struct, frozen=True):
         return self.of_columns(kept)
 
     def of_columns(self, places: Sequence[int]) -> Table:
-        """The table with the columns at these places alone."""
+        """The table with only the columns at these places."""
         return replace(
             self,
             columns=[self.columns[place] for place in places],
@@ -195,7 +195,7 @@ Block = Sentence | Table | Chart | Gallery | Lines | Files
 
 
 class Section(Struct, frozen=True):
-    """A heading with blocks below it; ``lead`` is a sentence before them that says how to read them.
+    """A heading with blocks below it; ``intro`` is a sentence before them that says how to read them.
 
     ``source`` names the JSON result that the paths of its figures lead to, where it is not that of the evaluation.
     ``is_brief``: a terminal shows it without ``--verbose``, and Markdown has it.
@@ -204,7 +204,7 @@ class Section(Struct, frozen=True):
     title: str
     blocks: Sequence[Block]
     place: Place = "task"
-    lead: str = ""
+    intro: str = ""
     source: str = ""
     is_brief: bool = False
 

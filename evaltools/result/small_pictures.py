@@ -21,10 +21,10 @@ class Panel(Struct, frozen=True):
 class Drawing(Struct, frozen=True):
     """What changed for an example, ``changed`` by how much, 0 or above: the most come first.
 
-    ``said`` says it in a few words, ``picture`` names the file of the example, and ``panels`` stand side by side.
+    ``text`` says it in a few words, ``picture`` names the file of the example, and ``panels`` stand side by side.
     """
 
     changed: float
-    said: str
+    text: str
     picture: str
     panels: Sequence[Panel]

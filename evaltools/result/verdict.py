@@ -37,7 +37,7 @@ FEW_UNEQUAL: Final = "few_unequal"
 """The reason where a metric states no bounds and only ``differing`` examples differ; ``fewest`` would be needed."""
 
 FEW_DIFFERING: Final = "few_differing"
-"""The reason why no number of examples is told: only ``differing`` examples differ; ``fewest`` would tell one."""
+"""The reason why no number of examples is given: only ``differing`` examples differ; ``fewest`` would give one."""
 
 
 class Reason(Struct, frozen=True):
@@ -52,7 +52,7 @@ class Reason(Struct, frozen=True):
 
     @classmethod
     def of_text(cls, text: str) -> Reason:
-        """A reason that is known as a sentence alone.
+        """A reason that is known only as a sentence.
 
         >>> Reason.of_text("no GPU here").names
         {'text': 'no GPU here'}

@@ -153,7 +153,7 @@ def no_worse(
 
 
 class _Head(Struct):
-    """What tells results apart: a benchmark has several models and no task, a suite a version of its own."""
+    """What distinguishes results: a benchmark has several models and no task, a suite a version of its own."""
 
     task: str | None = None
     models: list[Any] | None = None
@@ -189,8 +189,8 @@ def by_kind(results: Mapping[str, Result | AnyResult]) -> dict[str, Any]:
     }
 
 
-def _no_result(source: RunSource, code: int, said: str) -> str:
-    lines = [line.rstrip() for line in said.splitlines() if line.strip()] or ["nothing on stderr"]
+def _no_result(source: RunSource, code: int, text: str) -> str:
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()] or ["nothing on stderr"]
     why = next((line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)), lines[-1])
     end = "\n".join(lines[-_MOST_LINES:])
     command = shlex.join(("evaltools", *source.command))

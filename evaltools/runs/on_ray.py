@@ -191,12 +191,12 @@ def joined(ray: Any, address: str) -> Iterator[None]:
 
 
 def _cannot_be_used(address: str, error: Exception) -> str:
-    said = str(error).strip().removesuffix(".")
+    message = str(error).strip().removesuffix(".")
     if address:
-        return f"--ray_address={address}: no Ray cluster can be joined there: {said}; ray status says what runs there"
+        return f"--ray_address={address}: no Ray cluster can be joined there: {message}; see ray status"
     return (
-        f"Ray cannot be started here: {said}; try again when this machine has less to do, give --ray_address=HOST:PORT "
-        "of a cluster that runs, or leave --executor=ray out"
+        f"Ray cannot be started here: {message}; try again when this machine has less to do, give "
+        "--ray_address=HOST:PORT of a cluster that runs, or leave --executor=ray out"
     )
 
 

@@ -1,6 +1,6 @@
 """The binomial distribution, element by element: ``numbers`` of trials, each a success with the probability ``share``.
 
-:mod:`scipy.stats` has it too, and takes longer to import than a short run takes; this needs :mod:`scipy.special` alone,
+:mod:`scipy.stats` has it too, and takes longer to import than a short run takes; this needs only :mod:`scipy.special`,
 and of that the incomplete beta function, which is exact also for millions of trials.
 """
 

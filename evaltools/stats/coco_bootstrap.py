@@ -200,7 +200,7 @@ def _recalls(
 class _Ranking(Struct, frozen=True):
     """The N detections of a category that count in an area range, best score first, up to the last true positive.
 
-    ``copies`` (N,): -1, or the place among the copies of its image for which alone an entry stands. ``counted`` and
+    ``copies`` (N,): -1, or the place among the copies of its image for which only an entry stands. ``counted`` and
     ``hits`` (N,): bits of the IoU thresholds at which it is not ignored, and at which it is a true positive.
     """
 

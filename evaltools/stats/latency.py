@@ -50,7 +50,7 @@ def processes_bounds(values: npt.NDArray[np.float64], confidence: float) -> tupl
 
 
 def clock_step(times_us: npt.NDArray[np.float64]) -> float:
-    """The step in which a clock shows times, as far as they tell: the smallest difference of two; 1 us at most.
+    """The step in which a clock shows times, as far as they show it: the smallest difference of two; 1 us at most.
 
     >>> clock_step(np.array([6.0, 8.0, 7.0])), round(clock_step(np.array([6.052, 6.104, 7.3])), 3)
     (1.0, 0.052)
@@ -127,7 +127,7 @@ def latency_ratio(
 
     Withheld for pairs that are worth fewer than 4, and where their ratios jumped
     (:func:`~evaltools.stats.series.has_jumped`). It is about these two processes on this machine in this time, not
-    about other processes, whose speeds differ. Where ``processes`` tells of three or more of each, every pair of them
+    about other processes, whose speeds differ. Where ``processes`` says three or more of each, every pair of them
     counts as one value, and the interval is about such processes. Times of 0 count as half a step; None without a pair.
 
     >>> found = latency_ratio([100] * 20, [200] * 20)

@@ -58,7 +58,7 @@ class MeanChange(Struct, frozen=True):
         ``change +- (t(confidence, n - 1) deviation / sqrt(n) + span p)``: Student's t (W. S. Gosset 1908, the paired
         test) for what was seen, and for what was not the exact bound ``p`` of a share of which none was seen in ``n``,
         ``1 - (1 - confidence) ** (1 / n)``. So it has the form of an empirical Bernstein bound (A. Maurer and M. Pontil
-        2009): few examples that lose much make a mean and a deviation that are both too small, where t alone is wrong
+        2009): few examples that lose much make a mean and a deviation that are both too small, where only t is wrong
         in up to 39 % of cases. ``python -m benchmarks intervals`` counts how often this one is.
 
         NaN for fewer than 2 examples, and for fewer than 20 that differ where no bounds are stated.
@@ -92,7 +92,7 @@ class MeanChange(Struct, frozen=True):
         return replace(self, change=-self.change)
 
     def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> int | None:
-        """How many examples like these tell whether the mean dropped by at most ``limit``, in 80 % of cases.
+        """How many examples like these decide whether the mean dropped by at most ``limit``, in 80 % of cases.
 
         None where none does, where too many are needed, and where fewer than 10 examples differ, whose deviation says
         nothing. A larger drop is one of so many ``tests``.
@@ -304,7 +304,7 @@ def contributions(figure: Callable[[Rows], float], rows: Rows) -> npt.NDArray[np
 
 
 def groups_of(count: int) -> npt.NDArray[np.int64]:
-    """The number of the group of each of ``count`` examples, (count,): each alone, or 200 groups of nearly one size.
+    """The number of the group of each of ``count`` examples, (count,): each its own, or 200 of nearly one size.
 
     >>> groups_of(4).tolist(), np.unique(np.bincount(groups_of(5100))).tolist()
     ([0, 1, 2, 3], [25, 26])

@@ -161,7 +161,7 @@ def examples_to_judge_figure(
 def examples_to_place(
     successes: int, count: int, limit: float, confidence: float, tests: tuple[int, int] = (1, 1)
 ) -> int | None:
-    """How many examples with the observed share tell on which side of ``limit`` it lies, in 80 % of cases.
+    """How many examples with the observed share decide on which side of ``limit`` it lies, in 80 % of cases.
 
     By the exact bounds, see :func:`~evaltools.stats.proportions.share_bound`. That it lies below, or above, has to be
     shown beside so many ``tests``. None where no number does it.

@@ -66,8 +66,8 @@ def share_bound(successes: int, count: int, confidence: float, upper: bool) -> f
 class PairedCounts(Struct, frozen=True):
     """Two configurations on the same ``count`` examples.
 
-    ``lost``: the first is right and the second wrong; ``gained`` the other way round. The others do not tell the two
-    apart.
+    ``lost``: the first is right and the second wrong; ``gained`` the other way round. The others do not separate the
+    two.
     """
 
     count: int

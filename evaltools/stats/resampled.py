@@ -47,11 +47,11 @@ class ResampledChange(Struct, frozen=True):
     def bound(self, confidence: float, upper: bool) -> float:
         """One-sided bound of the change; NaN for fewer than 50 examples.
 
-        The outer one of two. Student's t with as many degrees of freedom as examples differ, less one: they alone tell
+        The outer one of two. Student's t with as many degrees of freedom as examples differ, less one: only they show
         how much others vary. And the BCa percentile (Efron and Tibshirani 1993, chapter 14), whose quantile is that of
         the same t, which allows for differences that are mostly to one side. Where fewer than 10 examples differ, it
         allows for as many more like them as the exact bound of so small a share does, and for their sizes. Where more
-        than 1 % of the draws have no difference (a draw misses an example with a probability of 1/e), that alone tells,
+        than 1 % of the draws have no difference (a draw misses an example with a probability of 1/e), that shows it,
         with changes of at least what one example is of all, and the exact bound for examples of which none changed.
 
         >>> round(ResampledChange(0.0, [0.0] * 1000, 5000, 0).bound(0.95, upper=True), 5)
@@ -157,7 +157,7 @@ def differing_examples(weights: npt.NDArray[np.uint16], differences: npt.NDArray
     An example's influence is the covariance of its weight and the difference (Efron 2014), known to within the
     deviation of the differences by the root of R. Those of more than four times that are counted. What they leave of
     the variance, beyond noise, is of smaller ones, at least as many as would make it with four times that each: so many
-    examples are told apart from few, and a thousand draws say at most "56 or more".
+    examples are distinguished from few, and a thousand draws say at most "56 or more".
 
     >>> draws = resample_weights(400, 1000, seed=1)
     >>> round(differing_examples(draws, draws[:, :8].sum(axis=1) / 400.0))

@@ -18,7 +18,7 @@ _BATCHES: Final = (1, 3, 10, 30, 100, 300, 1000)
 _FEWEST_BATCHES: Final = 8
 _MOST_CORRELATION: Final = 0.999
 _FAR_APART: Final = 5.0
-"""Two speeds are told apart from one that varies by so many standard deviations of each."""
+"""Two speeds are distinguished from one that varies by so many standard deviations of each."""
 _LEAST_STEP: Final = 0.02
 """Of a logarithm: a step of less than 2 % is none."""
 _LEAST_SHARE: Final = 0.1

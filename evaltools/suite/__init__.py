@@ -1,1 +1,1 @@
-"""Many models in many configurations: each job with each model is an ordinary run, and one result tells of all."""
+"""Many models in many configurations: each job with each model is an ordinary run, and one result has all."""

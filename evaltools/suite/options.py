@@ -43,8 +43,8 @@ _EXECUTION: Final = (
     ),
     Parameter(
         "workers",
-        "Runs at a time. With more than one, times are given for benchmark jobs only, which then run alone, after the "
-        "others.",
+        "Runs at a time. With more than one, times are given for benchmark jobs only, which then run one by one, after "
+        "the others.",
         default=1,
         about="execution",
     ),
@@ -55,7 +55,7 @@ _RESULT: Final = (
     Parameter(
         "against",
         "The JSON result of an earlier suite: says what is worse since, slower, or not measured any more; then the "
-        "exit code is about that alone, as that of evaltools gate --against.",
+        "exit code is only about that, as that of evaltools gate --against.",
         role="input_file",
         about="result",
         in_python=_COMPARED,

@@ -63,7 +63,7 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
         waiting = [entry for entry in entries if not runs.is_done(entry)]
         ended = _run_here(runs, waiting, workers)
         stopped = _counted(ended, len(entries) - len(waiting), len(entries), on_entry)
-        found = [runs.told(entry, checksums[entry.path]) for entry in entries]
+        found = [runs.outcome_of(entry, checksums[entry.path]) for entry in entries]
     elapsed_s = time.monotonic() - start
     environment = describe_environment(list(suite.command), started_at, elapsed_s)
     return SuiteResult(SUITE_VERSION, environment, workers, stopped, found)
@@ -76,7 +76,7 @@ def measured_again(suite: Request, done: Sequence[SuiteEntry], names: Collection
         runs = Runs(folder, journal, is_kept=False)
         for _ in run_here(runs, entries, 1, is_timed=True):
             pass
-        again = {(entry.model, entry.job): runs.told(entry, _checksum(entry.path)) for entry in entries}
+        again = {(entry.model, entry.job): runs.outcome_of(entry, _checksum(entry.path)) for entry in entries}
     return [again.get((entry.model, entry.job), entry) for entry in done]
 
 
@@ -148,12 +148,12 @@ def _facts_of(configuration: Configuration) -> dict[str, str]:
 
 
 def _run_here(runs: Runs, waiting: Sequence[Entry], workers: int) -> Iterator[Entry]:
-    """Run entries, ``workers`` at a time; benchmarks alone, after the others."""
+    """Run entries, ``workers`` at a time; benchmarks one at a time, after the others."""
     if workers == 1:
         return run_here(runs, waiting, 1, is_timed=True)
-    alone = [entry for entry in waiting if entry.request.task == BENCHMARK.name]
+    timed = [entry for entry in waiting if entry.request.task == BENCHMARK.name]
     together = [entry for entry in waiting if entry.request.task != BENCHMARK.name]
-    return chain(run_here(runs, together, workers, is_timed=False), run_here(runs, alone, 1, is_timed=True))
+    return chain(run_here(runs, together, workers, is_timed=False), run_here(runs, timed, 1, is_timed=True))
 
 
 def _counted(ended: Iterator[Entry], done: int, total: int, on_entry: OnEntry) -> str:

@@ -51,7 +51,7 @@ class Runs:
         self._journal = journal
 
     def place(self, entry: Entry) -> Path:
-        """The folder of an entry; a checksum tells names apart that look alike in a file system."""
+        """The folder of an entry; a checksum distinguishes names that look alike in a file system."""
         checksum = hashlib.sha256(entry.key.encode("utf-8", "surrogateescape")).hexdigest()[:8]
         name = re.sub(r"[^\w.-]+", "_", f"{entry.model}.{entry.job}")[:80]
         return self._folder / _ENTRIES / f"{name}.{checksum}"
@@ -79,10 +79,10 @@ class Runs:
         reason = "" if has_result else _last_words(place / LOG) or ending_in_words(code)
         self._journal.state({entry.key: encode(_Done(code, round(elapsed_s, 3), reason, is_timed))})
 
-    def told(self, entry: Entry, model_sha256: str) -> SuiteEntry:
+    def outcome_of(self, entry: Entry, model_sha256: str) -> SuiteEntry:
         """What the result says of an entry; ``model_sha256`` is that of its model when the suite began."""
         kept = self._kept(entry)
-        told = SuiteEntry(
+        outcome = SuiteEntry(
             model=entry.model,
             model_file=str(entry.path),
             model_sha256=model_sha256,
@@ -92,21 +92,21 @@ class Runs:
             reason="the suite ended before it was done",
         )
         if kept is None:
-            return told
-        told = replace(
-            told, exit_code=kept.exit_code, elapsed_s=kept.elapsed_s, reason=kept.reason, is_timed=kept.is_timed
+            return outcome
+        outcome = replace(
+            outcome, exit_code=kept.exit_code, elapsed_s=kept.elapsed_s, reason=kept.reason, is_timed=kept.is_timed
         )
         if kept.reason:
-            return replace(told, state="failed")
+            return replace(outcome, state="failed")
         place = self.place(entry) / RESULT
-        told = replace(told, state="done", result=str(place.relative_to(self._folder)) if self.is_kept else "")
+        outcome = replace(outcome, state="done", result=str(place.relative_to(self._folder)) if self.is_kept else "")
         if entry.request.task == BENCHMARK.name:
-            return replace(told, rows=rows_of_benchmark(_benchmark_in(place)))
+            return replace(outcome, rows=rows_of_benchmark(_benchmark_in(place)))
         result = read_result(place)
         if not kept.is_timed:
             untimed = [replace(each, inference_latency=None) for each in result.configurations]
             result = replace(result, configurations=untimed, latency_comparisons=[])
-        return replace(told, rows=rows_of_evaluation(result), evaluation=result)
+        return replace(outcome, rows=rows_of_evaluation(result), evaluation=result)
 
     def _kept(self, entry: Entry) -> _Done | None:
         text = self._journal.fact(entry.key)
@@ -121,5 +121,5 @@ def _benchmark_in(path: Path) -> BenchmarkResult:
 def _last_words(log: Path) -> str:
     """The last message of a log, else its last line."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    said = [line.removeprefix("evaltools: ") for line in lines if line.startswith("evaltools: ")]
-    return (said or lines or [""])[-1][:_MOST_REASON]
+    messages = [line.removeprefix("evaltools: ") for line in lines if line.startswith("evaltools: ")]
+    return (messages or lines or [""])[-1][:_MOST_REASON]

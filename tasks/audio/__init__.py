@@ -21,7 +21,7 @@ def audio(
     order: ExampleOrder = "native",
     seed: Seed = 1,
 ) -> Task:
-    """Accuracy and mAP of a model that tells sounds or keywords apart.
+    """Accuracy and mAP of a model that recognises sounds or keywords.
 
     The input is a window of samples, [1,samples] or [samples]: the middle of a recording, with silence around a shorter
     one. A .npy file in the place of a WAV file has the input itself, such as features. Without labels: how many answers

@@ -156,9 +156,10 @@ def _clear_winner(
 ) -> ClassMapping | None:
     """The mapping that is right for most pairs, if it is so for half of them and clearly beats each other one.
 
-    Where two give the same category nothing is told between them: only pairs that one of them alone gets right count.
-    With ``votes``, the category that each class lies on mostly, the mapping must fit most of these too, and one that is
-    not the native one at least two: in pictures full of people an offset that fits people alone is right most often.
+    Where two give the same category nothing is said between them: only pairs that just one of them gets
+    right count. With ``votes``, the category that each class lies on mostly, the mapping must fit most of these too,
+    and one that is not the native one at least two: in pictures full of people an offset that fits only people is right
+    most often.
     """
     best = max(tried, key=lambda mapping: int(right[mapping.name].sum()))
     own = right[best.name]
@@ -171,8 +172,8 @@ def _clear_winner(
             return None
     for mapping in tried:
         other = right[mapping.name]
-        alone, against = int((own & ~other).sum()), int((other & ~own).sum())
-        if alone + against and alone < max(_FEWEST_RIGHT, _CLEARLY_BETTER * against):
+        ours, against = int((own & ~other).sum()), int((other & ~own).sum())
+        if ours + against and ours < max(_FEWEST_RIGHT, _CLEARLY_BETTER * against):
             return None
     return best
 

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Layout = Literal["rows", "columns"]
 Coordinates = Literal["shares", "pixels", "grid", "contradicted", "unknown"]
-"""What boxes are given in; the values of an output may contradict a decoder, or hold no box that tells."""
+"""What boxes are given in; the values of an output may contradict a decoder, or hold no box that decides."""
 
 STRIDES: Final = ((8, 16, 32), (8, 16, 32, 64), (4, 8, 16, 32), (16, 32))
 """Pixels per cell of the feature maps of a head: the usual ones, those of P6 and P2 models, and of tiny ones."""
@@ -60,8 +60,8 @@ class Boxes(Struct, frozen=True):
 class Decoder(Struct, frozen=True):
     """One kind of raw head.
 
-    ``output`` says in words what it is. ``fits`` tells from an output's shape and the input's height and width whether
-    it may be one. ``coordinates`` tells from the rows of a few pictures in what boxes are given, or that they
+    ``output`` says in words what it is. ``fits`` says from an output's shape and the input's height and width whether
+    it may be one. ``coordinates`` says from the rows of a few pictures in what boxes are given, or that they
     contradict this reading; ``decode`` takes the boxes with a score of the threshold or more, from rows, head and
     coordinates.
 

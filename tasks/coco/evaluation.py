@@ -70,7 +70,7 @@ _OF_REFERENCE: Final = " of the reference's model"
 
 
 class _Known(Struct, frozen=True):
-    """How the outputs of a model are read, None where that cannot be told.
+    """How the outputs of a model are read, None where that is not known.
 
     ``shown`` is what the first pictures show of the category of a class, None where it was not looked at.
     """
@@ -151,7 +151,7 @@ class DetectionEvaluation(Evaluation[FoundObjects]):
             try:
                 self.known = [self._found_out(material, opened) for material in self.materials]
             except InferenceError as error:
-                self.trouble = f"no picture could be run, so its outputs cannot be told apart: {error}"
+                self.trouble = f"no picture could be run, so its outputs cannot be distinguished: {error}"
         for suffix, known in zip(("", _OF_REFERENCE), self.known, strict=False):
             reading = known.reading
             journal.state(

@@ -50,7 +50,7 @@ _EVALUATION: Final = (
         "Print every detection to stdout, in the native tool's lines.",
         default=False,
         about="result",
-        in_python="it is printed by the command line alone",
+        in_python="only the command line prints it",
         not_native=_IN_THE_RESULT,
     ),
     NUM_IMAGES,

@@ -98,7 +98,7 @@ def recognised_output_map(model: ModelFile, probes: Sequence[Sequence[Array]]) -
     if len(columns) != 2 or len(counts) > 1 or rows == 1:
         raise _refusal(
             model,
-            f"boxes are output {boxes[0]}, but which outputs are scores, classes and count cannot be told",
+            f"boxes are output {boxes[0]}, but which outputs are scores, classes and count is not known",
             described,
         )
     by_name = _scores_place([(place, column_by_name(_name(model, place))) for place in columns])
@@ -109,7 +109,7 @@ def recognised_output_map(model: ModelFile, probes: Sequence[Sequence[Array]]) -
         )
     scores = by_value if by_name is None else by_name
     if scores is None:
-        which = f"outputs {columns[0]} and {columns[1]} are scores and classes, but which is which cannot be told"
+        which = f"outputs {columns[0]} and {columns[1]} are scores and classes, but which is which is not known"
         raise _refusal(model, which, described)
     known = " and ".join(word for word, place in (("names", by_name), ("values", by_value)) if place is not None)
     classes = next(place for place in columns if place != scores)
@@ -151,9 +151,9 @@ def column_by_values(values: npt.NDArray[np.generic]) -> Column | None:
     return "scores" if (numbers <= 1).all() else None
 
 
-def _scores_place(told: Sequence[tuple[int, Column | None]]) -> int | None:
-    """The place of the scores, if the two columns are told apart; one that is known tells the other."""
-    (first, is_first), (second, is_second) = told
+def _scores_place(known: Sequence[tuple[int, Column | None]]) -> int | None:
+    """The place of the scores, if the two columns can be distinguished; one that is known gives the other."""
+    (first, is_first), (second, is_second) = known
     if is_first == is_second:
         return None
     return first if is_first == "scores" or is_second == "classes" else second

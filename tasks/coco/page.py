@@ -33,8 +33,8 @@ _MOST_PICTURES: Final = 16
 """Of each configuration."""
 _MOST_CATEGORIES: Final = 12
 _ABOUT_THE_PICTURES: Final = (
-    f"Boxes with a score of {DRAWN_SCORE} or more that only one side has: red are those that the reference alone has. "
-    "Those that the other alone has may be right or wrong, and have no colour of a verdict."
+    f"Boxes with a score of {DRAWN_SCORE} or more that only one side has: red are those that only the reference has. "
+    "Those that only the other has may be right or wrong, and have no colour of a verdict."
 )
 
 
@@ -197,7 +197,7 @@ def _picture(coco: CocoDetection, found: Disagreement) -> Picture:
         folder=coco.data.images,
         name=found.picture.example,
         effect=f"{found.unequal} boxes that only one side has" if found.unequal else "the same boxes, shifted",
-        tone="bad" if found.lonely[found.baseline] else "",
+        tone="bad" if found.only_in[found.baseline] else "",
         lines=(f"scores and places shift by up to {found.shift:.3f}",),
         frames=[*_frames(coco, found, found.baseline, "bad"), *_frames(coco, found, found.other, "")],
     )
@@ -205,7 +205,7 @@ def _picture(coco: CocoDetection, found: Disagreement) -> Picture:
 
 def _frames(coco: CocoDetection, found: Disagreement, side: str, tone: Tone) -> list[Frame]:
     names = coco.data.category_names
-    boxes = [found.picture.detections[side][number] for number in sorted(found.lonely[side])]
+    boxes = [found.picture.detections[side][number] for number in sorted(found.only_in[side])]
     return [
         Frame(box.box, f"{side}: {names.get(box.category_id, f'class {box.category_id}')} {box.score:.2f}", tone)
         for box in boxes
@@ -215,26 +215,26 @@ def _frames(coco: CocoDetection, found: Disagreement, side: str, tone: Tone) -> 
 class Disagreement(Struct, frozen=True):
     """A picture on which a test configuration differs from the reference.
 
-    ``lonely`` are the boxes of each side, by number, that have a score of 0.3 or more and no partner of the same class
+    ``only_in`` are the boxes of each side, by number, that have a score of 0.3 or more and no partner of the same class
     on the other side, whatever its score. ``shift`` is the largest change of a score, plus the largest loss of overlap.
     """
 
     picture: DetectedPicture
     baseline: str
     other: str
-    lonely: Mapping[str, frozenset[int]]
+    only_in: Mapping[str, frozenset[int]]
     shift: float
 
     @property
     def unequal(self) -> int:
         """The number of boxes without a partner, of both sides."""
-        return sum(map(len, self.lonely.values()))
+        return sum(map(len, self.only_in.values()))
 
 
 def disagreements(coco: CocoDetection, comparison: BoxComparison) -> list[Disagreement]:
     """The pictures on which two configurations differ, the worst first.
 
-    Those without lonely boxes, on which scores and places shift by less than 0.01, are left out.
+    Those without unpaired boxes, on which scores and places shift by less than 0.01, are left out.
     """
     baseline, other = comparison.baseline, comparison.other
     rated = [
@@ -251,11 +251,11 @@ def _rate(picture: DetectedPicture, baseline: str, other: str) -> Disagreement:
     test, reference = _as_detections(found), _as_detections(expected)
     pairs = [pair for pair in match_boxes(test, reference) if pair.same_class]
     agreement = compare_boxes(test, reference)
-    lonely = {
+    only_in = {
         baseline: _drawn(expected) - {pair.reference for pair in pairs},
         other: _drawn(found) - {pair.test for pair in pairs},
     }
-    return Disagreement(picture, baseline, other, lonely, agreement.score_shift + agreement.moved)
+    return Disagreement(picture, baseline, other, only_in, agreement.score_shift + agreement.moved)
 
 
 def _drawn(found: Sequence[Detection]) -> frozenset[int]:

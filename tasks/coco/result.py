@@ -185,7 +185,7 @@ class StatChange(Struct, frozen=True):
 
     ``p_value`` is that of the interval: the error with which it would just exclude no change. ``p_value_holm`` is the
     same, of mAP corrected for all configurations that are compared with one baseline, of the other figures for all of
-    these figures and configurations. About ``differing`` pictures make the difference, as far as a thousand draws tell.
+    these figures and configurations. About ``differing`` pictures make the difference, as far as a thousand draws show.
     """
 
     stat: str

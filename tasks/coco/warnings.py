@@ -141,7 +141,7 @@ def _about_truth(pictures: EvaluatedPictures, truth: Truth) -> list[str]:
             "from those of the annotations it was made of; --ground_truth_annotations takes the JSON itself"
         )
     if not any(image.annotations for image in truth.images):
-        found.append("not one object is annotated in these pictures, so no accuracy can be told")
+        found.append("not one object is annotated in these pictures, so no accuracy is known")
     return found
 
 

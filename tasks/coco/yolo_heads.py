@@ -169,7 +169,7 @@ are after the sigmoid. Exports leave the boxes raw (``decode_in_inference`` fals
 ``yolox/utils/demo_utils.py`` decodes them: ``(offset + cell) * stride``, ``exp(size) * stride`` pixels. Heads that were
 decoded in the graph give centre x, centre y, width, height in pixels.
 
-A score is objectness times the best class score, and that class alone counts (``postprocess`` in
+A score is objectness times the best class score, and only that class counts (``postprocess`` in
 ``yolox/utils/boxes.py``; ``yolox/exp/yolox_base.py``: ``test_conf`` 0.01, ``nmsthre`` 0.65). Boxes are not cut at the
 picture's edge. Pictures lie at the top left, blue first, 0..255 (``preproc`` in ``yolox/data/data_augment.py``).
 """
@@ -230,4 +230,4 @@ suppression).
 """
 
 DECODERS: Final = {each.name: each for each in (YOLOV5, YOLOV8, YOLOX, YOLO_NMS)}
-"""In the order in which they are taken where a shape fits several and nothing else tells them apart."""
+"""In the order in which they are taken where a shape fits several and nothing else distinguishes them."""

@@ -24,7 +24,7 @@ def embeddings(
 ) -> Task:
     """Recall of pictures of the same label by embeddings, and their cosine to the reference's.
 
-    The output may have any shape; its numbers are one vector. Without a ground truth: the cosine alone.
+    The output may have any shape; its numbers are one vector. Without a ground truth: only the cosine.
     """
     from evaltools.tasks.embeddings import vectors
     from evaltools.tasks.own.pictures import image_input

@@ -28,7 +28,7 @@ from evaltools.tasks.shared.options import (
 if TYPE_CHECKING:
     from evaltools.request import Options
 
-_NO_ANSWERS: Final = NotNative("the native tool tells no answers of single pictures")
+_NO_ANSWERS: Final = NotNative("the native tool gives no answers of single pictures")
 
 _EVALUATION: Final = (
     MODEL_FILE,

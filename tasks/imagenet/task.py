@@ -129,7 +129,7 @@ class ImagenetTask(PictureTask[TopKObservation]):
         )
 
     def with_input(self, to_tensor: ImageToTensor) -> ImagenetTask:
-        """The same task with other input values, of the model under test alone."""
+        """The same task with other input values, only of the model under test."""
         return ImagenetTask(self.images, [to_tensor], self.class_labels, self._scores_dtype)
 
 

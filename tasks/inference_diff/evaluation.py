@@ -140,7 +140,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         self._journal.state({_FIRST_RUNS: encode(first_run_us)})
 
     def _in_order_of_values(self, sessions: Mapping[str, Session], journal: Journal) -> DiffMaterial:
-        """The material with outputs that only values tell apart in their order, which a resumed run has from before.
+        """The material with outputs whose order only values show, which a resumed run has from before.
 
         The configuration that is nearest to the reference decides. A model with a state is not run for this.
         """
@@ -181,7 +181,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
     def after_merge(
         self, measured: MeasuredPass, places: Sequence[RunAtPlace], observer: Observer, open_with: Open
     ) -> None:
-        """Measure the noise floor on the host; if several places are compared, those of the host's CPU alone."""
+        """Measure the noise floor on the host; if several places are compared, only those of the host's CPU."""
         elsewhere = any(place.name for place in places)
         wanted = self.wanted
         if elsewhere:

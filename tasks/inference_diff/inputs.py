@@ -63,7 +63,7 @@ class InputOptions(Struct, frozen=True):
     """The options about inputs. ``num_runs`` None means 50, or as many as the files or pictures hold.
 
     ``kind`` is "noise", "photos", "both", or "auto": pictures where ``images`` has them, both for an input that is
-    shaped like a picture, else noise; ``native`` is noise alone.
+    shaped like a picture, else noise; ``native`` is only noise.
     """
 
     num_runs: int | None = None

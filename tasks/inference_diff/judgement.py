@@ -143,7 +143,7 @@ def judge(
             found,
             verdict,
             _in_boxes(model, summary, position),
-            held_against=list(judge_by.noise_floor(position).variants),
+            compared_with=list(judge_by.noise_floor(position).variants),
         )
         for position, (found, verdict) in enumerate(zip(summary.outputs, verdicts, strict=True))
     ]

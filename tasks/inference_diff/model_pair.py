@@ -23,7 +23,7 @@ class ModelPair(Struct, frozen=True):
     """The model under test and the reference's.
 
     ``inputs`` describes the tensors that are filled, in the order of the test model: of two that belong together, the
-    quantised one, since its numbers can be told in real units without loss. ``input_order[i]`` is the position in the
+    quantised one, since its numbers can be given in real units without loss. ``input_order[i]`` is the position in the
     reference model of what is input ``i`` of the test model; ``order`` says the same of outputs.
     """
 

@@ -25,7 +25,7 @@ GIVEN_TO_A_SEARCH: Final = (
 LOCATE: Final = "locate"
 _OWN_INPUTS: Final = NotNative("the native tool makes random inputs of its own")
 _OWN_REFERENCE: Final = NotNative("the native tool runs its own reference")
-_AVG_ERROR_ALONE: Final = NotNative("the native tool gives avg_error alone; --max_avg_error limits that")
+_ONLY_AVG_ERROR: Final = NotNative("the native tool gives only avg_error; --max_avg_error limits that")
 _EVALUATION: Final = (
     MODEL_FILE,
     Parameter(
@@ -111,7 +111,7 @@ _INPUTS: Final = (
     ),
     Parameter(
         "normalization",
-        "Values of pictures: auto (what the model tells, else native), native (-1..1), unit (0..1), none (0..255), "
+        "Values of pictures: auto (what the model says, else native), native (-1..1), unit (0..1), none (0..255), "
         'imagenet, or "mean=M[,M,M];std=S[,S,S]".',
         default="auto",
         only_with=("load_reference=",),
@@ -131,7 +131,7 @@ _JUDGEMENT: Final = (
         default=10,
         given_counts=True,
         in_parts=0,
-        not_native=NotNative("the native tool compares the test with one reference alone", (0,)),
+        not_native=NotNative("the native tool compares the test with only one reference", (0,)),
     ),
     Parameter(
         "max_secs",
@@ -143,9 +143,9 @@ _JUDGEMENT: Final = (
     Parameter(
         "output_kind",
         "What an output is, for all or as OUTPUT=KIND: values, scores, vector, keypoints, yolo, "
-        "segmentation or embedding; else told by shape and operators. Repeatable.",
+        "segmentation or embedding; else known by shape and operators. Repeatable.",
         repeatable=True,
-        not_native=NotNative("the native tool knows numbers alone"),
+        not_native=NotNative("the native tool knows only numbers"),
     ),
     Parameter(
         "max_avg_error",
@@ -158,14 +158,14 @@ _JUDGEMENT: Final = (
         "Largest difference in quanta, for all or as OUTPUT=VALUE. Repeatable.",
         repeatable=True,
         limit="max_quanta",
-        not_native=_AVG_ERROR_ALONE,
+        not_native=_ONLY_AVG_ERROR,
     ),
     Parameter(
         "min_snr_db",
         "Smallest SNR in dB, for all or as OUTPUT=VALUE. Repeatable.",
         repeatable=True,
         limit="snr_db",
-        not_native=_AVG_ERROR_ALONE,
+        not_native=_ONLY_AVG_ERROR,
     ),
 )
 _LOCATE: Final = Parameter(

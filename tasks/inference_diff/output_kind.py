@@ -24,7 +24,7 @@ _MOST_VECTORS: Final = 2000
 
 
 class Output(Struct, frozen=True):
-    """What tells the kind of an output: its name, type and shape, the operator that makes it, the inputs' shapes.
+    """What decides the kind of an output: its name, type and shape, the operator that makes it, the inputs' shapes.
 
     ``is_real``: its numbers are floats, or stand for real ones.
     """
@@ -66,7 +66,7 @@ class OutputKind(Protocol):
         """The shapes that :meth:`fits` accepts, in words."""
 
     def is_kind(self, output: Output) -> bool:
-        """Whether shape and operators tell that an output is of this kind."""
+        """Whether shape and operators show that an output is of this kind."""
 
     def fits(self, output: Output) -> bool:
         """Whether an output can be of this kind at all."""

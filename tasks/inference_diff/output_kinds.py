@@ -38,13 +38,13 @@ _MOST_CLASSES: Final = 1 << 16
 _LEAST_SHARE: Final = 0.001
 """A class with fewer of all pixels says little by its IoU."""
 VALUES: Final = "values"
-"""Nothing is known of the output: its elements alone are compared."""
+"""Nothing is known of the output: only its elements are compared."""
 SCORES: Final = "scores"
 _NO_SCORES: Final = ("int32", "int64", "bool", "string")
 
 
 class Keypoints:
-    """Points as y, x and confidence, or as two coordinates alone, in shares of the picture or in its pixels."""
+    """Points as y, x and confidence, or as only two coordinates, in shares of the picture or in its pixels."""
 
     name = "keypoints"
     needs = "[..., points, 3] with y, x and confidence, or [..., points, 2]"

@@ -15,7 +15,7 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.result import InferenceDiff, MatchedBy, OutputOrder
 
 COMPARED_RUNS: Final = 3
-"""Runs whose values tell outputs of one shape apart."""
+"""Runs whose values distinguish outputs of one shape."""
 _CLEARLY: Final = 2.0
 """How many times as far apart outputs must be in another order than in the one that values choose."""
 _NEAR: Final = 0.1
@@ -73,7 +73,7 @@ def _only_pairs(
 
 
 def _fits(one: TensorInfo, other: TensorInfo) -> bool:
-    """Whether shapes differ only in sizes of 1, and not one alone holds texts."""
+    """Whether shapes differ only in sizes of 1, and not only one holds texts."""
     return sizes_of(one) == sizes_of(other) and (one.dtype == "string") == (other.dtype == "string")
 
 
@@ -96,7 +96,7 @@ def order_by_values(
     test_runs: Sequence[Sequence[Array]],
     reference_runs: Sequence[Sequence[Array]],
 ) -> tuple[OutputOrder, float]:
-    """The order in which outputs that are matched by position alone are least apart, and how far they then are.
+    """The order in which outputs that are matched only by position are least apart, and how far they then are.
 
     ``others`` and the outputs of some runs of the two are in the order so far. Outputs that are not clearly nearer to
     each other in any order stay matched by position.
@@ -131,7 +131,7 @@ def _is_known(apart: npt.NDArray[np.float64], number: int) -> bool:
 
 
 def _of_one_shape(order: OutputOrder, own: Sequence[TensorInfo]) -> list[list[int]]:
-    """The outputs that are matched by position alone, those of one shape together."""
+    """The outputs that are matched only by position, those of one shape together."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for position in order.open:
         groups.setdefault(sizes_of(own[position]), []).append(position)
@@ -222,5 +222,5 @@ def open_in_words(order: OutputOrder, own: Sequence[str]) -> str:
     seen = f"values on {order.runs} runs do" if order.runs else "nothing else does"
     return (
         f"the order of the outputs {listed} is open: they have one shape and share no name with the reference's, and "
-        f"{seen} not tell them apart; they are compared as --output_map={pairs}, which states another order"
+        f"{seen} not distinguish them; they are compared as --output_map={pairs}, which states another order"
     )

@@ -93,7 +93,7 @@ def _outputs(diff: InferenceDiff, compared: Sequence[tuple[int, DiffComparison]]
             floor = [
                 variant.outputs[number]
                 for variant in diff.noise_floor
-                if variant.outputs and variant.name in each.held_against
+                if variant.outputs and variant.name in each.compared_with
             ]
             if floor:
                 rows.append([f"noise floor, {counted(floor[0].runs, 'run')}", "", "", *_figures(floor, ""), ""])
@@ -137,14 +137,14 @@ def _figures(differences: Sequence[OutputDifference], path: str) -> list[Cell]:
 
 def _boxes(diff: InferenceDiff, compared: Sequence[DiffComparison]) -> list[Note]:
     """How boxes were matched, of configurations and of the CPU variants that count."""
-    counting = {name for entry in compared for judged in entry.outputs for name in judged.held_against}
+    counting = {name for entry in compared for judged in entry.outputs for name in judged.compared_with}
     found = [(entry.configuration, entry.boxes) for entry in compared]
     found += [(f"noise floor, {one.name}", one.boxes) for one in diff.noise_floor if one.name in counting]
     return [Note(name, f"boxes: {boxes_in_words(boxes)}") for name, boxes in found if boxes is not None]
 
 
 def boxes_in_words(boxes: BoxAgreement) -> str:
-    """How many boxes both sides have, how well they fit, and how many one side alone has."""
+    """How many boxes both sides have, how well they fit, and how many only one side has."""
     iou = "-" if boxes.mean_iou is None else f"{boxes.mean_iou:.4f}"
     return (
         f"{boxes.matched} matched (mean IoU {iou}, score shift at most {boxes.score_shift:.2g}), {boxes.lost} lost, "

@@ -26,7 +26,7 @@ def loaded_from(folder: str) -> str:
 class InputUsed(Struct, frozen=True):
     """An input as it was filled; ``source`` says with what.
 
-    Random numbers were drawn from ``low`` to ``high``, of which ``range_from`` tells: the flag, the native tool's rule,
+    Random numbers were drawn from ``low`` to ``high``, ``range_from`` says by what: the flag, the native tool's rule,
     a table whose rows are selected, the model's metadata, its quantization, its first operators, a probe that
     overflowed beyond it, all numbers of the type, or the default. Null and empty where nothing was drawn.
     """
@@ -70,14 +70,14 @@ class JudgedOutput(Struct, frozen=True):
     """One output of one configuration: the difference, and its verdict.
 
     ``in_boxes``: it is one of a detector's four outputs, whose elements mean nothing by themselves; boxes are judged.
-    ``held_against`` names the CPU variants of the noise floor that count for it: none that runs the same kernels, and
+    ``compared_with`` names the CPU variants of the noise floor that count for it: none that runs the same kernels, and
     none that does not count.
     """
 
     difference: OutputDifference
     verdict: OutputVerdict
     in_boxes: bool
-    held_against: list[str] = field(default_factory=list)
+    compared_with: list[str] = field(default_factory=list)
 
 
 class OfOneKind(Struct, frozen=True):
@@ -94,9 +94,8 @@ class DiffComparison(Struct, frozen=True):
 
     ``boxes`` and ``boxes_verdict`` stand in for the verdicts of a detector's four outputs; the verdict on all stands
     with the configuration. ``within_limits`` is null where no limit was set. ``native_errors`` has the errors by output
-    where a native tool measured, which tells nothing else; ``outputs`` is empty then. ``numerics`` has what LiteRT's
-    numerics check says of each output besides. ``by_kind`` tells the runs on noise and on photos apart, where there are
-    both.
+    where a native tool measured, which gives nothing else; ``outputs`` is empty then. ``numerics`` has what LiteRT's
+    numerics check says of each output besides. ``by_kind`` separates noise from photos, where there are both.
     """
 
     configuration: str
@@ -117,7 +116,7 @@ MatchedBy = Literal["output_map", "signature name", "tensor name", "shape", "val
 class OutputOrder(Struct, frozen=True):
     """Which output of the reference's model each output is compared with, by number, in the model's order.
 
-    ``matched_by`` says how each was found; ``position``: nothing tells it from others of its shape. ``runs`` are those
+    ``matched_by`` says how each was found; ``position``: others have the same shape. ``runs`` are those
     whose values were compared to find out; 0 where names and shapes say enough.
     """
 

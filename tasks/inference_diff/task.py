@@ -292,6 +292,6 @@ def _scale(info: TensorInfo) -> Scale | None:
 
 
 def _shown_names(outputs: Sequence[TensorInfo]) -> list[str]:
-    """A name for each output; those that share one are told apart by their position."""
+    """A name for each output; those that share one are distinguished by their position."""
     names = [info.signature_name or info.name or "output" for info in outputs]
     return [f"{name} #{position}" if names.count(name) > 1 else name for position, name in enumerate(names)]

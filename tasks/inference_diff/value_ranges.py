@@ -17,11 +17,11 @@ from evaltools.preprocess import Normalization
 from evaltools.tasks.shared.image_input import picture_layout
 
 Origin = Literal["flag", "native", "table", "metadata", "quantization", "operators", "probe", "type", "default"]
-"""Who tells a range.
+"""Who states a range.
 
 flag: the user. native: the native tool has none other. table: the rows that can be selected. metadata: the model's.
 quantization: its scale and zero point, or those of a QUANTIZE behind it. operators: what the graph does first. probe:
-outputs overflowed with the default. type: all numbers of the type. default: nothing tells anything.
+outputs overflowed with the default. type: all numbers of the type. default: nothing states any.
 """
 PICTURE_CHANNELS: Final = (1, 3)
 _FULL_RANGE: Final = ("uint8", "int8", "int16", "uint16")
@@ -55,7 +55,7 @@ def default_range(model: ModelFile, tensor: TensorInfo) -> DrawnRange:
 
 
 def native_range(tensor: TensorInfo) -> DrawnRange:
-    """What the native tool draws, whatever the model tells."""
+    """What the native tool draws, whatever the model says."""
     if np.dtype(tensor.dtype).kind == "f":
         return DrawnRange(-1, 1, "native", "as the native tool")
     limits = np.iinfo(tensor.dtype)

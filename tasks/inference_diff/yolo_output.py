@@ -63,7 +63,7 @@ class YoloHead:
         )
 
     def in_words(self, found: KindFigures) -> str:
-        """Pairs, then boxes alone.
+        """Pairs, then boxes without one.
 
         >>> figures = {"matched": 9, "lost": 1, "new": 0, "other_class": 2, "mean_iou": 0.98}
         >>> YoloHead().in_words(KindFigures("yolo", figures, {}))
@@ -71,8 +71,8 @@ class YoloHead:
         """
         figures = found.figures
         iou = "" if figures["mean_iou"] is None else f" (mean IoU {figures['mean_iou']:.3f})"
-        alone = f"{figures['lost']} lost, {figures['new']} new, {figures['other_class']} of another class"
-        return f"{figures['matched']} boxes matched{iou}, {alone}"
+        unpaired = f"{figures['lost']} lost, {figures['new']} new, {figures['other_class']} of another class"
+        return f"{figures['matched']} boxes matched{iou}, {unpaired}"
 
 
 def _readings(output: Output) -> list[tuple[Decoder, Head]]:

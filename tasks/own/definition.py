@@ -134,7 +134,7 @@ class Task:
 
 @runtime_checkable
 class KnowsModels(Protocol):
-    """A task's function that can tell which models it is not for, before any example is made."""
+    """A task's function that can say which models it is not for, before any example is made."""
 
     def require_outputs(self, count: int) -> None:
         """Raise :class:`~evaltools.errors.UsageError` where a model with so many outputs does not fit."""

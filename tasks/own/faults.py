@@ -69,7 +69,7 @@ _guard: Final = _Guard()
 
 @contextmanager
 def calling_task() -> Iterator[None]:
-    """While the code of a task runs: where it ends the process that is an error, where it crashes its line is told."""
+    """While the code of a task runs: where it ends the process that is an error, where it crashes its line is named."""
     outer, _calling.process = getattr(_calling, "process", None), os.getpid()
     _guard.enter()
     try:
@@ -99,8 +99,8 @@ def sentence(error: BaseException, doing: str, place: str) -> str:
         place = f"{error.filename}, line {error.lineno}"
     else:
         place = _raised_at(error, place.partition(", line ")[0]) or place
-    said = " ".join(_text_of(error).split())[:_LONGEST]
-    return f"{place}: {doing}: {type(error).__name__}{f': {said}' if said else ''}"
+    message = " ".join(_text_of(error).split())[:_LONGEST]
+    return f"{place}: {doing}: {type(error).__name__}{f': {message}' if message else ''}"
 
 
 def _text_of(error: BaseException) -> str:
@@ -111,7 +111,7 @@ def _text_of(error: BaseException) -> str:
         return f"its text cannot be made: {type(own_fault).__name__}"
 
 
-def told(error: Exception, place: str) -> str:
+def described(error: Exception, place: str) -> str:
     """An error that states what is wrong, behind its place; without that where it is evaltools' own code."""
     is_ours = _OURS in Path(place.partition(", line ")[0]).resolve().parents
     return str(error) if is_ours else f"{place}: {error}"

@@ -148,19 +148,19 @@ class FigureTable:
 
 
 def _change(before: Scores, after: Scores, bounds: ScoreBounds | None) -> MeanChange:
-    """The change of a figure, in which as many examples differ as would each change it alone."""
+    """The change of a figure, in which as many examples differ as would each change it by itself."""
     change = mean_change(before.values, after.values, bounds)
     if before.figure_of is None:
         return change
     others = [
         place for place, pair in enumerate(zip(before.rows, after.rows, strict=True)) if not np.array_equal(*pair)
     ]
-    differing = _changing_alone(before, after, others)
+    differing = _changing_by_themselves(before, after, others)
     return replace(change, change=after.figure - before.figure, differing=differing)
 
 
-def _changing_alone(before: Scores, after: Scores, places: Sequence[int]) -> int:
-    """How many of the examples at these places change the figure alone; all of them where none does, but all together.
+def _changing_by_themselves(before: Scores, after: Scores, places: Sequence[int]) -> int:
+    """How many of the examples at these places change the figure by themselves; all where only all together do.
 
     Of many examples 200 are tried, evenly among these: their share is taken for that of all, at least one.
     """
@@ -168,8 +168,8 @@ def _changing_alone(before: Scores, after: Scores, places: Sequence[int]) -> int
     are_many = len(before.rows) > MOST_ALONE and len(places) > GROUPS
     tried = [places[step * len(places) // GROUPS] for step in range(GROUPS)] if are_many else places
     rows = list(before.rows)
-    alone = [before.figure_of([*rows[:place], after.rows[place], *rows[place + 1 :]]) for place in tried]
-    changing = sum(figure != before.figure for figure in alone)
+    one_by_one = [before.figure_of([*rows[:place], after.rows[place], *rows[place + 1 :]]) for place in tried]
+    changing = sum(figure != before.figure for figure in one_by_one)
     if not changing:
         return 0 if after.figure == before.figure else 1 if are_many else len(places)
     return round(changing * len(places) / len(tried))

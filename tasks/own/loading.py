@@ -127,7 +127,7 @@ def installed_kind(name: str) -> DeclaredTask | None:
 
 
 def _installed(entry: EntryPoint) -> DeclaredTask | TaskFunction[...]:
-    """What an entry point gives, as far as can be told usable; raises :class:`UsageError`."""
+    """What an entry point gives, as far as can be seen usable; raises :class:`UsageError`."""
     with redirect_stdout(sys.stderr), calling_task():
         found = imported(entry)
         if isinstance(found, TaskFunction):

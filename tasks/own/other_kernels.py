@@ -31,7 +31,7 @@ def changes_of_other_kernels(
 ) -> list[MetricComparison]:
     """The change of each metric of agreement between the reference and :data:`OTHER_KERNELS`, over a few examples.
 
-    There are none where nothing agrees with a reference, where that is not on the CPU alone, and where either cannot
+    There are none where nothing agrees with a reference, where that is not only on the CPU, and where either cannot
     run. Ctrl-C ends it.
     """
     reference = evaluation.request.reference

@@ -79,7 +79,7 @@ def pairs(
 ) -> list[Example]:
     """An example for each picture in a folder, with the file of the same stem in another folder as its target.
 
-    The first ``num_images`` alone, 0: all, in the order of their names, or in the random order of a ``seed``.
+    Only the first ``num_images``, 0: all, in the order of their names, or in the random order of a ``seed``.
     ``targets`` None: they have no target. Raises :class:`~evaltools.errors.DataError` for a picture without such a
     file, or with several.
     """

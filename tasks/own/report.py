@@ -68,7 +68,7 @@ def _picture(drawn: DrawnExample) -> Picture:
     """The file of the example; its name in the task stands beside it where that is another one."""
     file = Path(drawn.drawing.picture)
     lines = [] if drawn.example == file.name else [drawn.example]
-    return Picture(str(file.parent), file.name, drawn.drawing.said, "", lines, panels=drawn.drawing.panels)
+    return Picture(str(file.parent), file.name, drawn.drawing.text, "", lines, panels=drawn.drawing.panels)
 
 
 def _changes(part: OwnPart) -> Table:

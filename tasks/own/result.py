@@ -44,7 +44,7 @@ class MetricComparison(Struct, frozen=True):
     """A metric of ``other`` compared with that of ``baseline`` on the examples that both finished.
 
     ``change`` is that of the mean with what its bounds follow from, ``interval`` its 95 % interval. For a metric of
-    all examples together and more than 2000 of them, how many differ is told from 200 of them.
+    all examples together and more than 2000 of them, how many differ is estimated from 200 of them.
     """
 
     baseline: str

@@ -25,7 +25,7 @@ from evaltools.result.metrics import METRICS
 from evaltools.result.small_pictures import Drawing
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example, KnowsModels, Mean, Pooled, Task
-from evaltools.tasks.own.faults import FAULTS, calling_task, place_of, sentence, shown, told
+from evaltools.tasks.own.faults import FAULTS, calling_task, described, place_of, sentence, shown
 from evaltools.tasks.own.loading import Loaded, Origin
 from evaltools.tasks.own.tensors import ModelTensors, Outputs, Quantisation, TaskTensor
 from evaltools.tasks.shared.image_input import SHAPES, StatedLayout, has_free_size
@@ -167,7 +167,7 @@ def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
         with calling_task():
             task = loaded.function(**options)
     except EvaltoolsError as error:
-        raise UsageError(told(error, place)) from error
+        raise UsageError(described(error, place)) from error
     except FAULTS as error:
         raise UsageError(sentence(error, f"the task {loaded.function.name} cannot be made", place)) from error
     if not isinstance(task, Task):
@@ -297,7 +297,7 @@ def _inputs(task: Task, number: int, tensors: Sequence[TaskTensor]) -> list[Arra
     except ImageError:
         raise
     except (TaskError, _Unfit) as error:
-        raise TaskError(told(error, place_of(task.prepare))) from error
+        raise TaskError(described(error, place_of(task.prepare))) from error
     except FAULTS as error:
         raise TaskError(sentence(error, f"prepare failed for {example.id!r}", place_of(task.prepare))) from error
     place = f"{place_of(task.prepare)}: prepare gave"
@@ -355,7 +355,7 @@ def _drawn(task: Task, example: Example, outputs: Outputs, reference: Outputs) -
             drawing = task.draw(outputs, reference, example)
             return None if drawing is None else _fit_drawing(drawing, example)
     except (EvaltoolsError, _Unfit) as error:
-        raise TaskError(told(error, place)) from error
+        raise TaskError(described(error, place)) from error
     except FAULTS as error:
         raise TaskError(sentence(error, f"draw failed for {example.id!r}", place)) from error
 
@@ -390,7 +390,7 @@ def _given(
             _require_within_bounds(task, name, numbers, example)
             return numbers
     except (EvaltoolsError, _Unfit) as error:
-        raise TaskError(told(error, place)) from error
+        raise TaskError(described(error, place)) from error
     except FAULTS as error:
         raise TaskError(sentence(error, f"{name} failed for {example.id!r}", place)) from error
 

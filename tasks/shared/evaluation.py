@@ -100,7 +100,7 @@ class OpenConfigurations(Struct, frozen=True):
 
     @property
     def runnable(self) -> bool:
-        """Whether a test configuration can run; with the reference alone nothing is measured."""
+        """Whether a test configuration can run; with only the reference nothing is measured."""
         return any(entry.role == "test" and entry.name in self.sessions for entry in self.described)
 
 
@@ -204,7 +204,7 @@ class Evaluation(ABC, Generic[Observation]):
                 require_stated(entry.model, entry.session, "input", stated, actual)
 
     def ready(self, opened: OpenConfigurations, journal: Journal) -> bool:
-        """Find out what only open sessions can tell; returns whether there is anything to run."""
+        """Find out what only open sessions can show; returns whether there is anything to run."""
         return opened.runnable
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> None:

@@ -85,7 +85,7 @@ def carry_out(
             ):
                 done = 0
 
-                def tell(tally: Tally) -> None:
+                def on_step(tally: Tally) -> None:
                     nonlocal done
                     done = tally.done
                     startup.mark_once(FIRST_TURN)
@@ -98,7 +98,7 @@ def carry_out(
 
                 watched = WatchingTask(task)
                 with observer.progress("", len(examples)) as on_progress:
-                    outcome = run_pass(watched, workers, journal, reference, options, examples, tell, write, makers)
+                    outcome = run_pass(watched, workers, journal, reference, options, examples, on_step, write, makers)
             quiet = None
             loads = [load_of_pass] if outcome.examples_run else []
             if outcome.stopped is None and (most > 1 or execution.latency_examples):
@@ -287,7 +287,7 @@ class Startup:
 
 
 def _age_of_process() -> float | None:
-    """Seconds since this process was started, where the system tells (Linux)."""
+    """Seconds since this process was started, where the system says (Linux)."""
     try:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         uptime = float(Path("/proc/uptime").read_text().split()[0])

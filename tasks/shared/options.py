@@ -12,7 +12,7 @@ from evaltools.parameter import NotNative, Parameter
 
 MODEL_FILE: Final = Parameter(
     "model_file",
-    "The .tflite model; it may also stand alone, as MODEL.tflite, and there may be several. Required.",
+    "The .tflite model; it may also stand without a flag, as MODEL.tflite, and there may be several. Required.",
     role="input_file",
     required=True,
     short="model",
@@ -170,7 +170,7 @@ _SHARED: Final = (
         in_python="call .report(path) of the result",
     ),
     Parameter(
-        "quiet", "Show the answer alone, no tables and no progress.", default=False, about="result", in_python=_SILENT
+        "quiet", "Show only the answer, no tables and no progress.", default=False, about="result", in_python=_SILENT
     ),
     Parameter("verbose", "Show all that is known of the run.", default=False, about="result", in_python=_SILENT),
     Parameter(

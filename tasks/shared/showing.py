@@ -78,5 +78,5 @@ def _to_a_decision(result: EvaluationResult, configuration: ConfigurationResult,
     if FEW_UNEQUAL in kinds:
         return f"state the bounds of {verdict.metric} in its task, or give it {more}, {finished}"
     if FEW_DIFFERING in kinds:
-        return f"give it {more}, {finished}; too few of them differ to tell how many decide"
+        return f"give it {more}, {finished}; too few of them differ to say how many decide"
     return "no number of such examples is known to decide it; a wider --margin may, and so may a limit (evaltools gate)"

@@ -31,9 +31,9 @@ def read_task_file(path: Path) -> TaskFile:
     try:
         return msgspec.convert(values, TaskFile)
     except msgspec.ValidationError as error:
-        said, _, place = str(error).partition(" - at `$")
+        message, _, place = str(error).partition(" - at `$")
         keys = [name or int(number) for name, number in _PLACE.findall(place)]
-        raise _told(path, values, said, keys) from None
+        raise _in_our_words(path, values, message, keys) from None
 
 
 def _require_texts(path: Path, values: Any, keys: Keys, seen: set[int]) -> None:
@@ -58,25 +58,25 @@ def wrong(path: Path, keys: Keys, message: str) -> UsageError:
     return UsageError(f"{path}, line {line_in_yaml(path, keys)}: {f'{key}: ' if key else ''}{message}")
 
 
-def _told(path: Path, values: Any, said: str, keys: list[str | int]) -> UsageError:
+def _in_our_words(path: Path, values: Any, message: str, keys: list[str | int]) -> UsageError:
     """A sentence of msgspec with what would be right there."""
-    named = _NAMED.findall(said)
-    choices = list(_kinds(keys)) if keys[-1:] == [_KIND] and said.startswith("Invalid") else _choices(values, keys)
+    named = _NAMED.findall(message)
+    choices = list(_kinds(keys)) if keys[-1:] == [_KIND] and message.startswith("Invalid") else _choices(values, keys)
     if choices:
         got = _below(values, keys)
         hint = did_you_mean(got, choices) if isinstance(got, str) else ""
         return wrong(path, keys, f"there is no {shown(got)}.{hint} There are {', '.join(choices)}")
     found = _struct(values, keys)
     fields = [] if found is None else [*([_KIND] if len(keys) == 1 else []), *found.__struct_fields__]
-    if "unknown field" in said and named:
+    if "unknown field" in message and named:
         right = f"there is no such key.{did_you_mean(named[0], fields)} There are {', '.join(fields)}"
         return wrong(path, [*keys, named[0]], right)
-    if "missing required field" in said and named:
+    if "missing required field" in message and named:
         there_are = f"; its keys are {', '.join(fields)}" if fields else ""
         kinds = f", one of {', '.join(_kinds([*keys, _KIND]))}" if named[0] == _KIND else ""
         return wrong(path, keys, f"{named[0]!r} is missing{kinds}{there_are}")
     got = f", not {shown(_below(values, keys))}" if keys else ""
-    return wrong(path, keys, f"{said[:1].lower()}{said[1:]}{got}; docs/tasks.md says what a task.yaml holds")
+    return wrong(path, keys, f"{message[:1].lower()}{message[1:]}{got}; docs/tasks.md says what a task.yaml holds")
 
 
 def _kinds(keys: Keys) -> dict[str, Any]:

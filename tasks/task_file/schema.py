@@ -137,7 +137,7 @@ Output = Scores | Number | Embedding | Classes | Picture | Values
 class TaskFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A task: its ``inputs``, what is right for each (``truth``), what the ``output`` means, which ``metrics`` count.
 
-    Without a truth the outputs are compared with the reference's alone. Without metrics there are all that the output
+    Without a truth the outputs are compared only with the reference's. Without metrics there are all that the output
     has. Paths are meant from the folder of the file.
     """
 

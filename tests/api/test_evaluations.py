@@ -154,14 +154,16 @@ def test_limits_are_held(result: et.Result, tmp_path: Path) -> None:
         et.gate(result, ["topp1 >= 1.0"])
 
 
-def test_limits_that_nothing_could_be_held_against_are_refused(result: et.Result) -> None:
+def test_limits_that_nothing_could_be_compared_with_are_refused(result: et.Result) -> None:
     with pytest.raises(et.UsageError, match="'ap >= 0.5': a result of imagenet has no ap; it has top1, top2"):
         et.gate(result, ["ap >= 0.5"])
     with pytest.raises(et.UsageError, match="limits is empty, so nothing would be held; give such as"):
         et.gate(result, [])
 
 
-def test_benchmarks_are_held_against_limits_and_results_against_earlier_ones(result: et.Result, tmp_path: Path) -> None:
+def test_benchmarks_are_compared_with_limits_and_results_against_earlier_ones(
+    result: et.Result, tmp_path: Path
+) -> None:
     times = et.benchmark(sample.model_file("int8"), num_runs=2, min_secs=0.0, warmup_min_secs=0.0)
     times.save(tmp_path / "times.json")
     for given in (times, tmp_path / "times.json"):

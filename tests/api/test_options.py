@@ -39,7 +39,7 @@ def test_options_are_completed_in_editors_and_in_notebooks(written: str) -> None
         ("et.diff('m.tflite')['gpu'].", "snr_db"),
         ("et.imagenet('m.tflite').", "to_dataframe"),
         ("et.benchmark('m.tflite')['gpu'].", "latency_ms"),
-        ("et.locate('m.tflite').", "culprits"),
+        ("et.locate('m.tflite').", "suspects"),
     ],
 )
 def test_what_a_result_has_is_completed(written: str, name: str) -> None:

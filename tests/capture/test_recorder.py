@@ -33,7 +33,7 @@ def test_figures_are_of_all_calls_of_a_kind() -> None:
     assert found.nodes is None
 
 
-def test_models_are_told_apart_and_named_after_what_they_were_opened_from() -> None:
+def test_models_are_distinguished_and_named_after_what_they_were_opened_from() -> None:
     recorder = Recorder(77, 0)
     models = [Model() for _ in range(4)]
     sources: tuple[str | bytes, ...] = ("a/m.tflite", "b/m.tflite", b"12345", "")

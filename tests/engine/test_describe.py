@@ -48,13 +48,13 @@ def lost(entry: ConfigurationResult) -> ConfigurationResult:
         ),
     ],
 )
-def test_tests_are_held_against_the_reference_and_against_the_first_of_them(
+def test_tests_are_compared_with_the_reference_and_against_the_first_of_them(
     configurations: list[ConfigurationResult], pairs: list[tuple[str, str]]
 ) -> None:
     assert comparison_pairs(configurations) == pairs
 
 
-def test_at_several_places_a_test_is_held_against_the_same_one_elsewhere() -> None:
+def test_at_several_places_a_test_is_compared_with_the_same_one_elsewhere() -> None:
     """And all against the one reference, those that were references at other places as well."""
     run = [*at("host", REFERENCE, CPU, GPU, is_first=True), *at("R5", REFERENCE, CPU, GPU)]
     assert comparison_pairs(run) == [

@@ -60,7 +60,7 @@ def test_a_clear_change_within_the_margin_is_equivalent() -> None:
 def test_the_number_of_examples_that_would_tell_is_named_with_its_power() -> None:
     verdict = accuracy_verdict("top1", PairedCounts(5000, 41, 32))
     assert verdict.examples_needed is not None
-    said = f"; about {verdict.examples_needed} examples would tell in 80 % of cases whether it is within 0.5 points"
+    said = f"; about {verdict.examples_needed} examples would decide in 80 % of cases whether it is within 0.5 points"
     assert change_in_words(verdict).endswith(said)
 
 

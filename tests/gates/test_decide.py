@@ -67,7 +67,7 @@ def shown_interval(found: Decision) -> tuple[float, float]:
 )
 def test_a_latency_of_a_busy_machine_is_not_measured(load: Load | None, found: GateVerdict) -> None:
     evidence = Evidence("x", figures={"latency_ms": 5.0, "top1": 0.9}, ratio=LatencyRatio(30, 0.5, None), load=load)
-    assert verdict("latency_ms <= 9", evidence) == verdict("latency ratio <= 1", evidence) == found
+    assert verdict("latency_ms <= 9", evidence) == verdict("latency_ratio <= 1", evidence) == found
     assert verdict("top1 >= 0.5", evidence) == "pass"
     allowing = replace(evidence, most_load=4.0)
     assert verdict("latency_ms <= 9", allowing) == ("not measured" if load and load.steal else "pass")
@@ -104,7 +104,7 @@ def test_a_figure_that_the_result_lacks_is_not_measured() -> None:
         assert figure in reason_in_words(found)
 
 
-@pytest.mark.parametrize("limit", ["top1 >= 0.1", "top1 drop <= 0.9", "latency ratio <= 99", "snr_db >= 0"])
+@pytest.mark.parametrize("limit", ["top1 >= 0.1", "top1 drop <= 0.9", "latency_ratio <= 99", "snr_db >= 0"])
 def test_what_was_not_measured_keeps_no_limit(limit: str) -> None:
     evidence = replace(
         share(9, 10),
@@ -129,7 +129,7 @@ def test_without_a_reference_only_what_needs_none_is_decided() -> None:
         outputs=outputs(("y", {"max_error": 0.0})).outputs,
     )
     assert verdict("top1 >= 0.9", evidence) == "pass"
-    for limit in ("top1 drop <= 0.9", "latency ratio <= 1", "max_error <= 1", "agreement >= 0.1"):
+    for limit in ("top1 drop <= 0.9", "latency_ratio <= 1", "max_error <= 1", "agreement >= 0.1"):
         found = decided(limit, evidence)
         assert (found.verdict, found.reason) == ("not measured", evidence.reference_not_measured)
 
@@ -255,22 +255,22 @@ def test_what_cannot_be_resampled_has_no_interval(evidence: Evidence) -> None:
     assert (found.verdict, reason_in_words(found)) == ("not measured", "ap has no interval in this result")
 
 
-def test_a_ratio_is_held_against_its_interval() -> None:
+def test_a_ratio_is_compared_with_its_interval() -> None:
     evidence = Evidence("x", ratio=LatencyRatio(9, 0.5, Interval(0.45, 0.6)))
     limits = (0.44, 0.45, 0.5, 0.59, 0.6)
-    at_most = [verdict(f"latency ratio <= {limit} at 95 %", evidence) for limit in limits]
+    at_most = [verdict(f"latency_ratio <= {limit} at 95 %", evidence) for limit in limits]
     assert at_most == ["fail", "inconclusive", "inconclusive", "inconclusive", "pass"]
-    assert verdict("latency ratio <= 0.5", evidence) == "pass"
-    assert verdict("latency ratio <= 0.49", evidence) == "fail"
-    undecided = decided("latency ratio <= 0.5 at 95 %", evidence)
+    assert verdict("latency_ratio <= 0.5", evidence) == "pass"
+    assert verdict("latency_ratio <= 0.49", evidence) == "fail"
+    undecided = decided("latency_ratio <= 0.5 at 95 %", evidence)
     assert found_in_words(undecided.found).endswith("0.5 [0.45, 0.6]")
 
 
 def test_a_ratio_of_one_pair_or_of_none() -> None:
     single = Evidence("x", ratio=LatencyRatio(1, 0.5, None))
-    assert verdict("latency ratio <= 0.5", single) == "pass"
-    assert verdict("latency ratio <= 0.5 at 95 %", single) == "not measured"
-    assert verdict("latency ratio <= 0.5", Evidence("x")) == "not measured"
+    assert verdict("latency_ratio <= 0.5", single) == "pass"
+    assert verdict("latency_ratio <= 0.5 at 95 %", single) == "not measured"
+    assert verdict("latency_ratio <= 0.5", Evidence("x")) == "not measured"
 
 
 def test_the_worst_output_decides_and_is_named() -> None:

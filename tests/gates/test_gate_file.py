@@ -148,7 +148,7 @@ GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
         ("gates = 3", "Expected `array`, got `int` - at `$.gates`; see docs/gates.md for what a file of gates holds"),
         ('[[gates]]\nlimits = "top1 >= 0.7"', "Expected `array`, got `str` - at `$.gates[0].limits`"),
         ("[[gates]]\nlimits = []", ": gate 1 has no limits; add some, such as 'top1 >= 0.70'"),
-        (GATE + "[[gates]]\nlimits = ['top1 > 0.7']", ": gate 2: 'top1 > 0.7' is no limit; write such as"),
+        (GATE + "[[gates]]\nlimits = ['top1 > 0.7']", ": gate 2: 'top1 > 0.7' is not a limit; write such as"),
         (GATE + "allow_failed_examples = -1", "Expected `int` >= 0 - at `$.gates[0].allow_failed_examples`"),
         (GATE + "configurations = 'a'", "unknown field `configurations` - at `$.gates[0]`"),
         (

@@ -42,7 +42,7 @@ def test_an_undecided_verdict_names_the_examples_that_decide() -> None:
     half = 1.96 * 0.0707 / math.sqrt(needed) + 1 - 0.025 ** (1 / needed)
     spread = stats.norm(0.0005, 0.0707 / math.sqrt(needed))
     assert spread.cdf(0.005 - half) - spread.cdf(half - 0.005) == pytest.approx(0.8, abs=0.05)
-    assert f"about {verdict.examples_needed} examples would tell" in score_change_in_words(verdict)
+    assert f"about {verdict.examples_needed} examples would decide" in score_change_in_words(verdict)
 
 
 def test_where_no_example_differs_that_comes_first() -> None:

@@ -147,7 +147,7 @@ def test_a_channel_that_is_off_is_not_lost_in_the_others() -> None:
     noise_floor = NoiseFloor({"variant": seen(off(1e-5, runs), runs)}, {"bf16": seen(off(0.02, runs), runs)}, 1)
     found = judge_output(seen(larger, runs), noise_floor)
     assert found.grade == "diverged"
-    assert "channel 5 alone is off by 0.5" in why(found)
+    assert "only channel 5 is off by 0.5" in why(found)
 
 
 def test_what_a_model_amplifies_decides_only_where_the_difference_is_small() -> None:

@@ -15,7 +15,7 @@ from tests.hostile.edited_results import documents, edited
 from tests.hostile.examples import PARTS, numbers_of
 from tests.hostile.watched import Watch
 
-LIMITS = ("--limit=latency ratio <= 100 at 95 %", "--limit=delegated_share >= 0.01")
+LIMITS = ("--limit=latency_ratio <= 100 at 95 %", "--limit=delegated_share >= 0.01")
 
 
 @pytest.mark.parametrize("part", PARTS)

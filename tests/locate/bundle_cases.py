@@ -14,12 +14,13 @@ from evaltools.locate.part import Case
 from evaltools.model import read_model
 from evaltools.result.evaluation import ConfigurationResult, Environment, RuntimeUsed
 from evaltools.result.locate import (
-    Culprit,
+    SCHEMA_VERSION,
     Errors,
     Evidence,
     Inputs,
     LocateResult,
     Operator,
+    Suspect,
     Verdict,
 )
 from evaltools.result.model import Model
@@ -87,22 +88,22 @@ def outputs_of(path: Path, flags: str, inputs: Sequence[Array], runs: int) -> li
 
 
 def result_of(case: Case | None, evidence: Sequence[Evidence] = EVIDENCE) -> LocateResult:
-    """A result with one culprit, that of the case."""
+    """A result with one suspect, that of the case."""
     errors = Errors(worst=2.0, median=1.0, relative=0.5, runs=4, beyond=4)
     name, tensor = (case.operator, case.tensor) if case else ("ADD", "sum")
     operator = Operator(0, name, tensor, "absolute", "wrong", local=errors, size=0.5, tolerance=0.1)
     other = Operator(1, "MUL", "product", "absolute", "not tried")
-    culprit = Culprit(0, 0, name, tensor, "confirmed", tuple(evidence))
+    suspect = Suspect(0, 0, name, tensor, "confirmed", tuple(evidence))
     flags = case.configuration.to_flags() if case else []
     used = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
     return LocateResult(
-        schema_version="1",
+        schema_version=SCHEMA_VERSION,
         model=Model("model.tflite", "0" * 64, 1000, 2, [], []),
         configuration=ConfigurationResult("tested", "test", flags, 1, "measured", None, None, used, [], None, None, 0),
         precision="fp32",
         inputs=Inputs(4, ("random",), ("image: random",)),
         verdict=Verdict("operator at fault", (0,), "two methods agree"),
-        culprits=(culprit,) if case else (),
+        suspects=(suspect,) if case else (),
         operators=(operator, other),
         outputs=(),
         compiles=3,

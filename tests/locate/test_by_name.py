@@ -115,7 +115,7 @@ def test_the_error_grows_most_where_it_was_planted(name: str, tested_is_quantize
     assert all(each < 0.1 for each in before)
 
 
-def test_a_delegate_is_held_against_another_model(net: Path, quantized: Path, faulty_delegate: Path) -> None:
+def test_a_delegate_is_compared_with_another_model(net: Path, quantized: Path, faulty_delegate: Path) -> None:
     """Its tensors come as copies, in one compile; then each layer alone, and each in float."""
     delegate = (f"--external_delegate_path={faulty_delegate}", "--use_xnnpack=false")
     fault = "--external_delegate_options=tensor:project;fault:step;amount:40"

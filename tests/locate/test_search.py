@@ -25,7 +25,7 @@ def last_suspect(tmp_path: Path, behind: float, fed: float = 0.1) -> Found:
         return 0.1 if PLACES[tensor] >= 6 else 0.0
 
     found, _ = searched(tmp_path, spoil=spoil)
-    first, last = found.culprits if found.culprits[0].place == 6 else found.culprits[::-1]
+    first, last = found.suspects if found.suspects[0].place == 6 else found.suspects[::-1]
     assert (first.place, first.status, last.place) == (6, "confirmed", 7)
     return last
 
@@ -51,8 +51,8 @@ def length(part: Part) -> int:
 @pytest.mark.parametrize("least", [2, 3, 8])
 def test_a_crash_of_several_operators_is_the_smallest_part_that_dies(tmp_path: Path, least: int) -> None:
     found, model = searched(tmp_path, dies=lambda part: length(part) >= least)
-    (culprit,) = found.culprits
-    assert (culprit.last - culprit.first + 1, culprit.status) == (least, "crashes in context")
+    (suspect,) = found.suspects
+    assert (suspect.last - suspect.first + 1, suspect.status) == (least, "crashes in context")
     assert verdict(found, model).kind == "crash"
 
 
@@ -60,7 +60,7 @@ def test_a_delegate_that_dies_of_everything_blames_no_operator(tmp_path: Path) -
     found, model = searched(tmp_path, dies=lambda _part: True)
     answer = verdict(found, model)
     assert (answer.kind, answer.operators, answer.reason) == ("crash", (), "SIGABRT")
-    assert found.culprits == []
+    assert found.suspects == []
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -84,8 +84,8 @@ def test_a_fault_in_parts_of_two_or_three_alone_is_found_around_that_tensor(leas
         return 0.1 if spoilt and part.first <= 3 <= part.last and PLACES[tensor] >= 3 else 0.0
 
     found, model = searched(tmp_path, spoil=spoil)
-    (culprit,) = found.culprits
-    assert (culprit.place, culprit.last - culprit.first + 1, culprit.status) == (3, least, "only in context")
+    (suspect,) = found.suspects
+    assert (suspect.place, suspect.last - suspect.first + 1, suspect.status) == (3, least, "only in context")
     assert verdict(found, model).kind == "fault in context"
 
 

@@ -207,7 +207,7 @@ def test_a_file_that_is_not_there_is_refused(pytester: pytest.Pytester) -> None:
     ("text", "message"),
     [
         ("[[gates]\n", "*gates.toml is not TOML: *"),
-        ("[[gates]]\nlimits = ['top1 > 0.5']\n", "*gates.toml: gate 1: 'top1 > 0.5' is no limit*"),
+        ("[[gates]]\nlimits = ['top1 > 0.5']\n", "*gates.toml: gate 1: 'top1 > 0.5' is not a limit*"),
     ],
 )
 def test_a_broken_file_is_an_error_of_the_collection(text: str, message: str, pytester: pytest.Pytester) -> None:

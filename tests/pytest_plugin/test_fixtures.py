@@ -44,7 +44,7 @@ def test_a_run_without_result_fails_the_test_with_what_it_said(words: list[str],
 
 
 @pytest.mark.once
-def test_a_delegate_is_held_against_a_grade(pytester: pytest.Pytester, rounding_delegate: Path) -> None:
+def test_a_delegate_is_compared_with_a_grade(pytester: pytest.Pytester, rounding_delegate: Path) -> None:
     pytester.makepyfile(
         f"""
         import pytest

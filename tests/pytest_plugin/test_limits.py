@@ -95,7 +95,7 @@ def test_a_run_that_is_compared_with_an_earlier_result_is_a_test_of_its_own(
     assert "same/xnnpack" not in result.stdout.str()
 
 
-def test_a_limit_since_an_earlier_result_is_held_against_it(pytester: pytest.Pytester, sample_result: Path) -> None:
+def test_a_limit_since_an_earlier_result_is_compared_with_it(pytester: pytest.Pytester, sample_result: Path) -> None:
     old = result_run("now", sample_result) + f'against = "{sample_result}"\n'
     write_gates(pytester, old, gate("now", "xnnpack", "top1 drop vs old <= 0.1 points"))
     result = run_pytest(pytester, "-k", "vs and old")

@@ -224,7 +224,7 @@ def test_evaluators_give_the_same_figures(three: ThreeConfigurations, faster: Ot
         assert one.ap == pytest.approx(two.ap, abs=1e-12)
 
 
-def test_outputs_are_told_apart_without_the_operator(real: Real) -> None:
+def test_outputs_are_distinguished_without_the_operator(real: Real) -> None:
     model = replace(read_model(real.model), detection=None)
     unnamed = replace(model, outputs=tuple(replace(tensor, name="") for tensor in model.outputs))
     to_tensor = detector_input(model, CocoOptions(real.folder / "images"))

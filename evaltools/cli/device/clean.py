@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli.shared.streams import complain, tell
+from evaltools.cli.shared.streams import complain, say_wrapped
 from evaltools.device.flags import ALL, CHOICE_OF_DEVICES, DEFAULT_ROOT, read_port, read_root, read_serials
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
@@ -12,7 +12,7 @@ from evaltools.request.flags import parse_flags
 
 DESCRIPTION: Final = """\
 Deletes what evaltools device run has kept on devices for the next run: models, data and programs. What an earlier run
-left running there is ended first; a folder that a run uses now is left alone, unless --force says otherwise. Nothing
+left running there is ended first; a folder that a run uses now is left as it is, unless --force says otherwise. Nothing
 else in the folder is touched. stdout: a line per device."""
 PARAMETERS: Final = (
     *CHOICE_OF_DEVICES,
@@ -55,7 +55,7 @@ def run(arguments: list[str]) -> int:
             is_clean = False
         else:
             done = f"{root} deleted, {size} KiB" if size else "nothing there"
-            is_written = tell(f"{serial}: {done}") and is_written
+            is_written = say_wrapped(f"{serial}: {done}") and is_written
     if not serials:
         complain("evaltools: no device is connected; plug one in, or run adb connect HOST:PORT")
     if not is_clean:

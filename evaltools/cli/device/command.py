@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.shared.streams import complain, tell
+from evaltools.cli.shared.streams import complain, say_wrapped
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import did_you_mean
@@ -29,7 +29,7 @@ def run(arguments: list[str]) -> int:
         return USAGE
     name, rest = arguments[0], arguments[1:]
     if name in _HELP:
-        return OK if tell(_help_text()) else NOT_WRITTEN
+        return OK if say_wrapped(_help_text()) else NOT_WRITTEN
     if name not in ACTIONS:
         hint, known = did_you_mean(name, ACTIONS), ", ".join(ACTIONS)
         raise UsageError(f"{name!r} is not an action of evaltools device; give one of {known} first.{hint}")
@@ -47,7 +47,7 @@ def run_task(arguments: list[str]) -> int:
         complain(f"evaltools: missing: the task of evaltools device run\n{_help_text_of_run()}")
         return USAGE
     if arguments[0] in _HELP:
-        return OK if tell(_help_text_of_run()) else NOT_WRITTEN
+        return OK if say_wrapped(_help_text_of_run()) else NOT_WRITTEN
     return carry_out_on_devices(parse(arguments[0], arguments[1:]))
 
 

@@ -16,7 +16,7 @@ from evaltools.tasks.shared.options import MARGIN
 DESCRIPTION: Final = """\
 Compares results with limits, and says of each whether it is kept, broken, not decided by so few examples, or not
 measured. The results are the words before or between the flags; without any they are those of the [runs.NAME] in the
-file of gates: a result file is read, a command is run, so take the file from those alone whose programs you would run.
+file of gates: a result file is read, a command is run, so take the file only from people whose programs you would run.
 With --against=OLD.json a result is compared with an earlier one: what was set up in another way, and whether anything
 became worse. docs/gates.md says which limits there are.
 stdout: the verdicts."""
@@ -82,7 +82,7 @@ exit codes, of several the one that stands first:
   3  something was not measured, so nothing was shown of it: a command that gives no result, a result that its own
      command would end with 3 or 4 for, a shard, other examples than --against
   1  a limit is broken, or something became worse than in --against
-  6  too few examples to tell whether a limit is kept (no reason with --allow_inconclusive=true)
+  6  too few examples to decide whether a limit is kept (no reason with --allow_inconclusive=true)
   0  every limit is kept"""
 _USAGE: Final = "gate [RESULT.json ...]"
 _BOOLEANS: Final = ("true", "false", "1", "0")

@@ -61,7 +61,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     """Check results, or the runs of the gate file where no results are given, against limits and earlier results.
 
     Returns the exit code. Whatever goes wrong, the files of the verdicts are written: those of an earlier run would
-    tell of that.
+    say so.
     """
     files = planned_files(flags, [Path(word) for word in results])
     try:
@@ -111,7 +111,7 @@ def _judge(flags: GivenFlags, results: Sequence[str]) -> int:
 
 
 def _limits(flags: GivenFlags, results: Sequence[str]) -> GateFile:
-    """The file of gates, and the limits of ``--limit``; without a file these and ``--against`` alone."""
+    """The file of gates, and the limits of ``--limit``; without a file only these and ``--against``."""
     stated, limits = flags.path("gates"), flags.texts("limit")
     if (limits or "against" in flags) and stated is None and results:
         file = GateFile(Path(f"--{'limit' if limits else 'against'}"), (), ())

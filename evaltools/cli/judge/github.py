@@ -67,7 +67,7 @@ def error_lines(outcome: GateOutcome, file: GateFile | None, is_inconclusive_all
 
 
 def _text(file: GateFile | None) -> str:
-    """The text of the file, empty where there is none, as with ``--limit`` alone."""
+    """The text of the file, empty where there is none, as with only ``--limit``."""
     try:
         return text_of(file.path) if file is not None and file.path.is_file() else ""
     except Unreadable:
@@ -83,8 +83,8 @@ def _in_repository(path: Path) -> str:
 def line_of_limit(text: str, gates: Sequence[Gate], line: GateLine) -> int | None:
     """The line, from 1, on which a limit stands; of one that evaltools makes for a run, that of the run.
 
-    Equal limits in several gates are told apart by the run and configuration that these are about. None where that is
-    not clear.
+    Equal limits in several gates are distinguished by the run and configuration that these are about. None where
+    that is not clear.
     """
     holders = [gate for gate in gates for criterion in gate.criteria if criterion.text == line.limit]
     if not holders:
@@ -101,7 +101,7 @@ def line_of_limit(text: str, gates: Sequence[Gate], line: GateLine) -> int | Non
 
 
 def _is_about(gate: Gate, line: GateLine) -> bool:
-    """Whether a gate may have given a line, which does not tell the task."""
+    """Whether a gate may have given a line, which does not name the task."""
     return gate.names(line.configuration) and gate.is_about(line.run, gate.task, gate.task, line.model)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli.shared.streams import tell
+from evaltools.cli.shared.streams import say_wrapped
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
@@ -46,7 +46,7 @@ def run(arguments: list[str]) -> int:
     number = f"more than {MOST_EXAMPLES}" if needed is None else str(needed)
     lines.append(f"{number} examples show {what} with a probability of {100 * power:g} %")
     lines.append(f"(exact McNemar test, p <= {1 - confidence:.3g})")
-    return OK if tell("\n".join(lines)) else NOT_WRITTEN
+    return OK if say_wrapped("\n".join(lines)) else NOT_WRITTEN
 
 
 def _rates(flags: GivenFlags) -> tuple[float, float, float, float]:

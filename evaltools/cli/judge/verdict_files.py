@@ -48,16 +48,16 @@ def planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:
 
 def write_verdicts(outcome: GateOutcome, files: Mapping[str, Path], sources: Sources) -> list[OutputError]:
     """Write the planned files; returns what could not be written. ``sources`` are the results that were judged."""
-    told = replace(sources, outcomes={outcome.command: outcome})
+    shown = replace(sources, outcomes={outcome.command: outcome})
     contents = {name: partial(render, outcome) for name, render in _RENDERERS.items()}
-    return write_outputs(files, {**contents, "report": lambda: measured_page(told, files["report"])})
+    return write_outputs(files, {**contents, "report": lambda: measured_page(shown, files["report"])})
 
 
 def write_failure(why: str, files: Mapping[str, Path]) -> None:
     """Write the planned files of a command that judged nothing, so that those of an earlier one do not stay.
 
     A file that is none of evaltools' is left, since it may be one that a run reads, and so is what cannot be written.
-    GitHub Actions is told as well.
+    GitHub Actions gets it as well.
     """
     nothing = Decision("*", "could not start", "not measured", reason=Reason.of_text(why))
     outcome = outcome_of(version("evaltools"), "", [GateDecisions("gate", "", (nothing,))])

@@ -50,7 +50,7 @@ def _end_with_stdin() -> None:
 def carry_out(request: Request, with_stdin: bool = False, is_part: bool = False) -> int:
     """Carry out a request of any kind, here, on devices or on a cluster; returns the exit code.
 
-    ``with_stdin``: this process ends when its stdin does. ``is_part``: of an evaluation the records count alone, which
+    ``with_stdin``: this process ends when its stdin does. ``is_part``: of an evaluation only the records count, which
     another process makes the figures of.
     """
     from evaltools.benchmark.kind import KIND as BENCHMARK

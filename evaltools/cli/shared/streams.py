@@ -25,7 +25,7 @@ def say(text: str) -> bool:
     return _write(sys.stdout, printable_lines(text))
 
 
-def tell(text: str) -> bool:
+def say_wrapped(text: str) -> bool:
     """Print sentences to stdout as :func:`say` does, with lines that wrap at spaces on a terminal."""
     return say(wrapped(text, columns_of(sys.stdout)))
 

@@ -96,10 +96,10 @@ def _run(request: Request, console: Console) -> SuiteResult:
     with ExitStack() as shown:
         update: Update | None = None
 
-        def tell(done: int, total: int) -> None:
+        def on_step(done: int, total: int) -> None:
             nonlocal update
             if update is None:
                 update = shown.enter_context(show_progress("runs", total, console, request.options.text("progress")))
             update(Tally(done))
 
-        return run_suite(request, tell)
+        return run_suite(request, on_step)

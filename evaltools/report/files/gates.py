@@ -78,7 +78,7 @@ def _numbers(found: Sequence[GateLine], seconds: float) -> dict[str, str]:
 
 
 def _element(line: GateLine) -> str | None:
-    """The name of the element that tells why it is not a pass; None for a pass."""
+    """The name of the element that says why it is not a pass; None for a pass."""
     return "skipped" if line.cannot_exist else _ELEMENTS.get(line.verdict)
 
 

@@ -66,5 +66,5 @@ def _decision(row: SuiteRow) -> Decision:
     verdict: GateVerdict = "fail" if row.verdict in _BAD else "inconclusive" if row.verdict in _OPEN else "pass"
     if obstacle or row.status == "not measured":
         verdict = "not measured"
-    said = obstacle or (row.verdict if verdict != "pass" else "")
-    return Decision(row.configuration, limit, verdict, reason=Reason.of_text(said) if said else None)
+    text = obstacle or (row.verdict if verdict != "pass" else "")
+    return Decision(row.configuration, limit, verdict, reason=Reason.of_text(text) if text else None)

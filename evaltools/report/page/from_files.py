@@ -24,7 +24,7 @@ Source = EvaluationResult | BenchmarkResult | LocateResult | GateOutcome | Suite
 
 
 def source_in(content: bytes, path: Path) -> Source:
-    """What the content of a file of ours is, told by the fields that it has.
+    """What the content of a file of ours is, by the fields that it has.
 
     Raises :class:`DataError` for one that holds nothing that a page can show.
     """
@@ -35,7 +35,7 @@ def source_in(content: bytes, path: Path) -> Source:
         return suite_in(content, path)
     if "reports" in document and "gates" in document:
         return json_in(content, path, GateOutcome, "outcome of evaltools gate")
-    if "culprits" in document:
+    if "suspects" in document or "culprits" in document:
         return located_in(content, path)
     if "task" in document:
         return result_in(content, path)
@@ -55,7 +55,7 @@ def source_in(content: bytes, path: Path) -> Source:
 def read_sources(paths: Iterable[Path]) -> Sources:
     """All files by their names without the ending, the whole path where two would be equal.
 
-    What was located in the model of one evaluation alone are layers of that. Each file is read once.
+    What was located in the model of only one evaluation are layers of that. Each file is read once.
     Raises :class:`DataError` for a file that cannot be read or shown, :class:`UsageError` for one that is given twice.
     """
     files = list(paths)

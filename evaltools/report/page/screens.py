@@ -124,9 +124,9 @@ def print_operators(result: LocateResult, console: Console) -> None:
 def print_answer(result: LocateResult, console: Console) -> None:
     """What was found, how sure that is, and what to do next."""
     from evaltools.report.page.sections.operators import with_short_names
-    from evaltools.report.words.locate import answer_lines, culprit_lines
+    from evaltools.report.words.locate import answer_lines, suspect_lines
 
-    show_block(Lines(list(map(with_short_names, [*answer_lines(result), *culprit_lines(result)]))), console)
+    show_block(Lines(list(map(with_short_names, [*answer_lines(result), *suspect_lines(result)]))), console)
 
 
 def print_inspection(inspection: Inspection, console: Console) -> None:

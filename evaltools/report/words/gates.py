@@ -109,8 +109,8 @@ def _explanation(decision: Decision) -> str:
 def found_in_words(found: Found | None) -> str:
     """The measured figure that a limit was compared with; empty where there is none.
 
-    >>> found_in_words(Found("latency ratio", 0.5, 0.45, 0.6, processes=1))
-    'latency ratio of these processes 0.5 [0.45, 0.6]'
+    >>> found_in_words(Found("latency_ratio", 0.5, 0.45, 0.6, processes=1))
+    'latency_ratio of these processes 0.5 [0.45, 0.6]'
     >>> found_in_words(Found("max_error", None, output="boxes"))
     'max_error no number in boxes'
     >>> found_in_words(Found("top1 drop", 0.0, -0.0123, 0.0123, unit="points"))
@@ -150,7 +150,7 @@ _REASONS: Final = {
     "fallback": f"it was {_MEASURED_ON_THE_CPU}",
     "ended_early": "the run ended early ({why}); its figures are those of a part of the examples",
     "no_reference": "this result has no reference to compare it with; run with one",
-    "shard": "it is shard {shard} alone; put all of them together: evaltools merge",
+    "shard": "it is only shard {shard}; put all of them together: evaltools merge",
     "failed": "{failed} of {tried} examples failed{why}; a gate with allow_failed_examples = {failed} allows it",
     "nan": "{nan_outputs} of its outputs are NaN or infinite; a gate with allow_nan_outputs = {nan_outputs} allows it",
     "not_clean": "not clean: {why}; a gate with allow_crashes = {crashes} allows it",
@@ -187,10 +187,10 @@ _REASONS: Final = {
     "nothing else runs and the clock is steady",
     "medians_only": "only the medians of both are known, no single times on the same examples, so there is no "
     "interval; leave 'at ...' out",
-    FEW_UNEQUAL: "fewer than {fewest} examples are unequal and the metric states no bounds, so nothing tells how "
+    FEW_UNEQUAL: "fewer than {fewest} examples are unequal and the metric states no bounds, so nothing says how "
     "others would be; state its bounds=(LOWEST, HIGHEST), or measure more",
-    "at_the_limit": "what was found is so close to the limit that no number of examples would tell; move the limit",
-    "too_few": "too few examples to tell",
+    "at_the_limit": "what was found is so close to the limit that no number of examples would decide; move the limit",
+    "too_few": "too few examples to decide",
     "beyond_for_one": "beyond it, but not clearly enough for one of {limits} limits",
 }
 _COUNTED: Final[Mapping[GateVerdict, str]] = {
@@ -217,7 +217,7 @@ def reason_in_words(decision: Decision) -> str:
     """Why a limit was not kept, and the next step; nothing where what was found says it all.
 
     >>> reason_in_words(Decision("x", "top1 >= 0.7", "inconclusive", reason=Reason("too_few"), examples_needed=300))
-    'too few examples to tell; about 300 would do in 80 % of cases if they are like these'
+    'too few examples to decide; about 300 would do in 80 % of cases if they are like these'
     """
     reason = decision.reason
     if reason is None:

@@ -7,7 +7,7 @@ from typing import Final
 from evaltools.result.load import Load
 
 BUSY: Final = 0.5
-"""So many other processes for each core, on average, are told of."""
+"""So many other processes for each core, on average, are mentioned."""
 MUCH_STEAL: Final = 0.05
 """Of the time of all cores."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from evaltools.result.locate import FLOAT_LAYER, Culprit, Evidence, InFloat, KeepInFloat, LocateResult
+from evaltools.result.locate import FLOAT_LAYER, Evidence, InFloat, KeepInFloat, LocateResult, Suspect
 from evaltools.text import steps
 
 _MOST_NAMED: Final = 4
@@ -19,13 +19,13 @@ _PRECISIONS: Final = {
     "int8": "int8 what 8-bit weights multiply",
 }
 _STATUS: Final = {
-    "confirmed": "confirmed: wrong alone and in the model",
-    "confirmed in context": "confirmed: its operators are right alone and wrong together (fusion or memory)",
-    "only in context": "only in context: its operators are right alone and wrong together (fusion or memory)",
-    "only alone": "only alone: in the model it is right, so that the delegate does something else there",
-    "not confirmed": "not confirmed: one method alone shows it",
-    "crashes alone": "alone it ends in a crash, a hang or an error",
-    "crashes in context": "together they end in a crash, a hang or an error; alone they do not",
+    "confirmed": "confirmed: wrong by itself and in the model",
+    "confirmed in context": "confirmed: its operators are right one by one and wrong together (fusion or memory)",
+    "only in context": "only in context: its operators are right one by one and wrong together (fusion or memory)",
+    "only by itself": "only by itself: in the model it is right, so that the delegate does something else there",
+    "not confirmed": "not confirmed: only one method shows it",
+    "crashes by itself": "by itself it ends in a crash, a hang or an error",
+    "crashes in context": "together they end in a crash, a hang or an error; one by one they do not",
 }
 
 
@@ -33,7 +33,7 @@ def answer_lines(result: LocateResult) -> list[str]:
     """The verdict in a line or two, and what it rests on."""
     verdict = result.verdict
     named = _some_names(result, verdict.operators)
-    sayings: dict[str, Callable[[], str]] = {
+    texts: dict[str, Callable[[], str]] = {
         "operator at fault": lambda: f"operator at fault: {named}",
         "crash": lambda: (
             f"the delegate fails on {named}"
@@ -45,7 +45,7 @@ def answer_lines(result: LocateResult) -> list[str]:
             "test gives"
         ),
         "refused": lambda: f"the delegate refuses {named}, and therefore the model: {verdict.reason}",
-        "fault in context": lambda: f"wrong in the model, right alone: {named}",
+        "fault in context": lambda: f"wrong in the model, right by itself: {named}",
         "suspected": lambda: f"suspected, not confirmed: {named}",
         "small differences add up": lambda: "no operator is at fault; small differences add up",
         "precision": lambda: (
@@ -56,13 +56,13 @@ def answer_lines(result: LocateResult) -> list[str]:
         "compared by name": lambda: f"compared by name: {verdict.reason}",
         "not decided": lambda: f"not decided: {verdict.reason}",
     }
-    return [sayings[verdict.kind](), *_context(result)]
+    return [texts[verdict.kind](), *_context(result)]
 
 
-def culprit_lines(result: LocateResult) -> list[str]:
-    """How far off, how sure, why and what to do, for the first culprits; of others how sure."""
-    lines = [line for culprit in result.culprits[:_MOST_EXPLAINED] for line in of_culprit(culprit)]
-    return lines + [_head(culprit) for culprit in result.culprits[_MOST_EXPLAINED:]]
+def suspect_lines(result: LocateResult) -> list[str]:
+    """How far off, how sure, why and what to do, for the first suspects; of others how sure."""
+    lines = [line for suspect in result.suspects[:_MOST_EXPLAINED] for line in of_suspect(suspect)]
+    return lines + [_head(suspect) for suspect in result.suspects[_MOST_EXPLAINED:]]
 
 
 def _some_names(result: LocateResult, places: Sequence[int]) -> str:
@@ -80,7 +80,7 @@ def _context(result: LocateResult) -> list[str]:
         on_cpu = sum(operator.status == "stays on the CPU" for operator in looked_at)
         stays = f", {on_cpu} stay on the CPU" if on_cpu else ""
         lines.append(
-            f"{len(looked_at)} of {_all_operators(result)} were run alone: {within} within their tolerance"
+            f"{len(looked_at)} of {_all_operators(result)} were run one by one: {within} within their tolerance"
             f"{stays}; {result.inputs.count} inputs, {result.compiles} compiles, {result.elapsed_s:.0f} s"
         )
     if result.verdict.kind == "compared by name":
@@ -149,20 +149,20 @@ def _of_output(result: LocateResult) -> str:
     return text
 
 
-def _head(culprit: Culprit) -> str:
-    place = culprit.first if culprit.first == culprit.last else f"{culprit.first}-{culprit.last}"
-    return f"#{place} {culprit.name} -> {culprit.tensor!r}: {_STATUS[culprit.status]}"
+def _head(suspect: Suspect) -> str:
+    place = suspect.first if suspect.first == suspect.last else f"{suspect.first}-{suspect.last}"
+    return f"#{place} {suspect.name} -> {suspect.tensor!r}: {_STATUS[suspect.status]}"
 
 
-def of_culprit(culprit: Culprit) -> list[str]:
-    """Everything that is said of one culprit, below an empty line."""
-    lines = ["", _head(culprit), *(f"  {_of_evidence(each)}" for each in culprit.evidence)]
-    if culprit.reaches_output is not None:
-        reaches = "reaches" if culprit.reaches_output else "does not reach"
+def of_suspect(suspect: Suspect) -> list[str]:
+    """Everything that is said of one suspect, below an empty line."""
+    lines = ["", _head(suspect), *(f"  {_of_evidence(each)}" for each in suspect.evidence)]
+    if suspect.reaches_output is not None:
+        reaches = "reaches" if suspect.reaches_output else "does not reach"
         lines.append(f"  its error {reaches} the model's outputs")
-    for option in culprit.sweep:
-        lines.append(f"  with {option.setting}: {'still wrong' if option.wrong else 'right'} ({option.tells})")
-    for cause in culprit.causes:
+    for option in suspect.sweep:
+        lines.append(f"  with {option.setting}: {'still wrong' if option.wrong else 'right'} ({option.meaning})")
+    for cause in suspect.causes:
         lines.append(f"  cause: {cause.name}: {cause.shown_by}")
         lines.append(f"  what to do: {cause.remedy}{f' ({cause.link})' if cause.link else ''}")
     return lines

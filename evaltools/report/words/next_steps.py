@@ -15,7 +15,7 @@ SEARCH: Final = "evaltools locate "
 """How a step begins that looks for an operator."""
 _DOCTOR: Final = "evaltools doctor says what runs on this machine, and what is missing for the rest"
 _BESIDE_XNNPACK: Final = (
-    '--config "xnnpack: use_xnnpack=true" beside it says whether it is faster than what apps use without it'
+    '--config "xnnpack: use_xnnpack=true" as well says whether it is faster than what apps use without it'
 )
 _DEVICES: Final = "evaltools device list says what the devices are, and whether they can be used"
 _CRASHED: Final = ("process of this configuration died", "was ended")
@@ -39,7 +39,7 @@ def after_evaluation(result: EvaluationResult, configuration: ConfigurationResul
 
 
 def _is_beside_plain_kernels_alone(result: EvaluationResult, configuration: ConfigurationResult) -> bool:
-    """Whether the speed of an accelerator is known beside kernels alone that no app would use in its place."""
+    """Whether the speed of an accelerator is known only beside kernels that no app would use in its place."""
     cpu = fastest_on_cpu(result.configurations, configuration.place)
     is_on_cpu = configuration.fallback is not None or runs_on_cpu(configuration)
     return configuration.latency_cpu_ratio is not None and not is_on_cpu and cpu is not None and not cpu.delegates

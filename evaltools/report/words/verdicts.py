@@ -81,7 +81,9 @@ def _unchanged(verdict: Verdict) -> str:
 def _needed(verdict: Verdict, within: str) -> str:
     if verdict.examples_needed is None:
         return ""
-    return f"; about {verdict.examples_needed} examples would tell in {100 * POWER:g} % of cases whether it is{within}"
+    return (
+        f"; about {verdict.examples_needed} examples would decide in {100 * POWER:g} % of cases whether it is{within}"
+    )
 
 
 def score_change_in_words(verdict: Verdict) -> str:
@@ -210,7 +212,7 @@ def _worst_run(reason: Reason) -> str:
 
 def _worst_channel(reason: Reason) -> str:
     value, tolerance = (two_digits(reason.numbers[name]) for name in ("value", "tolerance"))
-    return f"channel {reason.numbers['index']} alone is off by {value}, where {tolerance} is explained"
+    return f"only channel {reason.numbers['index']} is off by {value}, where {tolerance} is explained"
 
 
 def _noise_floor(reason: Reason) -> str:
@@ -258,7 +260,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "no_elements": "it has no elements, so nothing was compared",
     "same_raw_numbers": "the raw numbers are the same in every element of every run",
     FEW_UNEQUAL: "only {differing} examples differ and the metric states no bounds, so others may decide",
-    FEW_DIFFERING: "only {differing} examples differ, so nothing tells how many would decide",
+    FEW_DIFFERING: "only {differing} examples differ, so nothing says how many would decide",
     TOO_FEW_PICTURES: "{pictures} pictures, {fewest} are the fewest for an interval",
     "other_shape": "the shapes of the outputs differ",
     "no_counterpart": "{missing} of {elements} elements have no counterpart of their type",
@@ -274,7 +276,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "rounding_of_int8": f"rounding in another way explains it, but so may a fault; {_REAL_DATA}",
     "other_answers": f"more answers changed than rounding explains, but few; {_REAL_DATA}",
     "cancellation": "no difference is larger than one rounding of the largest value inside of the model "
-    f"({{largest:.3g}}), which the output is small beside; {_REAL_DATA}",
+    f"({{largest:.3g}}), compared with which the output is small; {_REAL_DATA}",
     "few_outputs": f"there are {{distinct}} different outputs in {{runs}} runs, which show little; {_OTHER_INPUTS}",
     "all_zero": f"all outputs are 0 everywhere, as they are where nothing is written; {_OTHER_INPUTS}",
     "no_boxes": f"no box scores enough to matter on these inputs; {_OTHER_INPUTS}",

@@ -283,7 +283,7 @@ def test_no_task_has_a_flag_of_the_name_of_one_about_devices() -> None:
         ("benchmark", "--app_apk=x", "app", "benchmark.benchmark_on_devices"),
     ],
 )
-def test_a_task_and_a_program_have_their_runner_and_the_flags_are_told_apart(
+def test_a_task_and_a_program_have_their_runner_and_the_flags_are_distinguished(
     task: str, flag: str, program: str, runner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[Request, DeviceFlags]] = []

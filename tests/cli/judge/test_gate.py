@@ -316,7 +316,7 @@ def test_a_result_of_an_earlier_day_is_not_kept_for_that_of_a_run_without_one(fo
     assert list((folder / "kept").iterdir()) == []
 
 
-def test_benchmarks_and_suites_are_held_against_limits(tmp_path: Path) -> None:
+def test_benchmarks_and_suites_are_compared_with_limits(tmp_path: Path) -> None:
     shutil.copy(sample.model_file("int8"), tmp_path)
     (tmp_path / "gates.toml").write_text(
         """

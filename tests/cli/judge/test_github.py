@@ -99,7 +99,7 @@ def test_a_summary_that_cannot_be_written_is_told(
         ("b", "gpu", "no worse than before", 3),
     ],
 )
-def test_equal_limits_are_told_apart_by_what_they_are_about(
+def test_equal_limits_are_distinguished_by_what_they_are_about(
     run: str, configuration: str, limit: str, expected: int | None, tmp_path: Path
 ) -> None:
     path = tmp_path / "gates.toml"

@@ -36,10 +36,10 @@ def test_an_output_that_is_an_operand_too_is_wrong_in_context_alone(tmp_path: Pa
     )
     assert completed.code == 0, completed.err
     assert found["verdict"] == {"kind": "fault in context", "operators": [0], "reason": ""}
-    (culprit,) = found["culprits"]
-    assert (culprit["first"], culprit["last"], culprit["status"]) == (0, 1, "confirmed in context")
-    assert culprit["evidence"][-1]["note"] == "a copy of the tensor is right: fusion or memory"
-    assert culprit["causes"][0]["name"].startswith("an operand was returned")
+    (suspect,) = found["suspects"]
+    assert (suspect["first"], suspect["last"], suspect["status"]) == (0, 1, "confirmed in context")
+    assert suspect["evidence"][-1]["note"] == "a copy of the tensor is right: fusion or memory"
+    assert suspect["causes"][0]["name"].startswith("an operand was returned")
     assert {operator["status"] for operator in found["operators"]} == {"right"}
     assert found["bundle"]["reproduced"], found["bundle"]["printed"]
 
@@ -48,10 +48,10 @@ def test_a_sum_beyond_fp16_is_at_fault_and_right_in_fp32(tmp_path: Path) -> None
     """LiteRT#9249."""
     _, found = locate(tmp_path, "sum beyond fp16", "--input_range=image:0:20")
     assert found["verdict"]["operators"] == [0]
-    (culprit,) = found["culprits"]
-    assert culprit["status"] == "confirmed"
-    assert culprit["causes"][0]["name"].startswith("fp16 overflow")
-    assert [(option["setting"], option["wrong"]) for option in culprit["sweep"]] == [
+    (suspect,) = found["suspects"]
+    assert suspect["status"] == "confirmed"
+    assert suspect["causes"][0]["name"].startswith("fp16 overflow")
+    assert [(option["setting"], option["wrong"]) for option in suspect["sweep"]] == [
         ("--gpu_precision_loss_allowed=false", False)
     ]
 
@@ -63,4 +63,4 @@ def test_a_sum_beyond_fp16_is_at_fault_and_right_in_fp32(tmp_path: Path) -> None
 def test_a_net_has_no_operator_at_fault(tmp_path: Path, flags: str, verdict: str) -> None:
     _, found = locate(tmp_path, "net", flags)
     assert found["verdict"]["kind"] == verdict
-    assert found["culprits"] == []
+    assert found["suspects"] == []

@@ -68,9 +68,9 @@ def test_whole_numbers_that_are_all_a_step_off_are_a_fault(
         written(tmp_path, "quantized net"), *planted(faulty_delegate, f"tensor:{tensor};fault:step;amount:{amount}")
     )
     assert found["verdict"]["operators"] == [place], completed.out
-    (culprit,) = found["culprits"]
-    assert culprit["status"] == "confirmed"
-    assert [cause["name"] for cause in culprit["causes"]] == ["moved by a constant"]
+    (suspect,) = found["suspects"]
+    assert suspect["status"] == "confirmed"
+    assert [cause["name"] for cause in suspect["causes"]] == ["moved by a constant"]
     operator = found["operators"][place]
     assert operator["local"]["worst"] == abs(amount)
     assert operator["size"] > operator["tolerance"]
@@ -131,7 +131,7 @@ def test_a_fault_right_behind_another_one_is_confirmed_as_well(
     completed, found = locate(written(tmp_path, name), *planted(faulty_delegate, f"tensor:{tensors};fault:{fault}"))
     places = [locate_models.NET_TENSORS.index(tensor) for tensor in tensors.split("|")]
     assert found["verdict"] == {"kind": "operator at fault", "operators": places, "reason": ""}, completed.out
-    assert {culprit["status"] for culprit in found["culprits"]} == {"confirmed"}
+    assert {suspect["status"] for suspect in found["suspects"]} == {"confirmed"}
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "svdf"])
@@ -139,13 +139,13 @@ def test_where_nothing_is_wrong_nothing_is_named(name: str, tmp_path: Path, faul
     completed, found = locate(written(tmp_path, name), *planted(faulty_delegate, "tensor:nowhere;fault:zero"))
     assert completed.code == 0, completed.err
     assert found["verdict"] == {"kind": "no difference", "operators": [], "reason": ""}
-    assert found["culprits"] == []
+    assert found["suspects"] == []
 
 
 def test_a_fault_in_one_of_20_runs_is_found(net: Path, faulty_delegate: Path) -> None:
     _, found = locate(net, *planted(faulty_delegate, "tensor:project;fault:scale;amount:1.5;every:20"))
     assert found["verdict"]["operators"] == [2]
-    alone = found["culprits"][0]["evidence"][0]
+    alone = found["suspects"][0]["evidence"][0]
     assert (alone["beyond"], alone["runs"]) == (1, 25)
     assert alone["note"] == "1 input gave other outputs the next time: it keeps a state"
 
@@ -191,8 +191,8 @@ def test_padding_that_is_wrong_everywhere_accuses_no_rounding(precision: str, ne
     delegate = build_delegate("rounding_delegate", tmp_path, sources)
     completed, found = locate(net, *planted(delegate, f"precision:{precision}"))
     assert found["verdict"]["operators"] == [0], completed.out
-    (culprit,) = found["culprits"]
-    assert [cause["name"] for cause in culprit["causes"]] == ["padded otherwise"]
+    (suspect,) = found["suspects"]
+    assert [cause["name"] for cause in suspect["causes"]] == ["padded otherwise"]
 
 
 def test_xnnpack_in_fp16_is_precision(net: Path) -> None:
@@ -208,7 +208,7 @@ def test_8_bit_weights_are_a_precision_also_in_a_loop(steps: int, tmp_path: Path
     completed, found = locate(path, "--use_xnnpack")
     assert found["verdict"] == {"kind": "precision", "operators": [], "reason": "int8"}, completed.out
     assert found["operators"][0]["local"]["worst"] > 1e-3
-    assert (found["operators"][0]["status"], found["culprits"]) == ("precision", [])
+    assert (found["operators"][0]["status"], found["suspects"]) == ("precision", [])
     assert "computes in int8 what 8-bit weights multiply" in completed.out
 
 
@@ -216,9 +216,9 @@ def test_a_sum_beyond_fp16_is_a_fault_of_that_operator_with_its_cause(tmp_path: 
     model = written(tmp_path, "sum beyond fp16")
     _, found = locate(model, "--use_xnnpack", "--xnnpack_force_fp16", "--input_range=image:0:20")
     assert found["verdict"]["operators"] == [0]
-    (culprit,) = found["culprits"]
-    assert culprit["status"] == "confirmed"
-    assert {option["setting"]: option["wrong"] for option in culprit["sweep"]} == {
+    (suspect,) = found["suspects"]
+    assert suspect["status"] == "confirmed"
+    assert {option["setting"]: option["wrong"] for option in suspect["sweep"]} == {
         "--xnnpack_force_fp16=false": False,
         "--num_interpreter_threads=4": True,
     }
@@ -229,7 +229,7 @@ def test_a_crash_is_a_finding(net: Path, tmp_path: Path, rounding_delegate: Path
     completed, found = locate(net, *planted(rounding_delegate, "ops:depthwise;fail:abort"), f"--bundle={bundle}")
     assert completed.code == 0
     assert found["verdict"] == {"kind": "crash", "operators": [1], "reason": ""}
-    assert found["operators"][1]["status"] == "crashes alone"
+    assert found["operators"][1]["status"] == "crashes by itself"
     assert "SIGABRT" in found["operators"][1]["reason"]
     assert found["operators"][0]["status"] == "stays on the CPU"
     assert found["bundle"]["reproduced"], found["bundle"]["printed"]
@@ -246,7 +246,7 @@ def test_resume_goes_on_with_the_search_of_a_run_folder(net: Path, tmp_path: Pat
     assert resumed.code == 0, resumed.err
     assert resumed.out.startswith("operator at fault: #3 ADD")
     found, (_, whole) = json.loads(output.read_text()), locate(net, *fault)
-    for part in ("verdict", "culprits", "operators", "outputs"):
+    for part in ("verdict", "suspects", "operators", "outputs"):
         assert found[part] == whole[part], part
     assert found["compiles"] == whole["compiles"] - cut_short["compiles"] - 3
     refused = evaltools_here("resume", str(folder), "--num_runs=3")
@@ -283,7 +283,7 @@ def test_a_reference_that_alone_differs_is_the_odd_one_out(tmp_path: Path) -> No
     assert completed.code == 0
     assert found["verdict"]["kind"] == "the reference is the odd one out", completed.out
     assert completed.out.startswith("the reference is the odd one out: output 'negated' differs")
-    assert found["culprits"] == []
+    assert found["suspects"] == []
 
 
 def test_halves_that_are_rounded_to_either_side_are_no_fault(tmp_path: Path, faulty_delegate: Path) -> None:
@@ -301,9 +301,9 @@ def test_a_division_by_zero_that_no_output_shows(tmp_path: Path) -> None:
     path = tmp_path / "divided.tflite"
     path.write_bytes(locate_models.divided(hidden=True))
     completed, found = locate(path, "--use_xnnpack")
-    (culprit,) = found["culprits"]
-    assert (culprit["first"], culprit["reaches_output"]) == (1, False), completed.out
-    assert [cause["name"] for cause in culprit["causes"]] == ["division by zero"]
+    (suspect,) = found["suspects"]
+    assert (suspect["first"], suspect["reaches_output"]) == (1, False), completed.out
+    assert [cause["name"] for cause in suspect["causes"]] == ["division by zero"]
     assert "float16" not in completed.out
     assert "inputs: the first 2 of evaltools diff: Gaussian in -1..1" in completed.err
 
@@ -315,11 +315,11 @@ def test_whether_an_error_reaches_the_outputs_is_only_said_where_that_was_tried(
     path = tmp_path / "hidden.tflite"
     path.write_bytes(locate_models.divided(hidden=True))
     completed, found = locate(path, "--use_xnnpack")
-    assert found["culprits"][0]["reaches_output"] is False
+    assert found["suspects"][0]["reaches_output"] is False
     assert "its error does not reach the model's outputs" in completed.out
     for compiles in range(4, found["compiles"], 3):
         completed, cut_short = locate(path, "--use_xnnpack", f"--max_compiles={compiles}")
-        reaches = [culprit["reaches_output"] for culprit in cut_short["culprits"]]
+        reaches = [suspect["reaches_output"] for suspect in cut_short["suspects"]]
         assert ("does not reach" in completed.out) == (False in reaches)
         assert reaches in ([], [None], [False])
         tried = sum(operator["status"] != "not tried" for operator in cut_short["operators"])
@@ -403,7 +403,7 @@ def test_numbers_that_are_none_blame_nobody(net: Path, tmp_path: Path) -> None:
     picture[0, 3, 3, 1] = np.nan
     np.save(tmp_path / "nan.npy", picture)
     _, found = locate(net, "--use_xnnpack", f"--input_files={tmp_path / 'nan.npy'}")
-    assert found["culprits"] == []
+    assert found["suspects"] == []
     assert found["operators"][0]["status"] == "no evidence"
     assert found["operators"][0]["reason"] == "what it is fed holds NaN or infinity"
 

@@ -33,7 +33,7 @@ def test_a_page_from_a_result_file_offers_that_file(tmp_path: Path) -> None:
     assert page_at(tmp_path / "r.html").results == [json.loads(Path(IMAGENET).read_text())]
 
 
-def test_results_of_every_kind_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
+def test_results_of_every_kind_are_distinguished_by_what_they_hold(tmp_path: Path) -> None:
     made = classifier()
     for name, content in {
         "evaluation": made,
@@ -73,7 +73,9 @@ def test_what_cannot_be_is_said_with_the_next_step(
     [
         ("{}", "holds no result: it has no fields; give files that"),
         ("{", "is not a JSON result of evaltools"),
-        ('{"task": "imagenet", "schema_version": "3"}', "is not an evaltools result"),
+        ('{"culprits": [], "schema_version": "1"}', "written by an earlier evaltools, version 1; measure again"),
+        ('{"suspects": [], "schema_version": "9"}', "evaltools locate of version '9'; this evaltools reads 2"),
+        ('{"task": "imagenet", "schema_version": "4"}', "is not an evaltools result"),
     ],
 )
 def test_a_file_that_is_no_result_is_refused(content: str, said: str, tmp_path: Path) -> None:

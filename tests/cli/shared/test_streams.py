@@ -15,7 +15,7 @@ from fcntl import ioctl
 import pytest
 from rich.table import Table
 
-from evaltools.cli.shared.streams import complain, say, tell
+from evaltools.cli.shared.streams import complain, say, say_wrapped
 from evaltools.cli.shared.terminal import make_console
 from evaltools.exit_codes import NOT_WRITTEN, OK
 from evaltools.text import wrapped
@@ -43,14 +43,14 @@ def test_sentences_wrap_at_spaces_on_a_terminal(monkeypatch: pytest.MonkeyPatch)
         "well-known output has 1001",
     ]
     assert on_terminal(lambda: complain(LONG), "stderr", 28, monkeypatch) == expected
-    assert on_terminal(lambda: tell(LONG), "stdout", 28, monkeypatch) == expected
+    assert on_terminal(lambda: say_wrapped(LONG), "stdout", 28, monkeypatch) == expected
     assert on_terminal(lambda: say(LONG), "stdout", 28, monkeypatch) == [LONG]
 
 
 def test_elsewhere_each_line_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     text = io.StringIO()
     monkeypatch.setattr(sys, "stdout", text)
-    assert tell(LONG)
+    assert say_wrapped(LONG)
     assert text.getvalue() == f"{LONG}\n"
     assert wrapped(LONG, None) == LONG
 

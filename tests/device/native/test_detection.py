@@ -67,7 +67,7 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: Inputs) -> No
     assert native_proto(result, entry_of(result, "test")) == test.proto
 
 
-def test_of_several_devices_tests_are_held_against_the_first_reference(tmp_path: Path, coco: Inputs) -> None:
+def test_of_several_devices_tests_are_compared_with_the_first_reference(tmp_path: Path, coco: Inputs) -> None:
     runs = stand_ins(tmp_path, coco, REFERENCE, PLAIN)
     result = assembled(coco, *(replace(run, place=place) for place in ("A", "B") for run in runs))
     assert [(entry.baseline, entry.other) for entry in result.part.comparisons] == [

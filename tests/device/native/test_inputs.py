@@ -167,7 +167,7 @@ def test_a_classifier_is_no_detector() -> None:
         ({"reference": None}, "the native tool always compares with its own reference"),
         ({"reference": REFERENCE}, "--reference: --kernels=builtin: the native tool's reference is one thread"),
         ({"reference": Configuration("reference", num_threads=2)}, "--num_interpreter_threads=2"),
-        ({"limits": (limit_of("max_quanta", "1"),)}, "gives avg_error alone; use --max_avg_error"),
+        ({"limits": (limit_of("max_quanta", "1"),)}, "gives only avg_error; use --max_avg_error"),
         ({"limits": (limit_of("max_avg_error", "nothing=1"),)}, "nothing"),
     ],
 )

@@ -189,7 +189,7 @@ def test_a_link_that_breaks_meanwhile_does_not_matter(client: Adb, phone: RealDe
 
 def test_a_device_without_a_log_has_no_apps(client: Adb, phone: RealDevice) -> None:
     phone.add_program("log", "#!/bin/sh\nexit 127\n")
-    with pytest.raises(CommandFailed, match=r"the benchmark app runs on Android alone"):
+    with pytest.raises(CommandFailed, match=r"the benchmark app runs only on Android"):
         run(client, phone)
 
 

@@ -163,7 +163,7 @@ def test_a_file_whose_name_looks_like_name_and_path_is_that_file(
     assert list(sent(("input_files", "z=y.npy")).files) == [Path("y.npy")]
 
 
-def test_folders_are_told_apart_and_each_is_sent_once(tmp_path: Path) -> None:
+def test_folders_are_distinguished_and_each_is_sent_once(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("one", "two")]
     for folder in folders:
         folder.mkdir()

@@ -232,7 +232,7 @@ def test_a_delegate_that_failed_is_the_reason_and_no_figures_are_offered() -> No
         ),
         (
             CPU_LOG.format(min=80, median=100, avg=100) * 2,
-            "the log has 4 lines of times, one benchmark has 2; give the log of one benchmark alone",
+            "the log has 4 lines of times, one benchmark has 2; give the log of only one benchmark",
         ),
     ],
 )
@@ -253,7 +253,7 @@ def test_without_a_round_nothing_was_measured() -> None:
     assert (made().status, made().reason) == ("failed", "it was never started")
 
 
-def test_rows_are_held_against_the_first_by_their_rounds() -> None:
+def test_rows_are_compared_with_the_first_by_their_rounds() -> None:
     first, second, failed = on_cpu(100, 110, 120), on_cpu(50, 56, 60, name="fast"), made("", name="broken")
     old = made(recorded("benchmark_hexagon"), asked={"Hexagon": {}}, name="without medians")
     rows = with_logged_ratios([failed, first, second, old])

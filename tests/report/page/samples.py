@@ -21,13 +21,13 @@ from evaltools.report.page.rendering.html import html_of
 from evaltools.result.evaluation import EvaluationResult, LatencyComparison
 from evaltools.result.locate import (
     Cause,
-    Culprit,
     Errors,
     Evidence,
     Inputs,
     LocateResult,
     Operator,
     OutputErrors,
+    Suspect,
     Verdict,
 )
 from evaltools.result.small_pictures import Drawing, Panel
@@ -76,19 +76,19 @@ def search(count: int = 4) -> LocateResult:
     ]
     wrong = Errors(0.5, 0.25, 0.125, 5, 5)
     last = Operator(count - 1, "ADD", "sum", "absolute", "wrong", "CPU", wrong, wrong, 9.0, 0.5, 0.125)
-    culprit = Culprit(
+    suspect = Suspect(
         count - 1, count - 1, "ADD", "sum", "confirmed", (Evidence("single operator", str(count - 1), True, 5, 5),),
         (Cause("broadcast", "the second input is broadcast", "give both inputs one shape"),),
     )  # fmt: skip
     made = classifier()
     return LocateResult(
-        schema_version="1",
+        schema_version="2",
         model=made.model,
         configuration=made.configurations[1],
         precision="fp32",
         inputs=Inputs(5, ("noise",), ("seed 1",)),
         verdict=Verdict("operator at fault", (count - 1,)),
-        culprits=(culprit,),
+        suspects=(suspect,),
         operators=(*operators, last),
         outputs=(OutputErrors("sum", "absolute", wrong, 1e-3),),
         compiles=count,

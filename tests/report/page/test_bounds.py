@@ -83,7 +83,7 @@ def test_a_command_is_never_cut() -> None:
     assert table.rows[0][1] == command
 
 
-def test_a_picture_has_as_many_boxes_as_can_be_told_apart() -> None:
+def test_a_picture_has_as_many_boxes_as_can_be_distinguished() -> None:
     picture = Picture("", "a.png", "lost", "bad", ["right: cat"], [Frame((0, 0, 1, 1), "cat")] * 100)
     (gallery,) = bounded_section(Section("s", [Gallery("g", [picture])])).blocks
     assert isinstance(gallery, Gallery)

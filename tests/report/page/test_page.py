@@ -175,7 +175,7 @@ def test_results_of_many_examples_make_a_bounded_page() -> None:
 
 
 def test_a_search_that_found_no_fault_is_not_on_the_first_screen() -> None:
-    right = replace(search(), verdict=Verdict("no difference"), culprits=())
+    right = replace(search(), verdict=Verdict("no difference"), suspects=())
     page = read(Sources({"r": timed()}, located={"r": [right]}))
     assert not [word for word in page.of_class("word") if "layer by layer" in word.text]
 

@@ -20,7 +20,7 @@ def charts(execution: ExecutionUsed) -> dict[str, Chart]:
 def test_a_run_that_nothing_bounds_has_no_advice() -> None:
     section = pipeline(replace(classifier(), execution=replace(EXECUTION, bound=None)))
     assert section is not None
-    assert section.lead == ""
+    assert section.intro == ""
 
 
 def test_one_worker_has_no_chart_of_workers_and_many_are_bounded() -> None:

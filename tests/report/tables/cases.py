@@ -311,8 +311,8 @@ def _print_execution(each: EvaluationResult, console: Console) -> None:
     for section in (speed(each), pipeline(each)):
         for block in section.blocks if section is not None else ():
             show_block(block, console)
-        if section is not None and section.lead:
-            console.print(section.lead)
+        if section is not None and section.intro:
+            console.print(section.intro)
 
 
 def _executions() -> Mapping[str, Show]:

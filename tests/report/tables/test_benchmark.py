@@ -24,14 +24,18 @@ def rounds_of(made: BenchmarkRow, count: int, low: float | None, high: float = 0
     ("first", "second", "step"),
     [
         (rounds_of(row("a", 1000), 2, None), rounds_of(row("b", 2000), 2, None), "says how sure the medians are"),
-        (rounds_of(row("a", 1000), 3, 0.8, 1.2), rounds_of(row("b", 1100), 3, 1.1, 1.3), "may tell the two fastest"),
+        (
+            rounds_of(row("a", 1000), 3, 0.8, 1.2),
+            rounds_of(row("b", 1100), 3, 1.1, 1.3),
+            "may separate the two fastest",
+        ),
         (rounds_of(row("a", 1000), 3, 0.9, 1.1), rounds_of(row("b", 2000), 3, 1.8, 2.2), ""),
         (rounds_of(row("a", 1000), 8, 0.8, 1.2), rounds_of(row("b", 1100), 8, 1.1, 1.3), ""),
         (rounds_of(row("a", 1000), 1, None), rounds_of(row("b", 2000), 1, 1.8, 2.2), "says how sure the medians are"),
     ],
     ids=["too few", "overlap", "apart", "many rounds", "one round"],
 )
-def test_more_rounds_are_asked_for_where_they_may_tell_more(
+def test_more_rounds_are_asked_for_where_they_may_say_more(
     first: BenchmarkRow, second: BenchmarkRow, step: str
 ) -> None:
     steps = after_benchmark(benchmark(second, first), first)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.report.page.screens import print_answer, print_operators
-from evaltools.report.words.locate import answer_lines, culprit_lines
+from evaltools.report.words.locate import answer_lines, suspect_lines
 from evaltools.result.locate import Errors, InFloat, KeepInFloat, LocateResult, Operator, OutputErrors
 from evaltools.stats.interval import Interval
 from tests.locate.bundle_cases import CPU, addition, case_of, result_of
@@ -31,7 +31,7 @@ def shown(result: LocateResult) -> str:
 def result(tmp_path: Path) -> LocateResult:
     found = result_of(case_of(addition(), CPU, tmp_path))
     operators = (replace(found.operators[0], tensor=LONG), *found.operators[1:])
-    return replace(found, operators=operators, culprits=(replace(found.culprits[0], tensor=LONG),))
+    return replace(found, operators=operators, suspects=(replace(found.suspects[0], tensor=LONG),))
 
 
 def test_long_names_lose_their_middle_in_a_terminal_alone(result: LocateResult) -> None:
@@ -42,22 +42,22 @@ def test_long_names_lose_their_middle_in_a_terminal_alone(result: LocateResult) 
     begin, _, end = short[1].partition("...")
     assert (len(short[1]), LONG.startswith(begin), LONG.endswith(end)) == (60, True, True)
     assert max(len(word) for word in text.split()) <= 60 + len("'':")
-    assert repr(LONG) in "\n".join(culprit_lines(result))
+    assert repr(LONG) in "\n".join(suspect_lines(result))
 
 
 def test_of_many_operators_a_few_are_named_and_explained(result: LocateResult) -> None:
     operators = tuple(replace(result.operators[0], index=number) for number in range(9))
-    culprits = tuple(replace(result.culprits[0], first=number, last=number) for number in range(9))
+    suspects = tuple(replace(result.suspects[0], first=number, last=number) for number in range(9))
     many = replace(
         result,
         operators=operators,
-        culprits=culprits,
+        suspects=suspects,
         verdict=replace(result.verdict, kind="operator at fault", operators=tuple(range(9))),
     )
     assert answer_lines(many)[0] == "operator at fault: #0 ADD, #1 ADD, #2 ADD and 6 more"
-    heads = [line for line in culprit_lines(many) if line.startswith("#")]
+    heads = [line for line in suspect_lines(many) if line.startswith("#")]
     assert len(heads) == 9
-    assert culprit_lines(many)[-5:] == heads[-5:], "nothing stands between those that are not explained"
+    assert suspect_lines(many)[-5:] == heads[-5:], "nothing stands between those that are not explained"
 
 
 @pytest.mark.parametrize(("worst", "words"), [(1.0, "1 step"), (2.0, "2 steps"), (0.0, "0 steps")])
@@ -72,13 +72,13 @@ def test_one_step_is_no_steps(result: LocateResult, worst: float, words: str) ->
 
 def test_what_the_answer_says_is_not_said_again_of_each_operator(result: LocateResult) -> None:
     said = "the delegate found no GPU"
-    refused = tuple(replace(operator, status="refused alone", reason=said) for operator in result.operators)
+    refused = tuple(replace(operator, status="refused by itself", reason=said) for operator in result.operators)
     other = replace(refused[1], reason="the delegate does not take it")
     answer = replace(result.verdict, kind="not decided", operators=(), reason=said)
-    text = shown(replace(result, operators=(refused[0], other), culprits=(), outputs=(), verdict=answer))
+    text = shown(replace(result, operators=(refused[0], other), suspects=(), outputs=(), verdict=answer))
     first, second = (line.rstrip() for line in text.splitlines() if line[:3] in ("0  ", "1  "))
-    assert first.endswith("refused alone, as the answer says")
-    assert second.endswith("refused alone: the delegate does not take it")
+    assert first.endswith("refused by itself, as the answer says")
+    assert second.endswith("refused by itself: the delegate does not take it")
     assert text.count(said) == 1
 
 
@@ -98,7 +98,7 @@ def two_models(result: LocateResult) -> LocateResult:
     keep = KeepInFloat(tuple(range(7)), ("logits", "boxes"), 20.0, 30, (*tried, failed))
     verdict = replace(result.verdict, kind="compared by name", operators=(), reason="9 of 9 operators")
     return replace(
-        result, operators=operators, culprits=(), verdict=verdict, keep_in_float=keep, warnings=("coarse weights",)
+        result, operators=operators, suspects=(), verdict=verdict, keep_in_float=keep, warnings=("coarse weights",)
     )
 
 
@@ -122,7 +122,8 @@ def test_warnings_about_two_models_come_first(two_models: LocateResult) -> None:
 
 def test_columns_without_figures_are_left_out(two_models: LocateResult) -> None:
     heading = shown(two_models).splitlines()[1]
-    assert re.split("  +", heading.strip()) == ["#", "operator", "tensor", "largest error", "SQNR", "alone", "in float"]
+    columns = ["#", "operator", "tensor", "largest error", "SQNR", "single", "in float"]
+    assert re.split("  +", heading.strip()) == columns
     bare = tuple(replace(operator, local=None) for operator in two_models.operators)
     text = shown(replace(two_models, operators=bare, keep_in_float=None, warnings=()))
-    assert re.split("  +", text.splitlines()[0].strip()) == ["#", "operator", "tensor", "largest error", "SQNR"]
+    assert re.split("  +", text.splitlines()[0].strip()) == columns[:-2]

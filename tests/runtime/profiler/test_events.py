@@ -56,7 +56,7 @@ def test_two_partitions_count_from_zero_each_and_stay_apart() -> None:
     assert found.invoke_us == [1000, 1000]
 
 
-def test_partitions_without_a_node_between_are_told_apart_by_their_numbers() -> None:
+def test_partitions_without_a_node_between_are_distinguished_by_their_numbers() -> None:
     graph = graph_of("ADD", "ADD")
     events = run_of(inside("Add (ND)", 0), inside("Add (ND)", 0))
     found = operators_in([events], [graph], 0)

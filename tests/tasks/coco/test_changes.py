@@ -135,7 +135,7 @@ def test_without_resamples_or_pictures_there_is_nothing() -> None:
     assert resampled_figures(evaluate_with_matches(evaluated, [])[1], 0) == {}
 
 
-def test_holm_corrects_each_figure_over_all_that_are_held_against_one_baseline() -> None:
+def test_holm_corrects_each_figure_over_all_that_are_compared_with_one_baseline() -> None:
     def compared(baseline: str, other: str, **p_values: float) -> BoxComparison:
         """Without categories."""
         changes = [StatChange(stat, 0.0, Interval(0.0, 0.0), p, p) for stat, p in p_values.items()]

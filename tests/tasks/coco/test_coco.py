@@ -230,7 +230,7 @@ def test_a_set_without_objects_has_no_accuracy(made: DetectionSet) -> None:
     evaluation = figures_of(result, "test").evaluation
     assert evaluation is not None
     assert evaluation.stats.ap is None
-    assert "not one object is annotated in these pictures, so no accuracy can be told" in result.warnings
+    assert "not one object is annotated in these pictures, so no accuracy is known" in result.warnings
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_set_without_objects_has_no_accuracy(made: DetectionSet) -> None:
         ("???\nred\ngrue\nblue\n", "category 2 is 'green', line 2 (from 0) says 'grue'"),
     ],
 )
-def test_labels_are_held_against_the_categories(made: DetectionSet, lines: str, warning: str | None) -> None:
+def test_labels_are_compared_with_the_categories(made: DetectionSet, lines: str, warning: str | None) -> None:
     made.labels.write_text(lines)
     warnings = evaluated(made, model_output_labels=made.labels).warnings
     assert [entry for entry in warnings if warning in entry] if warning else warnings == []

@@ -140,7 +140,7 @@ def test_where_nothing_can_run_nothing_is_measured(made: DetectionSet, unnamed: 
     assert [entry.status for entry in result.configurations] == ["not measured"] * 2
     assert (detection_of(result).figures, result.complete) == ([], False)
     assert {entry.reason for entry in result.configurations} == {
-        "no picture could be run, so its outputs cannot be told apart: no such kernel"
+        "no picture could be run, so its outputs cannot be distinguished: no such kernel"
     }
 
     def open_none(_model: ModelFile, configuration: Configuration) -> Session:

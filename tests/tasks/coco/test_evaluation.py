@@ -161,9 +161,9 @@ def test_signs_of_wrong_outputs_are_told_of_each_configuration(
         assert [entry for entry in result.warnings if entry.startswith(f"{name}: ") and finding in entry]
 
 
-def test_outputs_that_cannot_be_told_apart_are_refused_unless_stated(made: DetectionSet, tmp_path: Path) -> None:
+def test_outputs_that_cannot_be_distinguished_are_refused_unless_stated(made: DetectionSet, tmp_path: Path) -> None:
     whole = with_model(made, tmp_path, detector(fixed={"scores": np.ones((1, 6), np.float32)}))
-    with pytest.raises(ModelError, match="outputs 0 and 3 are scores and classes, but which is which cannot be told"):
+    with pytest.raises(ModelError, match="outputs 0 and 3 are scores and classes, but which is which is not known"):
         really(made, whole)
     stated = really(made, whole, output_map="boxes=1,classes=3,scores=0,count=2")
     native = figures_of(stated, "test").native
@@ -180,7 +180,7 @@ def test_outputs_are_told_by_later_pictures_where_nothing_is_found_in_the_first_
     assert outputs_used(result).source == "recognised by shapes and values"
     for number in (16, 17):
         draw_cells(made.images / f"0000{number}.png", {})
-    with pytest.raises(ModelError, match="cannot be told"):
+    with pytest.raises(ModelError, match="is not known"):
         really(made, {"reference": None})
 
 

@@ -77,7 +77,7 @@ def test_the_operator_says_the_order(tmp_path: Path, order: Sequence[str]) -> No
 )
 def test_names_decide_where_values_do_not(names: Sequence[str], signature: Sequence[str]) -> None:
     nothing = np.zeros((1, 6), np.float32)
-    with pytest.raises(ModelError, match="outputs 1 and 2 are scores and classes, but which is which cannot be told"):
+    with pytest.raises(ModelError, match="outputs 1 and 2 are scores and classes, but which is which is not known"):
         recognise([BOXES, nothing, nothing, COUNT])
     found = recognise([BOXES, nothing, nothing, COUNT], names, signature)
     assert places(found) == {"boxes": 0, "classes": 1, "scores": 2, "count": 3}
@@ -135,9 +135,9 @@ def test_four_rows_are_not_taken_for_the_four_sides_of_a_box() -> None:
         ([BOXES, CLASSES, SCORES, SCORES, COUNT], "boxes are output 0, but which outputs are scores, classes"),
         ([BOXES, CLASSES, SCORES, COUNT, COUNT], "boxes are output 0, but which outputs are scores, classes"),
         ([BOXES[:, :1], CLASSES[:, :1], SCORES[:, :1], COUNT], "boxes are output 0, but which"),
-        ([BOXES, CLASSES, CLASSES], "outputs 1 and 2 are scores and classes, but which is which cannot be told"),
-        ([BOXES, SCORES, SCORES], "outputs 1 and 2 are scores and classes, but which is which cannot be told"),
-        ([BOXES, -CLASSES, CLASSES + 0.5], "cannot be told"),
+        ([BOXES, CLASSES, CLASSES], "outputs 1 and 2 are scores and classes, but which is which is not known"),
+        ([BOXES, SCORES, SCORES], "outputs 1 and 2 are scores and classes, but which is which is not known"),
+        ([BOXES, -CLASSES, CLASSES + 0.5], "is not known"),
     ],
 )
 def test_what_cannot_be_told_is_refused_with_the_reason_and_the_outputs(outputs: list[Values], reason: str) -> None:

@@ -22,7 +22,7 @@ def compared(count: int, lost: int, gained: int) -> ComparedAnswers:
     return ComparedAnswers(Agreement(count, count - lost - gained, lost, gained), (flips, PairedCounts(count, 0, 0)))
 
 
-def test_holm_corrects_all_that_are_held_against_one_baseline() -> None:
+def test_holm_corrects_all_that_are_compared_with_one_baseline() -> None:
     pairs = {
         ("reference", "a"): compared(100, 9, 1),
         ("reference", "b"): compared(100, 4, 4),
@@ -69,7 +69,7 @@ def test_answers_that_are_the_same_bit_for_bit_are_said_first() -> None:
     assert change_in_words(topk_verdicts([many], 0.005)["a"][0]).startswith("equivalent within 0.5 points")
 
 
-def test_ties_are_told_apart_from_changed_answers() -> None:
+def test_ties_are_distinguished_from_changed_answers() -> None:
     first = TopKObservation((4, 7, 1), (9.0, 9.0, 2.0), 0, 0)
     tie, other = TopKObservation((7, 4, 1), (9.0, 9.0, 2.0), 1, 0), TopKObservation((1, 4, 7), (9.0, 8.0, 2.0), 1, 0)
     again, unknown = (

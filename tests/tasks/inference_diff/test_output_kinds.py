@@ -65,7 +65,7 @@ def test_the_kind_is_told_by_shape_and_operators(described: Output, kind: str) -
     assert kind_of(described) == kind
 
 
-def test_sure_keypoints_are_told_apart_from_others() -> None:
+def test_sure_keypoints_are_distinguished_from_others() -> None:
     """By hand: of points that are sure on both sides one moves by (0.024, 0.032), which is 0.04, another stays."""
     reference = np.array([[[0.5, 0.5, 0.9], [0.2, 0.2, 0.4], [0.1, 0.1, 0.1], [0.6, 0.6, 0.3], [0.7, 0.7, 0.2]]])
     test = np.array([[[0.524, 0.532, 0.8], [0.2, 0.2, 0.4], [0.7, 0.9, 0.1], [0.6, 0.6, 0.29], [0.7, 0.7, 0.31]]])

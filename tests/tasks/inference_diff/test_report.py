@@ -65,10 +65,10 @@ def judged(
     difference: OutputDifference = DIFFERENCE,
     grade: Any = "diverged",
     in_boxes: bool = False,
-    held_against: tuple[str, ...] = (),
+    compared_with: tuple[str, ...] = (),
 ) -> JudgedOutput:
     verdict = OutputVerdict(grade, [Reason.of_text("far off")], "relative RMS", {})
-    return JudgedOutput(difference, verdict, in_boxes, list(held_against))
+    return JudgedOutput(difference, verdict, in_boxes, list(compared_with))
 
 
 def comparison(name: str, *outputs: JudgedOutput, **changes: Any) -> DiffComparison:
@@ -169,7 +169,7 @@ def lines_of(made: EvaluationResult, title: str) -> list[str | Note]:
 
 def test_the_table_puts_the_worst_of_the_noise_floor_below_each_output() -> None:
     other = replace(FLOOR, mean=0.00005, max=0.0004, snr_db=139.0, cosine=0.9999999)
-    both = judged(held_against=("floor 0", "floor 1"))
+    both = judged(compared_with=("floor 0", "floor 1"))
     rows = outputs_of(result(comparison("a", both), comparison("b", both), floor=(FLOOR, other)))
     assert [row["configuration"] for row in rows] == ["a", "noise floor, 4 runs", "b", "noise floor, 4 runs"]
     figures = ("relative RMS", "largest", "SNR", "cosine", "mean", "p99")
@@ -180,8 +180,8 @@ def test_the_table_puts_the_worst_of_the_noise_floor_below_each_output() -> None
 def test_each_configuration_has_the_noise_floor_that_it_is_compared_with() -> None:
     far = replace(FLOOR, relative_rms=0.5, runs=2)
     made = result(
-        comparison("a", judged(held_against=("floor 0", "floor 1"))),
-        comparison("b", judged(held_against=("floor 0",))),
+        comparison("a", judged(compared_with=("floor 0", "floor 1"))),
+        comparison("b", judged(compared_with=("floor 0",))),
         comparison("c", judged()),
         floor=(replace(FLOOR, runs=2), far),
     )
@@ -231,7 +231,7 @@ def test_boxes_stand_in_for_their_outputs() -> None:
         Variant("XNNPACK", [], None, [FLOOR], BoxAgreement(0, 0, 0, 0, 0.0, 0.0, 0.0)),
         Variant("broken", [], "failed", [], None),
     ]
-    held = judged(in_boxes=True, held_against=("XNNPACK",))
+    held = judged(in_boxes=True, compared_with=("XNNPACK",))
     made = result(comparison("test", held, boxes=boxes), noise_floor=[*floor, replace(floor[0], name="other")])
     assert outputs_of(made) == []
     assert [line.of for line in lines_of(made, "Outputs") if isinstance(line, Note)] == ["test", "noise floor, XNNPACK"]

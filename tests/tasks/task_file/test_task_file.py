@@ -94,7 +94,7 @@ metrics: [largest_error, mean_error, mean_shift]
     return tmp_path
 
 
-def test_values_of_a_model_with_several_inputs_are_held_against_arrays(sums: Path) -> None:
+def test_values_of_a_model_with_several_inputs_are_compared_with_arrays(sums: Path) -> None:
     result = et.run(sums / "sums.yaml", sums / "model.tflite", tests={"xnnpack": "use_xnnpack=true"})
     for entry in result:
         assert (entry.largest_error, entry.mean_error, entry.mean_shift) == (4 / 3, (0.25 + 2) / 3, 0.0)

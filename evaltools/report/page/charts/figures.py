@@ -16,9 +16,9 @@ from evaltools.report.page.charts.look import (
     chart,
     colours_by_name,
     colours_of,
+    distinguished,
     named,
     quantitative,
-    told_apart,
 )
 from evaltools.result.section import Tone
 
@@ -117,7 +117,7 @@ def floor_chart(found: Sequence[Apart]) -> Spec:
     point: Spec = {
         "transform": [{"filter": "!datum.floor"}],
         "mark": {"type": "point", "filled": True, "size": 80, "opacity": 0.9},
-        "encoding": {"x": x, "y": named("output"), "color": told_apart("name", scale=colours_by_name(names))},
+        "encoding": {"x": x, "y": named("output"), "color": distinguished("name", scale=colours_by_name(names))},
     }
     return chart(values, [floor, point], {"step": 34})
 
@@ -166,12 +166,12 @@ def tradeoff_chart(found: Sequence[Tradeoff], heading: str) -> Spec:
         "encoding": {
             "x": x,
             "y": y,
-            "color": told_apart("model", scale=colours_by_name(names)),
-            "shape": told_apart("model", scale={"domain": names}) if are_alike else told_apart("configuration"),
+            "color": distinguished("model", scale=colours_by_name(names)),
+            "shape": distinguished("model", scale={"domain": names}) if are_alike else distinguished("configuration"),
             "size": quantitative("size_mb", "model MB", scale={"range": [60, 400]}, legend=None),
         },
     }
-    colour = told_apart("model", scale=colours_by_name(names))
+    colour = distinguished("model", scale=colours_by_name(names))
     bars = [_bar("interval", {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "x": x, "color": colour})]
     bars += [_bar("latency", {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "color": colour})]
     return chart(list(map(asdict, found)), [front, *bars, point], 260)
@@ -239,7 +239,7 @@ def strip_chart(layers: Sequence[Layer]) -> Spec:
     names = list(dict.fromkeys(layer.ran_on or _CPU for layer in layers))
     colours = colours_of(names, rest=_CPU)
     cell: Spec = {"mark": {"type": "tick", "thickness": _bar_width(layers), "height": 22, "opacity": 1}, "encoding": {
-        "x": _operators(), "color": told_apart("ran on", scale={"domain": names, "range": list(colours.values())}),
+        "x": _operators(), "color": distinguished("ran on", scale={"domain": names, "range": list(colours.values())}),
     }}  # fmt: skip
     return chart(values, [cell], 30)
 

@@ -14,7 +14,7 @@ WIDTH: Final = 440
 """Of the whole picture in pixels; narrow enough to be read on a phone, two stand side by side on a desk."""
 REFERENCE: Final = "#8a909b"
 COLOURS: Final = ("#2f7fd6", "#e07b39", "#2ca089", "#a15cc4", "#ad8620", "#d6557f", "#6d7f3c", "#5565d8")
-"""For what is told apart by name; each can be seen on white and on black."""
+"""For what is distinguished by name; each can be seen on white and on black."""
 TONES: Final[Mapping[str, str]] = {
     "good": "#2e9e5b", "near": "#779a86", "open": "#c98a1b", "bad": "#d64545", "missing": REFERENCE, "": REFERENCE,
 }  # fmt: skip
@@ -28,7 +28,7 @@ _LABEL: Final = (
     f"length(datum.label) <= {_LINE} ? datum.label : "
     f"{_BLANK} > 0 && {_BLANK} <= {_LINE} && length(datum.label) - {_BLANK} <= {_LINE} ? {_TWO_LINES} : {_ONE_LINE}"
 )
-"""A long name in two lines, where it has a blank; else its beginning and its end, which tell names apart."""
+"""A long name in two lines, where it has a blank; else its beginning and its end, which distinguish names."""
 _LONGEST_OF_TWO: Final = 16
 """Characters of a name that has another one beside it."""
 _CONFIG: Final[Spec] = {
@@ -93,8 +93,8 @@ def named(field: str, **axis: Any) -> Spec:
     return {"field": field, "type": "nominal", "title": None, "sort": None, "axis": {"labelExpr": _LABEL, **axis}}
 
 
-def told_apart(field: str, **more: Any) -> Spec:
-    """A channel that tells names apart by colour or shape, with a legend; ``scale`` and the like are passed on.
+def distinguished(field: str, **more: Any) -> Spec:
+    """A channel that distinguishes names by colour or shape, with a legend; ``scale`` and the like are passed on.
 
     Long names stand below each other, if the ``scale`` has them.
     """

@@ -9,9 +9,9 @@ from evaltools.report.page.charts.look import (
     Spec,
     chart,
     colours_by_name,
+    distinguished,
     named,
     quantitative,
-    told_apart,
 )
 
 MOST_POINTS: Final = 160
@@ -42,7 +42,7 @@ def runs_chart(times_ms: Mapping[str, Sequence[float]], reference: str | None) -
     point: Spec = {"mark": {"type": "point", "filled": True, "size": 16, "opacity": 0.65}, "encoding": {
         "x": quantitative("run", "run", scale={"nice": False}),
         "y": quantitative("ms", "ms", scale=scale),
-        "color": told_apart("configuration", scale=colours_by_name(list(times_ms), reference)),
+        "color": distinguished("configuration", scale=colours_by_name(list(times_ms), reference)),
     }}  # fmt: skip
     return chart(values, [point], 220)
 
@@ -57,7 +57,7 @@ def moments_chart(found: Mapping[str, Mapping[str, float]], title: str) -> Spec:
     line: Spec = {"mark": {"type": "line", "point": {"filled": True, "size": 40}}, "encoding": {
         "x": named("moment", labelAngle=0),
         "y": quantitative("value", title, scale={"zero": False}),
-        "color": told_apart("name", scale=colours_by_name(list(found))),
+        "color": distinguished("name", scale=colours_by_name(list(found))),
     }}  # fmt: skip
     return chart(values, [line], 200)
 
@@ -73,7 +73,7 @@ def over_time_chart(lines: Mapping[str, Sequence[tuple[float, float]]], time: st
     line: Spec = {"mark": {"type": "line"}, "encoding": {
         "x": quantitative("time", time),
         "y": quantitative("value", title),
-        "color": told_apart("name", scale=colours_by_name(list(lines))),
+        "color": distinguished("name", scale=colours_by_name(list(lines))),
     }}  # fmt: skip
     return chart(values, [line], 200)
 
@@ -101,7 +101,7 @@ def shares_chart(
     bar: Spec = {"mark": {"type": "bar", "height": {"band": 0.7}}, "encoding": {
         "y": named("row", labels=len(rows) > 1, ticks=len(rows) > 1),
         "x": quantitative("size", title, stack=stack, axis=axis),
-        "color": told_apart("part", scale={"domain": list(colours), "range": list(colours.values())}),
+        "color": distinguished("part", scale={"domain": list(colours), "range": list(colours.values())}),
         "order": {"field": "place", "type": "quantitative"},
     }}  # fmt: skip
     return chart(values, [bar], {"step": 30})

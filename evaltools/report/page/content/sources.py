@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class Sources(Struct, frozen=True):
     """What a page is about, each by its name.
 
-    ``located`` are what was found in the model of an evaluation, by that one's name; ``searches`` stand alone.
+    ``located`` are what was found in the model of an evaluation, by that one's name; ``searches`` are those of no
+    evaluation here.
     ``saved`` is what stands in the result files that there are, and ``folders`` where these lie.
     """
 

@@ -57,7 +57,7 @@ def html_of(page: Page, images: Path | None = None, folder: Path | None = None) 
 
 
 def sections_html(title: str, sections: Sequence[Section], folders: Sequence[Path], images: Path | None = None) -> str:
-    """Sections alone as a page, as notebooks show them; ``folders`` are those that pictures may be meant from.
+    """Only sections as a page, as notebooks show them; ``folders`` are those that pictures may be meant from.
 
     Raises :class:`UsageError` where jinja2 or vl-convert-python is missing.
     """

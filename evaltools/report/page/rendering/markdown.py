@@ -35,8 +35,8 @@ def _section(section: Section, source: str = "") -> Iterator[str]:
     texts = [text for block in section.blocks for text in _block(block)]
     if texts:
         yield f"## {escape(': '.join(filter(None, (source, section.title))))}"
-        if section.lead:
-            yield escape_line(section.lead)
+        if section.intro:
+            yield escape_line(section.intro)
     yield from texts
 
 

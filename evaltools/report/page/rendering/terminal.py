@@ -71,8 +71,8 @@ def show_section(section: Section, console: Console) -> None:
     if section.title:
         console.print()
         console.print(Text(printable(section.title), style="bold underline"))
-    if section.lead:
-        console.print(printable(section.lead))
+    if section.intro:
+        console.print(printable(section.intro))
     for block in section.blocks:
         show_block(block, console, is_titled=True)
 

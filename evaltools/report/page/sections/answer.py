@@ -111,7 +111,7 @@ def _single(found: ModelRows, row: ModelRow) -> str:
 
 
 def summary_of(results: Mapping[str, EvaluationResult]) -> Table | None:
-    """A row for each configuration; the columns of several results that tell them apart stand at the end.
+    """A row for each configuration; the columns of several results that distinguish them stand at the end.
 
     None for results of several tasks, and where there is no configuration.
     """
@@ -293,7 +293,7 @@ def _of_configuration(result: EvaluationResult, entry: ConfigurationResult) -> I
 
 
 def _beside_cpu(result: EvaluationResult, entry: ConfigurationResult) -> str:
-    """How fast what runs on no CPU is beside the fastest on it, where that is another one than the reference."""
+    """The speed of an accelerator compared with the fastest on the CPU, where that is not the reference."""
     cpu, ratio = fastest_on_cpu(result.configurations, entry.place), entry.latency_cpu_ratio
     reference = reference_of(entry, result.configurations)
     if cpu is None or not ratio or cpu is reference or cpu is entry or runs_on_cpu(entry):

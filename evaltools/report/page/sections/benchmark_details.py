@@ -90,7 +90,7 @@ def _doubts(profile: OpProfile) -> Iterator[str]:
 
 
 def _disturbed(disturbances: Sequence[str]) -> Lines:
-    """The first few, as later ones differ in their numbers alone."""
+    """The first few, as later ones differ only in their numbers."""
     shown = [f"not quiet: {text}" for text in disturbances[:_MOST_DISTURBANCES]]
     left = some_of(len(shown), len(disturbances), "disturbances")
     return Lines([*shown, *([left] if left else [])])

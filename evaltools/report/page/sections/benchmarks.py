@@ -214,7 +214,7 @@ def _input_shapes(result: BenchmarkResult) -> Iterator[str]:
 
 
 def _whether_it_is_sure(ranked: Sequence[BenchmarkRow]) -> Iterator[str]:
-    """More rounds where the two fastest rows cannot be told apart, or the only one has no interval."""
+    """More rounds where the two fastest rows cannot be separated, or the only one has no interval."""
     fastest, *others = (shown_figures(row) for row in ranked[:2])
     if fastest.is_logged or fastest.rounds >= _ENOUGH_ROUNDS:
         return
@@ -222,4 +222,4 @@ def _whether_it_is_sure(ranked: Sequence[BenchmarkRow]) -> Iterator[str]:
     if fastest.interval is None:
         yield f"{more} says how sure the medians are"
     elif any(next_one.interval is None or next_one.interval.low <= fastest.interval.high for next_one in others):
-        yield f"{more} may tell the two fastest apart, whose intervals overlap"
+        yield f"{more} may separate the two fastest, whose intervals overlap"

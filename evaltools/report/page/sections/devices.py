@@ -77,7 +77,7 @@ def _fact_cells(facts: DeviceFacts) -> list[str]:
 
 
 def devices(run: DeviceRun | None) -> Section | None:
-    """A row per device, temperatures before and after, what was lost; None for a run on this computer alone."""
+    """A row per device, temperatures before and after, what was lost; None for a run only on this computer."""
     if run is None:
         return None
     blocks: list[Block] = [_devices(run)]

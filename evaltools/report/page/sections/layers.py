@@ -16,7 +16,7 @@ from evaltools.report.page.charts.figures import (
 from evaltools.report.page.content.page import First
 from evaltools.report.page.sections.operators import BY_NAME, how_to_read, operators_table, with_short_names
 from evaltools.report.words.facts import describe_configuration
-from evaltools.report.words.locate import answer_lines, culprit_lines
+from evaltools.report.words.locate import answer_lines, suspect_lines
 from evaltools.result.locate import LocateResult, Operator
 from evaltools.result.section import (
     Block,
@@ -54,21 +54,21 @@ def faults(located: Sequence[LocateResult]) -> list[Note]:
 
 
 def _remedies(result: LocateResult) -> tuple[str, ...]:
-    causes = [cause for culprit in result.culprits for cause in culprit.causes]
+    causes = [cause for suspect in result.suspects for cause in suspect.causes]
     return tuple(dict.fromkeys(f"{cause.name}: {cause.remedy}" for cause in causes))
 
 
 def layers(result: LocateResult, source: str = "") -> Section:
-    """The answer with its culprits; bars and strip over all operators, and those that stand out as a table.
+    """The answer with its suspects; bars and strip over all operators, and those that stand out as a table.
 
     ``source`` names its JSON result among those of an evaluation.
     """
-    lines = [with_short_names(line.strip()) for line in [*answer_lines(result), *culprit_lines(result)] if line]
+    lines = [with_short_names(line.strip()) for line in [*answer_lines(result), *suspect_lines(result)] if line]
     blocks: list[Block] = [Lines(lines), *_charts(result)]
     table = operators_table(result)
     blocks += [] if table is None else [table]
     title = f"Layer by layer: {result.configuration.name}"
-    return Section(title, blocks, lead=how_to_read(result), source=source)
+    return Section(title, blocks, intro=how_to_read(result), source=source)
 
 
 def _layer(operator: Operator) -> Layer:
@@ -77,7 +77,7 @@ def _layer(operator: Operator) -> Layer:
 
 
 def _tone(operator: Operator) -> Tone:
-    if operator.status in ("wrong", "crashes alone", "refused alone"):
+    if operator.status in ("wrong", "crashes by itself", "refused by itself"):
         return "bad"
     return "good" if operator.status in ("right", "precision") else ""
 
@@ -93,7 +93,7 @@ def _charts(result: LocateResult) -> list[Chart]:
         beyond = sum(error > 1 for error, _ in local)
         text = f"{beyond} of {len(local)} are beyond what is tolerated, the line at 1; {_largest(local)}"
         text += f" times its tolerance.{each}" if max(local)[0] < math.inf else f".{each}"
-        charts.append(Chart("Error of each operator alone", local_chart(by_local), text))
+        charts.append(Chart("Error of each operator by itself", local_chart(by_local), text))
     if any(operator.ran_on for operator in result.operators):
         counts: dict[str, int] = {}
         for operator in result.operators:

@@ -19,16 +19,16 @@ _QUOTED: Final = re.compile(f"(?<!\\w)'([^']{{{_LONGEST_QUOTED},}})'")
 BY_NAME: Final = "compared by name"
 """The verdict where tensors were compared with others of the same name, and no operator was run by itself."""
 _ORDINARY: Final = ("right", "stays on the CPU", "computes from constants", "precision")
-_LEAD: Final = (
-    "Alone: the largest error of an operator with the CPU's inputs; size: its relative root mean square, 0 within one "
-    "step. In the model: with all errors before it."
+_INTRO: Final = (
+    "Single: the largest error of an operator by itself, with the CPU's inputs; size: its relative root mean square, 0 "
+    "within one step. In the model: with all errors before it."
 )
-_LEAD_BY_NAME: Final = (
-    "Each tensor beside the one of the same name elsewhere, in real numbers and with all errors before it: a gain far "
-    "above 1 shows where the error grows."
+_INTRO_BY_NAME: Final = (
+    "Each tensor compared with the one of that name elsewhere, in real numbers and with all errors before it: a gain "
+    "far above 1 shows where the error grows."
 )
-_LEAD_OF_TWO: Final = " Alone: a layer fed with the other model's numbers."
-_LEAD_IN_FLOAT: Final = " In float: what the model gains where this layer alone is computed in float."
+_INTRO_OF_TWO: Final = " Single: a layer by itself, fed with the other model's numbers."
+_INTRO_IN_FLOAT: Final = " In float: what the model gains where only this layer is computed in float."
 
 
 def operators_table(result: LocateResult) -> Table | None:
@@ -43,10 +43,10 @@ def how_to_read(result: LocateResult) -> str:
     if not result.operators:
         return ""
     is_by_name = result.verdict.kind == BY_NAME
-    lead = _LEAD_BY_NAME if is_by_name else _LEAD
-    if is_by_name and were_run_alone(result):
-        lead += _LEAD_OF_TWO + (_LEAD_IN_FLOAT if gains_in_float(result) else "")
-    return lead
+    intro = _INTRO_BY_NAME if is_by_name else _INTRO
+    if is_by_name and were_run_singly(result):
+        intro += _INTRO_OF_TWO + (_INTRO_IN_FLOAT if gains_in_float(result) else "")
+    return intro
 
 
 def _suspects(result: LocateResult) -> Table:
@@ -69,7 +69,7 @@ def _suspects(result: LocateResult) -> Table:
                 _status(operator, result.verdict.reason),
             ]
         )
-    columns = ("#", "operator", "tensor", "ran on", "alone", "size", "tolerance", "in the model", "gain", "status")
+    columns = ("#", "operator", "tensor", "ran on", "single", "size", "tolerance", "in the model", "gain", "status")
     ranks = (0, 0, 5, 4, 1, 3, 2, 6, 7, 0)
     return Table("Operators that stand out", columns, rows, _left_out(result, shown), 3, ranks)
 
@@ -91,7 +91,7 @@ def _left_out(result: LocateResult, shown: Sequence[Operator]) -> str:
 def _compared(result: LocateResult) -> Table:
     """What the search for a fault has no columns for: nothing is tolerated."""
     shown, left = compared_operators(result)
-    alone, gains = were_run_alone(result), gains_in_float(result)
+    ran_singly, gains = were_run_singly(result), gains_in_float(result)
     places = {operator.index: place for place, operator in enumerate(result.operators)}
     rows: list[Sequence[Cell]] = []
     for operator in shown:
@@ -104,19 +104,19 @@ def _compared(result: LocateResult) -> Table:
                 _error(found, "absolute", f"{path}/accumulated/worst"),
                 number_cell(operator.gain, "{:.3g}".format, f"{path}/gain", absent=""),
                 number_cell(None if found is None else found.sqnr_db, "{:.1f} dB".format, absent=""),
-                *(_of_layer(operator, gains) if alone else ()),
+                *(_of_layer(operator, gains) if ran_singly else ()),
                 why_not_compared(operator),
             ]
         )
-    more = (("alone", "weights", "in float") if gains else ("alone", "weights")) if alone else ()
+    more = (("single", "weights", "in float") if gains else ("single", "weights")) if ran_singly else ()
     columns = ("#", "operator", "tensor", "largest error", "gain", "SQNR", *more, "why not compared")
     below = f"and {left} more operators, where it grows less, in the JSON result" if left else ""
     return Table("Operators where the error grows most", columns, rows, below, 3)
 
 
 def _of_layer(operator: Operator, gains: Mapping[int, float]) -> list[Cell]:
-    alone = None if operator.local is None else operator.local.sqnr_db
-    figures = (alone, operator.weights_sqnr_db, *((gains.get(operator.index),) if gains else ()))
+    single = None if operator.local is None else operator.local.sqnr_db
+    figures = (single, operator.weights_sqnr_db, *((gains.get(operator.index),) if gains else ()))
     return [number_cell(figure, "{:.1f} dB".format, absent="") for figure in figures]
 
 
@@ -150,7 +150,7 @@ def compared_operators(result: LocateResult) -> tuple[list[Operator], int]:
     return shown, len(computed) - len(shown)
 
 
-def were_run_alone(result: LocateResult) -> bool:
+def were_run_singly(result: LocateResult) -> bool:
     """Whether layers were also run one at a time, as those of two models are."""
     return any(operator.local is not None for operator in result.operators)
 

@@ -31,7 +31,7 @@ def proof(opened: Sequence[Opened], names: Sequence[str], paths: Sequence[str], 
     return Section(
         "Did it run?",
         [*blocks, *([drawn] if drawn else []), *([Lines(messages)] if messages else []), *_models(models)],
-        lead="A delegate that did not run is never a pass. Nodes are those of the model's main graph.",
+        intro="A delegate that did not run is never a pass. Nodes are those of the model's main graph.",
     )
 
 

@@ -34,7 +34,7 @@ _WRITTEN: Final = (
     "--run_dir=",
     "--save_outputs=",
 )
-"""The beginnings of flags that name files which tell more."""
+"""The beginnings of flags that name files with more."""
 _OPENED_BY: Final = "ui.perfetto.dev (open trace file) and chrome://tracing show it"
 _OF_A_CAPTURE: Final = "trace.json"
 _MOST_WORKERS: Final = 32
@@ -93,7 +93,7 @@ def pipeline(result: EvaluationResult) -> Section | None:
     )
     blocks: list[Block] = [block for block in found if block is not None]
     advice = advice_in_words(result, execution)
-    return Section("Where the time goes", blocks, lead=f"{advice}." if advice else "")
+    return Section("Where the time goes", blocks, intro=f"{advice}." if advice else "")
 
 
 def shares(execution: ExecutionUsed) -> Chart:

@@ -135,7 +135,7 @@ def temperatures(found: Mapping[str, tuple[float | None, float | None]], what: s
 def moments(
     caption: str, found: Mapping[str, Mapping[str, float]], unit: str, texts: Sequence[str], what: str
 ) -> Chart:
-    """A line for each of the first, as many as can be told apart; ``what`` they are."""
+    """A line for each of the first, as many as can be seen; ``what`` they are."""
     shown = dict(list(found.items())[:_MOST_DRAWN])
     text = sentences(first_few(texts), some_of(len(shown), len(found), what))
     return Chart(caption, moments_chart(shown, unit), text)

@@ -105,7 +105,7 @@ class SuiteLine(Struct, frozen=True):
 
 
 def lines_of(result: SuiteResult) -> list[SuiteLine]:
-    """A line per configuration; without references that others alone are compared with."""
+    """A line per configuration; without references that are only there for comparison."""
     return [line for entry in result.entries for line in _of_entry(entry)]
 
 
