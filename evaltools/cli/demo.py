@@ -32,7 +32,7 @@ The same of your own model:
   evaltools imagenet MODEL.tflite --images=DIR --ground_truth=labels_of_pictures.txt --labels=names.txt
   evaltools coco MODEL.tflite --images=DIR --ground_truth=instances.json
   evaltools locate MODEL.tflite --use_gpu
-docs/start.md has all questions, docs/delegate-flags.md all flags.
+evaltools --help has all questions, evaltools delegates --flags all flags.
 """
 
 
