@@ -180,7 +180,7 @@ def _method(runtime: str, kind: str, original: Any) -> Any:
             has_failed = False
             return answer
         finally:
-            _tell(Call(runtime, kind, model, start_ns, time.perf_counter_ns() - start_ns, has_failed))
+            _report(Call(runtime, kind, model, start_ns, time.perf_counter_ns() - start_ns, has_failed))
             del model  # an interpreter refuses to run while others refer to it, as the traceback of an error would
 
     return method
@@ -194,7 +194,7 @@ def _function(runtime: str, kind: str, original: Any) -> Any:
             has_failed = False
             return answer
         finally:
-            _tell(Call(runtime, kind, None, start_ns, time.perf_counter_ns() - start_ns, has_failed))
+            _report(Call(runtime, kind, None, start_ns, time.perf_counter_ns() - start_ns, has_failed))
 
     return function
 
@@ -205,13 +205,13 @@ def _opening(runtime: str, place: int, original: Any) -> Any:
         model = original(*arguments, **keywords)
         duration_ns = time.perf_counter_ns() - start_ns
         source = arguments[place] if place < len(arguments) else ""
-        _tell(Call(runtime, OPEN, model, start_ns, duration_ns, False, source))
+        _report(Call(runtime, OPEN, model, start_ns, duration_ns, False, source))
         return model
 
     return function
 
 
-def _tell(call: Call) -> None:
+def _report(call: Call) -> None:
     for listener in _state.listeners:
         listener.called(call)
 

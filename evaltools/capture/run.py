@@ -81,7 +81,7 @@ def capture_run(folder: Path, seconds: float) -> CapturedRun:
     found = RunCapture(
         seconds=round(passed_s, 3),
         examples_done=after.examples,
-        examples_per_second=_rate_told(work) or _rate_written(before, after),
+        examples_per_second=_rate_counted(work) or _rate_written(before, after),
         stage_seconds=_stage_seconds(work),
         processes=[each.use for each in used],
         notes=notes,
@@ -135,7 +135,7 @@ def _watch(processes: RunProcesses, start: float, seconds: float) -> float:
     return time.perf_counter() - start
 
 
-def _rate_told(work: Iterable[Event]) -> float | None:
+def _rate_counted(work: Iterable[Event]) -> float | None:
     """Examples per second, of all processes that reported how many they had done at several moments."""
     counts: defaultdict[object, list[tuple[float, int]]] = defaultdict(list)
     for event in work:

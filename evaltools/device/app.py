@@ -136,11 +136,11 @@ def run_app(
     app: BenchmarkApp,
     steps: Sequence[Sequence[str]],
     timeout_s: float,
-    tell: Callable[[str], None] = lambda _line: None,
+    report: Callable[[str], None] = lambda _line: None,
 ) -> tuple[DevicePart, list[AppRun]]:
     """Run the app with the flags of each step, words as ``--num_threads=4``, until it has logged everything.
 
-    ``timeout_s`` is that of a start. The app is ended in any case. ``tell`` gets a line where that failed, which does
+    ``timeout_s`` is that of a start. The app is ended in any case. ``report`` gets a line where that failed, which does
     not make the runs worse.
 
     Raises :class:`UsageError` for flags with blanks, :class:`ProgramMissing` where the app or its activity is not
@@ -157,7 +157,7 @@ def run_app(
             try:
                 patiently(device.adb, serial, stop, _PATIENCE_AT_END_S)
             except DeviceError as error:
-                tell(f"Afterwards the app {app.package} could not be ended: {error}")
+                report(f"Afterwards the app {app.package} could not be ended: {error}")
         if done.code != 0:
             raise _why_not_run(serial, app, done.code, done.err, root)
         found = {name: _text(done.folder / name) for name in names}

@@ -1,7 +1,7 @@
 """Commands that go on when the link is cut: a session of their own on the device, looked at from time to time.
 
 The scripts run in every sh: mksh, dash and that of busybox. In the folder of a run: ``command``; ``pid``: process
-number and start time of the session's leader, by which it is told from a later process of the same number; ``out``,
+number and start time of the session's leader, which distinguishes it from a later process of the same number; ``out``,
 ``err`` and, at the end, ``code``. A run ends itself after its time.
 """
 

@@ -45,7 +45,7 @@ _LONGEST_COMMAND: Final = 30_000
 class Device:
     """A device that does one part at a time; files can be sent while its :attr:`lock` is held.
 
-    ``stop`` ends everything that is under way. ``tell`` gets lines for the user.
+    ``stop`` ends everything that is under way. ``report`` gets lines for the user.
 
     Attributes:
         facts: at the beginning; the Python in them is the one that is used
@@ -60,7 +60,7 @@ class Device:
         facts: DeviceFacts,
         flags: DeviceFlags,
         stop: threading.Event,
-        tell: Callable[[str], None] = lambda _line: None,
+        report: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self.adb = adb
         self.serial = facts.serial
@@ -70,7 +70,7 @@ class Device:
         self.lock = DeviceLock(adb, facts.serial, flags.root, flags.patience_s, flags.takes_by_force)
         self.limit_s = flags.part_timeout_s
         self._slowest_s = 0.0
-        self._tell = tell
+        self._report = report
         self.known: set[str] = set()
         self._left: list[DetachedRun] | None = None
 
@@ -91,7 +91,7 @@ class Device:
 
         def on_sending(size: int) -> None:
             if size >= _LARGE:
-                self._tell(f"{self.serial}: sending {local.name.removesuffix(ARCHIVE)}, {decimal(size)}")
+                self._report(f"{self.serial}: sending {local.name.removesuffix(ARCHIVE)}, {decimal(size)}")
 
         if remote not in self.known:
             patience_s = self.flags.patience_s
@@ -193,7 +193,7 @@ class Device:
         limit, timeout_s = self.flags.cool_down_c, self.flags.cool_down_timeout_s
         if limit is None:
             return self._conditions(), 0.0
-        return cool_down(self._conditions, self.serial, limit, timeout_s, self.stop, tell=self._tell)
+        return cool_down(self._conditions, self.serial, limit, timeout_s, self.stop, report=self._report)
 
     def _conditions(self) -> DeviceConditions:
         return conditions_of(self.patiently(partial(facts_that_change, self.adb, self.serial)))
@@ -257,7 +257,7 @@ class Device:
         words += [f"--device_folder={flags.root}"] if flags.root != DEFAULT_ROOT else []
         clean = shlex.join(words)
         if problem is not None:
-            self._tell(
+            self._report(
                 f"evaltools: {self.serial}: a part may still run there, and its files be left ({problem}); it ends "
                 f"itself after {flags.ends_itself_after_s / 60:.0f} minutes, and {clean} --force ends and deletes all"
             )
@@ -266,4 +266,4 @@ class Device:
                 self.lock.take()
                 clear(self.adb, self.serial, self.lock)
             except DeviceError as error:
-                self._tell(f"evaltools: not everything could be deleted: {error}; try again with {clean}")
+                self._report(f"evaltools: not everything could be deleted: {error}; try again with {clean}")

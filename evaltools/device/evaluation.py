@@ -320,9 +320,11 @@ class DeviceEvaluation(Struct, frozen=True):
     def run(self, devices: DevicesUsed, console: Console, observer: Observer) -> PoolOutcome[PartDone]:
         """Do the parts that are missing, as far as the devices can; the ``observer`` is shown their progress."""
         size, count = self.examples.example_count, self.kept.count
-        with observer.progress("on devices", sum(Shard(job.index, count).size_of(size) for job in self.jobs)) as tell:
+        with observer.progress(
+            "on devices", sum(Shard(job.index, count).size_of(size) for job in self.jobs)
+        ) as on_progress:
             missing = MissingParts(
-                self.kind, self.pythons, self.jobs, self.kept, size, self.work, self.good_codes, tell
+                self.kind, self.pythons, self.jobs, self.kept, size, self.work, self.good_codes, on_progress
             )
             outcome = missing.run(devices, console)
         known = {*devices.serials, *(entry.serial for entry in devices.left_out)}

@@ -1,4 +1,4 @@
-"""What ``evaltools device run`` is told about devices, beside the flags of the task that is run."""
+"""The flags of ``evaltools device run`` about devices, beside the flags of the task that is run."""
 
 from __future__ import annotations
 

@@ -109,14 +109,14 @@ def cool_down(
     timeout_s: float,
     stop: threading.Event,
     between_looks_s: float = _BETWEEN_LOOKS_S,
-    tell: Callable[[str], None] = lambda _line: None,
+    report: Callable[[str], None] = lambda _line: None,
 ) -> tuple[DeviceConditions, float]:
     """Wait until no temperature that ``look`` finds is above the limit.
 
     Returns the conditions then, and the seconds waited.
 
-    It goes on after ``timeout_s`` seconds even if the device is too warm. ``tell`` gets a line when the waiting begins,
-    and one when it goes on too warm. Raises :class:`CommandFailed` where the device states no temperature.
+    It goes on after ``timeout_s`` seconds even if the device is too warm. ``report`` gets a line when the waiting
+    begins, and one when it goes on too warm. Raises :class:`CommandFailed` where the device states no temperature.
     """
     started = time.monotonic()
     is_announced = False
@@ -132,14 +132,14 @@ def cool_down(
         sensors = (name for name, degrees in conditions.temperatures.items() if degrees == temperature)
         warm = f"{temperature:.1f} C (sensor {printable(next(sensors, 'battery'))})"
         if waited >= timeout_s:
-            tell(
+            report(
                 f"{serial}: warning: still {warm} after {timeout_s:g} s of waiting for {limit_celsius:g} C; it goes on "
                 "all the same, so its figures may be those of a throttled device. Raise --cool_down_timeout or "
                 "--cool_down"
             )
             return conditions, waited
         if not is_announced:
-            tell(f"{serial}: {warm}, waiting until all are at most {limit_celsius:g} C, for up to {timeout_s:g} s")
+            report(f"{serial}: {warm}, waiting until all are at most {limit_celsius:g} C, for up to {timeout_s:g} s")
             is_announced = True
         if stop.wait(between_looks_s):
             return conditions, waited

@@ -163,7 +163,7 @@ class MissingParts:
         def on_line(line: bytes) -> None:
             progress = progress_of(line)
             if progress is not None:
-                self._tell(job, replace(progress, done=min(progress.done, most)))
+                self._report(job, replace(progress, done=min(progress.done, most)))
 
         folder = self._kept.unfinished(job)
         done = device.do(self._work(shard), program, folder, StderrLines(on_line))
@@ -172,7 +172,7 @@ class MissingParts:
         require_answer(done, self._good_codes, RECORDS, "records")
         run = done.folder / RUN
         self._alike.admit(job, device.serial, run, lambda: self._keep(done, job, device.facts))
-        self._tell(job, self._finished(job))
+        self._report(job, self._finished(job))
         return done
 
     def _keep(self, done: PartDone, job: Job, device: DeviceFacts) -> Path:
@@ -186,10 +186,10 @@ class MissingParts:
 
     def _lose(self, job: Job, attempt: LostAttempt) -> None:
         """Its examples are to be done again."""
-        self._tell(job, PartProgress(0))
+        self._report(job, PartProgress(0))
         self._losses.setdefault(job, []).append(attempt)
 
-    def _tell(self, job: Job, progress: PartProgress) -> None:
+    def _report(self, job: Job, progress: PartProgress) -> None:
         self._progress[job] = progress
         parts = list(self._progress.values())
         failed: Counter[str] = Counter()

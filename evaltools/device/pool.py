@@ -96,7 +96,7 @@ class Pool(Generic[Done]):
     def run(self) -> PoolOutcome[Done]:
         """Do all jobs, as far as the devices can.
 
-        Raises errors of ``do`` that are no :class:`DeviceError`, and :class:`KeyboardInterrupt`; before that it tells
+        Raises errors of ``do`` that are no :class:`DeviceError`, and :class:`KeyboardInterrupt`; before that it asks
         the devices to stop, and waits for them.
         """
         threads = [threading.Thread(target=self._work, args=(serial,), name=serial) for serial in self._serials]

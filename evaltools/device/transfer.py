@@ -77,7 +77,7 @@ def push(
         patiently(adb, serial, sending.send, patience_s, stop)
     except BaseException as error:
         give_up = partial(adb.shell, serial, f"rm -f {shlex.quote(remote + PART)}")
-        with suppress(DeviceError):  # the error that led here is the one to tell
+        with suppress(DeviceError):  # the error that led here is the one to raise
             patiently(adb, serial, give_up, min(patience_s, _PATIENCE_AT_END_S))
         if isinstance(error, MAY_PASS):
             raise type(error)(f"{local} could not be sent to {remote}. {error}", serial) from error

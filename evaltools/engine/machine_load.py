@@ -1,7 +1,7 @@
 """How busy the machine is beside a run while latencies are measured: its run queue, steal and throttling.
 
-Linux tells it in files of ``/proc`` and ``/sys``; the environment variable ``EVALTOOLS_SYSTEM`` names another folder
-that has both, for a container that sees those of another machine. Elsewhere psutil tells how many cores others use.
+Linux states it in files of ``/proc`` and ``/sys``; the environment variable ``EVALTOOLS_SYSTEM`` names another folder
+that has both, for a container that sees those of another machine. Elsewhere psutil says how many cores others use.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _read_elsewhere(reading: Reading, processes: Collection[int]) -> Reading:
 
 
 def load_between(readings: Collection[Reading], cpu_count: int) -> Load:
-    """The load that readings in their order tell.
+    """The load that follows from readings in their order.
 
     >>> first = Reading(0.0, running=13, own_running=2, busy_s=10.0, own_s={7: 1.0})
     >>> load_between([first, Reading(2.0, running=12, own_running=1, busy_s=14.0, own_s={7: 3.0})], 2).others_running

@@ -1,4 +1,4 @@
-"""Models that were compiled for hardware which alone runs them: which it is, as far as the file tells."""
+"""Models that were compiled for hardware which alone runs them: which it is, as far as the file says."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CompiledFor(Struct, frozen=True):
     """``count`` nodes of an ``operator`` that ``hardware`` alone runs.
 
     Of LiteRT's compiled models ``manufacturer`` and ``chip`` are those of the build stamp, and ``sdk`` is the version
-    of the vendor's compiler; all are empty where the file does not tell.
+    of the vendor's compiler; all are empty where the file does not say.
     """
 
     operator: str

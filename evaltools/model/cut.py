@@ -117,7 +117,7 @@ class CuttableModel:
         return Form(held.shape, held.dtype)
 
     def custom_options(self, place: int) -> bytes:
-        """What a custom operator is told, in a form of its own."""
+        """The options of a custom operator, in a form of its own."""
         return self._graph.nodes[place].custom_options
 
     def name(self, tensor: int) -> str:

@@ -1,4 +1,4 @@
-"""What a graph tells of its inputs and outputs.
+"""What a graph says of its inputs and outputs.
 
 Rows that ids select, the operator that computes an output, the outputs of a detector, and which values a float input is
 made for, from what the graph does with it first.

@@ -1,4 +1,4 @@
-"""Which kind of quantisation a model has, told from operators and tensors, and which delegates are made for it."""
+"""Which kind of quantisation a model has, judged from operators and tensors, and which delegates are made for it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class TensorInfo(Struct, frozen=True):
     -1 where the size may change. ``scale`` and ``zero_point`` are per-tensor quantisation, ``None`` where there is none
     (or it is per channel). ``signature_name`` is the name in the signature, empty without one.
 
-    What the graph and the metadata tell: ``rows`` of a table, one of which each value of an input selects; the
+    What the graph and the metadata say: ``rows`` of a table, one of which each value of an input selects; the
     ``stated_range`` of an input's values in the metadata, and the ``range_by_graph`` that its first operators show;
     the operator that an output is ``made_by``, perhaps reshaped or quantised afterwards.
     """

@@ -15,7 +15,7 @@ from evaltools.request import Request
 from evaltools.runs.stored import HANDED_OVER, command_of, to_bytes
 
 WITH_STDIN: Final = "with-stdin"
-"""Tells the process to end when its stdin does: when whoever started it ends, however that happens."""
+"""Has the process end when its stdin does: when whoever started it ends, however that happens."""
 _REQUEST: Final = "request.json"
 _SECONDS_TO_END: Final = 10.0
 
@@ -61,7 +61,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def close_stdin(process: subprocess.Popen[bytes]) -> None:
-    """Close the pipe to a process, which tells it to end."""
+    """Close the pipe to a process, which has it end."""
     if process.stdin is not None:
         process.stdin.close()
 

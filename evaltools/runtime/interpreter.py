@@ -74,7 +74,7 @@ class InterpreterRuntime(Struct, frozen=True):
         externals = _load_externals(library, configuration)
         applying = "delegates" if externals else "load"
         laps.end(applying)
-        culprit: Delegate | None = None
+        suspect: Delegate | None = None
         try:
             interpreter = library.Interpreter(
                 **_model_argument(model),
@@ -85,9 +85,9 @@ class InterpreterRuntime(Struct, frozen=True):
             laps.end("load")
             interpreter._delegates = [external for _, external in externals]  # they must outlive it
             ends = []
-            for culprit, external in externals:
+            for suspect, external in externals:
                 interpreter._interpreter.ModifyGraphWithDelegate(external._get_native_delegate_pointer())
-                ends.append((culprit, len(interpreter._get_ops_details())))
+                ends.append((suspect, len(interpreter._get_ops_details())))
             laps.end(applying)
             for detail, tensor in zip(interpreter.get_input_details(), model.inputs, strict=True):
                 if tuple(detail["shape"]) != tensor.shape:
@@ -97,8 +97,8 @@ class InterpreterRuntime(Struct, frozen=True):
             delegation = _delegation(interpreter, ends, configuration)
             return InterpreterSession(interpreter, facts, delegation, laps.opening(), configuration.keeps_tensors)
         except (ValueError, RuntimeError, SystemError, TypeError, MemoryError) as error:
-            message = _load_failure(facts, configuration, culprit, error)
-            raise ConfigurationUnavailable(message, culprit.name if culprit else "") from error
+            message = _load_failure(facts, configuration, suspect, error)
+            raise ConfigurationUnavailable(message, suspect.name if suspect else "") from error
 
     def version(self) -> str:
         """The installed version of the package."""
@@ -263,8 +263,8 @@ def _require_delegate_library(delegate: Delegate, path: str, library_path: str) 
             raise ConfigurationUnavailable(message, delegate.name)
 
 
-def _load_failure(facts: RuntimeFacts, configuration: Configuration, culprit: Delegate | None, error: Exception) -> str:
-    cause = "" if culprit is None else f"with {_named(configuration, culprit)} "
+def _load_failure(facts: RuntimeFacts, configuration: Configuration, suspect: Delegate | None, error: Exception) -> str:
+    cause = "" if suspect is None else f"with {_named(configuration, suspect)} "
     reason = _one_line(error)
     if not reason:
         reason = "no reason given; a delegate may refuse models with dynamic tensors, which gives no text"

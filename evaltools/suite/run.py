@@ -42,7 +42,7 @@ from evaltools.tasks.shared.merging import (
 
 _MOST_WORKERS: Final = 256
 OnEntry = Callable[[int, int], object]
-"""Told how many entries are done of how many, first before any is begun."""
+"""Gets how many entries are done of how many, first before any is begun."""
 
 
 def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) -> SuiteResult:

@@ -61,7 +61,7 @@ def with_difference(
 def _with_verdict(
     inputs: NativeInputs[DiffRequest], entry: ConfigurationResult, reference: str, outcomes: Sequence[NativeOutcome]
 ) -> ConfigurationResult:
-    """Only outputs that are the same to the last bit can be judged: the tool tells one number of each."""
+    """Only outputs that are the same to the last bit can be judged: the tool gives one number of each."""
     figures = next(outcome.figures for outcome in outcomes if outcome.described.name == entry.name)
     if not isinstance(figures, DiffFigures):
         verdict = Verdict("not measured", METRIC, reference, reasons=[Reason.of_text(entry.reason or "")])

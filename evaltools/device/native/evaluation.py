@@ -28,11 +28,11 @@ from evaltools.tasks.imagenet.task import LabelledImages
 from evaltools.tasks.shared.image_input import describe_normalization
 
 _WHAT_IS_NOT_KNOWN: Final = {
-    "imagenet": "the native tool tells no single times and no single answers: there is no median, and nothing is known "
+    "imagenet": "the native tool gives no single times and no single answers: there is no median, and nothing is known "
     "of NaN scores, of the number of different answers, and of which pictures changed sides",
-    "coco": "the native tool tells no single times: there is no median",
-    "inference_diff": "the native tool tells no single times: there is no median. Of an output it tells avg_error "
-    "alone, which is in raw numbers",
+    "coco": "the native tool gives no single times: there is no median",
+    "inference_diff": "the native tool gives no single times: there is no median. Of an output it gives avg_error "
+    "only, which is in raw numbers",
 }
 
 

@@ -210,7 +210,7 @@ def _failure(run: NativeRun, log: NativeEvaluationLog) -> str | None:
 
 
 def signal_of(code: int) -> str:
-    """The name of the signal that ended a program, by its exit code as a shell or Python tells it; empty: none did.
+    """The name of the signal that ended a program, by its exit code as a shell or Python has it; empty: none did.
 
     >>> signal_of(139), signal_of(-6), signal_of(255), signal_of(1)
     ('SIGSEGV', 'SIGABRT', '', '')

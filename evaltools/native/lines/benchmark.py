@@ -197,7 +197,7 @@ def _info(lines: Iterable[str]) -> list[str]:
 
 
 def _native_name(delegate: DelegateUsed) -> str:
-    """The name without the number that tells several external delegates apart."""
+    """The name without the number that distinguishes several external delegates."""
     return delegate.name.partition("#")[0]
 
 
@@ -227,7 +227,7 @@ def native_benchmark_proto(row: BenchmarkRow, model_size_bytes: int, input_bytes
 
     ``input_bytes`` is the size of all inputs of one run. Of several rounds all runs count, init and first inference are
     the mean, each footprint is the largest. Field presence is the native tool's: no ``name``, memory only where the
-    platform tells it, ``peak_mem_mb`` only where it was monitored. Without runs the native tool writes the limits of
+    platform says it, ``peak_mem_mb`` only where it was monitored. Without runs the native tool writes the limits of
     int64 as ``min_ms`` and ``max_ms``; here they are 0.
     """
     warm_ups = [each.warm_up.invokes_us for each in row.rounds]

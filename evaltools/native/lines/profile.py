@@ -278,7 +278,7 @@ def profile_file(profile: OpProfile, opening: Opening, mode: str) -> bytes:
 
 
 def opening_steps(opening: Opening) -> Steps:
-    """What the runtime tells apart of its initialisation, by the native tool's names.
+    """The steps of the runtime's initialisation, by the native tool's names.
 
     The interpreters apply XNNPACK while they allocate tensors; ``ModifyGraphWithDelegate`` is that of other delegates.
 

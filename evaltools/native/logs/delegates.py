@@ -377,7 +377,7 @@ def _is_the_same(announced: TakenNodes, replaced: TakenNodes) -> bool:
 
 
 def _without_number(name: str) -> str:
-    """The name without the number that tells several external delegates apart."""
+    """The name without the number that distinguishes several external delegates."""
     return name.partition("#")[0]
 
 

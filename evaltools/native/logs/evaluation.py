@@ -48,7 +48,7 @@ class LoggedPicture(Struct, frozen=True):
 class NativeEvaluationLog(Struct, frozen=True):
     """What a text says beside its figures, which are those of the result file; None or empty where it does not say it.
 
-    ``pictures`` has those whose block is whole. ``progress`` is the last that was told, in percent as printed, which
+    ``pictures`` has those whose block is whole. ``progress`` is the last that was printed, in percent as printed, which
     can be above 100. ``errors`` holds what was logged as an error or as fatal, and what a crash said.
     """
 
@@ -59,7 +59,7 @@ class NativeEvaluationLog(Struct, frozen=True):
 
     @property
     def failure(self) -> str | None:
-        """Why the evaluation failed, as far as the text tells: of many errors the first and the last two."""
+        """Why the evaluation failed, as far as the text says: of many errors the first and the last two."""
         reasons = [error for error in self.errors if error != FAILED and not error.startswith("usage: ")]
         return "; ".join([*reasons[:1], *reasons[1:][-2:]]) or (self.errors[0] if self.errors else None)
 

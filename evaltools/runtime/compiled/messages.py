@@ -1,6 +1,6 @@
 """What LiteRT prints while it compiles a model: how many operations an accelerator took, which not, and which device.
 
-The Python package tells none of this otherwise, and its ``is_fully_accelerated()`` has said yes of models that ran on
+The Python package states none of this otherwise, and its ``is_fully_accelerated()`` has said yes of models that ran on
 the CPU. The lines are those of ai-edge-litert 2.3.0.
 """
 
@@ -63,7 +63,7 @@ class Device(Struct, frozen=True):
 
 
 def gpu_share(messages: str, graphs: Graphs) -> AcceleratorShare | None:
-    """What the GPU took of the graph that is run, None where the messages do not tell.
+    """What the GPU took of the graph that is run, None where the messages do not say.
 
     One graph after the other is spoken of, in the file's order: of one that is taken as a whole, only the beginning of
     its initialisation is printed; of another, how many of its operations are taken, and then the same, if any are.

@@ -138,7 +138,7 @@ def _operator_kinds(model: ModelFile) -> dict[str, int]:
 
 
 def _of_cpu(model: ModelFile, configuration: Configuration) -> Delegation:
-    """``CompiledModel`` does not tell what XNNPACK took, so it is counted in the interpreter of the same package."""
+    """``CompiledModel`` does not say what XNNPACK took, so it is counted in the interpreter of the same package."""
     requested = XNNPACK in configuration.delegates.requested
     counted = INTERPRETER.open(model, Configuration("counted", kernels=configuration.kernel_set))
     proof: Any = counted.delegation

@@ -1,7 +1,8 @@
 """Messages between our processes: each is framed, and of bounded length.
 
-Native code in the same process may write to any descriptor. A secret at the head of each frame tells our messages from
-its junk, and the sender's number those of a process from those of its copy, which a fork in native code leaves behind.
+Native code in the same process may write to any descriptor. A secret at the head of each frame distinguishes
+our messages from its junk, and the sender's number those of a process from those of its copy, which a fork in native
+code leaves behind.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class WrongMessage(Exception):
 class Channel:
     """One end of a pair of sockets, in one process.
 
-    An end that waits no longer than it is told to does not block; one that does may wait for ever. ``alive`` is another
+    An end with a limit of its waiting does not block; one that does may wait for ever. ``alive`` is another
     channel from the same process.
     """
 

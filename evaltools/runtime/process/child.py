@@ -44,7 +44,7 @@ class ChildProcess:
 
     ``serve`` is called in the child with its ends of the channel and of the bell, and ``arguments``. It finds the
     packages in the folder ``packages``, if there is one, before those of this process. ``log_place`` is where in its
-    log begins what it printed since it told of that place last.
+    log begins what it printed since it sent that place last.
     """
 
     channel: Channel
@@ -146,16 +146,16 @@ class ChildProcess:
 
     def _told(self, seconds: float) -> Ended | None:
         try:
-            while not isinstance(told := self._control.receive(seconds), Ended):
+            while not isinstance(ended := self._control.receive(seconds), Ended):
                 continue
-            return told
+            return ended
         except TimeoutError:
             return None
         except (EOFError, OSError, ValueError):
             return self._found_ended()
 
     def _found_ended(self) -> Ended | None:
-        """How its supervisor ended, where that could not tell."""
+        """How its supervisor ended, where that could not say."""
         try:
             self._process.join(_SECONDS_TO_END)
             code = self._process.exitcode

@@ -331,7 +331,7 @@ class IsolatedSession:
 
 
 def _serve(channel: Channel, bell: Channel, model: ModelFile, configuration: Configuration, opener: Open) -> None:
-    """The child process: open the session, report that, and run until it is told to release it, or the pipe closes."""
+    """The child process: open the session, report that, and run until it has to release it, or the pipe closes."""
     start = time.perf_counter()
     try:
         session = opener(model, configuration)

@@ -48,7 +48,7 @@ def contexts() -> list[BaseContext]:
 
 @contextmanager
 def _main_module_hidden() -> Iterator[None]:
-    """A child that starts meanwhile is not told of the main module, so that it does not run that again."""
+    """A child that starts meanwhile does not get the main module, so that it does not run that again."""
     main = vars(sys.modules["__main__"])
     with _MAIN:
         kept = {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
@@ -147,7 +147,7 @@ if sys.platform != "win32":
     from multiprocessing.context import ForkServerContext, ForkServerProcess
 
     class _ProcessFromServer(ForkServerProcess):
-        """A process that the server starts, and whose end the server tells."""
+        """A process that the server starts, and whose end the server reports."""
 
         @staticmethod
         def _Popen(process_obj: Any) -> Any:  # noqa: N802
@@ -158,7 +158,7 @@ if sys.platform != "win32":
                 raise OSError("the server of children ended") from error
 
         def join(self, timeout: float | None = None) -> None:
-            """Wait until it has ended. Without ``timeout``, as at our exit, only for a server that tells of ends."""
+            """Wait until it has ended. Without ``timeout``, as at our exit, only for a server that reports ends."""
             if timeout is None:
                 super().join(_SECONDS_TO_TELL)
                 if self.exitcode is None:

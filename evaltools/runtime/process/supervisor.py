@@ -1,4 +1,4 @@
-"""A process between ours and one with native code: it tells how that ended, and leaves nothing of it.
+"""A process between ours and one with native code: it reports how that ended, and leaves nothing of it.
 
 It runs no native code itself. Where the platform can start a copy of a process, the child with native code is one, with
 a process group of its own: a signal to its group reaches what it started, and nobody else. On Linux processes that its
@@ -84,7 +84,7 @@ def _do(work: Callable[[], None], needed: Iterable[int]) -> NoReturn:
         close_all_but(needed)
         work()
         code = 0
-    except BaseException:  # what is printed goes to the log, and the exit code tells the parent
+    except BaseException:  # what is printed goes to the log, and the exit code says it to the parent
         traceback.print_exc()
     finally:
         flush_printed()

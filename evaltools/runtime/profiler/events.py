@@ -104,7 +104,7 @@ class StrangeEvents(Exception):
 
 
 class _Key(Struct, frozen=True):
-    """What tells one operator from another: of XNNPACK's in the main graph, also which partition it belongs to."""
+    """What distinguishes operators: of XNNPACK's in the main graph, also which partition they are in."""
 
     graph: int
     kind: int
