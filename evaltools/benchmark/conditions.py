@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -18,8 +17,6 @@ from evaltools.result.benchmark import Conditions
 Found = TypeVar("Found")
 
 _SYSFS: Final = Path("/sys")
-_WORK: Final = ("user", "nice", "system", "irq", "softirq")
-"""What psutil counts as work; guests are in user and nice."""
 _COLDEST: Final = -40.0
 _HOTTEST: Final = 150.0
 _MOST_CPUS: Final = 8192
@@ -33,34 +30,20 @@ _SAYS_NOTHING: Final = (OSError, ValueError, RuntimeError, AttributeError, psuti
 def sample_conditions(sysfs: Path = _SYSFS) -> Conditions:
     """Read the conditions; null or empty where the platform does not say, and never an error.
 
-    ``elapsed_s`` is that of a clock whose start means nothing: only the difference of two samples counts. ``own_s`` is
-    the work of all threads of this process. Temperatures are those of psutil, and of the zones of
-    ``sysfs``/class/thermal; values that no machine survives are left out. ``affinity`` has every CPU where the platform
-    does not bind processes to CPUs. ``sysfs`` is where Linux shows frequencies, governors and zones.
+    Temperatures are those of psutil, and of the zones of ``sysfs``/class/thermal; values that no machine survives are
+    left out. ``affinity`` has every CPU where the platform does not bind processes to CPUs. ``sysfs`` is where Linux
+    shows frequencies, governors and zones.
 
-    >>> conditions = sample_conditions()
-    >>> len(conditions.affinity) > 0, sample_conditions().elapsed_s >= conditions.elapsed_s
-    (True, True)
+    >>> len(sample_conditions().affinity) > 0
+    True
     """
     affinity = _affinity()
-    times = _or_none(lambda: psutil.cpu_times())
     return Conditions(
-        load_average=_or_none(lambda: psutil.getloadavg()[0]),
         affinity=affinity,
         frequencies_mhz=_frequencies(affinity, sysfs),
         governors=_of_each([_text(_cpufreq(sysfs, cpu) / "scaling_governor") for cpu in affinity]),
         temperatures=_zones(sysfs) | _sensors(),
-        steal_s=_or_none(lambda: _steal(affinity, sysfs)),
-        busy_s=None if times is None else sum(getattr(times, name, 0.0) for name in _WORK),
-        own_s=time.process_time(),
-        elapsed_s=time.monotonic(),
     )
-
-
-def _steal(affinity: Sequence[int], sysfs: Path) -> float | None:
-    """Seconds that the hypervisor took from these CPUs, since the machine was started."""
-    times = _of_cpus(psutil.cpu_times(percpu=True), affinity, sysfs)
-    return float(sum(each.steal for each in times)) if times else None
 
 
 def _of_cpus(entries: Sequence[Found], affinity: Sequence[int], sysfs: Path) -> list[Found]:

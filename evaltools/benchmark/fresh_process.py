@@ -171,9 +171,7 @@ def _round(
         memory=regular.memory,
         before=regular.before,
         after=regular.after,
-        disturbances=find_disturbances(
-            regular.before, regular.after, trend, os.cpu_count(), threads=max(1, row.num_threads)
-        ),
+        disturbances=find_disturbances(regular.before, regular.after, trend, threads=row.num_threads),
         process_start_us=max(0, process_us - opening.import_us - opening.total_us),
         load=others.load,
     )

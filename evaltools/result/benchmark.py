@@ -15,7 +15,7 @@ from evaltools.result.model import Model
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency import Drift, LatencyRatio
 
-BENCHMARK_SCHEMA_VERSION: Final = "1"
+BENCHMARK_SCHEMA_VERSION: Final = "2"
 
 
 class StatFigures(Struct, frozen=True):
@@ -85,19 +85,13 @@ class Conditions(Struct, frozen=True):
     """The machine at one moment; null or empty where the platform does not say.
 
     ``frequencies_mhz`` and ``governors`` are of the CPUs in ``affinity``, in that order; ``temperatures`` in degrees
-    Celsius by sensor. ``steal_s`` and ``busy_s`` are seconds since the machine's start: taken by the hypervisor from
-    the CPUs in ``affinity``, and worked by all CPUs. ``own_s`` is the work of the measuring process.
+    Celsius by sensor. What other processes do stands in ``load`` of a round.
     """
 
-    load_average: float | None
     affinity: list[int]
     frequencies_mhz: list[float]
     governors: list[str]
     temperatures: dict[str, float]
-    steal_s: float | None
-    busy_s: float | None
-    own_s: float | None
-    elapsed_s: float
 
 
 class Round(Struct, frozen=True):

@@ -20,7 +20,7 @@ from evaltools.result.evaluation import Environment
 from evaltools.result.model import Model
 from evaltools.stats.interval import Interval
 
-QUIET = Conditions(0.1, [0, 1], [], [], {}, 0.0, 10.0, 1.0, 100.0)
+QUIET = Conditions([0, 1], [], [], {})
 PROFILE = OpProfile(
     "litert",
     2,

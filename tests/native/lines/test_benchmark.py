@@ -59,7 +59,7 @@ def used(name: str, nodes: int | None, partitions: int | None, **options: Value)
 
 
 def a_round(warm_up_us: list[int], regular_us: list[int], total_us: int = 1862, memory: Memory = MEMORY) -> Round:
-    quiet = Conditions(None, [], [], [], {}, None, None, None, 0.0)
+    quiet = Conditions([], [], [], {})
     opening = Opening(import_us=0, total_us=total_us)
     phases = [Phase([*times], [0] * len(times), [0] * len(times)) for times in (warm_up_us, regular_us)]
     return Round(opening, phases[0], phases[1], memory, quiet, quiet, [], 0)
