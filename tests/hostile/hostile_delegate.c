@@ -1,7 +1,7 @@
 /* A delegate that takes every node, gives zeros, and does harm once, at the moment that its options name.
  *
  * moment        load, create, soon (a thread of its own, after a while), prepare, allocate, first, later,
- *               fiftieth, between, free, destroy or exit
+ *               fiftieth, between, free, destroy or exit; or each, which is at every inference
  * misbehaviour  see MISBEHAVIOURS
  *
  * A library is loaded before it has options: for the moment load both stand in the variable
@@ -21,7 +21,7 @@
 
 #include "tflite_delegate_abi.h"
 
-enum { LATER = 5, FIFTIETH = 50, SECONDS_OF_SLEEP = 1, MICROSECONDS_UNTIL_SOON = 300000, SECONDS_OF_A_LEFT_PROCESS = 600, LAST_DESCRIPTOR = 256 };
+enum { LATER = 5, FIFTIETH = 50, SECONDS_OF_SLEEP = 1, MICROSECONDS_UNTIL_SOON = 300000, SECONDS_OF_A_LEFT_PROCESS = 600, LAST_DESCRIPTOR = 256, BYTES_OF_A_LEAK = 60 << 20 };
 
 static char moment[32];
 static char misbehaviour[32];
@@ -94,6 +94,15 @@ static void reopen_stdout(void) {
     talk(1);
 }
 
+/* Memory that is used and never given back. */
+static void leak(void) {
+    static void *volatile leaked; /* so that a compiler does not leave it out */
+    leaked = malloc(BYTES_OF_A_LEAK);
+    if (leaked != NULL) {
+        memset(leaked, 1, BYTES_OF_A_LEAK);
+    }
+}
+
 static void do_harm(void) {
     const char *what = misbehaviour;
     if (strcmp(what, "abort") == 0) {
@@ -128,6 +137,8 @@ static void do_harm(void) {
         fork();
     } else if (strcmp(what, "reopen") == 0) {
         reopen_stdout();
+    } else if (strcmp(what, "leak") == 0) {
+        leak();
     }
 }
 
@@ -204,6 +215,7 @@ static TfLiteStatus kernel_prepare(TfLiteContext *context, TfLiteNode *node) {
 static TfLiteStatus kernel_invoke(TfLiteContext *context, TfLiteNode *node) {
     const TfLiteIntArray *outputs = node->user_data;
     invocations++;
+    at("each");
     if (invocations == 1) {
         at("first");
         if (strcmp(moment, "between") == 0) {

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK
 from tests.cli.evaluate.sample_runs import imagenet, left_after
+from tests.command import evaltools_here
 from tests.hostile.examples import IS_LONG
 
 pytestmark = [
@@ -151,3 +152,37 @@ def test_harm_is_told_and_costs_nobody_else_anything(
     assert ended.native == undisturbed.native
     assert ended.parent_mb < MOST_MB
     assert ended.left == []
+
+
+WITH_LITTLE_MEMORY = """
+import sys
+from evaltools.cli.main import main
+from evaltools.runtime.process import server, supervisor
+supervisor.MOST_OF_MEMORY *= float(sys.argv[1]) / supervisor.most_memory()
+server._can_be_copied = lambda: True  # a new Python would not know of it
+sys.exit(main(sys.argv[2:]))
+"""
+MOST_BYTES_OF_A_CHILD = 600e6
+
+
+def test_a_process_that_takes_too_much_memory_is_ended_and_started_again(
+    hostile_delegate: Path, tmp_path: Path
+) -> None:
+    """Every inference leaks 60 MiB: each process has a few, all answers come, and the run is not clean."""
+    output = tmp_path / "result.json"
+    leaking = f"--config=bad: external_delegate_path={hostile_delegate} "
+    options = "external_delegate_options=moment:each;misbehaviour:leak use_xnnpack=false"
+    flags = ("--workers=1", f"--output_file_path={output}", "--latency_examples=1", leaking + options)
+    words = [sys.executable, "-c", WITH_LITTLE_MEMORY, str(MOST_BYTES_OF_A_CHILD), *imagenet(*flags, pictures=40)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LONGEST_RUN_S)
+    assert done.returncode == EXAMPLES_FAILED, done.stderr
+    result = json.loads(output.read_text())
+    (bad,) = (entry for entry in result["configurations"] if entry["name"] == "bad")
+    assert (bad["finished_examples"], bad["failed_examples"]) == (40, 0)
+    assert bad["crashes"] >= 2
+    assert re.search(
+        r"it was ended when it had [0-9.]+ GB, more than .* % of the memory that there is", bad["not_clean"]
+    )
+    judged = evaltools_here("gate", str(output), "--limit=delegated_share >= 0.01")
+    assert judged.code == NOT_MEASURED, "a gate is not clean, either"
+    assert f"allow_crashes = {bad['crashes']} allows it" in judged.out

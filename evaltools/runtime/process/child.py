@@ -21,7 +21,7 @@ from typing import IO, Any, Final
 from evaltools.runtime.process.channel import SECRET_BYTES, Channel, WrongMessage
 from evaltools.runtime.process.printed import bounded_text
 from evaltools.runtime.process.server import Spawned, contexts, imports_not_from_this_folder, interrupts_kept_back
-from evaltools.runtime.process.supervisor import Ended, watched
+from evaltools.runtime.process.supervisor import MOST_OF_MEMORY, Ended, watched
 from evaltools.text import last_words, printable, shortened
 
 _SECONDS_TO_END: Final = 5.0
@@ -166,7 +166,7 @@ class ChildProcess:
     def cause_of_death(self) -> str:
         """The signal or exit code of a child that sends nothing any more, and what it left."""
         ended = self.ended()
-        return "it closed its pipe" if ended is None else f"{_cause(ended.code)}{left_behind(ended)}"
+        return "it closed its pipe" if ended is None else f"{_cause(ended)}{left_behind(ended)}"
 
     def printed(self) -> str:
         """All that stands in its log, in one line; of a long text its head and its tail."""
@@ -218,7 +218,11 @@ def _forget(path: str) -> None:
         os.unlink(path)
 
 
-def _cause(code: int) -> str:
+def _cause(ended: Ended) -> str:
+    code = ended.code
+    if ended.too_large:
+        share = f"{100 * MOST_OF_MEMORY:.0f} %"
+        return f"it was ended when it had {ended.too_large / 1e9:.1f} GB, more than {share} of the memory that there is"
     if code >= 0:
         return f"exit code {code}"
     try:
