@@ -15,6 +15,9 @@ from evaltools.result_consistency import contradiction
 from evaltools.task_kind import recorded_kind, registered_kinds
 
 _WHAT: Final = "evaltools result"
+_MOST_CONFIGURATIONS: Final = 2000
+"""Each is compared with the others: a report of so many takes a quarter of a minute, and one of ten times as many an
+hour."""
 
 
 class _ResultHead(msgspec.Struct):
@@ -58,6 +61,9 @@ def with_typed_part(path: Path, result: EvaluationResult) -> EvaluationResult:
 
 
 def _with_part(path: Path, result: EvaluationResult, part_type: type) -> EvaluationResult:
+    count = len(result.configurations)
+    if count > _MOST_CONFIGURATIONS:
+        raise DataError(f"{path} has {count} configurations; results of at most {_MOST_CONFIGURATIONS} are read")
     wrong = contradiction(result)
     if wrong:
         raise DataError(f"{path}: its figures contradict each other ({wrong}); take the file as evaltools wrote it")

@@ -18,6 +18,7 @@ from evaltools.delegates.library_path import library_file, why_missing
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.request import Options, Request
+from evaltools.runtime.registry import require_memory
 from evaltools.runtime.session import Array
 
 Inputs = tuple[Array, ...]
@@ -112,6 +113,7 @@ def read_request(request: Request, libraries_on_host: bool = True) -> BenchmarkR
     models, inputs, notes = [], [], []
     for path in paths:
         model, shape_notes = with_input_shapes(_model(path, flags.text("signature_to_run_for")), options.inputs)
+        require_memory(model)
         values, value_notes = make_inputs(model, options.inputs)
         models.append(model)
         inputs.append(values)

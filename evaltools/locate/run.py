@@ -49,7 +49,7 @@ from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdict
 from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.process.isolated import open_isolated
-from evaltools.runtime.registry import installed_version, runtime_name
+from evaltools.runtime.registry import installed_version, require_memory, runtime_name
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.value_ranges import are_sane
 from evaltools.tasks.shared.merging import libraries_of
@@ -71,6 +71,7 @@ def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None)
     bundle = request.options.path("bundle")
     if bundle is not None:
         require_new_folder(bundle, "bundle")
+    require_memory(request.model)
     started_at, start = datetime.now(timezone.utc), time.monotonic()
     with _place(request) as (folder, journal):
         facts = _new_facts(journal, request)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
-import os
 from collections.abc import Callable, Sequence
 
 from evaltools.configuration import AUTO, OUR_RUNTIMES, RUNTIMES, Configuration
@@ -14,6 +13,7 @@ from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.extensions import RUNTIMES as GROUP
 from evaltools.extensions import entries, load
 from evaltools.model import ModelFile
+from evaltools.runtime.process.supervisor import most_memory
 from evaltools.runtime.session import Runtime, Session
 
 Open = Callable[[ModelFile, Configuration], Session]
@@ -91,22 +91,21 @@ def open_session(model: ModelFile, configuration: Configuration) -> Session:
             f"{configuration.runtime} {wanted} was asked for, and this process has {here or 'none'}; give the version "
             "as its package states it, in full"
         )
-    _require_memory(model)
+    require_memory(model)
     return find_runtime(configuration).open(model, configuration)
 
 
-def _require_memory(model: ModelFile) -> None:
-    """Raise :class:`ConfigurationUnavailable` for a model with a tensor for which the machine has no memory.
+def require_memory(model: ModelFile) -> None:
+    """Raise :class:`ConfigurationUnavailable` for a model with a tensor that is larger than a process may become.
 
     Some hundred bytes of a file can state one of any size, and a runtime that tries takes the machine with it.
     """
-    if not hasattr(os, "sysconf"):
-        return
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if model.largest_bytes > memory > 0:
+    most = most_memory()
+    if model.largest_bytes > most > 0:
         raise ConfigurationUnavailable(
-            f"one of the model's tensors takes {model.largest_bytes / 1e9:.3g} GB, and this machine has "
-            f"{memory / 1e9:.3g} GB of memory; state a smaller --input_shape, or convert the model with smaller ones"
+            f"one of the model's tensors takes {model.largest_bytes / 1e9:.3g} GB, and a process may have "
+            f"{most / 1e9:.3g} GB of this machine's memory; state a smaller --input_shape, or convert the model with "
+            "smaller ones"
         )
 
 

@@ -14,9 +14,11 @@ import pytest
 from evaltools.errors import ModelError
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
 from evaltools.inspection.model import inspect_model
+from tests import tiny_models
 from tests.command import evaltools_here
 from tests.hostile.examples import EXAMPLES, IS_LONG
 from tests.hostile.mutations import case
+from tests.hostile.watched import Watch
 
 INSPECTED = 150
 RUN = EXAMPLES if IS_LONG else 24
@@ -64,6 +66,20 @@ def test_commands_refuse_a_damaged_model_or_run_it_and_leave_nothing(first: int,
         path.write_bytes(case(number).content)
         if require_well_done("inspect", path) == OK:
             require_well_done("diff" if number % 8 else "benchmark", path)
+
+
+@pytest.mark.parametrize("command", [("locate", "--kernels=reference"), ("benchmark", "--num_runs=2"), ("inspect",)])
+def test_a_model_that_no_memory_holds_is_refused_before_inputs_are_made(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "huge.tflite"
+    path.write_bytes(tiny_models.add_chain((1, 30_000, 30_000, 30_000), 2))
+    watch = Watch()
+    with watch.case(command[0]):
+        done = evaltools_here(command[0], str(path), *command[1:])
+    assert done.code == (OK if command[0] == "inspect" else NOT_MEASURED)
+    assert "one of the model's tensors takes 1.08e+05 GB" in done.out + done.err
+    watch.require_little_memory()
 
 
 def require_well_done(command: str, path: Path) -> int:
