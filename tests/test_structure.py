@@ -123,7 +123,7 @@ NOT_FROM_ELSEWHERE = {
     "what evaltools brings along": "cli.skill device.python_program locate.bundle preprocess.resize proto",
     "what the system says": (
         "benchmark.conditions benchmark.self_measuring engine.machine_load result.environment "
-        "runtime.process.server tasks.shared.measuring"
+        "runtime.memory runtime.process.server tasks.shared.measuring"
     ),
     "installed drivers and compilers, which are code": (
         "inspection.software_gpu runtime.compiled.gpu runtime.compiled.npu runtime.emulated.compiler"

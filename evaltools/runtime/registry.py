@@ -13,7 +13,7 @@ from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.extensions import RUNTIMES as GROUP
 from evaltools.extensions import entries, load
 from evaltools.model import ModelFile
-from evaltools.runtime.process.supervisor import most_memory
+from evaltools.runtime.memory import most_memory
 from evaltools.runtime.session import Runtime, Session
 
 Open = Callable[[ModelFile, Configuration], Session]

@@ -157,8 +157,9 @@ def test_harm_is_told_and_costs_nobody_else_anything(
 WITH_LITTLE_MEMORY = """
 import sys
 from evaltools.cli.main import main
-from evaltools.runtime.process import server, supervisor
-supervisor.MOST_OF_MEMORY *= float(sys.argv[1]) / supervisor.most_memory()
+from evaltools.runtime import memory
+from evaltools.runtime.process import server
+memory.MOST_OF_MEMORY *= float(sys.argv[1]) / memory.most_memory()
 server._can_be_copied = lambda: True  # a new Python would not know of it
 sys.exit(main(sys.argv[2:]))
 """

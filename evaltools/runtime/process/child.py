@@ -18,10 +18,11 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import IO, Any, Final
 
+from evaltools.runtime.memory import MOST_OF_MEMORY
 from evaltools.runtime.process.channel import SECRET_BYTES, Channel, WrongMessage
 from evaltools.runtime.process.printed import bounded_text
 from evaltools.runtime.process.server import Spawned, contexts, imports_not_from_this_folder, interrupts_kept_back
-from evaltools.runtime.process.supervisor import MOST_OF_MEMORY, Ended, watched
+from evaltools.runtime.process.supervisor import Ended, watched
 from evaltools.text import last_words, printable, shortened
 
 _SECONDS_TO_END: Final = 5.0

@@ -16,11 +16,11 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
 from typing import Final, NoReturn
 
 from msgspec import Struct
 
+from evaltools.runtime.memory import memory_of, most_memory
 from evaltools.runtime.process.channel import Channel
 from evaltools.runtime.process.printed import flush_printed
 
@@ -28,10 +28,7 @@ _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _SECONDS_TO_KILL: Final = 5.0
 _SECONDS_BETWEEN_LOOKS: Final = 0.01
-MOST_OF_MEMORY: Final = 0.75
-"""The share of the machine's memory that one child may have."""
 _SECONDS_BETWEEN_MEASUREMENTS: Final = 0.5
-_LIMITS_OF_CONTAINERS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _FIRST_OTHER_DESCRIPTOR: Final = 3
 
 
@@ -122,29 +119,6 @@ def _wait_for(child: int, control: Channel, woken: int) -> Ended:
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             break
     return Ended(code, _end_group(child), killed, too_large)
-
-
-def most_memory() -> int:
-    """The bytes that a child may have: a share of the machine's memory, or of its container's; 0 where that is unknown.
-
-    Without it, a delegate that leaks takes what others need, and the system ends whom it likes.
-    """
-    if sys.platform != "linux":
-        return 0
-    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    for file in _LIMITS_OF_CONTAINERS:
-        with suppress(OSError, ValueError):  # there is none, or it says "max"
-            found.append(int(Path(file).read_text()))
-    return int(MOST_OF_MEMORY * min(found))
-
-
-def memory_of(process_id: int) -> int:
-    """The bytes that a process has in memory without those of files, such as its model; 0 where it has ended."""
-    try:
-        _, resident, shared, *_ = map(int, Path(f"/proc/{process_id}/statm").read_text().split())
-    except (OSError, ValueError):
-        return 0
-    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _code_of(child: int) -> int | None:
