@@ -43,6 +43,11 @@ def why_missing(text: str) -> str:
     )
 
 
+def is_for_another_machine(library: Path) -> bool:
+    """Whether an existing file is a library for another processor, word size or order of bytes than Python itself."""
+    return _kind(library).startswith(_ELF) and not _is_for_this_machine(library)
+
+
 def _candidates(name: str) -> Iterator[Path]:
     for folder in os.environ.get(_VARIABLE, "").split(os.pathsep):
         if folder:

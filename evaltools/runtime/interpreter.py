@@ -6,6 +6,7 @@ import ctypes
 import importlib
 import importlib.metadata
 import os
+import platform
 import re
 import time
 from collections import Counter
@@ -20,7 +21,7 @@ from msgspec import Struct
 from evaltools.configuration import Configuration
 from evaltools.delegates import Delegate, Library
 from evaltools.delegates.external import EXTERNAL
-from evaltools.delegates.library_path import why_missing
+from evaltools.delegates.library_path import is_for_another_machine, why_missing
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.metrics.op_profile import Opening
@@ -252,6 +253,12 @@ def _require_delegate_library(delegate: Delegate, path: str, library_path: str) 
             raise UsageError(f"{shown}: {problem}")
         raise ConfigurationUnavailable(
             f"{shown}: {problem}; install the package anew that brings the delegate", delegate.name
+        )
+    if is_for_another_machine(Path(library_path)):
+        raise ConfigurationUnavailable(
+            f"{shown} is built for another processor than this computer's ({platform.machine()}): evaltools device run "
+            "runs it on a device, and one that is built for this computer runs here",
+            delegate.name,
         )
     try:
         exported = ctypes.CDLL(library_path)

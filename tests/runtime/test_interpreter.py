@@ -188,6 +188,19 @@ def test_a_file_that_is_no_library(
     assert "Traceback" not in capfd.readouterr().err
 
 
+def test_a_library_for_another_processor(
+    classifier: ModelFile, runtime: str, rounding_delegate: Path, tmp_path: Path
+) -> None:
+    """The loader itself says that there is no such file."""
+    content = bytearray(rounding_delegate.read_bytes())
+    content[18:20] = (99).to_bytes(2, "little")  # the processor, in the header of an ELF file
+    (tmp_path / "phone.so").write_bytes(content)
+    with pytest.raises(
+        ConfigurationUnavailable, match=r"phone\.so is built for another processor than this computer's"
+    ):
+        opened(classifier, runtime, f"external_delegate_path={tmp_path / 'phone.so'}")
+
+
 def test_xnnpack_cannot_stand_before_an_external_delegate(
     classifier: ModelFile, runtime: str, rounding_delegate: Path
 ) -> None:
