@@ -142,6 +142,10 @@ def _dispatch(arguments: list[str]) -> int:
         return _printed(_help_text())
     if arguments[0] == "--version":
         return _printed(_version())
+    try:
+        os.getcwd()
+    except OSError:
+        raise UsageError("the current folder is not there any more; change to one that is") from None
     name, rest = arguments[0], arguments[1:]
     task = task_of(name)
     if task is not None:

@@ -73,7 +73,8 @@ def _suspect_reference(subject: Subject) -> None:
     agrees = all(runs.relative <= AMPLIFIED / FAR for runs in found.whole.outputs)
     if far and agrees:
         worst = max(far, key=lambda runs: runs.relative)
-        found.odd_reference = f"output {worst.name!r} differs by up to {worst.worst:.3g}"
+        apart = f"differs by up to {worst.worst:.3g}" if worst.worst else "is NaN in one of the two"
+        found.odd_reference = f"output {worst.name!r} {apart}"
 
 
 def _copy_all_tensors(subject: Subject) -> None:

@@ -272,7 +272,7 @@ def _require_delegate_library(delegate: Delegate, path: str, library_path: str) 
 
 def _load_failure(facts: RuntimeFacts, configuration: Configuration, suspect: Delegate | None, error: Exception) -> str:
     cause = "" if suspect is None else f"with {_named(configuration, suspect)} "
-    reason = _one_line(error)
+    reason = "there is not enough memory" if isinstance(error, MemoryError) else _one_line(error)
     if not reason:
         reason = "no reason given; a delegate may refuse models with dynamic tensors, which gives no text"
     return f"{facts.package} {facts.version} cannot load the model {cause}({facts.kernels} kernels): {reason}"

@@ -24,7 +24,7 @@ def most_memory() -> int:
     for file in _LIMITS_OF_CONTAINERS:
         with suppress(OSError, ValueError):  # there is none, or it says "max"
             found.append(int(Path(file).read_text()))
-    return int(MOST_OF_MEMORY * min(found))
+    return max(0, int(MOST_OF_MEMORY * min(found)))
 
 
 def memory_of(process_id: int) -> int:

@@ -91,6 +91,7 @@ class OutputsWriter:
         self.folder: Final = folder
         self.input_files: Final[list[SavedFile]] = []
         self._outputs: dict[str, list[SavedFile]] = {}
+        self._has_begun = False
 
     def outputs(self, name: str) -> list[SavedFile]:
         """The files with the outputs of a configuration, none if nothing was saved of it."""
@@ -122,7 +123,9 @@ class OutputsWriter:
             return
         path = self.folder / file
         try:
-            path.parent.mkdir(exist_ok=True)
+            # Another run may have begun in the same folder meanwhile.
+            path.parent.mkdir(exist_ok=self._has_begun or path.parent == self.folder)
+            self._has_begun = True
             path.write_bytes(content)
         except OSError as error:
             self.failure = f"--save_outputs: {path} cannot be written: {error.strerror}; the folder is of no use"

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -107,6 +108,19 @@ def test_help_that_cannot_be_printed_is_an_error() -> None:
 def test_control_characters_in_messages_are_shown_not_sent() -> None:
     completed = evaltools_here("a\x1b[31mb\nc")
     assert "\x1b" not in completed.err
+
+
+def test_a_folder_that_was_deleted_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    done = evaltools_here("diff", "model.tflite")
+    assert (done.code, done.err) == (
+        exit_codes.USAGE,
+        "evaltools: the current folder is not there any more; change to one that is\n",
+    )
+    assert evaltools_here("--version").code == exit_codes.OK
 
 
 @pytest.mark.parametrize("error", [MemoryError(), StopIteration("x"), RuntimeError("two\nlines")])

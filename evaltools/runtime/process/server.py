@@ -124,6 +124,8 @@ def _serve(program: str, needed: Iterable[int]) -> NoReturn:
         with suppress(SystemExit):
             exec(program, {})
         code = 0
+    except OSError:  # as where no process can be had: who waits for a child hears that the server has ended
+        pass
     except BaseException:  # the first child then starts another server
         sys.excepthook(*sys.exc_info())
     finally:

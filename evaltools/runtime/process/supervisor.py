@@ -61,7 +61,10 @@ def watched(control: Channel, work: Callable[[], None], needed: Iterable[int]) -
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, lambda _number, _frame: None)
-    child = os.fork()
+    try:
+        child = os.fork()
+    except OSError as error:
+        sys.exit(f"no process could be started: {error.strerror}")
     if not child:
         _do(work, needed)
     with suppress(OSError):

@@ -143,6 +143,18 @@ def test_a_folder_that_has_gone_is_a_failure_that_ends_nothing(tmp_path: Path) -
     assert "00000.npz cannot be written: No such file" in writer.failure
 
 
+def test_of_two_runs_that_begin_in_one_folder_the_second_saves_nothing(tmp_path: Path) -> None:
+    """Both have found it empty."""
+    first, second = OutputsWriter(tmp_path), OutputsWriter(tmp_path)
+    for writer, value in ((first, 1.0), (second, 2.0)):
+        writer.save_inputs(0, [np.full(2, value, np.float32)])
+        writer.save_outputs("test", 0, [np.full(2, value, np.float32)])
+    assert first.failure is None
+    assert "inputs/00000.npz cannot be written: File exists; the folder is of no use" in str(second.failure)
+    with np.load(tmp_path / "inputs" / "00000.npz", allow_pickle=False) as archive:
+        assert archive["arr_0"].tolist() == [1.0, 1.0]
+
+
 def test_a_changed_file_is_noticed(folder: Path) -> None:
     (folder / "inputs" / "00002.npz").write_bytes((folder / "inputs" / "00001.npz").read_bytes())
     saved = read_saved_reference(folder)
