@@ -1,4 +1,4 @@
-"""What it costs that native code runs in a process of its own, behind a warden and a framed channel, per run.
+"""What it costs that native code runs in a process of its own, behind a supervisor and a framed channel, per run.
 
 Processor time of all processes taken together, beyond that of the same runs in one process, so that other work on the
 machine changes little; and wall time, which it does change.

@@ -77,7 +77,7 @@ def _number(path: Path) -> float | None:
 
 
 def _of_each(values: Sequence[Found | None]) -> list[Found]:
-    """The values, or an empty list if one of them is None: the values of some CPUs alone would be misread."""
+    """The values, or an empty list if one of them is None: the values of only some CPUs would be misread."""
     found = [value for value in values if value is not None]
     return found if len(found) == len(values) else []
 

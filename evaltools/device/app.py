@@ -175,7 +175,7 @@ def run_app(
 def _why_not_run(serial: str, app: BenchmarkApp, code: int, err: str, root: str) -> DeviceError:
     if code == _NO_LOG:
         return CommandFailed(
-            f"{serial}: nothing can be written to its log; the benchmark app runs on Android alone, on other systems "
+            f"{serial}: nothing can be written to its log; the benchmark app runs only on Android, on other systems "
             "use --device_program=native",
             serial,
         )

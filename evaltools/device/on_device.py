@@ -1,7 +1,7 @@
 """The program on a device with Python: it lays out the files of a part, then carries out the request.
 
 Its arguments: ``--part --pictures NAME MANIFEST ARCHIVE... --folder NAME ARCHIVE... -- REQUEST``, of an evaluation with
-``--part`` where its records count alone.
+``--part`` where only its records count.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class PartWork(Struct, frozen=True):
     ``request`` is the request as JSON, for programs that take one. ``files`` are single files with their paths on the
     device. ``pictures`` are folders of which some files are sent, and ``folders`` are sent whole; both are by their
     names in the request. ``results`` are the files to fetch from the program's working directory. ``records_only``: of
-    an evaluation the records count alone.
+    an evaluation only the records count.
     """
 
     index: int

@@ -182,7 +182,7 @@ class Pool(Generic[Done]):
                 self._waiting.append(job)
 
     def _leave_out(self, attempt: LostAttempt) -> None:
-        """Leave a device out, unless everything is to stop, with what it alone could do."""
+        """Leave a device out, unless everything is to stop, with what only it could do."""
         if not self._stop.is_set():
             with self._changing():
                 self._outcome.left_out.append(DeviceLeftOut(attempt.serial, attempt.kind, attempt.reason))

@@ -68,7 +68,7 @@ def comparison_pairs(configurations: Sequence[ConfigurationResult]) -> list[tupl
     """Which configurations are compared: every test with the reference, and the other tests with the first one.
 
     Where several places did the same, that first one is, for each test, the first with the same name at another place;
-    the reference of another place is compared with the reference alone. Only those with figures.
+    the reference of another place is compared only with the reference. Only those with figures.
     """
     measured = [entry for entry in configurations if entry.status == "measured"]
     references = [entry for entry in measured if entry.role == "reference"]

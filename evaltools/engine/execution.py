@@ -101,8 +101,8 @@ def sessions_of_workers(opened: Sequence[Opened], count: int, open_with: Open) -
         open_again = partial(_open_unchanged, open_with, entry, _stamps(entry))
         first = RestartingSession(entry.session, open_again)
         for number, sessions in enumerate(workers):
-            alone = number == 0 or entry.running.delegates.one_session
-            own = first if alone else RestartingSession(entry.session, open_again, is_open=False)
+            takes_opened = number == 0 or entry.running.delegates.one_session
+            own = first if takes_opened else RestartingSession(entry.session, open_again, is_open=False)
             sessions[entry.configuration.name] = own
     return workers
 

@@ -29,7 +29,7 @@ from evaltools.runtime.interrupts import deferred_interrupt
 
 _BLOCKS_WAITING: Final = 4
 _TURNS_LEFT: Final = 2
-"""A worker that is not alone takes at most such a part of its share of what is left."""
+"""One of several workers takes at most such a part of its share of what is left."""
 _SECONDS_TO_FINISH_TURN: Final = 1.0
 _SECONDS_BETWEEN_LOOKS: Final = 0.2
 OnProgress = Callable[[Tally], None]

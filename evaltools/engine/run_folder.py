@@ -266,13 +266,13 @@ def _hmac(key: bytes, text: str) -> str:
 
 
 def _key() -> bytes | None:
-    """The key, None where there is none that this user alone has: a link, another's file, or one that others read."""
+    """The key, None where there is none that only this user has: a link, another's file, or one that others read."""
     place = key_file()
     if not place.is_absolute():
         return None
     try:
         with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            if not _is_own_alone(os.fstat(file.fileno())):
+            if not _is_private(os.fstat(file.fileno())):
                 return None
             key = file.read(_KEY_BYTES + 1)
     except OSError:
@@ -280,7 +280,7 @@ def _key() -> bytes | None:
     return key if len(key) == _KEY_BYTES else None
 
 
-def _is_own_alone(status: os.stat_result) -> bool:
+def _is_private(status: os.stat_result) -> bool:
     others = stat.S_IMODE(status.st_mode) & (stat.S_IRWXG | stat.S_IRWXO)
     return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not others
 

@@ -55,7 +55,7 @@ class Failure(Struct, frozen=True):
 class Record(Struct, Generic[Observation], frozen=True):
     """What one configuration did with one example: an observation, or a failure.
 
-    ``invokes_us`` has the time of each ``invoke`` alone in microseconds to the nanosecond, ``read_us`` that of reading
+    ``invokes_us`` has only the time of each ``invoke`` in microseconds to the nanosecond, ``read_us`` that of reading
     the outputs after the last one; a failed example has neither.
     """
 

@@ -1,4 +1,4 @@
-"""Models that were compiled for hardware which alone runs them: which it is, as far as the file says."""
+"""Models that only one kind of hardware runs, as they were compiled for it: which it is, as far as the file says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _QUALCOMM_SDK: Final = re.compile(rb"\bv(\d+\.\d+\.\d+)\.\d{12}\b")
 
 
 class CompiledFor(Struct, frozen=True):
-    """``count`` nodes of an ``operator`` that ``hardware`` alone runs.
+    """``count`` nodes of an ``operator`` that only ``hardware`` runs.
 
     Of LiteRT's compiled models ``manufacturer`` and ``chip`` are those of the build stamp, and ``sdk`` is the version
     of the vendor's compiler; all are empty where the file does not say.
@@ -42,7 +42,7 @@ class CompiledFor(Struct, frozen=True):
 
 
 def compiled_for(content: bytes, graphs: Sequence[Graph]) -> tuple[CompiledFor, ...]:
-    """What in a model runs on one kind of hardware alone; nothing of a model that was not compiled."""
+    """What in a model runs only on one kind of hardware; nothing of a model that was not compiled."""
     counts = operator_counts(graphs)
     return tuple(
         _dispatched(content, counts[operator])

@@ -80,7 +80,7 @@ class CuttableModel:
 
     @cached_property
     def folded(self) -> frozenset[int]:
-        """The operators that compute from constants alone, as DEQUANTIZE of float16 weights: cut with their users."""
+        """The operators that compute only from constants, as DEQUANTIZE of float16 weights: cut with their users."""
         found: set[int] = set()
         for node in self._graph.nodes:
             fixed = all(self._is_constant(tensor) or self.makers.get(tensor) in found for tensor in node.inputs)

@@ -47,7 +47,7 @@ def round_to(values: Floats, precision: str) -> npt.NDArray[np.float32]:
 def disturb(values: Floats, precision: str, random: np.random.Generator) -> npt.NDArray[np.float32]:
     """Round to a precision; for fp16 and bf16, then shake by up to half a unit roundoff, relative.
 
-    The shaking stands for the roundings that constants and inputs alone do not show, those of intermediate results. For
+    The shaking stands for the roundings that constants and inputs do not show, those of intermediate results. For
     ``int8``, values are rounded to 255 steps over twice the largest magnitude.
     """
     if precision == "int8":
@@ -81,7 +81,7 @@ def shake(values: npt.NDArray[Any], share: float, random: np.random.Generator) -
 
 
 def disturb_constants(content: bytes, precision: str) -> tuple[bytes, int]:
-    """The same model with its constants disturbed, and how many values that were (for int8, 8 bit ones alone).
+    """The same model with its constants disturbed, and how many values that were (for int8, only 8 bit ones).
 
     The same model is always disturbed in the same way. ``float32``, ``fp16`` and ``bf16`` disturb float constants.
     ``int8`` rounds float constants of two and more dimensions to 8 bits per channel, and moves a sixteenth of the 8 bit

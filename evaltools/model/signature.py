@@ -1,6 +1,6 @@
 """Makes the graph of a signature the main graph.
 
-The interpreters report delegation, and let inputs be resized, for the main graph alone. Every other graph can take its
+The interpreters report delegation, and let inputs be resized, only for the main graph. Every other graph can take its
 place as long as no node calls one of the two by its number.
 """
 

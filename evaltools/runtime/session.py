@@ -82,7 +82,7 @@ class TensorSpec(Struct, frozen=True):
 class Inference(Struct, frozen=True):
     """Outputs of one run (copies, in the model's order) and how long it took, in microseconds to the nanosecond.
 
-    ``invokes_us`` has the time of each ``invoke`` alone, ``read_us`` that of copying the outputs after the last one:
+    ``invokes_us`` has only the time of each ``invoke``, ``read_us`` that of copying the outputs after the last one:
     some delegates only enqueue their work in ``invoke`` and wait for it there. ``largest`` is the largest finite float
     that an operator gave, 0 where that is not known: it takes a session that keeps all tensors.
     """

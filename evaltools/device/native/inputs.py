@@ -206,7 +206,7 @@ def prepare_diff(request: DiffRequest, flags: NumericsFlags | None = None) -> Na
     _require_native_reference(request.reference)
     for limit in request.limits:
         if limit.figure != "avg_error":
-            raise UsageError(f"{limit.text}: the native tool gives avg_error alone; use --max_avg_error, {_ELSEWHERE}")
+            raise UsageError(f"{limit.text}: the native tool gives only avg_error; use --max_avg_error, {_ELSEWHERE}")
         if limit.output is not None and not any(limit.output in names for names in output_names(model)):
             model.named("output", limit.output, model.outputs)
     check = None if flags is None else numerics_check(model, flags)

@@ -92,7 +92,7 @@ class NumericsCheck(Struct, frozen=True):
         if asked != [self.accelerator.upper()]:
             raise UsageError(
                 f"{where}: {self.accelerator}_numerics_check compares the CPU with the {self.accelerator.upper()}, and "
-                f"this asks for {' and '.join(asked) or 'the CPU'}; give --use_{self.accelerator}=true alone"
+                f"this asks for {' and '.join(asked) or 'the CPU'}; give only --use_{self.accelerator}=true"
             )
         if (configuration.runtime, configuration.kernels, configuration.num_threads) != (AUTO, "default", 1):
             raise UsageError(
@@ -195,7 +195,7 @@ def numerics_check(model: ModelFile, flags: NumericsFlags) -> NumericsCheck | No
         raise UsageError(f"gpu_numerics_check has nothing of --{of_npu[0]}; leave it out")
     odd = next((tensor for tensor in model.outputs if tensor.dtype not in _READ_TYPES), None)
     if odd is not None:
-        raise ModelError(f"{model.path}: the output {odd}: the numerics checks read {', '.join(_READ_TYPES)} alone")
+        raise ModelError(f"{model.path}: the output {odd}: the numerics checks read only {', '.join(_READ_TYPES)}")
     return NumericsCheck(
         accelerator=accelerator,
         epsilon=_EPSILON if flags.epsilon is None else flags.epsilon,

@@ -78,7 +78,7 @@ def parse_benchmark_log(text: str) -> NativeBenchmarkLog:
     lines = [record.text for record in records if record.level in ("", "INFO")]
     stats = [figures for figures in map(_stat_figures, lines) if figures is not None]
     if len(stats) > 2:
-        message = f"the log has {len(stats)} lines of times, one benchmark has 2; give the log of one benchmark alone"
+        message = f"the log has {len(stats)} lines of times, one benchmark has 2; give the log of one benchmark"
         raise DataError(message)
     warm_up = stats[0] if stats else None
     regular = stats[1] if len(stats) == 2 else None

@@ -22,8 +22,8 @@ def delegate_used(
 ) -> DelegateUsed:
     """A delegate with what it took of the main graph, in all its turns.
 
-    ``taken`` is all that the log says that it took: null nodes where that is nothing, 0 where it took nodes of other
-    graphs alone. ``partitions`` is None where the log counts those left to the CPU too.
+    ``taken`` is all that the log says that it took: null nodes where that is nothing, 0 where it took only nodes of
+    other graphs. ``partitions`` is None where the log counts those left to the CPU too.
 
     >>> used = delegate_used("XNNPACK", True, {}, [TakenNodes("X", 30, 31, 2), TakenNodes("X", 1, 2, 1, 1)])
     >>> used.nodes, used.partitions, used.evidence

@@ -52,7 +52,7 @@ class Channel:
         return self._end.fileno()
 
     def only_from(self, process_id: int) -> None:
-        """Take messages of that process alone."""
+        """Take messages only of that process."""
         self._sender = process_id
 
     def send(

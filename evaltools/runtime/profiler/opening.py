@@ -1,7 +1,7 @@
 """Profiles the operators of a model with LiteRT's own profiler, on the CPU.
 
 The runtime is the ``CompiledModel`` of ai-edge-litert, with the kernels of its interpreter. Python has no API of its
-profiler, so that this goes through the C API. Call it in a process of its own: a mistake there ends that one alone.
+profiler, so that this goes through the C API. Call it in a process of its own: a mistake there ends only that one.
 """
 
 from __future__ import annotations
