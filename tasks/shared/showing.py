@@ -71,8 +71,8 @@ def _to_a_decision(result: EvaluationResult, configuration: ConfigurationResult,
     finished = f"this run had {configuration.finished_examples}"
     if verdict.examples_needed is not None:
         return f"give it {more}: about {verdict.examples_needed} decide in {100 * POWER:g} % of cases, {finished}"
-    fewest = [reason.numbers["fewest"] for reason in verdict.reasons if reason.kind == TOO_FEW_PICTURES]
-    if fewest:
+    fewest = [reason.numbers.get("fewest") for reason in verdict.reasons if reason.kind == TOO_FEW_PICTURES]
+    if fewest and fewest[0] is not None:
         return f"give it {more}: {fewest[0]} are the fewest, {finished}"
     kinds = {reason.kind for reason in verdict.reasons}
     if FEW_UNEQUAL in kinds:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.outcome import GateOutcome
 from evaltools.report.words.numbers import in_unit, number_in
+from evaltools.report.words.verdicts import any_reason_in_words
 from evaltools.result.verdict import FEW_UNEQUAL, TEXT, Reason
 from evaltools.stats.power import POWER
 from evaltools.text import printable
@@ -210,7 +211,10 @@ def obstacle_in_words(reason: Reason) -> str:
     'the run ended early (interrupted); its figures are those of a part of the examples'
     """
     whose = f"{reason.names['whose']}: " if "whose" in reason.names else ""
-    return whose + _REASONS[reason.kind].format(**reason.names, **reason.numbers)
+    try:
+        return whose + _REASONS[reason.kind].format(**reason.names, **reason.numbers)
+    except (KeyError, TypeError, ValueError):  # a result that was edited lacks a number
+        return any_reason_in_words(reason)
 
 
 def reason_in_words(decision: Decision) -> str:
@@ -223,8 +227,8 @@ def reason_in_words(decision: Decision) -> str:
     if reason is None:
         return ""
     if reason.kind == "other_direction":
-        figure, wanted = reason.names["figure"], reason.names["wanted"]
-        return f"{_BETTER[wanted]} is better for {figure}: write '{figure} {wanted} <= ...'"
+        figure, wanted = reason.names.get("figure", ""), reason.names.get("wanted", "")
+        return f"{_BETTER.get(wanted, 'the other')} is better for {figure}: write '{figure} {wanted} <= ...'"
     text = obstacle_in_words(reason)
     if reason.kind not in ("too_few", "beyond_for_one"):
         return text

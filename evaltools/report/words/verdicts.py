@@ -167,12 +167,16 @@ def reasons_in_words(reasons: Sequence[Reason]) -> str:
 
 
 def _reason(reason: Reason) -> str:
-    if reason.kind in _SENTENCES:
-        return _SENTENCES[reason.kind].format(**{"side": "test", **reason.numbers, **reason.names})
-    return _OTHERS.get(reason.kind, _any_reason)(reason)
+    try:
+        if reason.kind in _SENTENCES:
+            return _SENTENCES[reason.kind].format(**{"side": "test", **reason.numbers, **reason.names})
+        return _OTHERS.get(reason.kind, any_reason_in_words)(reason)
+    except (KeyError, TypeError, ValueError):  # a result that was edited lacks a number
+        return any_reason_in_words(reason)
 
 
-def _any_reason(reason: Reason) -> str:
+def any_reason_in_words(reason: Reason) -> str:
+    """A reason without a sentence of its own: its kind, then its numbers and names."""
     numbers = [f"{name} {'no number' if value is None else f'{value:.4g}'}" for name, value in reason.numbers.items()]
     return " ".join([reason.kind.replace("_", " "), ", ".join([*numbers, *reason.names.values()])]).strip()
 

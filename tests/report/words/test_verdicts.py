@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from evaltools.report.words.verdicts import change_in_words, outputs_in_words, reasons_in_words
+from evaltools.gates.decide import Decision
+from evaltools.report.words.gates import _REASONS, reason_in_words
+from evaltools.report.words.verdicts import _OTHERS, _SENTENCES, change_in_words, outputs_in_words, reasons_in_words
 from evaltools.result.verdict import Reason, Verdict
 
 RUN = {"value": 0.02, "index": 7, "tolerance": 0.04}
@@ -41,3 +43,18 @@ def test_what_a_result_does_not_say_is_left_out() -> None:
     assert change_in_words(known) == "equivalent: +0.10 points [-0.20, +0.40]"
     assert change_in_words(Verdict("not decided", "ap", change=0.0)) == "not decided: +0.00 points"
     assert outputs_in_words(Verdict("bf16", "outputs", output="y")) == "within expected precision of bf16: y: "
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
+@pytest.mark.parametrize("kind", [*_SENTENCES, *_OTHERS, "unknown"])
+def test_a_reason_that_lacks_its_numbers_is_shown_as_it_is(kind: str, value: float | None) -> None:
+    """A result may have been edited."""
+    lacking = reasons_in_words([Reason(kind)])
+    assert lacking
+    numbers = dict.fromkeys(("value", "tolerance", "index", "elements", "test_nan", "at_most", "runs"), value)
+    assert reasons_in_words([Reason(kind, numbers)])
+
+
+@pytest.mark.parametrize("kind", [*_REASONS, "other_direction", "unknown"])
+def test_a_reason_of_a_gate_that_lacks_its_names_is_shown_as_it_is(kind: str) -> None:
+    assert reason_in_words(Decision("x", "top1 >= 0.7", "inconclusive", reason=Reason(kind)))
