@@ -60,24 +60,27 @@ def result_page() -> bytes:
     """The reference page of the results, from the descriptions of their types, and of the figures that limits name."""
     from evaltools.gates.suite_result import SuiteResult
     from evaltools.result.benchmark import BenchmarkResult
+    from evaltools.result.capture import ModelsCapture, RunCapture
+    from evaltools.result.inspection import Inspection
     from evaltools.result.json_file import json_schema
     from evaltools.result.locate import LocateResult
     from evaltools.result_file import result_schema
 
+    files = "evaltools/result"
     documents = {
-        "Evaluations": ("every task", "evaltools/result/result.schema.json", result_schema()),
-        "Benchmarks": (
-            "`evaltools benchmark`",
-            "evaltools/result/benchmark.schema.json",
-            json_schema(BenchmarkResult, ""),
-        ),
-        "Locate": ("`evaltools locate`", "evaltools/result/locate.schema.json", json_schema(LocateResult, "")),
+        "Evaluations": ("every task", f"{files}/result.schema.json", result_schema()),
+        "Benchmarks": ("`evaltools benchmark`", f"{files}/benchmark.schema.json", json_schema(BenchmarkResult, "")),
+        "Locate": ("`evaltools locate`", f"{files}/locate.schema.json", json_schema(LocateResult, "")),
         "Suites": ("`evaltools suite`", "evaltools/gates/suite.schema.json", json_schema(SuiteResult, "")),
+        "Inspections": ("`evaltools inspect`", "", json_schema(Inspection, "")),
+        "Captures of a run": ("`evaltools capture`", "", json_schema(RunCapture, "")),
+        "Captures of models": ("`et.profile`", "", json_schema(ModelsCapture, "")),
     }
     parts = [_RESULT_HEAD, f"## Figures\n\n{_figures_table()}"]
     described: set[str] = set()
     for heading, (writer, file, schema) in documents.items():
-        text = f"## {heading}\n\nWritten by {writer}; its JSON Schema is `{file}`, installed with the package."
+        schema_file = f"; its JSON Schema is `{file}`, installed with the package" if file else ""
+        text = f"## {heading}\n\nWritten by {writer}{schema_file}."
         new = {name: entry for name, entry in schema["$defs"].items() if name not in described}
         described |= set(new)
         parts += [text, *(_object_described(name, entry) for name, entry in new.items())]

@@ -113,7 +113,7 @@ def _steps(external_delegate: str) -> Iterator[_Step]:
     )
     yield _Step(
         "detector",
-        "And for a detector? 60 pictures with annotated objects.",
+        "And for a detector? 60 pictures with annotated objects, too few to prove that a small change is none.",
         (
             "coco",
             "{sample}/detection/models/int8.tflite",
