@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from msgspec.structs import replace
 from evaltools.benchmark.conditions import sample_conditions, set_affinity
 from evaltools.benchmark.loop import PhaseLimits, RunPace, run_phase
 from evaltools.configuration import Configuration
+from evaltools.engine.sampling import Sampler
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile
@@ -79,8 +79,8 @@ def peak_kb() -> int | None:
     return own[0] if own else peak_memory_kb() or None
 
 
-class PeakMonitor:
-    """Looks at the resident memory at the start, then every ``interval_ms`` from a thread, and at the stop.
+class PeakMonitor(Sampler):
+    """Looks at the resident memory at the start, then every ``interval_ms``, and at the stop.
 
     ``peak_kb`` is the largest value seen, None where the platform does not say; a shorter peak is not seen.
     Raises :class:`UsageError` for an interval that is not positive. It can be started once.
@@ -97,26 +97,10 @@ class PeakMonitor:
         if interval_ms <= 0:
             raise UsageError(f"memory cannot be looked at every {interval_ms} ms; give an interval of 1 ms or more")
         self.peak_kb: int | None = None
-        self._interval_s: Final = interval_ms / 1000
-        self._ended: Final = threading.Event()
-        self._thread: Final = threading.Thread(target=self._watch, name="peak memory", daemon=True)
+        super().__init__("peak memory", interval_ms / 1000)
 
-    def start(self) -> None:
-        """Begin to look."""
-        self._look()
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Look once more, and no longer."""
-        self._ended.set()
-        self._thread.join()
-        self._look()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(self._interval_s):
-            self._look()
-
-    def _look(self) -> None:
+    def sample(self) -> None:
+        """Look now."""
         now = resident_kb()
         if now is not None:
             self.peak_kb = max(now, self.peak_kb or 0)

@@ -7,17 +7,16 @@ that has both, for a container that sees those of another machine. Elsewhere psu
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 import psutil
 from msgspec import Struct, field
 
+from evaltools.engine.sampling import Sampler
 from evaltools.result.load import Load
 
 _SYSTEM: Final = "EVALTOOLS_SYSTEM"
@@ -160,32 +159,16 @@ def load_between(readings: Collection[Reading], cpu_count: int) -> Load:
     return sums.load
 
 
-class LoadOverTime:
-    """A context in which the machine is looked at ten times a second, of long runs twice, in a thread of its own.
+class LoadOverTime(Sampler):
+    """A context in which the machine is looked at ten times a second, of long runs twice.
 
-    ``processes`` gives the numbers of the run's own ones, which may change. Where the system allows no more threads,
-    there are two looks, at the beginning and the end.
+    ``processes`` gives the numbers of the run's own ones, which may change.
     """
 
     def __init__(self, processes: Callable[[], Collection[int]]) -> None:
+        super().__init__("load over time", _SECONDS_BETWEEN_SAMPLES)
         self._processes = processes
         self._sums = _Sums(os.cpu_count() or 1)
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="load over time", daemon=True)
-
-    def __enter__(self) -> LoadOverTime:
-        self._look()
-        with suppress(RuntimeError):
-            self._thread.start()
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
-        self._end.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        self._look()
 
     @property
     def load(self) -> Load:
@@ -197,14 +180,11 @@ class LoadOverTime:
         """Whether there were looks enough for a mean."""
         return self.load.samples >= _ENOUGH_SAMPLES
 
-    def _look(self) -> None:
+    def sample(self) -> None:
+        """Look at the machine now."""
         self._sums.add(read_now(self._processes()))
-
-    def _watch(self) -> None:
-        while not self._end.wait(
-            _SECONDS_BETWEEN_SAMPLES if self._sums.load.samples < _DENSE_SAMPLES else _SECONDS_LATER
-        ):
-            self._look()
+        if self._sums.load.samples >= _DENSE_SAMPLES:
+            self.between_s = _SECONDS_LATER
 
 
 class _Sums:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from types import TracebackType
 from typing import Final
 
 import psutil
 from msgspec import Struct
 
+from evaltools.engine.sampling import Sampler
 from evaltools.result.evaluation import ProcessMemory
 
 _SECONDS_BETWEEN_SAMPLES: Final = 0.5
@@ -27,35 +25,19 @@ class NamedProcess(Struct, frozen=True):
     configuration: str | None = None
 
 
-class MemoryOverTime:
-    """A context in which the resident memory of processes is looked at twice a second, in a thread of its own.
+class MemoryOverTime(Sampler):
+    """A context in which the resident memory of processes is looked at twice a second.
 
     ``processes`` gives those of now, which may change: a process that was started again goes on under its name. Of a
     long run every second sample is dropped whenever there are 240, and samples are taken half as often from then on.
-    Where the system allows no more threads, there is one sample at the end.
     """
 
     def __init__(self, processes: Callable[[], Sequence[NamedProcess]]) -> None:
+        super().__init__("memory over time", _SECONDS_BETWEEN_SAMPLES)
         self._processes = processes
-        self._between_s = _SECONDS_BETWEEN_SAMPLES
         self._start = time.monotonic()
         self._known: dict[NamedProcess, psutil.Process] = {}
         self._samples: list[tuple[float, dict[NamedProcess, float]]] = []
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="memory over time", daemon=True)
-
-    def __enter__(self) -> MemoryOverTime:
-        with suppress(RuntimeError):
-            self._thread.start()
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
-        self._end.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        self.sample()
 
     def sample(self) -> None:
         """Look at all processes now; one that has ended is left out."""
@@ -63,7 +45,7 @@ class MemoryOverTime:
         self._samples.append((round(time.monotonic() - self._start, 3), found))
         if len(self._samples) >= _MOST_SAMPLES:
             self._samples = self._samples[::2]
-            self._between_s *= 2
+            self.between_s *= 2
 
     @property
     def by_process(self) -> list[ProcessMemory]:
@@ -85,8 +67,3 @@ class MemoryOverTime:
             return round(self._known[process].memory_info().rss / _MB, 3)
         except psutil.Error:
             return None
-
-    def _watch(self) -> None:
-        self.sample()
-        while not self._end.wait(self._between_s):
-            self.sample()
