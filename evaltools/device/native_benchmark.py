@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native.command import configuration_flags
 from evaltools.device.native.outcome import NativeBinary, signal_of, why_not_started
-from evaltools.device.native_program import Killed, NativeRuns, StepDone, interleaved
+from evaltools.device.native_program import Killed, NativeRuns, StepDone, interleaved, numerics_flags
 from evaltools.device.part import PartWork
 from evaltools.device.pool import Job
 from evaltools.device.process import last_lines
@@ -85,7 +85,7 @@ class NativeBenchmark:
         self._named = RequestFiles(flags.root)
         count = len(request.candidates)
         self._order = [which for number in range(request.options.rounds) for which in interleaved(count, number)]
-        arguments = _arguments(options, request, self._named)
+        arguments = _arguments(options, request, self._named, numerics_flags(flags).libraries)
         self._steps = tuple(arguments[which] for which in self._order)
 
     def run(self, device: Device, job: Job) -> tuple[DevicePart, BenchmarkPlace]:
@@ -136,8 +136,13 @@ class NativeBenchmark:
         )
 
 
-def _arguments(options: Options, request: BenchmarkRequest, named: RequestFiles) -> list[tuple[str, ...]]:
-    """The program's arguments for each candidate, with the paths that files have on devices."""
+def _arguments(
+    options: Options, request: BenchmarkRequest, named: RequestFiles, libraries: Mapping[str, str]
+) -> list[tuple[str, ...]]:
+    """The program's arguments for each candidate, with the paths that files have on devices.
+
+    ``libraries`` maps the folder of ``--device_libraries``, in which an NPU's dispatch library is looked for.
+    """
     native = [each for each in benchmark_flags.PARAMETERS if each.log and each.is_sent and not each.repeatable]
     stated = [
         each.format(each.rewrite(options.stated[each.name], partial(named.take, each)))  # type: ignore[arg-type]
@@ -148,7 +153,9 @@ def _arguments(options: Options, request: BenchmarkRequest, named: RequestFiles)
     for candidate in request.candidates:
         configuration = candidate.configuration
         device_paths = {str(path): named.take_file(path) for path in configuration.files if path.is_file()}
-        threads, *delegates = configuration_flags(configuration, device_paths)
+        threads, *delegates = configuration_flags(configuration, {**device_paths, **libraries}, with_npu=True)
+        if configuration.delegates.value("use_npu") and not configuration.delegates.value("dispatch_library_path"):
+            delegates += [f"--dispatch_library_path={folder}" for folder in libraries.values()]
         threads = threads.replace("--num_interpreter_threads", "--num_threads")
         graph = f"--graph={named.take_file(candidate.model.path)}"
         arguments.append((graph, threads, *stated, *delegates))

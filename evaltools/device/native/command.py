@@ -13,12 +13,16 @@ from msgspec import Struct
 
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import PARAMETERS, parse_external_options
+from evaltools.delegates.npu import NPU
 from evaltools.errors import UsageError
 from evaltools.native.logs.evaluation import NativeTask
 from evaltools.parameter import Value
 from evaltools.request import Options
 
 _ELSEWHERE: Final = "leave it out, or take --device_program=evaltools"
+_VENDOR: Final = "npu_vendor"
+"""It says which flags there may be; the programs know vendors by their libraries."""
+_OF_NPUS: Final = frozenset(parameter.name for parameter in NPU.parameters) - {"npu_soc"}
 
 
 class NativePaths(Struct, frozen=True):
@@ -62,8 +66,11 @@ def native_command(
     return words + configuration_flags(configuration, files or {})
 
 
-def configuration_flags(configuration: Configuration, files: Mapping[str, str]) -> list[str]:
-    """The flags of a configuration as the native tools read them; arguments and errors as :func:`native_command`."""
+def configuration_flags(configuration: Configuration, files: Mapping[str, str], with_npu: bool = False) -> list[str]:
+    """The flags of a configuration as the native tools read them; arguments and errors as :func:`native_command`.
+
+    ``with_npu``: the program may be LiteRT's, which has NPUs; another one says that it does not know their flags.
+    """
     where = f"configuration {configuration.name!r}"
     if configuration.runtime != AUTO:
         raise UsageError(
@@ -77,7 +84,7 @@ def configuration_flags(configuration: Configuration, files: Mapping[str, str]) 
         )
     settings = configuration.delegates
     for name, _ in settings.given:
-        refused = PARAMETERS[name].not_native
+        refused = None if with_npu and name in _OF_NPUS else PARAMETERS[name].not_native
         if refused is not None:
             raise UsageError(f"{where}: --{name}: {refused.reason}; {_ELSEWHERE}")
         if PARAMETERS[name].repeatable and len(settings.values(name)) > 1:
@@ -86,14 +93,15 @@ def configuration_flags(configuration: Configuration, files: Mapping[str, str]) 
                 "ignore the others. Give one"
             )
     words = [f"--num_interpreter_threads={configuration.num_threads}"]
-    words += [PARAMETERS[name].format(_value(where, name, value, files)) for name, value in settings.given]
+    given = [(name, value) for name, value in settings.given if name != _VENDOR]
+    words += [PARAMETERS[name].format(_value(where, name, value, files)) for name, value in given]
     if configuration.kernels == "builtin" and configuration.xnnpack is None:
         words.append("--use_xnnpack=false")
     return words
 
 
 def _value(where: str, name: str, value: Value, files: Mapping[str, str]) -> Value:
-    if PARAMETERS[name].is_path:
+    if PARAMETERS[name].is_path or name in _OF_NPUS:
         return files.get(str(value), value)
     if name != "external_delegate_options":
         return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -244,6 +245,31 @@ def test_a_binary_that_the_device_cannot_start(
     reasons = [row["reason"], *(entry["reason"] for entry in json.loads(output.read_text())["configurations"])]
     assert (benchmarked.code, benchmarked.out.strip(), evaluated.code, len(reasons)) == (3, "", 3, 3)
     assert all(said in reason and step in reason for reason in reasons), reasons
+
+
+_OF_LITERT: Final = f"""#!/bin/sh
+# As LiteRT's benchmark_model with an NPU, where its dispatch library is found.
+say() {{ echo "INFO: $1"; }}
+for word; do case "$word" in --dispatch_library_path=*) libraries="${{word#*=}}" ;; esac; done
+case "$*" in *--npu_vendor*) exit 1 ;; *--use_npu=true*--qualcomm_htp_performance_mode=burst*) ;; *) exit 1 ;; esac
+[ -e "$libraries/libLiteRtDispatch_Qualcomm.so" ] || exit 1
+say "Replacing 3 out of 19 node(s) with delegate (DispatchDelegate) node, yielding 2 partitions for subgraph 0."
+{_TIMES}"""
+
+
+def test_a_benchmark_on_an_npu_by_litert_gets_its_libraries_and_flags(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    (tmp_path / "libs").mkdir()
+    (tmp_path / "libs" / "libLiteRtDispatch_Qualcomm.so").write_bytes(b"a library")
+    binary, output = tmp_path / "benchmark_model", tmp_path / "out.json"
+    binary.write_text(_OF_LITERT)
+    npu = "--config=npu: use_npu=true npu_vendor=qualcomm qualcomm_htp_performance_mode=burst"
+    words = ["benchmark", *BENCHMARK, npu, f"--device_libraries={tmp_path / 'libs'}"]
+    done = run_native(network, serials(devices)[:1], binary, words, output)
+    assert done.code == 0, done.err
+    (row,) = json.loads(output.read_text())["rows"]
+    assert (row["status"], row["delegates"][0]["name"], row["delegates"][0]["nodes"]) == ("measured", "NPU", 3)
 
 
 def test_the_benchmark_app(network: Network, devices: Devices, tmp_path: Path) -> None:
