@@ -101,6 +101,22 @@ class Table(Struct, frozen=True):
         ]
         return self.of_columns(kept)
 
+    def with_facts(self, texts: Mapping[str, str]) -> Table:
+        """Without those of these columns that say the same in each row: a text below says it once.
+
+        >>> Table("", ("a", "MB"), [("1", "4"), ("2", "4")]).with_facts({"MB": "{} MB"}).below
+        'All rows: 4 MB.'
+        """
+        same = [
+            place
+            for place, column in enumerate(self.columns)
+            if column in texts and len({text_of(row[place]) for row in self.rows}) == 1
+        ]
+        facts = [texts[self.columns[place]].format(text_of(self.rows[0][place])) for place in same]
+        below = [*([self.below] if self.below else []), *([f"All rows: {'; '.join(facts)}."] if facts else [])]
+        others = self.of_columns([place for place in range(len(self.columns)) if place not in same])
+        return replace(others, below=" ".join(below))
+
     def of_columns(self, places: Sequence[int]) -> Table:
         """The table with only the columns at these places."""
         return replace(

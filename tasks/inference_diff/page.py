@@ -14,10 +14,11 @@ from evaltools.report.page.charts.figures import QUANTA, Apart, floor_chart
 from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.words.facts import counted
-from evaltools.report.words.numbers import figure, milliseconds, percent
+from evaltools.report.words.numbers import ends, figure, milliseconds, percent
 from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Cell, Chart, Lines, Note, Number, Section, Table, number_cell, path_to
+from evaltools.stats.proportions import wilson_interval
 from evaltools.tasks.inference_diff.output_kinds import KINDS
 from evaltools.tasks.inference_diff.output_order import other_order_in_words
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
@@ -106,6 +107,19 @@ def _outputs(diff: InferenceDiff, compared: Sequence[tuple[int, DiffComparison]]
     return Table("Difference of each output from the reference", columns, rows, below, 2, ranks)
 
 
+def _same_best(differences: Sequence[OutputDifference]) -> Cell:
+    """The smallest share of answers with the same best class; with its 95 % interval where each run has one answer."""
+    scores = [(each.scores, each.runs) for each in differences if each.scores is not None]
+    if not scores:
+        return ""
+    least, runs = min(scores, key=lambda each: each[0].share)
+    text = percent(least.share, digits=1)
+    if least.positions == runs:
+        interval = wilson_interval(least.same_best, runs)
+        text = f"{text} {ends(f'{100 * interval.low:.1f}', f'{100 * interval.high:.1f}')}"
+    return Number(text, least.share)
+
+
 def _figures(differences: Sequence[OutputDifference], path: str) -> list[Cell]:
     """The worst figures of some differences of the same output; ``path`` leads to the only one."""
 
@@ -125,7 +139,7 @@ def _figures(differences: Sequence[OutputDifference], path: str) -> list[Cell]:
         number("max"),
         number("max_relative"),
         "",
-        number_cell(min((score.share for score in scores), default=None), partial(percent, digits=1), absent=""),
+        _same_best(differences),
         number("cosine", "{:.7f}".format, min),
         number("snr_db", "{:.1f} dB".format, min),
         f"{' / '.join(f'{100 * share:.3g}' for share in shares)} %" if shares else "",

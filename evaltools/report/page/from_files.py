@@ -66,8 +66,10 @@ def read_sources(paths: Iterable[Path]) -> Sources:
     stems = [path.stem for path in files]
     names = [path.stem if stems.count(path.stem) == 1 else str(path.absolute()) for path in files]
     contents = [read_content(path) for path in files]
+    sources = [source_in(content, path) for content, path in zip(contents, files, strict=True)]
+    names = _by_model(names, sources)
     saved = dict(zip(names, contents, strict=True))
-    found = {name: source_in(content, path) for name, content, path in zip(names, contents, files, strict=True)}
+    found = dict(zip(names, sources, strict=True))
     searches = {name: each for name, each in found.items() if isinstance(each, LocateResult)}
     evaluations = {name: each for name, each in found.items() if isinstance(each, EvaluationResult)}
     located: dict[str, list[LocateResult]] = {}
@@ -86,3 +88,14 @@ def read_sources(paths: Iterable[Path]) -> Sources:
         folders={name: path.absolute().parent for name, path in zip(names, files, strict=True)},
         captures={name: each for name, each in found.items() if isinstance(each, RunCapture | ModelsCapture)},
     )
+
+
+def _by_model(names: list[str], sources: list[Source]) -> list[str]:
+    """The names with only the model, where files are ``RESULT.MODEL.json`` as one command writes them for several."""
+    short = [
+        Path(source.model.file).stem
+        if isinstance(source, EvaluationResult) and name.endswith(f".{Path(source.model.file).stem}")
+        else name
+        for name, source in zip(names, sources, strict=True)
+    ]
+    return short if len(set(short)) == len(short) else names

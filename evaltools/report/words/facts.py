@@ -86,10 +86,18 @@ def delegate_name(delegate: DelegateUsed) -> str:
 
 
 def delegated(configuration: Opened) -> str | Word:
-    """Nodes that ran on a delegate of all nodes, ``-`` where no delegate is in force; first that it fell back."""
-    proof = configuration.delegation
-    nodes = f"{proof.delegated_nodes}/{proof.total_nodes}" if proof and configuration.delegates else "-"
-    return Word(f"fell back, {nodes}", "bad") if configuration.fallback else nodes
+    """The delegates with the nodes that ran on them of all nodes; ``-`` where none is in force, or it fell back."""
+    if configuration.fallback:
+        return Word("fell back", "bad")
+    if configuration.status != "measured":
+        return "-"
+    names = ", ".join(dict.fromkeys(used.name for used in configuration.delegates))
+    return with_nodes(names, configuration.delegation if configuration.delegates else None)
+
+
+def with_nodes(names: str, proof: DelegationProof | None) -> str:
+    """The names of delegates and how many of all nodes they took; ``-`` where there is neither."""
+    return f"{names} {proof.delegated_nodes}/{proof.total_nodes}".strip() if proof else names or "-"
 
 
 def median_time(entry: ConfigurationResult) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.report.words.facts import Opened
 from evaltools.report.words.next_commands import next_command, ran_on_devices
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.fastest_cpu import fastest_on_cpu, runs_on_cpu
 from evaltools.task_kind import kind_of
 
@@ -36,6 +36,15 @@ def after_evaluation(result: EvaluationResult, configuration: ConfigurationResul
     if _is_beside_plain_kernels_alone(result, configuration):
         steps.append(_BESIDE_XNNPACK)
     return steps
+
+
+def how_fast(result: EvaluationResult) -> Iterator[str]:
+    """Where all is settled: what measures the first tested configuration in processes of its own."""
+    tested = [entry for entry in result.configurations if entry.role == "test" and entry.status == "measured"]
+    measured = [entry for entry in tested if not entry.is_emulated and not entry.fallback]
+    if measured and not other_models(result):
+        command = next_command("benchmark", result.model.file, measured[0].flags, result.environment.command)
+        yield f"{command} says how fast it is in quiet, and how much memory it takes"
 
 
 def _is_beside_plain_kernels_alone(result: EvaluationResult, configuration: ConfigurationResult) -> bool:

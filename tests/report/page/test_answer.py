@@ -26,24 +26,30 @@ def of(*tests: ConfigurationResult) -> dict[str, EvaluationResult]:
 SAME, WORSE = judged("a", "equivalent"), judged("b", "worse", -0.021)
 LOST = replace(judged("c", "equivalent"), status="not measured")
 FELL_BACK = judged("d", "equivalent", fallback="no GPU")
+OPEN = judged("e", "not decided")
 
 
 @pytest.mark.parametrize(
     ("tests", "sentence"),
     [
-        ([SAME], "a gives the same answers as the CPU."),
-        ([WORSE], "b is worse by 2.10 points."),
-        ([SAME, WORSE], "1 of 2 configurations gives the same answers as the CPU; b is worse by 2.10 points."),
+        ([SAME], '"a" gives the same answers as the CPU.'),
+        ([WORSE], '"b" is worse by 2.10 points.'),
+        ([SAME, WORSE], '1 of 2 configurations gives the same answers as the CPU; "b" is worse by 2.10 points.'),
         (
             [WORSE, LOST],
-            "None of 2 configurations give the same answers as the CPU; b is worse by 2.10 points; c was not measured.",
+            'None of 2 configurations give the same answers as the CPU; "b" is worse by 2.10 points; "c" was not measured.',
         ),
-        ([FELL_BACK], "d ran on the CPU instead of its delegate."),
+        ([OPEN], 'Whether "e" gives the same answers as the CPU is not decided.'),
+        (
+            [OPEN, OPEN],
+            "Whether 2 configurations give the same answers as the CPU is not decided.",
+        ),
+        ([FELL_BACK], '"d" ran on the CPU instead of its delegate.'),
         (
             [SAME, WORSE, LOST, FELL_BACK],
             "1 of 4 configurations gives the same answers as the CPU; 1 worse, 1 not measured, 1 on the CPU instead.",
         ),
-        ([], "reference: 4 examples, top-1 50.00 %; it was compared with nothing."),
+        ([], '"reference": 4 examples, top-1 50.00 %; it was compared with nothing.'),
     ],
 )
 def test_the_sentence_says_who_does_the_same_job_and_what_the_others_do(
@@ -61,7 +67,7 @@ def test_answers_of_which_none_changed_are_the_same_as_far_as_was_seen() -> None
         reasons=[Reason(IDENTICAL_ANSWERS, {"examples": 20, "most_differing": 0.1})],
     )
     found = of(replace(configuration("a"), verdicts=[verdict], finished_examples=20))
-    assert answer_of(found) == "a gives the same answers as the CPU on 20 examples."
+    assert answer_of(found) == '"a" gives the same answers as the CPU on 20 examples.'
     table = summary_of(found)
     assert table is not None
     assert table.rows[1][list(table.columns).index("verdict")] == Word("identical", "good")

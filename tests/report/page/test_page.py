@@ -254,7 +254,7 @@ def test_what_differs_stands_in_its_column_and_there_is_no_front(
             "inter",
         ),
         (Sources(benchmarks={"b": benchmark()}), "Nothing was measured"),
-        (Sources(outcomes={"gate": outcome_of("1", "gates.toml", [])}), "no limit was checked"),
+        (Sources(outcomes={"gate": outcome_of("1", "gates.toml", [])}), "No limit was checked"),
     ],
     ids=["evaluation", "interrupted", "benchmark", "gates"],
 )

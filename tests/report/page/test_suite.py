@@ -19,13 +19,15 @@ def test_the_run_folder_is_that_of_the_command() -> None:
     assert step.startswith("evaltools report 'my runs/entries/1/r.json' --output=FILE.html")
 
 
-def test_a_suite_in_which_all_is_right_asks_for_nothing_and_a_single_job_takes_no_column() -> None:
+def test_a_suite_in_which_all_is_right_says_how_to_keep_its_results_and_a_single_job_takes_no_column() -> None:
     made = suite("xnnpack")
     right = replace(made, entries=made.entries[:1], changes=None)
     found = answer("s", right)
     (table,) = [block for block in found.blocks if isinstance(block, Table)]
     assert [cell for row in table.rows for cell in row if isinstance(cell, Word)] == [Word("equivalent", "good")]
-    assert found.steps == ()
+    assert found.steps == (
+        "the same command with --run_dir=FOLDER keeps the result of each model, for evaltools report",
+    )
     one, several = ([head.text for head in read(Sources(suites={"s": each})).all("th")] for each in (right, made))
     assert (one.count("job"), several.count("job")) == (0, 1)
 

@@ -13,7 +13,7 @@ from evaltools.report.page.content.page import First, sentences
 from evaltools.report.page.sections.rows import ModelRow, ModelRows, interval_of, tone_of, verdict_of
 from evaltools.report.page.sections.tradeoff import models_tradeoff
 from evaltools.report.words.facts import counted, delegated, median_time, speed_of
-from evaltools.report.words.next_steps import SEARCH, after_evaluation
+from evaltools.report.words.next_steps import SEARCH, after_evaluation, how_fast
 from evaltools.report.words.numbers import change, figure, half_width, in_times, megabytes
 from evaltools.report.words.verdicts import is_share, judged_in_words, reasons_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
@@ -32,6 +32,8 @@ _OPEN: Final = ("not decided", ODD_REFERENCE)
 """Verdicts that need a sentence."""
 _FAILED: Final = "failed"
 _MOST_NAMED: Final = 2
+FACTS: Final = {"file MB": "a file of {} MB", "examples": "{} examples", "machine": "{}", "versions": "{}"}
+"""Columns that are a line below the table where they say the same in each row."""
 _UNLIKE: Final = "Not all of it was measured on one machine, with the same versions and on the same examples"
 
 
@@ -48,11 +50,22 @@ def first_screen(results: Mapping[str, EvaluationResult], located: Iterable[str]
     steps: list[str] = []
     for name, result in results.items():
         notes += [of_result(name, note) if several else note for note in _notes(result)]
+        most_needed = max(map(_examples_needed, result.configurations), default=0)
         for entry in result.configurations:
+            if 0 < _examples_needed(entry) < most_needed:
+                continue
             more = after_evaluation(result, entry)
             steps += [step for step in more if not (name in located and step.startswith(SEARCH))]
+    if not steps and not several:
+        steps = list(how_fast(next(iter(results.values()))))
     names = {kind_of(result.task).evidence.subject(result) for result in results.values()}
     return First(names.pop(), tuple(blocks), tuple(notes), tuple(steps), "" if several else next(iter(results)))
+
+
+def _examples_needed(entry: ConfigurationResult) -> int:
+    """How many examples decide a verdict that is open, 0 where that is not known."""
+    verdict = entry.verdict
+    return (verdict.examples_needed or 0) if verdict is not None and verdict.kind == "not decided" else 0
 
 
 def of_result(name: str, line: str | Note) -> Note:
@@ -82,7 +95,7 @@ def answer_of(results: Mapping[str, EvaluationResult]) -> str:
     rows = [row for row in every.rows if row.configuration.role == "test"]
     judged = [row for row in rows if row.configuration.verdict is not None or _is_lost(row)]
     if not judged:
-        return _single(every, every.rows[0]) if len(every.rows) == 1 else ""
+        return _single(every, every.rows[0]) if len(every.rows) == 1 else _best_of(every, results)
     same = [row for row in judged if _gives_the_same(row)]
     others = [row for row in judged if not _gives_the_same(row)]
     parts = []
@@ -99,15 +112,44 @@ def answer_of(results: Mapping[str, EvaluationResult]) -> str:
     else:
         counts = Counter(map(_in_a_word, others))
         parts += [", ".join(f"{count} {word}" for word, count in counts.items())]
+    if not same and all(_is_clean(row) and _kind(row) == "not decided" for row in others):
+        who = f"{_name(others[0], results)} gives" if len(others) == 1 else f"{len(others)} configurations give"
+        parts = [f"Whether {who} the same answers as {_baseline(judged)} is not decided"]
+    if len(results) > 1:
+        parts += _best(every, [row for row in every.rows if _is_clean(row)], results)
     return f"{'; '.join(parts)}."
 
 
 def _single(found: ModelRows, row: ModelRow) -> str:
     entry = row.configuration
-    known = entry.figures.get(found.figure) if found.figure is not None else None
-    accuracy = "" if known is None else f", {found.heading} {figure(known, found.metric)}"
+    accuracy = f", {found.heading} {_figure_of(found, row)}" if _figure_of(found, row) else ""
     examples = counted(entry.finished_examples, "example")
-    return f"{entry.name}: {examples}{accuracy}; it was compared with nothing."
+    return f'"{entry.name}": {examples}{accuracy}; it was compared with nothing.'
+
+
+def _figure_of(found: ModelRows, row: ModelRow) -> str:
+    """The figure that a row is judged by; empty where it has none."""
+    known = math.nan if found.figure is None else row.figure(found.figure)
+    return "" if math.isnan(known) else figure(known, found.metric)
+
+
+def _best_of(found: ModelRows, results: Mapping[str, EvaluationResult]) -> str:
+    """The best and the fastest of several configurations that were compared with nothing."""
+    rows = [row for row in found.rows if _is_clean(row)]
+    texts = [f"{counted(len(rows), 'configuration')} measured, compared with nothing", *_best(found, rows, results)]
+    return f"{'; '.join(texts)}."
+
+
+def _best(found: ModelRows, rows: Sequence[ModelRow], results: Mapping[str, EvaluationResult]) -> list[str]:
+    """Which row has the best figure, and which is the fastest."""
+    texts = []
+    best, timed = found.best(rows), [row for row in rows if not math.isnan(row.p50_us)]
+    if best is not None and not found.are_outputs:
+        texts.append(f"{_name(best, results)} has the best {found.heading}, {_figure_of(found, best)}")
+    if len(timed) > 1:
+        fastest = min(timed, key=lambda row: row.p50_us)
+        texts.append(f"{_name(fastest, results)} is the fastest, {median_time(fastest.configuration)}")
+    return texts
 
 
 def summary_of(results: Mapping[str, EvaluationResult]) -> Table | None:
@@ -128,9 +170,10 @@ def summary_of(results: Mapping[str, EvaluationResult]) -> Table | None:
     compared = _compared_with(results) if several else {}
     columns = ["result", "model", "configuration", found.heading, "change", "verdict", "latency", "vs reference"]
     columns += ["delegated", "file MB", *(("on the front", "examples", "machine", "versions") if several else ())]
-    ranks = [0, 0, 0, 1, 5, 0, 2, 3, 4, 6, 7, 8, 9, 10]
+    ranks = [0, 0, 0, 1, 2, 0, 3, 4, 5, 6, 7, 8, 9, 10]
     below = sentences(
         "On the front: no other one is as good and as fast" if any(front) else "",
+        _how_to_read(found),
         _UNLIKE if several and not is_alike else "",
         *(f"{', '.join(models)}: compared with {other} on the same examples" for other, models in compared.items()),
     )
@@ -139,12 +182,22 @@ def summary_of(results: Mapping[str, EvaluationResult]) -> Table | None:
     is_named = all(row[0] == row[1] for row in rows)
     left_out = {0} if is_named or not several else set()
     left_out |= {1} if len(models) == 1 and not (several and is_named) else set()
-    return table.of_columns([place for place in range(len(columns)) if place not in left_out]).compact
+    table = table.of_columns([place for place in range(len(columns)) if place not in left_out]).compact
+    return table.with_facts(FACTS)
+
+
+def _how_to_read(found: ModelRows) -> str:
+    """Which direction is better of a figure that is no accuracy."""
+    if found.are_outputs:
+        return "relative RMS: size of the difference by that of the reference, of the worst output; lower is better"
+    return f"{found.heading}: {found.better} is better" if found.metric is None and found.better is not None else ""
 
 
 def _cells(found: ModelRows, row: ModelRow, names: Mapping[str, str], several: bool) -> list[Cell]:
     entry = row.configuration
     path = "" if several else f"configurations/{row.result.configurations.index(entry)}"
+    if entry.fallback:
+        return _blank(row, names)
     verdict = _word(row)
     latency = entry.inference_latency
     p50 = None if latency is None else latency.p50_us
@@ -163,12 +216,17 @@ def _cells(found: ModelRows, row: ModelRow, names: Mapping[str, str], several: b
     ]
 
 
+def _blank(row: ModelRow, names: Mapping[str, str]) -> list[Cell]:
+    """The cells of what ran on the CPU instead of its delegate: figures would look like those of the delegate."""
+    entry = row.configuration
+    found: list[Cell] = [row.model, names.get(row.model, row.model), entry.name, "", "", Word("fell back", "bad")]
+    return [*found, "-", "", "-", Number(megabytes(row.size_bytes), row.size_bytes)]
+
+
 def _word(row: ModelRow) -> str:
     entry = row.configuration
     if _is_lost(row):
         return "not measured"
-    if entry.fallback:
-        return "fell back"
     return "not clean" if entry.not_clean else verdict_of(row).replace("expected precision of ", "")
 
 
@@ -266,7 +324,7 @@ def _notes(result: EvaluationResult) -> Iterator[Note]:
     if failed:
         where = f" ({failed[0].configuration})" if failed[0].configuration else ""
         first = f"{failed[0].example}{where}: {failed[0].reason}"
-        yield Note(_FAILED, f"{counted(len(failed), 'example')} without an answer, first {first}", "open")
+        yield Note(_FAILED, f"{counted(len(failed), 'example')} without an answer, first {first}", "bad")
 
 
 def _of_configuration(result: EvaluationResult, entry: ConfigurationResult) -> Iterator[Note]:
@@ -328,7 +386,9 @@ def _kind(row: ModelRow) -> str:
 
 
 def _name(row: ModelRow, results: Mapping[str, EvaluationResult]) -> str:
-    return f"{row.model}, {row.configuration.name}," if len(results) > 1 else row.configuration.name
+    """In quotes, as a configuration may have any name."""
+    name = f'"{row.configuration.name}"'
+    return f"{row.model} in {name}" if len(results) > 1 else name
 
 
 def _baseline(rows: Sequence[ModelRow]) -> str:
@@ -367,4 +427,4 @@ def _what_else(row: ModelRow) -> str:
     word = verdict_of(row)
     if word == ODD_REFERENCE:
         return f"shows that {word}"
-    return word if word == "diverged" else f"is {word}"
+    return f"diverged from {_baseline([row])}" if word == "diverged" else f"is {word}"

@@ -9,6 +9,7 @@ from evaltools.metrics.op_profile import OpProfile, explained_share, op_figures,
 from evaltools.report.page.charts.figures import Spread, Tradeoff, intervals_chart
 from evaltools.report.page.charts.times import bars_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
+from evaltools.report.page.sections.benchmarks import more_figures
 from evaltools.report.page.sections.speed import each_run, moments, temperatures
 from evaltools.report.page.sections.tradeoff import drawn, scaled
 from evaltools.report.words.facts import label
@@ -44,7 +45,8 @@ def details(result: BenchmarkResult) -> list[Section]:
     timed = [row for row in result.rows if any(row is each for each in ranked)]
     if not timed:
         return []
-    blocks: list[Block] = [medians(result, timed)] if len(timed) > 1 else []
+    blocks: list[Block] = [more_figures(result)]
+    blocks += [medians(result, timed)] if len(timed) > 1 else []
     for chart in (benchmark_tradeoff(result), _runs(result, timed), _memory(result, timed), _warmth(result, timed)):
         blocks += [] if chart is None else [chart]
     disturbed = list(dict.fromkeys(text for row in result.rows for each in row.rounds for text in each.disturbances))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from evaltools.report.page.content.page import First
-from evaltools.report.page.sections.answer import of_result, versions_in_words
+from evaltools.report.page.sections.answer import FACTS, of_result, versions_in_words
 from evaltools.report.words.facts import delegated, label, model_name
 from evaltools.report.words.load import load_in_words
 from evaltools.report.words.next_commands import next_command
@@ -38,6 +38,7 @@ from evaltools.result.section import (
 from evaltools.stats.latency import FEWEST_PROCESSES, FEWEST_TIMES
 
 _MOST_NAMED: Final = 2
+_MOST_NAMED_FASTEST: Final = 4
 _ENOUGH_ROUNDS: Final = 8
 
 
@@ -71,6 +72,13 @@ def _fastest(results: Mapping[str, BenchmarkResult], found: _Found) -> str:
     if not timed:
         (result, *_) = results.values()
         return f"Nothing was measured{f': {result.stopped}' if result.stopped else ' as asked for'}."
+    fastest = {(name, row.model): (result, row) for name, result, row in reversed(timed)}
+    if 1 < len(fastest) <= _MOST_NAMED_FASTEST:
+        texts = [
+            f'{model_name(result, row)} "{row.name}" {milliseconds(_latency(row) or 0.0)}'
+            for result, row in reversed(fastest.values())
+        ]
+        return f"The fastest of each model: {'; '.join(texts)}."
     (name, result, row), *others = timed
     of = f"{name}, " if len(results) > 1 else ""
     text = f"{of}{label(result, row)}: {_median(shown_figures(row))}"
@@ -95,13 +103,38 @@ def _table(results: Mapping[str, BenchmarkResult], found: _Found) -> Table:
         rows.append([name if several else "", *cells, *((machine, versions) if several else ("", ""))])
     columns = (
         "result", "model", "configuration", "median [95 %]", "vs first", "accuracy", "on the front", "delegated",
-        "peak memory", "load", "first run", "p95", "runs", "average", "with reading", "steady memory", "file MB",
-        "machine", "versions",
+        "peak memory", "load", "p95", "file MB", "machine", "versions",
     )  # fmt: skip
-    ranks = (0, 0, 0, 0, 4, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+    ranks = (0, 0, 0, 0, 4, 1, 2, 3, 5, 6, 7, 8, 9, 10)
     table = Table("All rows, the fastest first", columns, rows, "", 3, ranks)
     models = len({row[1] for row in rows}) > 1 or several
-    return table.of_columns([place for place in range(len(columns)) if place != 1 or models]).compact
+    table = table.of_columns([place for place in range(len(columns)) if place != 1 or models]).compact
+    return table.with_facts(FACTS)
+
+
+def more_figures(result: BenchmarkResult) -> Table:
+    """What the first table has no room for."""
+    rows: list[Sequence[Cell]] = []
+    for place, row in enumerate(result.rows):
+        shown, path = shown_figures(row), f"rows/{place}/figures"
+        if row.status == "failed" or row.fallback:
+            continue
+        rows.append(
+            [
+                label(result, row),
+                Number(f"{shown.runs}" + (f" in {shown.rounds} rounds" if shown.rounds > 1 else ""), shown.runs),
+                number_cell(shown.first_run_us, milliseconds, _path(row, f"{path}/first_run/p50_us")),
+                number_cell(shown.average_us, milliseconds, _path(row, f"{path}/inference/avg_us")),
+                number_cell(shown.with_reading_us, milliseconds, _path(row, f"{path}/run_and_read/p50_us")),
+                number_cell(shown.steady_mb, "{:.1f} MB".format),
+            ]
+        )
+    columns = ("configuration", "runs", "first run", "average", "with reading", "steady memory")
+    return Table("More figures", columns, rows).compact
+
+
+def _path(row: BenchmarkRow, path: str) -> str:
+    return path if row.figures is not None else ""
 
 
 def _cells(result: BenchmarkResult, row: BenchmarkRow, path: str, model: str) -> list[Cell]:
@@ -110,10 +143,10 @@ def _cells(result: BenchmarkResult, row: BenchmarkRow, path: str, model: str) ->
     def of(name: str, logged: str = "") -> str:
         return "" if not path else f"{path}/figures/{name}" if figures is not None else f"{path}/logged/{logged}"
 
-    if row.status == "failed":
-        blank: list[Cell] = [""] * 13
-        median: Cell = Word("not measured" if figures is None else "failed", "missing" if figures is None else "bad")
-        return [model_name(result, row), row.name, median, *blank]
+    if row.status == "failed" or row.fallback:
+        lost: Cell = Word("not measured", "missing") if figures is None and not row.fallback else Word("failed", "bad")
+        median = delegated(row) if row.status != "failed" else lost
+        return [model_name(result, row), row.name, median, *([""] * 8)]
     size = result.models[row.model].size_bytes
     latency = shown.latency_us
     accuracy = row.accuracy
@@ -127,12 +160,7 @@ def _cells(result: BenchmarkResult, row: BenchmarkRow, path: str, model: str) ->
         delegated(row),
         number_cell(shown.peak_mb, "{:.1f} MB".format),
         number_cell(shown.load_us, milliseconds, of("init/p50_us")),
-        number_cell(shown.first_run_us, milliseconds, of("first_run/p50_us")),
         number_cell(shown.p95_us, milliseconds, of("percentiles/95")),
-        Number(f"{shown.runs}" + (f" in {shown.rounds} rounds" if shown.rounds > 1 else ""), shown.runs),
-        number_cell(shown.average_us, milliseconds, of("inference/avg_us", "avg_us")),
-        number_cell(shown.with_reading_us, milliseconds, of("run_and_read/p50_us")),
-        number_cell(shown.steady_mb, "{:.1f} MB".format),
         Number(megabytes(size), size, model and f"{model}/size_bytes"),
     ]
 

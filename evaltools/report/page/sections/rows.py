@@ -20,6 +20,8 @@ from evaltools.stats.interval import Interval
 from evaltools.task_kind import kind_of, metric_named
 
 _OF_OUTPUTS: Final = "outputs"
+_SIZE: Final = "relative_rms"
+"""The figure that says how far outputs are apart."""
 _TONES: Final[Mapping[VerdictKind, Tone]] = {
     "identical": "good", "equivalent": "good", "better": "good", "fp16": "near", "bf16": "near", "int8": "near",
     "worse": "bad", "diverged": "bad", "not measured": "missing",
@@ -56,7 +58,7 @@ class ModelRow(Struct, frozen=True):
 
 
 class ModelRows(Struct, frozen=True):
-    """The rows of all models, and the figure that they are judged by; None where outputs are judged.
+    """The rows of all models, and the figure that they are judged by; of outputs how far they are apart.
 
     Without verdicts it is the accuracy of the task, or the first metric of a task of one's own.
     """
@@ -69,8 +71,13 @@ class ModelRows(Struct, frozen=True):
         """The rows of results of one task, which are given by the name of the model."""
         rows = list(_rows(results))
         verdicts = [verdict.metric for row in rows for verdict in row.configuration.verdicts]
-        known = [metric for metric in verdicts if metric != _OF_OUTPUTS] if verdicts else map(_main_figure, rows)
+        known = [_SIZE if metric == _OF_OUTPUTS else metric for metric in verdicts] or map(_main_figure, rows)
         return cls(rows, next(filter(None, known), None))
+
+    @property
+    def are_outputs(self) -> bool:
+        """Whether outputs are compared, and not answers with a truth."""
+        return self.figure == _SIZE
 
     @property
     def metric(self) -> Metric | None:
@@ -80,6 +87,8 @@ class ModelRows(Struct, frozen=True):
     @property
     def heading(self) -> str:
         """The name of the figure in the table's heading."""
+        if self.are_outputs:
+            return "relative RMS"
         return (self.metric.heading if self.metric is not None else "") or self.figure or ""
 
     @property
@@ -88,13 +97,21 @@ class ModelRows(Struct, frozen=True):
 
         None where nothing says which figure is better.
         """
-        if self.figure is None or self._better is None:
+        if self.figure is None or self.better is None or self.are_outputs:
             return None
-        sign = 1 if self._better == "higher" else -1
+        sign = 1 if self.better == "higher" else -1
         return pareto_front([(row.p50_us, sign * row.figure(self.figure)) for row in self.rows])
 
+    def best(self, rows: Sequence[ModelRow]) -> ModelRow | None:
+        """The row with the best figure; None where fewer than two have one, or nothing says which is better."""
+        known = [row for row in rows if self.figure is not None and not math.isnan(row.figure(self.figure))]
+        if len(known) < 2 or self.figure is None or self.better is None:
+            return None
+        name, pick = self.figure, max if self.better == "higher" else min
+        return pick(known, key=lambda row: row.figure(name))
+
     @property
-    def _better(self) -> Better | None:
+    def better(self) -> Better | None:
         """The direction of the figure: its metric's, else what a task of one's own says."""
         if self.metric is not None:
             return self.metric.better

@@ -23,6 +23,7 @@ from evaltools.stats.latency import LatencyRatio
 from evaltools.text import printable
 
 _RUN_DIR: Final = ("--run_dir=", "--run-dir=")
+_LONGEST_REASON: Final = 240
 _BAD: Final = ("worse", "diverged")
 _OPEN: Final = ("not decided", "not judged", "the reference is the odd one out")
 _NEAR: Final = ("fp16", "bf16", "int8")
@@ -47,7 +48,7 @@ class SuiteLine(Struct, frozen=True):
         if self.row.status == "not measured":
             return "not measured"
         if self.row.fallback:
-            return "fallback to the CPU"
+            return "fell back"
         not_clean = ", NOT CLEAN" if self.row.not_clean else ""
         judged = "measured" if self.row.verdict is None else kind_in_words(self.row.verdict)
         return f"{judged}{not_clean}"
@@ -55,17 +56,17 @@ class SuiteLine(Struct, frozen=True):
     @property
     def accuracy(self) -> str:
         """The accuracy of a task with a ground truth."""
-        return "" if self.row is None or self.row.accuracy is None else percent(self.row.accuracy)
+        return "" if self._is_blank or self.row is None or self.row.accuracy is None else percent(self.row.accuracy)
 
     @property
     def time(self) -> str:
         """The median time."""
-        return "" if self.row is None or self.row.p50_us is None else milliseconds(self.row.p50_us)
+        return "" if self._is_blank or self.row is None or self.row.p50_us is None else milliseconds(self.row.p50_us)
 
     @property
     def speed(self) -> str:
         """How many times faster or slower, with the interval where that says something."""
-        if self.row is None or not self.row.speed:
+        if self._is_blank or self.row is None or not self.row.speed:
             return ""
         span = self.row.speed_interval
         times = None if span is None or not span.low else Interval(1 / span.high, 1 / span.low)
@@ -74,6 +75,8 @@ class SuiteLine(Struct, frozen=True):
     @property
     def tone(self) -> Tone:
         """The colour of the verdict; what did not run as asked is never good."""
+        if self.row is None and self.entry.state == "failed":
+            return "bad"
         if self.row is None or self.row.status == "not measured":
             return "missing"
         if self.row.fallback or self.row.not_clean or self.row.verdict in _BAD:
@@ -82,10 +85,15 @@ class SuiteLine(Struct, frozen=True):
 
     @property
     def delegated(self) -> str:
-        """Nodes on delegates of all nodes."""
-        if self.row is None or self.row.total_nodes is None or not self.row.delegates:
+        """The delegates, and the nodes on them of all nodes."""
+        if self._is_blank or self.row is None or self.row.total_nodes is None or not self.row.delegates:
             return ""
-        return f"{self.row.delegated_nodes}/{self.row.total_nodes}"
+        return f"{', '.join(self.row.delegates)} {self.row.delegated_nodes}/{self.row.total_nodes}"
+
+    @property
+    def _is_blank(self) -> bool:
+        """Whether it ran on the CPU instead of its delegate, so that its figures would look like the delegate's."""
+        return self.row is not None and bool(self.row.fallback)
 
     @property
     def why(self) -> str:
@@ -133,7 +141,7 @@ def busiest_in_words(result: SuiteResult) -> str:
 def answer(name: str, result: SuiteResult) -> First:
     """How many models and configurations there are of which verdict, all of them in one table, and each reason once."""
     lines = lines_of(result)
-    notes = [Note(", ".join(of), reason) for reason, of in reasons_of(lines).items()]
+    notes = [Note(", ".join(of), _beginning(reason)) for reason, of in reasons_of(lines).items()]
     if busy := busiest_in_words(result):
         notes.append(Note("warning", busy, "open"))
     blocks: list[Block] = [Sentence(f"{summary_of(result)}.")]
@@ -144,6 +152,11 @@ def answer(name: str, result: SuiteResult) -> First:
         blocks += [Sentence(f"Since {result.changes.gates}: {counts(result.changes)}"), limits_table(result.changes)]
         blocks += [Lines(changes)] if changes else []
     return First("suite", tuple(blocks), steps=_where_next(result, lines), source=name)
+
+
+def _beginning(reason: str) -> str:
+    """As much of a reason as there is room for; the page of the model has all of it."""
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON].rstrip(' ;,.')} ..."
 
 
 def _table(result: SuiteResult, lines: Sequence[SuiteLine]) -> Table:
@@ -181,7 +194,9 @@ def _where_next(result: SuiteResult, lines: Sequence[SuiteLine]) -> tuple[str, .
         if stated and line.entry.result and line.tone not in ("good", "near"):
             command = shlex.join(["evaltools", "report", f"{stated[-1]}/{line.entry.result}", "--output=FILE.html"])
             return (f"{command} shows all about {line.entry.model}",)
-    return ()
+    if not stated:
+        return ("the same command with --run_dir=FOLDER keeps the result of each model, for evaltools report",)
+    return ("the same command with --against and this result says what changed since",)
 
 
 def reasons_of(lines: Sequence[SuiteLine]) -> dict[str, list[str]]:

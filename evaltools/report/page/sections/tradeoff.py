@@ -13,7 +13,7 @@ from evaltools.stats.interval import Interval
 
 def models_tradeoff(found: ModelRows) -> Chart | None:
     """What models are judged by, against their latency; None where fewer than two rows have both."""
-    if found.figure is None:
+    if found.figure is None or found.are_outputs:
         return None
     factor = 100 if found.metric is not None and found.metric.is_share else 1
     front = found.on_front or [False] * len(found.rows)
