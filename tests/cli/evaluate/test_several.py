@@ -167,7 +167,7 @@ def test_outputs_have_no_figure_that_models_could_be_ranked_by() -> None:
     judged = timed("y", 500, Verdict("fp16", "outputs", "x"))
     answer, headings, *_rows = table({"m": result(timed("x", 1000), judged)})
     assert answer[-1] == "fp16."
-    assert headings == ["configuration", "verdict", "latency", "delegated", "file", "MB"]
+    assert headings == ["configuration", "verdict", "latency", "delegated"]
 
 
 REFERENCE = configuration("reference", "reference")

@@ -37,7 +37,8 @@ OPEN = judged("e", "not decided")
         ([SAME, WORSE], '1 of 2 configurations gives the same answers as the CPU; "b" is worse by 2.10 points.'),
         (
             [WORSE, LOST],
-            'None of 2 configurations give the same answers as the CPU; "b" is worse by 2.10 points; "c" was not measured.',
+            'None of 2 configurations give the same answers as the CPU; "b" is worse by 2.10 points; '
+            '"c" was not measured.',
         ),
         ([OPEN], 'Whether "e" gives the same answers as the CPU is not decided.'),
         (
