@@ -78,10 +78,12 @@ def the_same_run_of_gates_is_carried_out_once() -> Iterator[None]:
 
 @pytest.mark.once
 @pytest.mark.parametrize("shown", shown_commands(), ids=lambda shown: f"{shown.page}: {shown.command[-40:]}")
-def test_command_runs_as_shown(shown: Shown, tmp_path: Path) -> None:
+def test_command_runs_as_shown(shown: Shown, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if shown.needs and f"EVALTOOLS_EXPECT_{shown.needs.upper()}" not in os.environ:
         pytest.skip(f"this machine is not said to have what it needs: {shown.needs}")
     (tmp_path / "datasets").symlink_to(ROOT / "datasets")
+    if "my.so" in shown.command:
+        (tmp_path / "my.so").symlink_to(request.getfixturevalue("rounding_delegate"))
     done = run_shown(shown.command.replace("$SAMPLE/", "datasets/sample/"), tmp_path)
     assert done.code == shown.code, done.err
     printed = done.out.splitlines()
