@@ -125,7 +125,7 @@ def _steps(external_delegate: str) -> Iterator[_Step]:
     )
     yield _Step(
         "operators",
-        "Which operator makes the difference? Each is run alone, with XNNPACK in fp16.",
+        "Which operator makes the difference? Each runs by itself, with XNNPACK in fp16.",
         ("locate", float_model, "--use_xnnpack", "--xnnpack_force_fp16"),
         _located,
     )
