@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 from evaltools.gates.decide import GateVerdict
 from evaltools.gates.outcome import GateOutcome
-from evaltools.report.words.gates import GateLine, WhyNot, counts, lines, warnings_by_run, warnings_of, why_not
-from evaltools.report.words.markdown import escape, table
+from evaltools.report.page.content.sources import Sources
+from evaltools.report.words.gates import GateLine, counts, lines, warnings_by_run
 from evaltools.result.json_file import encode_json
 
 _COLOURS: Final[Mapping[GateVerdict, str]] = {
@@ -24,7 +24,6 @@ _ELEMENTS: Final[dict[GateVerdict, str]] = {
     "not measured": "error",
 }
 _COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
-_HEADINGS: Final = ("run", "configuration", "limit", "found", "examples", "verdict")
 
 
 def badge_json(outcome: GateOutcome) -> bytes:
@@ -97,25 +96,8 @@ def _case(line: GateLine, seconds: float) -> ElementTree.Element:
 
 
 def markdown_summary(outcome: GateOutcome) -> bytes:
-    """A heading with the numbers of verdicts, the warnings of the runs, a table, and why some did not pass."""
-    found = list(lines(outcome))
-    rows = table(_HEADINGS, [_verdict_row(line) for line in found])
-    warnings = "\n".join(f"* **warning**: {escape(warning)}" for warning in warnings_of(outcome))
-    heading = f"### evaltools {outcome.command}: {counts(outcome)}"
-    parts = [heading, warnings, rows, "\n".join(map(_reason, why_not(outcome)))]
-    text = "\n\n".join(part for part in parts if part) + "\n"
-    return text.encode()
+    """The first screen of the page about it in Markdown."""
+    from evaltools.report.page.make import page_of
+    from evaltools.report.page.rendering.markdown import markdown_of
 
-
-def _verdict_row(line: GateLine) -> list[str]:
-    verdict = line.verdict if _passed(line) else f"**{line.verdict}**"
-    return [*map(escape, (line.run, line.configuration, line.limit, line.figure)), line.examples, verdict]
-
-
-def _reason(found: WhyNot) -> str:
-    """The verdict stands first, so that no name begins a line, where it could begin a list or a heading."""
-    return f"* **{found.verdict}**: {escape(found.place)}: {escape(found.explanation)}"
-
-
-def _passed(line: GateLine) -> bool:
-    return line.verdict == "pass"
+    return markdown_of(page_of(Sources(outcomes={"gates": outcome})))

@@ -195,7 +195,7 @@ def _folders(name: str, asked_in: str, sources: Sources) -> tuple[Path, ...]:
 
 def _of_gates(name: str, outcome: GateOutcome, sources: Sources) -> Part:
     of = "limits" if outcome.gates.startswith("--") else Path(outcome.gates).name
-    about = f"{of}: {outcome.command}"
+    about = f"{of}: evaltools {outcome.command}"
     return Part(name, about, (), downloads=(_download(name, outcome, sources),))
 
 

@@ -109,9 +109,9 @@ def test_all_files_are_written_and_can_be_read(folder: Path) -> None:
         f"phone: {OPEN}": [Skipped],
     }
     markdown = (folder / "m.md").read_text().splitlines()
-    assert markdown[0] == "### evaltools gate: 1 failed, 3 not measured, 1 inconclusive, 1 passed"
-    assert [line.count("|") for line in markdown if line.startswith("|")] == [7] * 8
-    assert "fast &#124; &lt;b&gt;x&lt;/b&gt;" in markdown[4]
+    assert markdown[2] == "**1 of 6 limits is kept: 1 failed, 3 not measured, 1 inconclusive, 1 passed.**"
+    assert [line.count("|") for line in markdown if line.startswith("|")] == [6] * 8
+    assert "fast &#124; &lt;b&gt;x&lt;/b&gt;" in markdown[6]
     decisions = json.loads((folder / "o.json").read_text())["reports"][0]["decisions"]
     assert [entry["verdict"] for entry in decisions] == ["pass", "fail", "inconclusive"] + ["not measured"] * 3
     assert decisions[2]["examples_needed"] > PICTURES

@@ -131,7 +131,7 @@ def test_the_same_result_again_is_green_and_says_of_how_many_examples(tmp_path: 
         each for report in json.loads((tmp_path / "o.json").read_text())["reports"] for each in report["decisions"]
     ]
     assert {each["examples"] for each in decisions} == {200}
-    assert "| 200 | pass |" in (tmp_path / "m.md").read_text()
+    assert "| 200 | **pass** |" in (tmp_path / "m.md").read_text()
     assert "of 200 examples" in (tmp_path / "j.xml").read_text()
 
 

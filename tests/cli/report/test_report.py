@@ -45,7 +45,7 @@ def test_results_of_every_kind_are_distinguished_by_what_they_hold(tmp_path: Pat
     files = [str(tmp_path / f"{name}.json") for name in ("evaluation", "timed", "layers", "limits")]
     assert evaltools_here("report", *files, f"--output={tmp_path}/r.html").code == 0
     page = page_at(tmp_path / "r.html")
-    assert page.all("h1")[0].text == "gates.toml: gate, imagenet, benchmark"
+    assert page.all("h1")[0].text == "gates.toml: evaltools gate, imagenet, benchmark"
     assert "Layer by layer: xnnpack" in page.headings
 
 
@@ -161,7 +161,7 @@ def test_limits_and_the_results_behind_them_share_a_page(tmp_path: Path) -> None
     )
     assert done.code == 1
     page = page_at(tmp_path / "r.html")
-    assert "1 failed" in page.of_class("answer")[0].text
+    assert page.of_class("answer")[0].text == "The limit is broken."
     assert "xnnpack" in page.of_class("answer")[1].text
 
 

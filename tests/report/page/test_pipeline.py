@@ -28,7 +28,7 @@ def test_one_worker_has_no_chart_of_workers_and_many_are_bounded() -> None:
     assert len({value["row"] for value in many["Time of each worker"].spec["data"]["values"]}) == 32
     assert "and 495 more" in many["Time of each worker"].text
     alone = replace(EXECUTION, worker_seconds=EXECUTION.worker_seconds[:1], memory=[])
-    assert list(charts(alone)) == ["What took the time", "Time by stage of the run"]
+    assert list(charts(alone)) == ["What took the time"]
 
 
 def test_a_result_that_does_not_say_where_time_went_has_no_such_section() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.page.charts.look import colours_of
-from evaltools.report.page.charts.times import bars_chart, over_time_chart, shares_chart
+from evaltools.report.page.charts.times import over_time_chart, shares_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.words.capture import models_in_words, run_in_words
 from evaltools.report.words.execution import advice_in_words, shares_in_words
@@ -86,7 +86,6 @@ def pipeline(result: EvaluationResult) -> Section | None:
         return None
     found = (
         shares(execution),
-        _stages(execution),
         _workers(execution),
         _inference(execution),
         _memory(execution.memory),
@@ -100,13 +99,8 @@ def shares(execution: ExecutionUsed) -> Chart:
     """What the work of the whole run was."""
     seconds = {name: spent for name, spent in execution.stage_seconds.items() if spent > 0}
     spec = shares_chart({"": seconds}, colours_of(list(seconds)), "share of the work of all workers", as_shares=True)
-    return Chart("What took the time", spec, f"{shares_in_words(execution)}.")
-
-
-def _stages(execution: ExecutionUsed) -> Chart:
-    seconds = ", ".join(f"{name} {spent:.3g} s" for name, spent in execution.stage_seconds.items())
-    spec = bars_chart(execution.stage_seconds, "seconds of all workers")
-    return Chart("Time by stage of the run", spec, f"{seconds}.")
+    spent = ", ".join(f"{name} {stage_seconds:.3g} s" for name, stage_seconds in execution.stage_seconds.items())
+    return Chart("What took the time", spec, sentences(shares_in_words(execution), f"All workers together: {spent}"))
 
 
 def _workers(execution: ExecutionUsed) -> Chart | None:
