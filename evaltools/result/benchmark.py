@@ -213,3 +213,8 @@ class BenchmarkResult(Struct, frozen=True):
     warnings: list[str] = field(default_factory=list)
     stopped: str | None = None
     device_run: DeviceRun | None = None
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if not 0 <= row.model < len(self.models):
+                raise ValueError(f"a row is of model {row.model}, and there are {len(self.models)}")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaltools import exit_codes
+from evaltools.datasets import sample
 from evaltools.errors import DataError
 from evaltools.result_file import result_in
 from tests.command import evaltools_here
@@ -66,3 +67,15 @@ def test_a_result_that_contradicts_itself_is_refused(place: tuple[str | int, ...
     with pytest.raises(DataError, match="its figures contradict each other") as error:
         result_in(json.dumps(document).encode(), Path("r.json"))
     assert said in str(error.value)
+
+
+def test_a_benchmark_with_a_row_of_no_model_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "benchmark.json"
+    words = ("--kernels=default", "--num_runs=1", "--min_secs=0", "--warmup_min_secs=0", f"--output={path}")
+    assert evaltools_here("benchmark", str(sample.model_file("float32")), *words).code == exit_codes.OK
+    document = json.loads(path.read_text())
+    document["rows"][0]["model"] = 7
+    path.write_text(json.dumps(document))
+    shown = evaltools_here("report", str(path), f"--output={tmp_path / 'page.md'}")
+    assert shown.code == exit_codes.USAGE
+    assert "its figures contradict each other (a row is of model 7, and there are 1)" in shown.err
