@@ -68,9 +68,9 @@ def _from_to(moments: Sequence[str]) -> str:
     """The first and the last of moments in ISO 8601, to the minute.
 
     >>> _from_to(["2026-11-25T19:32:30+00:00", "2026-11-25T19:30:57+00:00"])
-    '2026-11-25T19:30+00:00 to 2026-11-25T19:32+00:00'
+    '2026-11-25 19:30 UTC to 2026-11-25 19:32 UTC'
     """
-    ordered = [moment[:16] + moment[19:] for moment in sorted(moments)]
+    ordered = [f"{moment[:10]} {moment[11:16]} {moment[19:]}".replace("+00:00", "UTC") for moment in sorted(moments)]
     return " to ".join(dict.fromkeys((ordered[0], ordered[-1])))
 
 

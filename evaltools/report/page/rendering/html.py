@@ -87,6 +87,7 @@ def _templates() -> Environment:
         "word": _as_word,
         "note": _as_note,
         "kept": _kept,
+        "named": _named,
     }
     return environment
 
@@ -105,6 +106,13 @@ def _kept(text: str) -> Any:
         found += escape(text[end : match.start()]) + Markup('<span class="kept">{}</span>').format(match.group())
         end = match.end()
     return found + escape(text[end:])
+
+
+def _named(text: str) -> Any:
+    """A name, in which a line may end behind an underscore."""
+    from markupsafe import Markup, escape
+
+    return Markup("_<wbr>").join(escape(part) for part in text.split("_"))
 
 
 def _svg(chart: Chart) -> Any:

@@ -402,6 +402,9 @@ def _baseline(rows: Sequence[ModelRow]) -> str:
             names.add(reference.name)
         else:
             names.add("the CPU")
+    others = names - {"the CPU"}
+    if len(names) > 1 and len(others) == 1:
+        return f"{others.pop()} on the CPU"
     return names.pop() if len(names) == 1 else "their references"
 
 

@@ -149,12 +149,12 @@ def _cells(result: BenchmarkResult, row: BenchmarkRow, path: str, model: str) ->
         return [model_name(result, row), row.name, median, *([""] * 8)]
     size = result.models[row.model].size_bytes
     latency = shown.latency_us
-    accuracy = row.accuracy
+    accuracy, versus = row.accuracy, row.versus_first
     return [
         model_name(result, row),
         _marked_name(row),
         number_cell(latency, lambda _: _median(shown), of("inference/p50_us", "median_us")),
-        "" if row.versus_first is None else Number(in_times_with_interval(row.versus_first), row.versus_first.ratio),
+        "" if versus is None or _is_uneven(shown) else Number(in_times_with_interval(versus), versus.ratio),
         "" if accuracy is None else Number(f"{accuracy.metric} {percent(accuracy.value)}", accuracy.value),
         "yes" if row.on_latency_front else "",
         delegated(row),
@@ -178,10 +178,15 @@ def _median(shown: Shown) -> str:
     span, note = shown.interval, f" [{_why_without_interval(shown)}]"
     if shown.is_logged and shown.rounds < 2:
         note = ""
-    if span and not says_something(span):
+    if _is_uneven(shown):
         span, note = None, " [too uneven]"
     interval = f" {ends(three_digits(span.low / 1000), three_digits(span.high / 1000))}" if span else note
     return milliseconds(shown.median_us) + interval
+
+
+def _is_uneven(shown: Shown) -> bool:
+    """Whether times differ so much that their median says little, and a ratio of medians nothing."""
+    return shown.interval is not None and not says_something(shown.interval)
 
 
 def _why_without_interval(shown: Shown) -> str:

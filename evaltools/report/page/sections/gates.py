@@ -39,7 +39,10 @@ def _answer(outcome: GateOutcome) -> str:
     if len(verdicts) == 1:
         return f"The limit is {'broken' if verdicts[0] == 'fail' else verdicts[0]}."
     verb = "is" if kept < 2 else "are"
-    return f"{kept or 'None'} of {counted(len(verdicts), 'limit')} {verb} kept: {counts(outcome)}."
+    answer = f"{kept or 'none'} of {counted(len(verdicts), 'limit')} {verb} kept: {counts(outcome)}."
+    if "fail" not in verdicts:
+        return f"No limit is broken, {'but' if kept else 'and'} {answer}"
+    return answer[0].upper() + answer[1:]
 
 
 def _steps(outcome: GateOutcome) -> Iterator[str]:

@@ -155,8 +155,11 @@ def answer(name: str, result: SuiteResult) -> First:
 
 
 def _beginning(reason: str) -> str:
-    """As much of a reason as there is room for; the page of the model has all of it."""
-    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON].rstrip(' ;,.')} ..."
+    """As many parts of a reason as there is room for; the page of the model has all of it."""
+    if len(reason) <= _LONGEST_REASON:
+        return reason
+    room = reason[:_LONGEST_REASON]
+    return room.rpartition("; ")[0] or f"{room.rstrip(' ;,.')} ..."
 
 
 def _table(result: SuiteResult, lines: Sequence[SuiteLine]) -> Table:
