@@ -232,7 +232,7 @@ def test_a_delegate_that_failed_is_the_reason_and_no_figures_are_offered() -> No
         ),
         (
             CPU_LOG.format(min=80, median=100, avg=100) * 2,
-            "the log has 4 lines of times, one benchmark has 2; give the log of only one benchmark",
+            "the log has 4 lines of times, one benchmark has 2; give the log of one benchmark",
         ),
     ],
 )
