@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,7 +14,9 @@ from evaltools.errors import DataError, OutputError, UsageError
 from evaltools.gates.gate_file import RunSource
 from evaltools.pytest_plugin.session_runs import SessionRuns
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.runs import gate_runs
 from evaltools.runs.gate_runs import result_of
+from evaltools.runs.handing_over import Ended
 from tests.cli.evaluate.sample_runs import inference_diff
 from tests.pytest_plugin.projects import (
     command_run,
@@ -134,11 +135,11 @@ def test_a_run_that_was_cut_short_has_no_result(
     output = tmp_path / "result.json"
     lines = "\n".join(f"line {number}" for number in range(50))
 
-    def cut_short(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+    def cut_short(*_: object) -> Ended:
         output.write_text("{}")
-        return subprocess.CompletedProcess(words, code, "", lines)
+        return Ended(code, "", lines)
 
-    monkeypatch.setattr(subprocess, "run", cut_short)
+    monkeypatch.setattr(gate_runs, "carry_out", cut_short)
     with pytest.raises(UsageError) as caught:
         run_source(RunSource("r", DIFF), tmp_path, output)
     assert str(caught.value).startswith(f"run r: no result ({ended}): line 49\n{SAID}\nline 30\n")
