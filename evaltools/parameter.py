@@ -177,7 +177,8 @@ class Parameter(Struct, frozen=True):
             return _int32(text)
         except (KeyError, ValueError):
             expected = {"bool": "true, false, 1 or 0", "float": "a finite number", "int32": "a whole number (32 bit)"}
-            message = f"--{self.name}={text}: not a valid value; use {expected[self.type]}"
+            blanks = "; blanks stand between flags, no commas" if "," in text else ""
+            message = f"--{self.name}={text}: not a valid value; use {expected[self.type]}{blanks}"
             raise UsageError(message) from None
 
     def canonical(self, text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +10,7 @@ from evaltools.api.frames import changed_frame, changed_rows, data_frame, exampl
 from evaltools.api.plot import Plot, plot_of
 from evaltools.api.result import Result
 from evaltools.api.results_in_common import FullTable, html_list, html_of_table, html_table
+from evaltools.errors import OutputError
 from evaltools.report.files.output_file import write_file
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import page_file, require_page_file
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
     import pandas
 
     from evaltools.api.changed_frame import ChangedFrame
+    from evaltools.result.evaluation import EvaluationResult
+
+
+def _once(rows: Iterable[Mapping[str, Any]], *columns: str) -> list[Mapping[str, Any]]:
+    """The first of the rows that have the same in some columns."""
+    found: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[column] for column in columns), row)
+    return list(found.values())
 
 
 class Models(Mapping[str, Result]):
@@ -49,8 +59,12 @@ class Models(Mapping[str, Result]):
     def save(self, folder: str | Path) -> None:
         """Write the result of each model as ``FOLDER/NAME.json``, which :func:`evaltools.load` reads.
 
-        Raises :class:`~evaltools.errors.OutputError`.
+        A folder that is not there is made. Raises :class:`~evaltools.errors.OutputError`.
         """
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{folder} cannot be made: {error.strerror}") from error
         for name, result in self.items():
             write_file(Path(folder) / f"{name}.json", encode_json(result.result))
 
@@ -67,7 +81,12 @@ class Models(Mapping[str, Result]):
 
     def examples(self) -> pandas.DataFrame:
         """One row per example, model and configuration: see :meth:`evaltools.Result.examples`."""
-        return data_frame([{**row, "model": name} for name, each in self.items() for row in example_rows(each.result)])
+        rows = (
+            {**row, "model": self._model_of(name, each.result, row["configuration"])}
+            for name, each in self.items()
+            for row in example_rows(each.result)
+        )
+        return data_frame(_once(rows, "example", "model", "configuration"))
 
     def changed(self) -> ChangedFrame:
         """One row per answer that is another than the reference's: see :meth:`evaltools.Result.changed`."""
@@ -84,7 +103,21 @@ class Models(Mapping[str, Result]):
         return FullTable(self._rows())
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [{**row, "model": name} for name, result in self.items() for row in result.rows]
+        """The rows of all models; a reference that several were compared with is there once, as its own model's."""
+        rows = (
+            {**row, "model": self._model_of(name, each.result, row["configuration"])}
+            for name, each in self.items()
+            for row in each.rows
+        )
+        return _once(rows, "model", "configuration")
+
+    def _model_of(self, name: str, result: EvaluationResult, configuration: str) -> str:
+        """The name of the model that a configuration ran: the result's, but of a reference that ran another model."""
+        other = next(entry.other_model for entry in result.configurations if entry.name == configuration)
+        if other is None:
+            return name
+        known = (each for each, found in self.items() if found.result.model.sha256 == other.sha256)
+        return next(known, Path(other.file).stem)
 
     def __repr__(self) -> str:
         entries = (f"  {name}: {entry!r}" for name, result in self.items() for entry in result)

@@ -130,7 +130,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         """Run a few pictures; raises :class:`DataError` where another reading of the labels fits far better."""
         options, labels = self.options, self.labels.lines
         task = self.task.with_input(self.task.to_tensor)
-        if options.label_offset is None and len(labels) != len(task.class_labels):
+        if options.label_check and options.label_offset is None and len(labels) != len(task.class_labels):
             explanation = explain_label_count(task, session, labels)
             raise DataError(f"{_label_count(options, len(task.class_labels), self.labels)}.\n  {explanation}")
         if options.label_check and not options.native:

@@ -31,6 +31,7 @@ _OF_KINDS: Final[Mapping[str, str]] = {
 _ANY_TASK: Final = "imagenet, coco or a task of your own (evaltools run)"
 _AXES_OF_PICTURES: Final = 4
 _AXES_OF_SOUNDS: Final = 2
+_OWN_INPUTS: Final = ("input_images", "input_files")
 _OTHER_INPUTS: Final = "inputs of the model's own kind may decide (--input_images=FOLDER, --input_files=...)"
 
 
@@ -123,7 +124,8 @@ def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> 
     search = [] if is_looked_for else [_search(result, configuration)]
     tasks = _fitting_tasks(result)
     if verdict.kind == "not decided":
-        return [*search, f"{_OTHER_INPUTS}, and so may its accuracy: {tasks.removesuffix(',')}"]
+        inputs = "" if any(stated(typed, _OWN_INPUTS)) else f"{_OTHER_INPUTS}, and so may "
+        return [*search, f"{inputs}{'its accuracy' if inputs else 'accuracy may decide'}: {tasks.removesuffix(',')}"]
     return [*search, f"{tasks} can say whether answers on real data change with it"]
 
 

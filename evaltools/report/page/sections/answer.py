@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evaltools.gates.verdict import ODD_REFERENCE
 from evaltools.report.page.content.page import First, sentences
 from evaltools.report.page.sections.rows import ModelRow, ModelRows, interval_of, tone_of, verdict_of
 from evaltools.report.page.sections.tradeoff import models_tradeoff
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
 _SAME: Final = ("identical", "equivalent")
 _UNCHANGED: Final = ("identical", "unchanged")
 """The words for answers of which none changed, where too few were seen for a verdict."""
-_OPEN: Final = ("not decided", ODD_REFERENCE)
+_ODD_REFERENCE: Final = "the reference is the odd one out"
+_OPEN: Final = ("not decided", _ODD_REFERENCE)
 """Verdicts that need a sentence."""
 _FAILED: Final = "failed"
 _MOST_NAMED: Final = 2
@@ -428,6 +428,6 @@ def _what_else(row: ModelRow) -> str:
         by = f"{100 * abs(verdict.change):.2f} points" if is_share(verdict) else f"{abs(verdict.change):.3g}"
         return f"is {verdict.kind} by {by}"
     word = verdict_of(row)
-    if word == ODD_REFERENCE:
+    if word == _ODD_REFERENCE:
         return f"shows that {word}"
     return f"diverged from {_baseline([row])}" if word == "diverged" else f"is {word}"
