@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from evaltools.result.evaluation import EvaluationResult
 
 
-def _once(rows: Iterable[Mapping[str, Any]], *columns: str) -> list[Mapping[str, Any]]:
+def _once(rows: Iterable[dict[str, Any]], *columns: str) -> list[dict[str, Any]]:
     """The first of the rows that have the same in some columns."""
-    found: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         found.setdefault(tuple(row[column] for column in columns), row)
     return list(found.values())
