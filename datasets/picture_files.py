@@ -67,9 +67,9 @@ def read_header(path: Path, flag: str) -> PictureHeader:
     try:
         header = picture_header(path)
     except ImageError as error:
-        raise DataError(
-            f"{flag}: the size of {path} cannot be read: it {error}. Replace the picture, or remove it and its labels"
-        ) from error
+        reason = str(error)
+        what = f"{path} {reason}" if reason.startswith("cannot") else f"the size of {path} cannot be read: it {reason}"
+        raise DataError(f"{flag}: {what}. Replace the picture, or remove it and its labels") from error
     if header is None:
         raise DataError(
             f"{flag}: {path} is a raw .rgb8 picture, which does not state its size; convert a folder of JPEG or PNG "

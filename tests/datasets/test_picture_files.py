@@ -54,5 +54,5 @@ def test_a_picture_of_another_kind_than_its_name_is_refused_as_on_decoding(tmp_p
 
 def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.jpg")
-    with pytest.raises(DataError, match=r"a.jpg cannot be read: it is not a regular file. Replace the picture"):
+    with pytest.raises(DataError, match=r"a.jpg cannot be read: it is not a regular file; .*Replace the picture"):
         read_header(tmp_path / "a.jpg", "--images")

@@ -65,7 +65,7 @@ def test_a_planted_fault_is_named(
 def test_xnnpack_has_no_operator_at_fault(name: str, zoo: Path, tmp_path: Path) -> None:
     found = locate(zoo / f"{name}.tflite", tmp_path, "--use_xnnpack", "--num_inputs=2", "--num_runs=4", "--seed=3")
     assert found["verdict"]["kind"] in ("no difference", "small differences add up")
-    assert found["culprits"] == []
+    assert found["suspects"] == []
 
 
 @pytest.mark.parametrize(
