@@ -14,7 +14,7 @@ from evaltools.errors import OutputError
 from evaltools.report.files.output_file import write_file
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import page_file, require_page_file
-from evaltools.report.page.sections.answer import summary_of
+from evaltools.report.page.sections.summary import summary_of
 from evaltools.result.json_file import encode_json
 
 if TYPE_CHECKING:

@@ -139,7 +139,8 @@ def _evaluated(words: list[str], console: Console) -> str:
     from evaltools.commands.evaluation import command_of, flags_of_words
     from evaltools.report.page.content.page import Page
     from evaltools.report.page.rendering.terminal import show_page
-    from evaltools.report.page.sections.answer import answer_of, first_screen
+    from evaltools.report.page.sections.answer import first_screen
+    from evaltools.report.page.sections.sentence import answer_of
     from evaltools.runs.measure import measure
     from evaltools.tasks.shared.declared import declared_task
     from evaltools.tasks.shared.evaluation import Observer

@@ -14,7 +14,6 @@ from evaltools.report.page.content.page import Download, First, Page, Part, boun
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.sections import benchmarks, layers, suite
 from evaltools.report.page.sections.accuracy import accuracy
-from evaltools.report.page.sections.answer import by_task
 from evaltools.report.page.sections.benchmark_details import details
 from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.first import at, first_of_task, own_sections, warnings_of
@@ -22,6 +21,7 @@ from evaltools.report.page.sections.gates import limits
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.run import captured, origin, pipeline
 from evaltools.report.page.sections.speed import speed
+from evaltools.report.page.sections.summary import by_task
 from evaltools.report.words.facts import label
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.capture import ModelsCapture, RunCapture

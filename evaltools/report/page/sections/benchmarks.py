@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from evaltools.report.page.content.page import First
-from evaltools.report.page.sections.answer import FACTS, of_result, versions_in_words
+from evaltools.report.page.sections.answer import of_result
+from evaltools.report.page.sections.summary import FACTS, versions_in_words
 from evaltools.report.words.facts import delegated, label, model_name
 from evaltools.report.words.load import load_in_words
 from evaltools.report.words.next_commands import next_command
