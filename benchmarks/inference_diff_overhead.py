@@ -20,7 +20,8 @@ from evaltools.datasets.sample import MODELS, model_file
 from evaltools.model import ModelFile, read_model
 from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
-from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
+from evaltools.tasks.inference_diff.input_options import InputOptions
+from evaltools.tasks.inference_diff.inputs import plan_inputs
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.shared.evaluation import Observer
 from evaltools.tasks.shared.run import evaluate

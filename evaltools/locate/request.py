@@ -16,15 +16,8 @@ from evaltools.model.cut import CuttableModel
 from evaltools.parameter import did_you_mean
 from evaltools.request import Options, Request
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.inputs import (
-    SAVED,
-    InputOptions,
-    InputPlan,
-    Provider,
-    RunInputs,
-    Words,
-    plan_inputs,
-)
+from evaltools.tasks.inference_diff.input_options import SAVED, InputOptions
+from evaltools.tasks.inference_diff.inputs import InputPlan, Provider, RunInputs, Words, plan_inputs
 from evaltools.tasks.inference_diff.request import shaped
 from evaltools.tasks.inference_diff.task import check_types
 from evaltools.tasks.shared.image_input import StatedLayout

@@ -27,7 +27,7 @@ from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model.metadata import InputNormalization
 from evaltools.tasks.coco.task import CocoOptions
 from evaltools.tasks.imagenet.task import ImagenetOptions
-from evaltools.tasks.inference_diff.inputs import InputOptions
+from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models

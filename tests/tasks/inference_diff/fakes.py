@@ -12,7 +12,7 @@ from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.runtime import Inference, TensorSpec
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.inputs import InputOptions
+from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest
 from tests import tiny_models
 from tests.runtime.fake import FakeSession

@@ -19,7 +19,8 @@ from evaltools.model.metadata import ValueRange
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
-from evaltools.tasks.inference_diff.inputs import InputOptions, InputPlan, plan_inputs
+from evaltools.tasks.inference_diff.input_options import InputOptions
+from evaltools.tasks.inference_diff.inputs import InputPlan, plan_inputs
 from evaltools.tasks.inference_diff.request import DiffRequest, prepare
 from evaltools.tasks.inference_diff.result import InputUsed
 from evaltools.tasks.inference_diff.value_ranges import default_range

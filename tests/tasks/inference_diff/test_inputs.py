@@ -15,7 +15,8 @@ from evaltools.errors import DataError, ImageError, ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.metadata import ValueRange
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.inputs import InputOptions, InputPlan, Ranges, RunInputs, plan_inputs
+from evaltools.tasks.inference_diff.input_options import InputOptions
+from evaltools.tasks.inference_diff.inputs import InputPlan, Ranges, RunInputs, plan_inputs
 
 STATED = ", stated in the model's metadata"
 

@@ -16,7 +16,7 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime import open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
-from evaltools.tasks.inference_diff.inputs import InputOptions
+from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
 from evaltools.tasks.inference_diff.request import DiffRequest, prepare
 from evaltools.tasks.inference_diff.result import DiffComparison

@@ -21,7 +21,7 @@ from evaltools.result.verdict import Verdict
 from evaltools.runtime import Inference, Session, open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
-from evaltools.tasks.inference_diff.inputs import InputOptions
+from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest, prepare, read_request, runs_to_keep
 from evaltools.tasks.shared.run import evaluate
 from tests import tiny_models

@@ -16,7 +16,7 @@ from evaltools.errors import UsageError
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
-from evaltools.tasks.inference_diff.inputs import InputOptions
+from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.output_order import other_order_in_words
 from evaltools.tasks.inference_diff.request import DiffRequest, prepare
 from evaltools.tasks.shared.evaluation import Observer

@@ -13,7 +13,8 @@ from PIL import Image
 from evaltools.errors import ImageError, ModelError, UsageError
 from evaltools.model import InputNormalization, TensorInfo
 from evaltools.model.graph import DetectionOutputs
-from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
+from evaltools.tasks.inference_diff.input_options import InputOptions
+from evaltools.tasks.inference_diff.inputs import plan_inputs
 from evaltools.tasks.shared.image_input import input_transform
 from tests.tasks.inference_diff.test_inputs import model, plan, tensor
 
