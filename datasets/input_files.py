@@ -220,7 +220,7 @@ def _array_in(content: bytes) -> npt.NDArray[Any]:
     read_header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
     shape, _, dtype = read_header(stream)
     if dtype.hasobject:
-        raise Unreadable("it holds Python objects (pickles), which are never loaded; save arrays of numbers alone")
+        raise Unreadable("it holds Python objects (pickles), which are never loaded; save only arrays of numbers")
     stated, there_are = math.prod(shape) * dtype.itemsize, len(content) - stream.tell()
     if stated > there_are:
         raise Unreadable(f"it states an array of {stated} bytes, and has {there_are}")

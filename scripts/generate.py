@@ -105,7 +105,6 @@ def _figures_table() -> str:
     forms = {
         "at ... %": "{} >= 0.5 at 95 %",
         "drop": "{} drop <= 0.5 at 95 %",
-        "ratio": "{} ratio <= 0.5 at 95 %",
         "[OUTPUT]": "{}[y] <= 1",
     }
 

@@ -124,8 +124,9 @@ def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> 
     search = [] if is_looked_for else [_search(result, configuration)]
     tasks = _fitting_tasks(result)
     if verdict.kind == "not decided":
-        inputs = "" if any(stated(typed, _OWN_INPUTS)) else f"{_OTHER_INPUTS}, and so may "
-        return [*search, f"{inputs}{'its accuracy' if inputs else 'accuracy may decide'}: {tasks.removesuffix(',')}"]
+        has_own_inputs = any(stated(typed, _OWN_INPUTS))
+        decides = "accuracy may decide" if has_own_inputs else f"{_OTHER_INPUTS}, and so may its accuracy"
+        return [*search, f"{decides}: {tasks.removesuffix(',')}"]
     return [*search, f"{tasks} can say whether answers on real data change with it"]
 
 

@@ -1,4 +1,4 @@
-"""Memory of a child process, compared with what the kernel tells its parent."""
+"""Memory of a child process, compared with what the kernel reports to its parent."""
 
 from __future__ import annotations
 

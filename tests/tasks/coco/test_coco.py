@@ -1,4 +1,4 @@
-"""What is read from the outputs of a detector, what is not a detector, and what a person is told of the data."""
+"""What is read from the outputs of a detector, what is not a detector, and which messages there are about the data."""
 
 from __future__ import annotations
 
