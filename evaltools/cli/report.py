@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from evaltools.cli.shared.streams import complain
 from evaltools.errors import UsageError
@@ -11,9 +11,6 @@ from evaltools.exit_codes import OK
 from evaltools.parameter import Parameter
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.request.flags import parse_flags
-
-if TYPE_CHECKING:
-    pass
 
 DESCRIPTION: Final = """\
 One page about results: the same or not, how sure, how fast, did it run, what to do next; then proof, accuracy,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -13,13 +14,13 @@ from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.report.files.gates import junit_xml
 from evaltools.report.page.rendering.csv_text import csv_of
-from evaltools.result.section import Cell, Number, Table
-from evaltools.result.verdict import Reason, VerdictKind
+from evaltools.report.page.sections.rows import TONES
+from evaltools.result.section import Cell, Number, Table, Tone
+from evaltools.result.verdict import Reason
 
 _NESTED: Final = ("flags", "delegates", "not_decided", "p50_interval", "speed_interval")
 """Fields of a row that are no single value."""
-_BAD: Final[tuple[VerdictKind, ...]] = ("worse", "diverged")
-_OPEN: Final[tuple[VerdictKind, ...]] = ("not decided", "not judged", "the reference is the odd one out")
+_VERDICTS: Final[Mapping[Tone, GateVerdict]] = {"bad": "fail", "open": "inconclusive", "missing": "not measured"}
 
 
 def csv_of_suite(result: SuiteResult) -> bytes:
@@ -63,7 +64,7 @@ def _decision(row: SuiteRow) -> Decision:
     obstacle = (
         row.fallback or row.not_clean or (row.reason if row.status == "not measured" or row.failed_examples else "")
     )
-    verdict: GateVerdict = "fail" if row.verdict in _BAD else "inconclusive" if row.verdict in _OPEN else "pass"
+    verdict = "pass" if row.verdict is None else _VERDICTS.get(TONES[row.verdict], "pass")
     if obstacle or row.status == "not measured":
         verdict = "not measured"
     text = obstacle or (row.verdict if verdict != "pass" else "")

@@ -254,8 +254,8 @@ def _avg_error(reason: Reason) -> str:
     if average is None:
         return "avg_error is not a number: one side has NaN or infinite values, or the output has no elements"
     return (
-        f"avg_error {average:g} in raw numbers, at most {largest:g} in a run; the native tool gives nothing to hold "
-        "that against"
+        f"avg_error {average:g} in raw numbers, at most {largest:g} in a run; the native tool gives nothing to "
+        "compare that with"
     )
 
 

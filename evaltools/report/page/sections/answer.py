@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from evaltools.report.page.content.page import First
-from evaltools.report.page.sections.rows import ModelRows, tone_of
+from evaltools.report.page.sections.rows import TONES, ModelRows, tone_of
 from evaltools.report.page.sections.sentence import answer_of
 from evaltools.report.page.sections.summary import is_alike, summary_of
 from evaltools.report.page.sections.tradeoff import models_tradeoff
@@ -20,11 +20,6 @@ from evaltools.result.places import reference_of
 from evaltools.result.section import Block, Note, Sentence
 from evaltools.task_kind import kind_of
 
-if TYPE_CHECKING:
-    pass
-
-_OPEN: Final = ("not decided", "the reference is the odd one out")
-"""Verdicts that need a sentence."""
 _FAILED: Final = "failed"
 
 
@@ -89,7 +84,7 @@ def _of_configuration(result: EvaluationResult, entry: ConfigurationResult) -> I
         yield Note(entry.name, f"not clean: {entry.crashes_of_runs or entry.not_clean}", "bad")
     if beside_cpu := _beside_cpu(result, entry):
         yield Note(entry.name, beside_cpu)
-    if verdict is not None and verdict.kind in _OPEN:
+    if verdict is not None and TONES[verdict.kind] == "open":
         yield Note(entry.name, judged_in_words(verdict), tone_of(entry))
     elif verdict is not None and verdict.kind == "not measured":
         yield Note(entry.name, f"not measured: {reasons_in_words(verdict.reasons)}", "missing")

@@ -22,11 +22,12 @@ from evaltools.task_kind import kind_of, metric_named
 _OF_OUTPUTS: Final = "outputs"
 _SIZE: Final = "relative_rms"
 """The figure that says how far outputs are apart."""
-_TONES: Final[Mapping[VerdictKind, Tone]] = {
+TONES: Final[Mapping[VerdictKind, Tone]] = {
     "identical": "good", "equivalent": "good", "better": "good", "fp16": "near", "bf16": "near", "int8": "near",
     "worse": "bad", "diverged": "bad", "not measured": "missing",
     "not decided": "open", "not judged": "open", "the reference is the odd one out": "open",
 }  # fmt: skip
+"""The colour of each verdict; those that are open say neither yes nor no."""
 _WORDS: Final = {IDENTICAL_ANSWERS: "identical", UNCHANGED_ANSWERS: "unchanged"}
 
 
@@ -170,7 +171,7 @@ def verdict_of(row: ModelRow) -> str:
 
 def tone_of_verdict(verdict: Verdict | None) -> Tone:
     """The colour of a verdict, that of an open question where there is none."""
-    return "open" if verdict is None else _TONES[verdict.kind]
+    return "open" if verdict is None else TONES[verdict.kind]
 
 
 def tone_of(configuration: ConfigurationResult) -> Tone:

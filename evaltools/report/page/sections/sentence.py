@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from evaltools.report.page.sections.rows import ModelRow, ModelRows, verdict_of
 from evaltools.report.page.sections.summary import is_lost
@@ -15,9 +15,6 @@ from evaltools.report.words.numbers import figure
 from evaltools.report.words.verdicts import is_share
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.places import reference_of
-
-if TYPE_CHECKING:
-    pass
 
 _SAME: Final = ("identical", "equivalent")
 _UNCHANGED: Final = ("identical", "unchanged")

@@ -12,6 +12,7 @@ from msgspec import Struct
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.report.page.content.page import First
 from evaltools.report.page.sections.gates import limits_table, why_notes
+from evaltools.report.page.sections.rows import TONES
 from evaltools.report.words.facts import counted
 from evaltools.report.words.gates import counts
 from evaltools.report.words.load import load_in_words
@@ -24,9 +25,6 @@ from evaltools.text import printable
 
 _RUN_DIR: Final = ("--run_dir=", "--run-dir=")
 _LONGEST_REASON: Final = 240
-_BAD: Final = ("worse", "diverged")
-_OPEN: Final = ("not decided", "not judged", "the reference is the odd one out")
-_NEAR: Final = ("fp16", "bf16", "int8")
 
 
 class SuiteLine(Struct, frozen=True):
@@ -79,9 +77,9 @@ class SuiteLine(Struct, frozen=True):
             return "bad"
         if self.row is None or self.row.status == "not measured":
             return "missing"
-        if self.row.fallback or self.row.not_clean or self.row.verdict in _BAD:
+        if self.row.fallback or self.row.not_clean:
             return "bad"
-        return "open" if self.row.verdict in _OPEN else "near" if self.row.verdict in _NEAR else "good"
+        return "good" if self.row.verdict is None else TONES[self.row.verdict]
 
     @property
     def delegated(self) -> str:
