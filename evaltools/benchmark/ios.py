@@ -6,24 +6,36 @@ but texts for values. ``graph`` is the name of a file in the bundle.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
+from msgspec.structs import replace
+
 from evaltools.benchmark import flags as benchmark_flags
+from evaltools.benchmark.run import with_ratios
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
-from evaltools.delegates import PARAMETERS
+from evaltools.delegates import DELEGATES, PARAMETERS
 from evaltools.engine.describe import describe_model
 from evaltools.errors import DataError, UsageError
 from evaltools.file_content import Unreadable, content_of
 from evaltools.model import read_model
-from evaltools.native.logs.ios import rows_of_ios_log
+from evaltools.native.logs.benchmark import parse_benchmark_log, row_of_logs
+from evaltools.native.logs.log_lines import plain_lines
 from evaltools.parameter import Parameter, Value, format_value
 from evaltools.request import Request
-from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult
+from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
 from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import RuntimeUsed
 
+_RUNTIME: Final = RuntimeUsed("app", "TFLiteBenchmark", "", "default")
+_FIRST_LINE: Final = re.compile(r"Log parameter values verbosely: \[.*\]")
+_GRAPH: Final = "Graph"
+_THREADS: Final = "Num threads"
+_BY_LOG: Final = {parameter.log: parameter for parameter in PARAMETERS.values() if parameter.log}
 _ABOUT_THIS_FILE: Final = ("graph", "output_file_path", "config", "configs")
 _OF_CONFIGURATIONS: Final = ("num_interpreter_threads", "num_threads", "kernels", "delegate")
 _NOT_IN_THE_BUNDLE: Final = "it names a file, and the app finds no file but the model in its bundle"
@@ -154,3 +166,71 @@ def result_of_ios_log(log: Path, graph: Path, command: Sequence[str], allow_fall
         rows=rows,
         warnings=[_ELSEWHERE],
     )
+
+
+def starts_in(text: str) -> list[str]:
+    """The logs of single starts of the app in the log of all; raises :class:`DataError` where there is none."""
+    lines = text.splitlines()
+    plain = [" ".join(record.text for record in plain_lines(line)) for line in lines]
+    places = [place for place, line in enumerate(plain) if _FIRST_LINE.fullmatch(line)]
+    if places:
+        ends = [*places[1:], len(lines)]
+        return ["\n".join(lines[place:end]) for place, end in zip(places, ends, strict=True)]
+    raise DataError(
+        'no start of the benchmark is in it: there is no line "Log parameter values verbosely: [0]". Copy all that the '
+        "console shows from the press of the button on"
+    )
+
+
+def rows_of_ios_log(text: str, model: str, node_count: int, allow_fallback: bool = False) -> list[BenchmarkRow]:
+    """A row for each configuration in the log of the app, whose starts with the same flags are its rounds.
+
+    ``model`` is the name of the file that was measured, ``node_count`` the number of nodes of its main graph. Raises
+    :class:`DataError` where the log is of another model, or of no start at all.
+    """
+    by_flags: dict[tuple[str, ...], list[str]] = {}
+    configurations: dict[tuple[str, ...], Configuration] = {}
+    for start in starts_in(text):
+        parameters = parse_benchmark_log(start).parameters
+        measured = PurePosixPath(parameters.get(_GRAPH, "")).name
+        if measured and measured != model:
+            raise DataError(
+                f"it is of the model {measured}, and --graph names {model}; give the model that was measured"
+            )
+        configuration = _configuration_of(parameters)
+        flags = tuple(configuration.to_flags())
+        configurations[flags] = configuration
+        by_flags.setdefault(flags, []).append(start)
+    names = _names(list(configurations.values()))
+    return with_ratios(
+        [
+            row_of_logs(0, replace(configurations[flags], name=name), node_count, _RUNTIME, starts, (), allow_fallback)
+            for name, (flags, starts) in zip(names, by_flags.items(), strict=True)
+        ]
+    )
+
+
+def _configuration_of(parameters: Mapping[str, str]) -> Configuration:
+    """What a start was run with, of the flags that its log states."""
+    delegates = [
+        (_BY_LOG[name].name, value)
+        for name, value in parameters.items()
+        if name in _BY_LOG and not _BY_LOG[name].is_path
+    ]
+    threads = parameters.get(_THREADS, "-1")
+    try:
+        return Configuration.from_flags("app", [("num_interpreter_threads", threads), *delegates])
+    except UsageError as error:
+        raise DataError(f"the flags that it states make no sense: {error}") from None
+
+
+def _names(configurations: Sequence[Configuration]) -> list[str]:
+    """Of each the delegates that it asks for, else ``cpu``; numbered where that is not enough."""
+    keys = {delegate.name: delegate.key or delegate.name.lower() for delegate in DELEGATES}
+    plain = [" ".join(keys[each.name] for each in own.delegates.requested) or "cpu" for own in configurations]
+    seen: Counter[str] = Counter()
+    names = []
+    for name in plain:
+        seen[name] += 1
+        names.append(f"{name} {seen[name]}" if plain.count(name) > 1 else name)
+    return names

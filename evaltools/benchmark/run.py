@@ -20,6 +20,7 @@ from evaltools.engine.describe import describe_model
 from evaltools.engine.opening import NotMeasured
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_numbers import native_percentile
+from evaltools.native.logs.benchmark import medians_of
 from evaltools.parameter import Value
 from evaltools.report.words.load import load_in_words
 from evaltools.request import Options, Request
@@ -75,7 +76,7 @@ def run_benchmark(
     except KeyboardInterrupt:
         interrupted = True
         watcher.finished()
-    rows = _with_ratios([_finished(entry) for entry in entries])
+    rows = with_ratios([_finished(entry) for entry in entries])
     return Benchmarked(rows, [entry.outputs for entry in entries], interrupted)
 
 
@@ -87,20 +88,24 @@ def _finished(entry: CandidateProgress) -> BenchmarkRow:
     return replace(entry.row, rounds=entry.rounds, figures=figures_of(entry.rounds) if entry.rounds else None)
 
 
-def _with_ratios(rows: Sequence[BenchmarkRow]) -> list[BenchmarkRow]:
+def with_ratios(rows: Sequence[BenchmarkRow]) -> list[BenchmarkRow]:
     """Each measured row with its time as a multiple of the first row's of the same model.
 
-    The rounds of both are paired in their order.
+    The rounds of both are paired in their order; of logs of another program only their medians are known.
     """
     first: dict[int, BenchmarkRow] = {}
     found = []
     for row in rows:
-        if row.status == "failed" or first.setdefault(row.model, row) is row:
-            found.append(row)
-            continue
-        base, own = ([entry.regular.invokes_us for entry in each.rounds] for each in (first[row.model], row))
-        found.append(replace(row, versus_first=rounds_ratio(base, own)))
+        if row.status == "measured" and first.setdefault(row.model, row) is not row:
+            row = replace(row, versus_first=rounds_ratio(_times_of(first[row.model]), _times_of(row)))
+        found.append(row)
     return found
+
+
+def _times_of(row: BenchmarkRow) -> Sequence[Sequence[float]]:
+    if row.logged is not None:
+        return [[median] for median in medians_of(row.logged.rounds)]
+    return [entry.regular.invokes_us for entry in row.rounds]
 
 
 def figures_of(rounds: Sequence[Round]) -> BenchmarkFigures:

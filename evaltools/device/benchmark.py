@@ -24,7 +24,7 @@ from evaltools.device.flags import DeviceFlags
 from evaltools.device.native.command import refuse_options
 from evaltools.device.native.numerics import refuse_numerics
 from evaltools.device.native_benchmark import BenchmarkPlace, NativeBenchmark
-from evaltools.device.native_program import numerics_flags, require_binary
+from evaltools.device.native_program import require_binary
 from evaltools.device.part import PartWork, StderrLines
 from evaltools.device.pool import SPLIT_EACH, Job, require_answer, run_on_devices
 from evaltools.device.python_program import Pythons
@@ -71,7 +71,7 @@ def read_device_benchmark(asked: Request, flags: DeviceFlags) -> DeviceBenchmark
     """Check everything that the host can check; raises :class:`UsageError` and its kinds."""
     if flags.program != "evaltools":
         refuse_options(asked.options, flags.program)
-    refuse_numerics(numerics_flags(flags))
+    refuse_numerics(flags)
     if flags.parts:
         raise UsageError("--parts has no effect on a benchmark, which every device does as a whole; leave it out")
     if flags.program == "app" and flags.taskset:

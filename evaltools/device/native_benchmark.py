@@ -12,18 +12,19 @@ from rich.console import Console
 
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.request import BenchmarkRequest
+from evaltools.benchmark.run import with_ratios
 from evaltools.device.app import BenchmarkApp, install_app, run_app
 from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native.command import configuration_flags
-from evaltools.device.native.outcome import NativeBinary, signal_of, why_not_started
-from evaltools.device.native_program import Killed, NativeRuns, StepDone, interleaved, numerics_flags
+from evaltools.device.native.numerics import library_folders
+from evaltools.device.native.outcome import native_runtime, signal_of, why_not_started
+from evaltools.device.native_program import Killed, NativeRuns, StepDone, interleaved
 from evaltools.device.part import PartWork
 from evaltools.device.pool import Job
 from evaltools.device.process import last_lines
 from evaltools.device.request import RequestFiles
-from evaltools.device.store import sha256_of
-from evaltools.native.logs.benchmark_rows import row_of_log, with_logged_ratios
+from evaltools.native.logs.benchmark import row_of_logs
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.native.logs.log_lines import plain_lines
 from evaltools.request import Options
@@ -79,13 +80,12 @@ class NativeBenchmark:
         self._console = console
         self._killed = Killed()
         self._runs = None if binary is None else NativeRuns(binary, flags.root, folder)
-        self._runtime = RuntimeUsed("app", flags.app_package, "", "default")
-        if binary is not None:
-            self._runtime = NativeBinary(binary.name, sha256_of(binary)).as_runtime("default")
+        app = RuntimeUsed("app", flags.app_package, "", "default")
+        self._runtime = app if binary is None else native_runtime(binary)
         self._named = RequestFiles(flags.root)
         count = len(request.candidates)
         self._order = [which for number in range(request.options.rounds) for which in interleaved(count, number)]
-        arguments = _arguments(options, request, self._named, numerics_flags(flags).libraries)
+        arguments = _arguments(options, request, self._named, library_folders(flags))
         self._steps = tuple(arguments[which] for which in self._order)
 
     def run(self, device: Device, job: Job) -> tuple[DevicePart, BenchmarkPlace]:
@@ -97,7 +97,7 @@ class NativeBenchmark:
             part, steps = self._runs.run(device, job, work, self._steps)
             starts = [_start_of(step, device.facts) for step in steps]
         lines = tuple(dict.fromkeys(line for start in starts for line in delegate_lines(start.text)))
-        rows = with_logged_ratios([self._row(which, starts) for which in range(len(self._request.candidates))])
+        rows = with_ratios([self._row(which, starts) for which in range(len(self._request.candidates))])
         place = BenchmarkPlace(rows, "\n".join(start.printed for start in starts), self._request.warnings)
         return replace(part, delegate_lines=lines), place
 
@@ -120,19 +120,14 @@ class NativeBenchmark:
         """The row of a candidate, from all starts."""
         own = [start for which, start in zip(self._order, starts, strict=True) if which == number]
         candidate = self._request.candidates[number]
-        configuration = candidate.configuration
-        settings = configuration.delegates
-        return row_of_log(
+        return row_of_logs(
             candidate.model_number,
-            configuration.name,
-            configuration.to_flags(),
-            configuration.num_threads,
-            [start.text for start in own],
-            {delegate.name: settings.effective_options(delegate) for delegate in settings.requested},
+            candidate.configuration,
             candidate.model.node_count,
-            self._request.options.allow_fallback,
-            replace(self._runtime, kernels=configuration.kernel_set),
+            self._runtime,
+            [start.text for start in own],
             [start.failure for start in own],
+            self._request.options.allow_fallback,
         )
 
 
@@ -175,8 +170,9 @@ def _start_of(step: StepDone, facts: DeviceFacts) -> _ProgramStart:
 def beside(printed: str, logcat: str) -> str:
     r"""The lines of Android's log that the program did not print too. Native tools write most lines to both.
 
-    >>> beside("INFO: count=50 curr=3\n", "I/tflite  ( 12): count=50 curr=3\nE/cl  ( 12): no such kernel")
-    'E/cl  ( 12): no such kernel'
+    >>> start = "11-22 13:10:02.123  1234  1250 "
+    >>> beside("INFO: count=50 curr=3\n", f"{start}I tflite  : count=50 curr=3\n{start}E cl      : no such kernel")
+    '11-22 13:10:02.123  1234  1250 E cl      : no such kernel'
     """
     known = {line.text for line in plain_lines(printed)}
     return "\n".join(line for line in logcat.splitlines() if not {each.text for each in plain_lines(line)} <= known)

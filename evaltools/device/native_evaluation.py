@@ -15,18 +15,18 @@ from rich.console import Console
 from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.native.command import NativePaths, native_command
+from evaltools.device.native.command import configuration_flags, task_flags
 from evaltools.device.native.evaluation import assemble_native
 from evaltools.device.native.inputs import NativeInputs
 from evaltools.device.native.numerics import INPUTS
-from evaltools.device.native.outcome import NativeBinary, WhatRan, why_not_started
+from evaltools.device.native.outcome import NativeRun, WhatRan, native_runtime, why_not_started
 from evaltools.device.native_program import NativeRuns, StepDone, interleaved, output_file
 from evaltools.device.part import PartWork, PictureFolder
 from evaltools.device.pool import SPLIT_EACH, Alike, Job, parts_of, run_on_devices
 from evaltools.device.process import last_lines
-from evaltools.device.store import remote_path, sha256_of
+from evaltools.device.store import remote_path
 from evaltools.errors import UsageError
-from evaltools.native.logs.run import NativeRun, proof_lines
+from evaltools.native.logs.delegates import delegate_lines
 from evaltools.request import Request
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DevicePart
@@ -47,7 +47,7 @@ def evaluate_native(
             found = run_on_devices(program.run, "native", flags.split, count, devices, console)
         runs = [run for done in found.done.values() for run in done]
         elapsed_s = round(time.perf_counter() - clock, 3)
-        result = assemble_native(inputs, runs, NativeBinary(binary.name, sha256_of(binary)), started_at, elapsed_s)
+        result = assemble_native(inputs, runs, native_runtime(binary), started_at, elapsed_s)
     environment = replace(result.environment, command=list(request.command))
     return replace(result, device_run=found.device_run, environment=environment), found.are_all
 
@@ -94,8 +94,9 @@ class _NativeEvaluation:
 
     def _part(self, job: Job, order: Sequence[int]) -> tuple[PartWork, list[list[str]]]:
         """A part, and the arguments of each of its steps, which run the configurations in this order."""
-        inputs = self._inputs
-        own = inputs.part(job.index, self._count)
+        inputs, check = self._inputs, self._inputs.check
+        pictures = inputs.pictures[job.index :: self._count]
+        truth = inputs.ground_truth(job.index, self._count)
         folder = Path(tempfile.mkdtemp(dir=self._folder))
         files: dict[Path, str] = {}
 
@@ -106,35 +107,29 @@ class _NativeEvaluation:
             files[path] = remote_path(self._root, path)
             return files[path]
 
-        truth, labels, model = own.ground_truth, inputs.label_text, inputs.request.model_file
-        paths = NativePaths(
-            binary=self._runs.on_device,
-            model=sent(model),
-            output="",
-            images=_PICTURES,
-            ground_truth="" if truth is None else sent(folder / inputs.ground_truth_name, truth),
-            labels="" if labels is None else sent(folder / "labels.txt", labels),
-        )
+        model = sent(inputs.request.model_file)
+        truth_file = "" if truth is None else sent(folder / inputs.ground_truth_name, truth)
+        labels = "" if inputs.label_text is None else sent(folder / "labels.txt", inputs.label_text)
         named = {str(path): sent(path) for each in inputs.configurations for path in each.files if path.is_file()}
-        pictures = {_PICTURES: PictureFolder(own.pictures[0].parent, own.pictures)} if own.pictures else {}
-        check = inputs.check
+        folders = {_PICTURES: PictureFolder(pictures[0].parent, pictures)} if pictures else {}
         if check is not None:
             named[str(check.accelerated.path)] = sent(check.accelerated.path)
-            pictures = {INPUTS: PictureFolder(check.inputs[0].parent, check.inputs)} if check.inputs else {}
+            folders = {INPUTS: PictureFolder(check.inputs[0].parent, check.inputs)} if check.inputs else {}
         steps = []
         for number, which in enumerate(order):
-            configuration, own_paths = inputs.configurations[which], replace(paths, output=output_file(number))
-            if check is None:
-                words = native_command(inputs.task, configuration, own_paths, inputs.num_runs, named)
-            else:
-                words = check.command(configuration, paths.binary, paths.model, named)
-            steps.append(words[1:])
+            configuration = inputs.configurations[which]
+            if check is not None:
+                steps.append(check.arguments(configuration, model, named))
+                continue
+            words = [f"--model_file={model}", f"--output_file_path={output_file(number)}"]
+            words += task_flags(inputs.task, _PICTURES, labels, truth_file, inputs.num_runs)
+            steps.append(words + configuration_flags(configuration, named))
         work = PartWork(
             index=job.index,
             count=self._count,
-            examples=len(own.pictures) or inputs.example_count,
+            examples=len(pictures) or inputs.example_count,
             files=files,
-            pictures=pictures,
+            pictures=folders,
         )
         return work, steps
 
@@ -147,7 +142,7 @@ class _NativeEvaluation:
             role="reference" if configuration is self._inputs.request.reference else "test",
             log=printed,
             proto=step.output,
-            delegate_lines=proof_lines(printed, step.logcat),
+            delegate_lines=delegate_lines(f"{printed}\n{step.logcat}"),
             exit_code=step.code,
             crash=step.crash,
             failure=why_not_started(step.code, last_lines(step.err), facts),

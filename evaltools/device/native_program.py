@@ -14,10 +14,9 @@ from msgspec.structs import replace
 from evaltools.device.device import Device
 from evaltools.device.errors import CommandFailed
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.native.numerics import NumericsFlags
 from evaltools.device.part import PartDone, PartWork, SentFiles
 from evaltools.device.pool import Job
-from evaltools.device.store import remote_path, stored_folder
+from evaltools.device.store import remote_path
 from evaltools.errors import UsageError
 from evaltools.result.device_run import DevicePart
 from evaltools.text import printable
@@ -130,18 +129,6 @@ def require_binary(flags: DeviceFlags, command: str) -> Path:
     if not binary.is_file():
         raise UsageError(f"--native_binary={binary}: no such file; build it with bazel for the device's ABI")
     return binary
-
-
-def numerics_flags(flags: DeviceFlags) -> NumericsFlags:
-    """What the flags say of numerics checks."""
-    folder = flags.libraries
-    return NumericsFlags(
-        binary=flags.native_binary,
-        epsilon=flags.epsilon,
-        npu_model=flags.npu_model,
-        input_dir=flags.input_dir,
-        libraries={} if folder is None else {str(folder): stored_folder(flags.root, folder)[0]},
-    )
 
 
 def output_file(step: int) -> str:

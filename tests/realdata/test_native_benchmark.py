@@ -14,7 +14,7 @@ from evaltools.benchmark.flags import LOGGED, PARAMETERS, REFUSED
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.native.lines import benchmark as native_benchmark
 from evaltools.native.logs.benchmark import NativeBenchmarkLog, parse_benchmark_log
-from evaltools.native.logs.delegates import LoggedDelegation
+from evaltools.native.logs.delegates import LoggedDelegation, delegate_lines, read_delegate_log
 from evaltools.parameter import Parameter, Value, format_value
 from evaltools.result.benchmark import Memory
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
@@ -107,8 +107,9 @@ def kilobytes(megabytes: float) -> int:
 
 
 def memory_of(log: NativeBenchmarkLog, text: str) -> Memory:
-    assert log.memory is not None
-    peak = log.memory.peak_mb
+    assert log.round is not None
+    memory = log.round.memory
+    assert memory is not None
     resident = [int(size) * 1024 for size in re.findall(r"(?:VmRSS|RssAnnon) +: (\d+) MB", text)]
     return Memory(
         start_kb=None,
@@ -116,34 +117,33 @@ def memory_of(log: NativeBenchmarkLog, text: str) -> Memory:
         steady_kb=resident[0] if resident else None,
         anonymous_kb=resident[1] if resident else None,
         peak_start_kb=0,
-        peak_init_kb=kilobytes(log.memory.init_mb),
-        peak_kb=kilobytes(log.memory.overall_mb),
-        monitored_peak_kb=None if peak is None else kilobytes(peak),
+        peak_init_kb=kilobytes(memory.init_mb),
+        peak_kb=kilobytes(memory.overall_mb),
+        monitored_peak_kb=None if memory.peak_mb is None else kilobytes(memory.peak_mb),
     )
 
 
 def rendered(log: NativeBenchmarkLog, text: str) -> Iterable[str]:
     """What a command prints that measured what the log says."""
-    assert log.graph is not None
-    assert log.init_us is not None
-    assert log.model_size_mb is not None
-    assert log.warm_up is not None
-    assert log.regular is not None
+    assert log.round is not None
+    assert log.round.init_us is not None
+    assert log.round.warm_up is not None
+    (size,) = re.findall(r"The input model file size \(MB\): (\S+)", text)
     yield from native_benchmark.starting_lines(LOGGED, given_in(log))
-    yield native_benchmark.loaded_line(log.graph)
+    yield native_benchmark.loaded_line(log.parameters["Graph"])
     if log.parameters["Signature to run"]:
         yield native_benchmark.signature_line(log.parameters["Signature to run"])
     if log.parameters.get("Input layers") == "nosuch":
         yield "WARN: Tensor # 0 is named input but flags call it nosuch"
-    delegates = [used(delegation, log) for delegation in log.delegations]
+    delegates = [used(delegation, log) for delegation in read_delegate_log(delegate_lines(text)).applied]
     yield from native_benchmark.delegation_lines(delegates, DelegationProof(10, 9, {}))
-    yield native_benchmark.model_size_line(round(log.model_size_mb * 1e6))
-    yield native_benchmark.initialized_line(log.init_us)
+    yield native_benchmark.model_size_line(round(float(size) * 1e6))
+    yield native_benchmark.initialized_line(log.round.init_us)
     yield native_benchmark.running_line(*phase_limits(log, "warmup_runs", "warmup_min_secs"))
-    yield from native_benchmark.stat_lines(log.warm_up)
+    yield from native_benchmark.stat_lines(log.round.warm_up)
     yield native_benchmark.running_line(*phase_limits(log, "num_runs", "min_secs"))
-    yield from native_benchmark.stat_lines(log.regular)
-    yield native_benchmark.timings_line(log.init_us, log.warm_up, log.regular)
+    yield from native_benchmark.stat_lines(log.round.regular)
+    yield native_benchmark.timings_line(log.round.init_us, log.round.warm_up, log.round.regular)
     yield from native_benchmark.memory_lines(memory_of(log, text))
     saved_as = log.parameters.get(BY_NAME["result_file_path"].log)
     if saved_as:
@@ -177,7 +177,7 @@ def test_verbose_names_every_flag_with_the_native_default(case: str, stdout: str
 def test_the_log_of_a_crash_tells_how_far_it_came(shared: Path, case: str, stdout: str) -> None:
     errors = (shared / "oracle" / "benchmark" / case / "stderr.txt").read_text()
     log = parse_benchmark_log(stdout + errors)
-    assert (log.init_us, log.warm_up, log.is_complete) == (1671, None, False)
+    assert log.round is None
     assert log.errors == ("Failed to read the input_layer_value_file:/nonexistent.bin",)
 
 

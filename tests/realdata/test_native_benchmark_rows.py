@@ -6,14 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.native.logs.benchmark_rows import row_of_log
+from evaltools.configuration import Configuration
+from evaltools.native.logs.benchmark import row_of_logs
 from evaltools.result.benchmark import BenchmarkRow
+from evaltools.result.evaluation import RuntimeUsed
 
 
 def row_of(shared: Path, case: str, *asked: str) -> BenchmarkRow:
     folder = shared / "oracle" / "benchmark" / case
     texts = [file.read_text() for file in (folder / "stdout.txt", folder / "stderr.txt") if file.exists()]
-    return row_of_log(0, case, [], 1, ["".join(texts)], {name: {} for name in asked}, 31)
+    flags = {"EXTERNAL": "external_delegate_path=a.so"}
+    configuration = Configuration.from_text(
+        case, " ".join(flags.get(name, f"use_{name.lower()}=true") for name in asked)
+    )
+    return row_of_logs(0, configuration, 31, RuntimeUsed("native", "benchmark_model", "", "default"), ["".join(texts)])
 
 
 @pytest.mark.parametrize(
@@ -35,7 +41,7 @@ def test_a_success_on_the_cpu_is_no_measurement_of_a_delegate(
     found = row_of(shared, case, delegate)
     assert found.status == "failed"
     assert found.reason is not None
-    assert found.reason.startswith(f"the {delegate} delegate was asked for, but {reason}")
+    assert found.reason.startswith(f"{delegate} was asked for, but {reason}")
 
 
 @pytest.mark.parametrize("case", ["xnn_mnv1_025", "xnn_mnv1_025_float"])
@@ -75,7 +81,7 @@ def test_a_run_that_failed_says_why(shared: Path, case: str, reason: str) -> Non
 
 def test_without_full_delegation_the_tool_gives_up(shared: Path) -> None:
     reason = row_of(shared, "require_full_delegation", "XNNPACK").reason
-    assert reason == 'the XNNPACK delegate was asked for, but the log says "Disallowed CPU fallback detected."'
+    assert reason == 'XNNPACK was asked for, but the log says "Disallowed CPU fallback detected."'
 
 
 @pytest.mark.parametrize("case", ["default_mnv1_025", "xnn_mnv1_025", "op_profiling_mnv1_025", "dry_run"])

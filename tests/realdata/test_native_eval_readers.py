@@ -11,12 +11,11 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
-from evaltools.device.native.command import NativePaths, configuration_flags, native_command
-from evaltools.native.logs.delegates import read_delegate_log
+from evaltools.device.native.command import configuration_flags, task_flags
+from evaltools.native.logs.delegates import delegate_lines, read_delegate_log
 from evaltools.native.logs.evaluation import NativeTask, parse_evaluation_log
-from evaltools.native.logs.evaluation_proto import read_evaluation_proto
-from evaltools.native.logs.run import ClassifierFigures, DiffFigures, proof_lines, task_of
-from tests.native.logs.native_eval_rendering import rendered
+from evaltools.native.logs.figures import read_figures
+from tests.realdata.native_eval_rendering import rendered
 
 TOOLS: Final[dict[str, NativeTask]] = {"imagenet": "imagenet", "coco": "coco", "idiff": "inference_diff"}
 OTHER_LINES: Final = re.compile(
@@ -61,8 +60,8 @@ def test_the_result_file_gives_the_lines_of_the_text(shared: Path) -> None:
         text = text_of(shared, case, "stdout")
         lines = text.splitlines(keepends=True)
         expected = "".join(line for line in lines if not OTHER_LINES.fullmatch(line.rstrip("\n")))
-        figures = read_evaluation_proto((shared / "oracle" / case / "out.pb").read_bytes())
-        assert task_of(figures) == task_of_case(case), case
+        figures = read_figures((shared / "oracle" / case / "out.pb").read_bytes())
+        assert figures.task == task_of_case(case), case
         assert "".join(f"{line}\n" for line in rendered(figures, parse_evaluation_log(text).pictures)) == expected, case
 
 
@@ -77,27 +76,23 @@ def test_a_failure_says_why(shared: Path) -> None:
 def test_the_result_file_is_read_as_its_text_form_says(shared: Path) -> None:
     for case in recorded(shared, 0, file="out.textproto"):
         text = (shared / "oracle" / case / "out.textproto").read_text()
-        figures = read_evaluation_proto((shared / "oracle" / case / "out.pb").read_bytes())
+        figures = read_figures((shared / "oracle" / case / "out.pb").read_bytes())
         stated = {
             name: [float(value) for value in re.findall(rf"\b{name}: (\S+)", text)] for name in ("sum_us", "max_value")
         }
         assert figures.runs == int(re.findall(r"num_runs: (\d+)", text)[0]), case
-        latencies = (
-            (figures.reference, figures.test)
-            if isinstance(figures, DiffFigures)
-            else (figures.preprocessing, figures.inference)
-        )
-        assert [latency.sum_us for latency in latencies] == stated["sum_us"], case
-        if isinstance(figures, DiffFigures) and figures.runs:
+        other = figures.reference if figures.task == "inference_diff" else figures.preprocessing
+        assert [other.sum_us, figures.inference.sum_us] == stated["sum_us"], case
+        if figures.task == "inference_diff" and figures.runs:
             largest = [np.float32(value) for value in stated["max_value"]]
-            assert [found.max_error for found in figures.differences] == largest, case
-        if isinstance(figures, ClassifierFigures) and figures.runs:
-            assert len(figures.accuracies) == 10, case
+            assert [found.max_error for found in figures.errors] == largest, case
+        if figures.task == "imagenet" and figures.runs:
+            assert len(figures.right) == 10, case
 
 
 @pytest.mark.parametrize("case", ["errors/imagenet_delegate_gpu", "errors/idiff_use_gpu"])
 def test_a_recorded_fallback_to_the_cpu_is_seen(shared: Path, case: str) -> None:
-    log = read_delegate_log(proof_lines(text_of(shared, case)))
+    log = read_delegate_log(delegate_lines(text_of(shared, case)))
     assert log.fallback == "GPU acceleration is unsupported on this platform."
     assert log.taken == ()
 
@@ -110,8 +105,9 @@ def flags_in_help(shared: Path, tool: str) -> set[str]:
 @pytest.mark.parametrize(("tool", "task"), TOOLS.items())
 def test_every_flag_that_is_printed_is_one_of_the_native_tool(shared: Path, tool: str, task: NativeTask) -> None:
     known = flags_in_help(shared, tool)
-    words = native_command(task, Configuration("test"), NativePaths("b", "m", "o", "i", "g", "l"), num_runs=3)
-    assert {word.removeprefix("--").partition("=")[0] for word in words[1:]} <= known
+    words = ["--model_file=m", "--output_file_path=o", *task_flags(task, "i", "l", "g", 3)]
+    words += configuration_flags(Configuration("test"), {})
+    assert {word.removeprefix("--").partition("=")[0] for word in words} <= known
 
 
 def test_delegate_flags_are_native_or_refused_or_of_other_platforms(shared: Path) -> None:

@@ -10,7 +10,7 @@ from evaltools.device.flags import DeviceFlags
 from evaltools.device.native.command import refuse_options
 from evaltools.device.native.inputs import prepare_native
 from evaltools.device.native_evaluation import evaluate_native
-from evaltools.device.native_program import numerics_flags, require_binary
+from evaltools.device.native_program import require_binary
 from evaltools.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
 from evaltools.report.files.evaluation import planned_files, planned_report
 from evaltools.report.page.content.sources import Sources
@@ -24,7 +24,7 @@ def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
     console, kind = make_console(), declared_task(request.task)
     binary = require_binary(flags, kind.command)
     refuse_options(request.options, flags.program)
-    inputs = prepare_native(kind.read(request), numerics_flags(flags))
+    inputs = prepare_native(kind.read(request), flags)
     files = planned_files(request)
     page = planned_report(request)
     with interrupts_restored():

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from msgspec import Struct
-
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import PARAMETERS, parse_external_options
 from evaltools.delegates.npu import NPU
@@ -25,51 +23,29 @@ _VENDOR: Final = "npu_vendor"
 _OF_NPUS: Final = frozenset(parameter.name for parameter in NPU.parameters) - {"npu_soc"}
 
 
-class NativePaths(Struct, frozen=True):
-    """Where the files of a run are on the device; pictures, labels and ground truth only where the task has them."""
+def task_flags(task: NativeTask, images: str, labels: str, ground_truth: str, num_runs: int | None) -> list[str]:
+    """The flags of a task with the paths of its files on the device; ``num_runs`` is that of inference_diff.
 
-    binary: str
-    model: str
-    output: str
-    images: str = ""
-    ground_truth: str = ""
-    labels: str = ""
-
-
-def native_command(
-    task: NativeTask,
-    configuration: Configuration,
-    paths: NativePaths,
-    num_runs: int | None = None,
-    files: Mapping[str, str] | None = None,
-) -> list[str]:
-    """The words of a run, not quoted for any shell; ``num_runs`` is that of inference_diff.
-
-    ``files`` maps files that delegate flags name here to their paths on the device; others stay as they are. coco is
-    run in debug mode, as its detections are what configurations are compared by. Raises :class:`UsageError` for a
-    configuration that the native tools cannot have.
-
-    >>> configuration = Configuration.from_text("gpu", "use_gpu=true kernels=builtin")
-    >>> words = native_command("inference_diff", configuration, NativePaths("./run_eval", "a.tflite", "out.pb"), 5)
-    >>> words[:3], words[3:]
-    (['./run_eval', '--model_file=a.tflite', '--output_file_path=out.pb'],
-     ['--num_runs=5', '--num_interpreter_threads=1', '--use_gpu=true', '--use_xnnpack=false'])
+    coco is run in debug mode, as its detections are what configurations are compared by. ``ground_truth`` may be empty
+    for it.
     """
-    words = [paths.binary, f"--model_file={paths.model}", f"--output_file_path={paths.output}"]
     if task == "inference_diff":
-        words += [] if num_runs is None else [f"--num_runs={num_runs}"]
-    else:
-        truth = "ground_truth_labels" if task == "imagenet" else "ground_truth_proto"
-        words += [f"--ground_truth_images_path={paths.images}", f"--model_output_labels={paths.labels}"]
-        words += [f"--{truth}={paths.ground_truth}"] if paths.ground_truth else []
-        words += ["--debug_mode=true"] if task == "coco" else []
-    return words + configuration_flags(configuration, files or {})
+        return [f"--num_runs={num_runs}"]
+    truth = "ground_truth_labels" if task == "imagenet" else "ground_truth_proto"
+    words = [f"--ground_truth_images_path={images}", f"--model_output_labels={labels}"]
+    words += [f"--{truth}={ground_truth}"] if ground_truth else []
+    return words + (["--debug_mode=true"] if task == "coco" else [])
 
 
 def configuration_flags(configuration: Configuration, files: Mapping[str, str], with_npu: bool = False) -> list[str]:
-    """The flags of a configuration as the native tools read them; arguments and errors as :func:`native_command`.
+    """The flags of a configuration as the native tools read them, not quoted for any shell.
 
+    ``files`` maps files that delegate flags name here to their paths on the device; others stay as they are.
     ``with_npu``: the program may be LiteRT's, which has NPUs; another one says that it does not know their flags.
+    Raises :class:`UsageError` for a configuration that the native tools cannot have.
+
+    >>> configuration_flags(Configuration.from_text("gpu", "use_gpu=true kernels=builtin"), {})
+    ['--num_interpreter_threads=1', '--use_gpu=true', '--use_xnnpack=false']
     """
     where = f"configuration {configuration.name!r}"
     if configuration.runtime != AUTO:
@@ -118,7 +94,7 @@ def _value(where: str, name: str, value: Value, files: Mapping[str, str]) -> Val
 def refuse_options(options: Options, program: str) -> None:
     """Raise :class:`UsageError` for the first option that has no effect on a native program.
 
-    Flags of configurations are looked at by :func:`native_command`, when it prints them.
+    Flags of configurations are looked at by :func:`configuration_flags`, when it prints them.
     """
     for name, value in options.stated.items():
         parameter = options.parameters[name]

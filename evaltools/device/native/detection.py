@@ -12,9 +12,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
-from evaltools.device.native.figures import NOTHING_TIMED, as_latency, first_measured, with_times
 from evaltools.device.native.inputs import NativeInputs, normalization_warnings
-from evaltools.device.native.outcome import NativeOutcome
+from evaltools.device.native.outcome import NativeOutcome, first_measured, with_times
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import digest_of_files
@@ -24,7 +23,7 @@ from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.metrics.native_numbers import shortest
 from evaltools.native.logs.evaluation import LoggedPicture
-from evaltools.native.logs.run import DetectorFigures
+from evaltools.native.logs.figures import NOTHING_TIMED, NativeFigures
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
@@ -69,7 +68,7 @@ def with_detection(
     configurations, stated = [], {}
     for outcome in outcomes:
         described, found = outcome.described, outcome.figures
-        if isinstance(found, DetectorFigures):
+        if found is not None:
             pictures, reason = _matched(inputs.pictures, outcome.log.pictures)
             if reason is None and (found.overall is None) != (inputs.data.truth is None):
                 reason = "the native tool's ground truth was not the one that it was given: it could not read it"
@@ -88,7 +87,7 @@ def _detection(
     inputs: NativeInputs[EvaluatedPictures],
     configurations: list[ConfigurationResult],
     records: Mapping[str, Records],
-    stated: Mapping[str, DetectorFigures],
+    stated: Mapping[str, NativeFigures],
 ) -> EvaluationResult:
     request, pictures = inputs.request, inputs.data
     assert inputs.to_tensor is not None
@@ -116,7 +115,7 @@ def _detection(
         inputs.to_tensor,
         output_map=NATIVE_ORDER if kept else None,
         class_mapping=mapping_used if kept else None,
-        preprocessing_latency=as_latency(stated[shown].preprocessing if shown else NOTHING_TIMED),
+        preprocessing_latency=stated[shown].preprocessing if shown else NOTHING_TIMED,
     )
     boxes = {pair: BoxPairs() for pair in comparison_pairs(configurations)}
     odd = OddPictures(truth, None)
@@ -184,7 +183,7 @@ def _found_objects(detections: Sequence[Detection], size: tuple[int, int]) -> Fo
     )
 
 
-def _unread_truth(found: DetectionFigures, stated: DetectorFigures) -> str | None:
+def _unread_truth(found: DetectionFigures, stated: NativeFigures) -> str | None:
     """Why the tool's mAP is not that of these pictures.
 
     If it cannot read its ground truth, it goes on without a message.
@@ -201,7 +200,7 @@ def _lost(entry: ConfigurationResult, reason: str) -> ConfigurationResult:
     return replace(entry, status="not measured", reason=reason, inference_latency=None, finished_examples=0)
 
 
-def _as_stated(counted: NativeAveragePrecision | None, stated: DetectorFigures) -> NativeAveragePrecision | None:
+def _as_stated(counted: NativeAveragePrecision | None, stated: NativeFigures) -> NativeAveragePrecision | None:
     """The tool's own figures, with the numbers of classes that the detections show."""
     if counted is None or stated.overall is None:
         return None

@@ -9,15 +9,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.device.native.delegation import reference_delegation
-from evaltools.device.native.figures import as_latency, merge_latencies
 from evaltools.device.native.inputs import NativeInputs
-from evaltools.device.native.outcome import NativeBinary, NativeOutcome
+from evaltools.device.native.outcome import NativeOutcome
 from evaltools.errors import DataError
 from evaltools.gates.limits import check_limits
-from evaltools.metrics.native_numbers import NativeError
-from evaltools.native.logs.run import INVOCATIONS, DiffFigures, NativeDifference
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.native.logs.delegation import reference_delegation
+from evaltools.native.logs.figures import INVOCATIONS, NativeFigures, merge_latencies
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, RuntimeUsed
 from evaltools.result.verdict import Reason, Verdict
 from evaltools.tasks.inference_diff.judgement import METRIC
 from evaltools.tasks.inference_diff.request import DiffRequest
@@ -28,7 +26,7 @@ _INPUT_SOURCE: Final = "random numbers of the native tool, which are those of it
 
 
 def with_difference(
-    empty: EvaluationResult, inputs: NativeInputs[DiffRequest], outcomes: Sequence[NativeOutcome], binary: NativeBinary
+    empty: EvaluationResult, inputs: NativeInputs[DiffRequest], outcomes: Sequence[NativeOutcome], runtime: RuntimeUsed
 ) -> EvaluationResult:
     """The result with what the runs of all configurations gave, those of a place behind its reference.
 
@@ -40,9 +38,9 @@ def with_difference(
     comparisons = []
     for outcome in outcomes:
         described, figures = outcome.described, outcome.figures
-        if isinstance(figures, DiffFigures):
+        if figures is not None:
             _require_outputs(inputs, described.name, figures)
-            latency = as_latency(figures.test) if figures.test.count else None
+            latency = figures.inference if figures.inference.count else None
             described = replace(described, inference_latency=latency, finished_examples=figures.runs)
             comparisons.append(_comparison(inputs, described.name, figures))
         else:
@@ -53,7 +51,7 @@ def with_difference(
     for place in dict.fromkeys(entry.place for entry in configurations):
         own = [outcome for outcome in outcomes if outcome.described.place == place]
         tests = [entry for entry in configurations if entry.place == place]
-        reference = _reference(inputs, own, place, binary)
+        reference = _reference(inputs, own, place, runtime)
         by_place += [reference, *(_with_verdict(inputs, entry, reference.name, own) for entry in tests)]
     return replace(empty, configurations=by_place, part=_details(inputs, comparisons))
 
@@ -63,33 +61,33 @@ def _with_verdict(
 ) -> ConfigurationResult:
     """Only outputs that are the same to the last bit can be judged: the tool gives one number of each."""
     figures = next(outcome.figures for outcome in outcomes if outcome.described.name == entry.name)
-    if not isinstance(figures, DiffFigures):
+    if figures is None:
         verdict = Verdict("not measured", METRIC, reference, reasons=[Reason.of_text(entry.reason or "")])
     elif _is_equal(figures):
         verdict = Verdict("identical", METRIC, reference, reasons=[Reason("same_raw_numbers")])
     else:
-        named = zip((shown[0] for shown in output_names(inputs.model)), figures.differences, strict=True)
-        name, error = max(named, key=lambda pair: (math.isnan(pair[1].avg_error), pair[1].avg_error))
-        numbers = {"avg_error": _finite(error.avg_error), "max_error": _finite(error.max_error)}
+        named = zip((shown[0] for shown in output_names(inputs.model)), figures.errors, strict=True)
+        name, error = max(named, key=lambda pair: math.inf if pair[1].avg_error is None else pair[1].avg_error)
+        numbers = {"avg_error": error.avg_error, "max_error": error.max_error}
         verdict = Verdict("not judged", METRIC, reference, name, reasons=[Reason("avg_error", numbers)])
     return replace(entry, verdicts=[verdict])
 
 
-def _is_equal(figures: DiffFigures) -> bool:
-    no_error = all(error.avg_error == 0 for error in figures.differences)
+def _is_equal(figures: NativeFigures) -> bool:
+    no_error = all(error.avg_error == 0 for error in figures.errors)
     return figures.runs > 0 and no_error and all(entry.max_diff == 0 for entry in figures.numerics)
 
 
-def _require_outputs(inputs: NativeInputs[DiffRequest], name: str, figures: DiffFigures) -> None:
-    if len(figures.differences) != len(inputs.model.outputs):
+def _require_outputs(inputs: NativeInputs[DiffRequest], name: str, figures: NativeFigures) -> None:
+    if len(figures.errors) != len(inputs.model.outputs):
         raise DataError(
-            f"{name}: the native tool compared {len(figures.differences)} outputs, {inputs.model.path} has "
+            f"{name}: the native tool compared {len(figures.errors)} outputs, {inputs.model.path} has "
             f"{len(inputs.model.outputs)}; give the run of this model"
         )
 
 
 def _reference(
-    inputs: NativeInputs[DiffRequest], outcomes: Sequence[NativeOutcome], place: str, binary: NativeBinary
+    inputs: NativeInputs[DiffRequest], outcomes: Sequence[NativeOutcome], place: str, runtime: RuntimeUsed
 ) -> ConfigurationResult:
     """The reference inside the tool: one thread, the default kernels, no delegate, whatever the test's flags say.
 
@@ -99,8 +97,7 @@ def _reference(
     measured = next((outcome for outcome in outcomes if outcome.figures is not None), None)
     lines = measured.delegate_lines if measured else ()
     taken = reference_delegation(lines, inputs.model.node_count)
-    found = [outcome.figures for outcome in outcomes]
-    latency = merge_latencies([figures.reference for figures in found if isinstance(figures, DiffFigures)])
+    latency = merge_latencies([outcome.figures.reference for outcome in outcomes if outcome.figures is not None])
     return ConfigurationResult(
         name=f"{configuration.name}@{place}" if place else configuration.name,
         role="reference",
@@ -109,20 +106,19 @@ def _reference(
         status="measured" if measured else "not measured",
         reason=None if measured else "no run came to its end, and the reference is a part of each",
         fallback=None,
-        runtime=binary.as_runtime("default"),
+        runtime=runtime,
         delegates=taken.delegates,
         delegation=taken.proof,
-        inference_latency=as_latency(latency) if measured and latency.count else None,
+        inference_latency=latency if latency.count else None,
         failed_examples=0,
         finished_examples=inputs.example_count if measured else 0,
         place=place,
     )
 
 
-def _comparison(inputs: NativeInputs[DiffRequest], name: str, figures: DiffFigures) -> DiffComparison:
+def _comparison(inputs: NativeInputs[DiffRequest], name: str, figures: NativeFigures) -> DiffComparison:
     names = output_names(inputs.model)
-    native = [_native_error(error) for error in figures.differences]
-    found = [(shown, {"avg_error": error.avg_error}) for shown, error in zip(names, native, strict=True)]
+    found = [(shown, {"avg_error": error.avg_error}) for shown, error in zip(names, figures.errors, strict=True)]
     checks = check_limits(inputs.data.limits, found)
     return DiffComparison(
         configuration=name,
@@ -132,18 +128,9 @@ def _comparison(inputs: NativeInputs[DiffRequest], name: str, figures: DiffFigur
         repeatability=None,
         limits=checks,
         within_limits=all(check.kept for check in checks) if inputs.data.limits else None,
-        native_errors=native,
+        native_errors=list(figures.errors),
         numerics=list(figures.numerics),
     )
-
-
-def _native_error(error: NativeDifference) -> NativeError:
-    figures = (error.avg_error, error.std_dev, error.min_error, error.max_error)
-    return NativeError(*map(_finite, figures))
-
-
-def _finite(figure: float) -> float | None:
-    return figure if math.isfinite(figure) else None
 
 
 def _details(inputs: NativeInputs[DiffRequest], comparisons: list[DiffComparison]) -> InferenceDiff:

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 
 from evaltools.device.native.detection import with_detection
 from evaltools.device.native.difference import with_difference
-from evaltools.device.native.figures import NOTHING_TIMED, as_classification, as_latency, first_measured, with_times
 from evaltools.device.native.inputs import NativeInputs, normalization_warnings
-from evaltools.device.native.outcome import NativeBinary, NativeOutcome, outcomes_of
+from evaltools.device.native.outcome import NativeOutcome, NativeRun, first_measured, outcomes_of, with_times
 from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import digest_of_files
-from evaltools.native.logs.run import ClassifierFigures, NativeRun
+from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
+from evaltools.native.logs.figures import NOTHING_TIMED
 from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
+from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult, RuntimeUsed
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.imagenet.figures import classified
 from evaltools.tasks.imagenet.result import Data, ImagenetPart
@@ -40,7 +40,7 @@ _OF_A_CHECK: Final = "a numerics check takes no times, and prints the figures of
 
 
 def assemble_native(
-    inputs: NativeInputs[Any], runs: Sequence[NativeRun], binary: NativeBinary, started_at: str, elapsed_s: float = 0.0
+    inputs: NativeInputs[Any], runs: Sequence[NativeRun], runtime: RuntimeUsed, started_at: str, elapsed_s: float = 0.0
 ) -> EvaluationResult:
     """The result of all configurations, each run once, or imagenet in parts.
 
@@ -51,7 +51,7 @@ def assemble_native(
     its log does not prove that the delegates that it asked for took nodes, unless the request allows a fallback.
     """
     runs = runs if inputs.task == "inference_diff" else _with_one_reference(runs)
-    outcomes = outcomes_of(inputs, runs, binary, inputs.request.allow_fallback)
+    outcomes = outcomes_of(inputs, runs, runtime)
     empty = EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task=inputs.task,
@@ -70,7 +70,7 @@ def assemble_native(
     elif inputs.task == "coco":
         result = with_detection(empty, inputs, outcomes)
     else:
-        result = with_difference(empty, inputs, outcomes, binary)
+        result = with_difference(empty, inputs, outcomes, runtime)
     note = _WHAT_IS_NOT_KNOWN[inputs.task] if inputs.check is None else _OF_A_CHECK
     return with_task_figures(_finished(result, [warning for outcome in outcomes for warning in outcome.warnings], note))
 
@@ -82,11 +82,7 @@ def _with_one_reference(runs: Sequence[NativeRun]) -> list[NativeRun]:
 def _with_classification(
     empty: EvaluationResult, inputs: NativeInputs[LabelledImages], outcomes: Sequence[NativeOutcome]
 ) -> EvaluationResult:
-    figures = {
-        outcome.described.name: outcome.figures
-        for outcome in outcomes
-        if isinstance(outcome.figures, ClassifierFigures)
-    }
+    figures = {outcome.described.name: outcome.figures for outcome in outcomes if outcome.figures is not None}
     configurations = [with_times(outcome.described, figures.get(outcome.described.name)) for outcome in outcomes]
     options, images = inputs.request.options, inputs.data
     assert inputs.labels is not None
@@ -101,9 +97,13 @@ def _with_classification(
         labels_sha256=inputs.labels.sha256,
         label_offset=0,
         normalization=describe_normalization(inputs.to_tensor),
-        preprocessing_latency=as_latency(figures[shown].preprocessing if shown else NOTHING_TIMED),
+        preprocessing_latency=figures[shown].preprocessing if shown else NOTHING_TIMED,
     )
-    answered = {name: classified(as_classification(found)) for name, found in figures.items()}
+    topk = {
+        name: TopKAccuracy(found.runs, tuple(count / found.runs for count in found.right))
+        for name, found in figures.items()
+    }
+    answered = {name: classified(ClassificationMetrics(accuracies, None, None)) for name, accuracies in topk.items()}
     return replace(
         empty,
         part=ImagenetPart(data, answered, [], None),

@@ -11,7 +11,8 @@ from msgspec import Struct
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.datasets.native_ground_truth import NativeGroundTruth
-from evaltools.device.native.numerics import NumericsCheck, NumericsFlags, numerics_check, refuse_numerics
+from evaltools.device.flags import DeviceFlags
+from evaltools.device.native.numerics import NumericsCheck, numerics_check, refuse_numerics
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.native.logs.evaluation import NativeTask
@@ -37,16 +38,6 @@ NATIVE_RUNS: Final = 50
 _FEWEST_CLASS_LINES: Final = 1000
 _ELSEWHERE: Final = "or evaluate with --device_program=evaltools, which can"
 Data = TypeVar("Data")
-
-
-class NativePart(Struct, frozen=True):
-    """What one run of a native tool gets: pictures in the order of evaluation, and its ground truth as a file holds it.
-
-    ``ground_truth`` is None for coco without one, and for inference_diff.
-    """
-
-    pictures: tuple[Path, ...]
-    ground_truth: bytes | None
 
 
 class NativeInputs(Struct, Generic[Data], frozen=True):
@@ -95,10 +86,12 @@ class NativeInputs(Struct, Generic[Data], frozen=True):
         """The name of the file with the ground truth."""
         return "ground_truth.pb" if self.task == "coco" else "ground_truth.txt"
 
-    def part(self, index: int = 0, count: int = 1) -> NativePart:
-        """Every ``count``-th picture from ``index`` on, with its ground truth; one part where there can be no more."""
-        truth = _text(self.truth[index::count]) if isinstance(self.truth, tuple) else self.truth
-        return NativePart(self.pictures[index::count], truth)
+    def ground_truth(self, index: int, count: int) -> bytes | None:
+        """The content of the file for every ``count``-th picture from ``index`` on, None where there is no such file.
+
+        It is in the order of the pictures.
+        """
+        return _text(self.truth[index::count]) if isinstance(self.truth, tuple) else self.truth
 
 
 def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
@@ -194,7 +187,7 @@ def prepare_coco(request: TaskRequest) -> NativeInputs[EvaluatedPictures]:
     )
 
 
-def prepare_diff(request: DiffRequest, flags: NumericsFlags | None = None) -> NativeInputs[DiffRequest]:
+def prepare_diff(request: DiffRequest, flags: DeviceFlags | None = None) -> NativeInputs[DiffRequest]:
     """Read and check what inference_diff is to compare, as :func:`prepare_imagenet` does.
 
     ``flags`` may name a numerics check of LiteRT, which compares once.
@@ -216,7 +209,7 @@ def prepare_diff(request: DiffRequest, flags: NumericsFlags | None = None) -> Na
     return NativeInputs("inference_diff", request, model, request, num_runs=runs, check=check)
 
 
-def prepare_native(request: TaskRequest, flags: NumericsFlags) -> NativeInputs[Any]:
+def prepare_native(request: TaskRequest, flags: DeviceFlags) -> NativeInputs[Any]:
     """Read and check what a native tool is to evaluate; raises :class:`UsageError` for a task that has none."""
     if isinstance(request, DiffRequest):
         return prepare_diff(request, flags)

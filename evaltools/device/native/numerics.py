@@ -13,19 +13,20 @@ from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 
 from evaltools.configuration import AUTO, Configuration
 from evaltools.delegates import PARAMETERS
-from evaltools.device.native.figures import NOTHING_TIMED
+from evaltools.device.flags import DeviceFlags
+from evaltools.device.store import stored_folder
 from evaltools.errors import DataError, ModelError, UsageError
-from evaltools.metrics.native_numbers import NumericsDifference
+from evaltools.metrics.native_numbers import NativeError, NumericsDifference
 from evaltools.model import ModelFile, read_model
 from evaltools.model.compiled_for import DISPATCH
 from evaltools.model.contents import operator_counts, read_graphs
 from evaltools.model.flatbuffer import Table
 from evaltools.model.signature import signature_names
-from evaltools.native.logs.run import DiffFigures, NativeDifference
+from evaltools.native.logs.figures import NOTHING_TIMED, NativeFigures
 
 Accelerator = Literal["gpu", "npu"]
 INPUTS: Final = "inputs"
@@ -47,26 +48,13 @@ _ABOVE_ITS_LIMITS: Final = "Numerical threshold check failed"
 """Newer releases of gpu_numerics_check end so, with code 1, when everything is printed."""
 
 
-class NumericsFlags(Struct, frozen=True):
-    """What the flags about devices say of a program and of numerics checks; None where they say nothing.
-
-    ``libraries`` maps the folder of ``--device_libraries`` to its path on the device.
-    """
-
-    binary: Path | None
-    epsilon: float | None = None
-    npu_model: Path | None = None
-    input_dir: Path | None = None
-    libraries: Mapping[str, str] = field(default_factory=dict)
-
-
 class NumericsCheck(Struct, frozen=True):
     """A check of a model.
 
     ``accelerated`` is the model of the accelerator: a GPU's is the same as the CPU's. ``outputs`` has for each output
     that the program numbers its place among the model's outputs. ``inputs`` are files with the raw values of inputs, by
-    their names in the signature; without such, the program makes values of its own. ``libraries`` are those of
-    :class:`NumericsFlags`.
+    their names in the signature; without such, the program makes values of its own. ``libraries`` maps the folder of
+    ``--device_libraries`` to its path on the device.
     """
 
     accelerator: Accelerator
@@ -81,8 +69,8 @@ class NumericsCheck(Struct, frozen=True):
         """Where the values of inputs come from, in words."""
         return "files of --input_dir" if self.inputs else f"values that {self.accelerator}_numerics_check makes"
 
-    def command(self, configuration: Configuration, binary: str, model: str, files: Mapping[str, str]) -> list[str]:
-        """The words of a run; ``files`` maps files here to their paths on the device.
+    def arguments(self, configuration: Configuration, model: str, files: Mapping[str, str]) -> list[str]:
+        """The flags of a run; ``files`` maps files here to their paths on the device.
 
         Raises :class:`UsageError` for a configuration that the program cannot have.
         """
@@ -99,7 +87,7 @@ class NumericsCheck(Struct, frozen=True):
                 f"{where}: {self.accelerator}_numerics_check has no flags for runtime, kernels and threads; leave them "
                 "out"
             )
-        words = [binary, f"--epsilon={self.epsilon:g}"]
+        words = [f"--epsilon={self.epsilon:g}"]
         if self.accelerator == "gpu":
             self._require_flags(where, configuration, _GPU_FLAGS)
             words += [f"--graph={model}"]
@@ -129,7 +117,7 @@ class NumericsCheck(Struct, frozen=True):
             if name not in known:
                 raise UsageError(f"{where}: {self.accelerator}_numerics_check has nothing of --{name}; leave it out")
 
-    def read(self, model: ModelFile, printed: str) -> DiffFigures | str:
+    def read(self, model: ModelFile, printed: str) -> NativeFigures | str:
         """The figures of a run by output of the model, or why there are none."""
         found: dict[int, NumericsDifference] = {}
         figures: dict[str, float | None] = {}
@@ -159,9 +147,13 @@ class NumericsCheck(Struct, frozen=True):
         for tensor, entry in zip(model.outputs, by_output, strict=True):
             if -1 not in tensor.shape_signature and math.prod(tensor.shape) != entry.elements:
                 return f"the program compared {entry.elements} elements of {tensor}; give the run of this model"
-        means = [math.nan if entry.mean_diff is None else entry.mean_diff for entry in by_output]
-        differences = tuple(NativeDifference(mean, 0.0, mean, mean) for mean in means)
-        return DiffFigures(1, NOTHING_TIMED, NOTHING_TIMED, differences, tuple(by_output))
+        return NativeFigures(
+            task="inference_diff",
+            runs=1,
+            inference=NOTHING_TIMED,
+            errors=tuple(NativeError(each.mean_diff, 0.0, each.mean_diff, each.mean_diff) for each in by_output),
+            numerics=tuple(by_output),
+        )
 
 
 def ended_above_limits(printed: str) -> bool:
@@ -181,12 +173,12 @@ def accelerator_of(binary: Path | None) -> Accelerator | None:
     return "gpu" if found[1] == "gpu" else "npu"
 
 
-def numerics_check(model: ModelFile, flags: NumericsFlags) -> NumericsCheck | None:
+def numerics_check(model: ModelFile, flags: DeviceFlags) -> NumericsCheck | None:
     """The check that ``--native_binary`` does; None where that is another program, whose flags have none of a check.
 
     Raises :class:`UsageError` and its kinds for flags, models and files that the program cannot take.
     """
-    accelerator = accelerator_of(flags.binary)
+    accelerator = accelerator_of(flags.native_binary)
     if accelerator is None:
         refuse_numerics(flags)
         return None
@@ -202,14 +194,20 @@ def numerics_check(model: ModelFile, flags: NumericsFlags) -> NumericsCheck | No
         accelerated=model if accelerator == "gpu" else _compiled_model(flags.npu_model),
         outputs=_output_order(model),
         inputs=() if flags.input_dir is None else _input_files(model, flags.input_dir),
-        libraries=flags.libraries,
+        libraries=library_folders(flags),
     )
 
 
-def refuse_numerics(flags: NumericsFlags) -> None:
+def library_folders(flags: DeviceFlags) -> dict[str, str]:
+    """The folder of ``--device_libraries`` with its path on devices; empty without one."""
+    folder = flags.libraries
+    return {} if folder is None else {str(folder): stored_folder(flags.root, folder)[0]}
+
+
+def refuse_numerics(flags: DeviceFlags) -> None:
     """Raise :class:`UsageError` for a numerics check, or a flag of one, where another program runs."""
-    if accelerator_of(flags.binary) is not None:
-        raise UsageError(f"--native_binary={flags.binary} compares outputs: give it to inference-diff")
+    if accelerator_of(flags.native_binary) is not None:
+        raise UsageError(f"--native_binary={flags.native_binary} compares outputs: give it to inference-diff")
     stated = [name for name, value in _given(flags).items() if value is not None]
     if stated:
         raise UsageError(
@@ -218,7 +216,7 @@ def refuse_numerics(flags: NumericsFlags) -> None:
         )
 
 
-def _given(flags: NumericsFlags) -> dict[str, float | Path | None]:
+def _given(flags: DeviceFlags) -> dict[str, float | Path | None]:
     return {"epsilon": flags.epsilon, "input_dir": flags.input_dir, "npu_model": flags.npu_model}
 
 

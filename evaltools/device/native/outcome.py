@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.device.native.delegation import NativeDelegation, delegation_of
-from evaltools.device.native.figures import merge_classifiers
+from evaltools.configuration import Configuration
 from evaltools.device.native.inputs import NativeInputs
 from evaltools.device.native.numerics import ended_above_limits
+from evaltools.device.store import sha256_of
 from evaltools.errors import DataError
-from evaltools.native.logs.delegate_use import FALLBACK_HINT
+from evaltools.native.logs.delegates import read_delegate_log
+from evaltools.native.logs.delegation import FALLBACK_HINT, LoggedDelegation, delegation_of
 from evaltools.native.logs.evaluation import FAILED, UNCONSUMED, NativeEvaluationLog, parse_evaluation_log
-from evaltools.native.logs.evaluation_proto import read_evaluation_proto
-from evaltools.native.logs.run import ClassifierFigures, NativeFigures, NativeRun, task_of
+from evaltools.native.logs.figures import NativeFigures, add_up, read_figures
 from evaltools.result.device import DeviceFacts
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 
@@ -35,26 +36,38 @@ _BOARDS: Final = {"aarch64": "elinux_aarch64", "armv7l": "elinux_armhf"}
 """TensorFlow's configurations of bazel, by Android's ABI and by what ``uname -m`` says."""
 
 
-class NativeBinary(Struct, frozen=True):
-    """The program that ran: its file's name and the sha256 of its content."""
+class NativeRun(Struct, frozen=True):
+    """One run of a native tool on a device: all of a configuration's work, or the ``part``-th of ``parts``, from 0.
 
-    name: str
-    sha256: str
+    ``log`` is its stdout and stderr. ``proto`` is the file of ``--output_file_path``, None where there is none.
+    ``delegate_lines`` are those of log and logcat. ``failure`` says why the run could not be started. ``crash`` is what
+    Android's crash dump says. ``place`` is the device where several do the same; the configuration's name in the result
+    ends with it then. ``serial`` is the device where several share the parts.
+    """
+
+    configuration: Configuration
+    role: Literal["reference", "test"]
+    log: str
+    proto: bytes | None
+    delegate_lines: tuple[str, ...] = ()
+    exit_code: int = 0
+    failure: str = ""
+    crash: str = ""
+    part: int = 0
+    parts: int = 1
+    place: str = ""
+    serial: str = ""
 
     @property
-    def version(self) -> str:
-        """The first digits of the sha256, since native tools state no version."""
-        return f"sha256 {self.sha256[:_DIGITS_OF_SHA256]}"
-
-    def as_runtime(self, kernels: str, messages: str = "") -> RuntimeUsed:
-        """As a result states what ran; ``messages`` is what it said of delegates."""
-        return RuntimeUsed("native", self.name, self.version, kernels, messages)
+    def name(self) -> str:
+        """The configuration's name in the result."""
+        return f"{self.configuration.name}@{self.place}" if self.place else self.configuration.name
 
 
 class NativeOutcome(Struct, frozen=True):
     """One configuration: ``described`` without figures, ``figures`` None where it is not measured.
 
-    ``log`` is what its only part printed, or its first one.
+    ``log`` and ``delegate_lines`` are those of its only part, or its first one.
     """
 
     described: ConfigurationResult
@@ -64,17 +77,18 @@ class NativeOutcome(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def outcomes_of(
-    inputs: NativeInputs[Any], runs: Sequence[NativeRun], binary: NativeBinary, allow_fallback: bool
-) -> list[NativeOutcome]:
+def native_runtime(binary: Path) -> RuntimeUsed:
+    """What ran, as a result states it; native tools state no version: it is that of their content."""
+    return RuntimeUsed("native", binary.name, f"sha256 {sha256_of(binary)[:_DIGITS_OF_SHA256]}", "default")
+
+
+def outcomes_of(inputs: NativeInputs[Any], runs: Sequence[NativeRun], runtime: RuntimeUsed) -> list[NativeOutcome]:
     """The outcome of each configuration, in the order in which they first occur among the runs."""
     names = dict.fromkeys(run.name for run in runs)
-    return [_outcome(inputs, [run for run in runs if run.name == name], binary, allow_fallback) for name in names]
+    return [_outcome(inputs, [run for run in runs if run.name == name], runtime) for name in names]
 
 
-def _outcome(
-    inputs: NativeInputs[Any], runs: Sequence[NativeRun], binary: NativeBinary, allow_fallback: bool
-) -> NativeOutcome:
+def _outcome(inputs: NativeInputs[Any], runs: Sequence[NativeRun], runtime: RuntimeUsed) -> NativeOutcome:
     parts = sorted(runs, key=lambda run: run.part)
     logs, figures, reasons = [], [], []
     for run in parts:
@@ -88,19 +102,29 @@ def _outcome(
         reasons.append(f"only {len(parts)} of its {parts[0].parts} parts were run")
     taken = [_delegation(inputs, run) for run in parts]
     refuted = [(entry.why_not, run) for entry, run in zip(taken, parts, strict=True) if entry.why_not is not None]
-    if refuted and not allow_fallback:
+    if refuted and not inputs.request.allow_fallback:
         why_not, run = refuted[0]
         reasons.append(f"{why_not}{_of_part(run)}; {FALLBACK_HINT}")
-    described = _described(parts[0], binary, min(taken, key=lambda entry: entry.proof.delegated_nodes))
+    first, fewest = parts[0], min(taken, key=lambda entry: entry.proof.delegated_nodes)
+    described = ConfigurationResult(
+        name=first.name,
+        role=first.role,
+        flags=first.configuration.to_flags(),
+        num_threads=first.configuration.num_threads,
+        status="not measured" if reasons else "measured",
+        reason=reasons[0] if reasons else None,
+        fallback=refuted[0][0] if refuted and not reasons else None,
+        runtime=replace(runtime, kernels=first.configuration.kernel_set, messages="; ".join(first.delegate_lines)),
+        delegates=fewest.delegates,
+        delegation=fewest.proof,
+        inference_latency=None,
+        failed_examples=0,
+        place=first.place,
+    )
     if reasons:
-        described = replace(described, status="not measured", reason=reasons[0])
-        return NativeOutcome(described, None, logs[0], parts[0].delegate_lines)
+        return NativeOutcome(described, None, logs[0], first.delegate_lines)
     return NativeOutcome(
-        replace(described, fallback=refuted[0][0] if refuted else None),
-        _merged(figures),
-        logs[0],
-        parts[0].delegate_lines,
-        _unequal_parts(described.name, taken),
+        described, add_up(figures), logs[0], first.delegate_lines, _unequal_parts(described.name, taken)
     )
 
 
@@ -111,29 +135,38 @@ def _of_part(run: NativeRun) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
-class WhatRan(Struct, frozen=True):
-    """What ran on a device, by configuration: ``took`` says it of those that count as measured, ``lacks`` why not.
+def _unequal_parts(name: str, taken: Sequence[LoggedDelegation]) -> tuple[str, ...]:
+    nodes = sorted({entry.proof.delegated_nodes for entry in taken})
+    if len(nodes) < 2:
+        return ()
+    return (f"{name}: its parts were not alike: delegates took {nodes[0]} to {nodes[-1]} nodes; the fewest are stated",)
 
-    ``lacks`` has those that another device may be able to run: the device cannot start the tool, or its log does not
-    prove that a delegate ran that was asked for. A fallback that is allowed is no less one.
+
+class WhatRan(Struct, frozen=True):
+    """What ran on a device, in words by configuration: what delegates took that were asked for, or what was wrong.
+
+    Wrong is that the device cannot start the tool, or that its log does not prove that a delegate ran: another device
+    may be able to. A fallback that is allowed is no less one. A tool that started and failed says nothing.
     """
 
     serial: str
-    took: Mapping[str, str]
-    lacks: Mapping[str, str]
+    words: Mapping[str, str]
 
     @classmethod
     def of(cls, inputs: NativeInputs[Any], serial: str, runs: Sequence[NativeRun]) -> WhatRan:
         """What the runs of a part show."""
-        took, lacks = {}, {}
+        words = {}
         for run in runs:
             found = _delegation(inputs, run)
-            reason = run.failure or found.why_not
-            if reason:
-                lacks[run.name] = reason
-            if not run.failure and run.exit_code in (0, None) and (inputs.request.allow_fallback or not found.why_not):
-                took[run.name] = ", ".join(f"{name} {text}" for name, text in found.asked.items())
-        return cls(serial, took, lacks)
+            wrong = run.failure or found.why_not
+            if wrong or run.exit_code == 0:
+                took = [
+                    f"{used.name} took {used.nodes or 0} nodes" + (f" with {used.device}" if used.device else "")
+                    for used in found.delegates
+                    if used.requested
+                ]
+                words[run.name] = wrong or ", ".join(took)
+        return cls(serial, words)
 
     def differences(self, other: WhatRan) -> list[str]:
         """In words, what another device ran otherwise.
@@ -143,24 +176,17 @@ class WhatRan(Struct, frozen=True):
         """
         if other.serial == self.serial:
             return []
-        found = [
-            f"configuration {name}: {self.took[name]} on {self.serial}, {other.took[name]} on {other.serial}"
-            for name in sorted(self.took.keys() & other.took.keys())
-            if self.took[name] != other.took[name]
+        return [
+            f"configuration {name}: on {self.serial}, {said}; on {other.serial}, {other.words[name]}"
+            for name, said in sorted(self.words.items())
+            if name in other.words and said != other.words[name]
         ]
-        for one, another in ((self, other), (other, self)):
-            found += [
-                f"configuration {name} cannot run on {one.serial}: {reason}"
-                for name, reason in one.lacks.items()
-                if name not in another.lacks
-            ]
-        return found
 
 
-def _delegation(inputs: NativeInputs[Any], run: NativeRun) -> NativeDelegation:
+def _delegation(inputs: NativeInputs[Any], run: NativeRun) -> LoggedDelegation:
     own = inputs.model.node_count if inputs.check is None else inputs.check.accelerated.node_count
     reference = inputs.model.node_count if inputs.task == "inference_diff" else None
-    return delegation_of(run.configuration, run.delegate_lines, own, reference)
+    return delegation_of(run.configuration, read_delegate_log(run.delegate_lines), own, reference)
 
 
 def _read(inputs: NativeInputs[Any], run: NativeRun) -> tuple[NativeEvaluationLog, NativeFigures | str]:
@@ -182,11 +208,11 @@ def _figures(inputs: NativeInputs[Any], run: NativeRun, log: NativeEvaluationLog
     if run.proto is None:
         return "the native tool came to its end, but its result file is missing, and its text has six digits only"
     try:
-        figures = read_evaluation_proto(run.proto)
+        figures = read_figures(run.proto)
     except DataError as error:
         return f"the native tool's result file cannot be read: {error}"
-    if task_of(figures) != inputs.task:
-        return f"the result file is one of {task_of(figures)}; give the program of {inputs.task}"
+    if figures.task != inputs.task:
+        return f"the result file is one of {figures.task}; give the program of {inputs.task}"
     expected = len(range(run.part, inputs.example_count, run.parts))
     if figures.runs != expected:
         return f"the native tool evaluated {figures.runs} examples, there were {expected}"
@@ -196,16 +222,13 @@ def _figures(inputs: NativeInputs[Any], run: NativeRun, log: NativeEvaluationLog
 def _failure(run: NativeRun, log: NativeEvaluationLog) -> str | None:
     if run.failure:
         return run.failure
-    if run.exit_code not in (0, None) or FAILED in log.errors:
+    if run.exit_code != 0 or FAILED in log.errors:
         crash = f": {run.crash}" if run.crash else ""
-        reason = f": {log.failure}" if log.failure else f" with {_exit_in_words(run.exit_code or 0)}{crash}"
+        reason = f": {log.failure}" if log.failure else f" with {_exit_in_words(run.exit_code)}{crash}"
         return f"the native tool failed{reason}"
     ignored = [warning for warning in log.warnings if warning.startswith(UNCONSUMED)]
     if ignored:
         return f'the native tool warned "{ignored[0]}", and went on without; take a binary that has these flags'
-    if run.exit_code is None and run.proto is None:
-        progress = "" if log.progress is None else f", at {log.progress} %"
-        return f"there is no result file of the native tool, and its text does not say how it ended{progress}"
     return None
 
 
@@ -242,33 +265,18 @@ def _exit_in_words(code: int) -> str:
     return f"the signal {name}" if name else f"the exit code {code}"
 
 
-def _described(run: NativeRun, binary: NativeBinary, taken: NativeDelegation) -> ConfigurationResult:
-    configuration = run.configuration
-    messages = "; ".join(run.delegate_lines)
-    return ConfigurationResult(
-        name=run.name,
-        role=run.role,
-        flags=configuration.to_flags(),
-        num_threads=configuration.num_threads,
-        status="measured",
-        reason=None,
-        fallback=None,
-        runtime=binary.as_runtime(configuration.kernel_set, messages),
-        delegates=taken.delegates,
-        delegation=taken.proof,
-        inference_latency=None,
-        failed_examples=0,
-        place=run.place,
-    )
+def with_times(described: ConfigurationResult, found: NativeFigures | None) -> ConfigurationResult:
+    """The configuration with the latency and the number of examples of its figures, where it has such."""
+    if found is None:
+        return described
+    return replace(described, inference_latency=found.inference, finished_examples=found.runs)
 
 
-def _merged(parts: Sequence[NativeFigures]) -> NativeFigures:
-    classifiers = [part for part in parts if isinstance(part, ClassifierFigures)]
-    return merge_classifiers(classifiers) if classifiers else parts[0]
+def first_measured(configurations: Sequence[ConfigurationResult]) -> str | None:
+    """The configuration whose preprocessing stands in the result, which has one for all.
 
-
-def _unequal_parts(name: str, taken: Sequence[NativeDelegation]) -> tuple[str, ...]:
-    nodes = sorted({entry.proof.delegated_nodes for entry in taken})
-    if len(nodes) < 2:
-        return ()
-    return (f"{name}: its parts were not alike: delegates took {nodes[0]} to {nodes[-1]} nodes; the fewest are stated",)
+    The first test, else the reference.
+    """
+    measured = [entry for entry in configurations if entry.status == "measured"]
+    tests = [entry.name for entry in measured if entry.role == "test"]
+    return next(iter([*tests, *(entry.name for entry in measured)]), None)

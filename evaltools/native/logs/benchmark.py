@@ -1,26 +1,31 @@
-"""What a log of ``benchmark_model``, or of ours in its words, says."""
+"""What logs of ``benchmark_model``, of the benchmark app, or of ours in their words say, and a row made of them."""
 
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from evaltools.configuration import Configuration
+from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import DataError
-from evaltools.native.logs.delegates import LoggedDelegation, logged_delegation
+from evaltools.native.logs.delegates import DelegateLog, delegate_lines, read_delegate_log
+from evaltools.native.logs.delegation import FALLBACK_HINT, LoggedDelegation, delegation_of
 from evaltools.native.logs.log_lines import plain_lines
-from evaltools.result.benchmark import LoggedMemory, StatFigures
+from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedMemory, LoggedRound, StatFigures
+from evaltools.result.evaluation import DelegateUsed, RuntimeUsed
+from evaltools.stats.latency import median_interval
 
 _INT: Final = r"-?\d{1,18}"
 _FINITE: Final = rf"{_INT}(?:\.\d{{1,18}})?(?:e[+-]?\d{{1,2}})?"
 _REAL: Final = rf"(?:{_FINITE}|-?nan|-?inf)"
 _PARAMETER: Final = re.compile(r"(?P<name>[^:\[\]]*[^:\[\]\s])\s*: \[(?P<value>.*)\]")
 _LOADED: Final = re.compile(r"Loaded model (?P<path>.+)")
-_MODEL_SIZE: Final = re.compile(rf"The input model file size \(MB\): (?P<size>{_REAL})")
-_SESSION: Final = re.compile(rf"Initialized session in (?P<ms>{_FINITE})ms\.?")
 _STAT: Final = re.compile(
     rf"count=(?P<count>\d{{1,18}})(?:(?<=count=0)| curr=(?P<equal>{_INT})(?:\(all same\))?"
     rf"| first=(?P<first>{_INT}) curr=(?P<last>{_INT}) min=(?P<min>{_INT}) max=(?P<max>{_INT})"
@@ -31,74 +36,60 @@ _TIMINGS: Final = re.compile(
     rf"Inference timings in us: Init: (?P<init>{_INT}), First inference: (?P<first>{_INT}), "
     rf"Warmup \(avg\): {_REAL}, Inference \(avg\): {_REAL}"
 )
-_OLD_TIMINGS: Final = re.compile(
+_APP_TIMINGS: Final = re.compile(
     rf"Average inference timings in us: Warmup: {_REAL}, Init: (?P<init>{_INT}), (?:Inference|no stats): {_REAL}"
     r"(?:Overall .*)?"
 )
+"""The app logs its times as an error, so that they stand out; older releases of the program have this line too."""
 _MEMORY: Final = re.compile(
     r"(?:Memory footprint delta from the start of the tool|Peak memory footprint) \(MB\): "
     rf"init=(?P<init>{_REAL}) overall=(?P<overall>{_REAL})"
 )
 _PEAK: Final = re.compile(rf"Overall peak memory footprint \(MB\) via periodic monitoring: (?P<peak>{_REAL})")
+_RUNS_FAILED: Final = re.compile(r"Benchmarking failed\.|Node number \d+ \(.+\) failed to invoke\.")
+_UNKNOWN_FLAGS: Final = re.compile(r"Unconsumed cmdline flags: (?P<flags>.+)")
 
 
 class NativeBenchmarkLog(Struct, frozen=True):
-    """What a log says; None or empty where it does not say it. Times are in microseconds.
+    """What the log of one start of the program says.
 
-    ``parameters`` maps what the log calls each flag to its value, both as printed. ``model_size_mb`` is in units of
-    10**6 bytes. ``init_us`` has six digits only where the log ends before the times. ``errors`` has what was logged as
-    an error or as fatal. ``is_complete`` says that both phases ended; the last runs may have failed nevertheless.
+    ``parameters`` maps what the log calls each flag to its value, both as printed. ``errors`` has what was logged as an
+    error or as fatal. ``round`` is None where the log ends before the times; the last runs may have failed where it is
+    there.
     """
 
     parameters: dict[str, str]
-    graph: str | None
-    delegations: tuple[LoggedDelegation, ...]
-    model_size_mb: float | None
-    init_us: int | None
-    first_inference_us: int | None
-    warm_up: StatFigures | None
-    regular: StatFigures | None
-    memory: LoggedMemory | None
     errors: tuple[str, ...]
-    is_complete: bool
+    round: LoggedRound | None
 
 
 def parse_benchmark_log(text: str) -> NativeBenchmarkLog:
     r"""Read the log of one benchmark, whole or cut off.
 
-    Prefixes (see :mod:`evaltools.native.logs.log_lines`), percentiles and memory may be missing; the words of older
-    releases for times, memory and delegation are understood. Lines about anything else are passed over. Raises
-    :class:`DataError` where the text holds more than one benchmark.
+    Prefixes (see :mod:`evaltools.native.logs.log_lines`), percentiles and memory may be missing. Lines about anything
+    else are passed over. Raises :class:`DataError` where the text holds more than one benchmark.
 
     >>> log = parse_benchmark_log("INFO: Graph: [a.tflite]\nINFO: Loaded model a.tflite")
-    >>> log.graph, log.is_complete
-    ('a.tflite', False)
+    >>> log.parameters, log.round
+    ({'Graph': 'a.tflite'}, None)
     """
     records = plain_lines(text)
     lines = [record.text for record in records if record.level in ("", "INFO")]
+    errors = [record.text for record in records if record.level in ("ERROR", "FATAL")]
     stats = [figures for figures in map(_stat_figures, lines) if figures is not None]
     if len(stats) > 2:
         message = f"the log has {len(stats)} lines of times, one benchmark has 2; give the log of one benchmark"
         raise DataError(message)
-    warm_up = stats[0] if stats else None
-    regular = stats[1] if len(stats) == 2 else None
-    errors = [record.text for record in records if record.level in ("ERROR", "FATAL")]
-    # The app of those releases logged its times as an error, so that they stand out.
-    timings = _first(_TIMINGS, lines) or _first(_OLD_TIMINGS, [*lines, *errors])
-    size = _first(_MODEL_SIZE, lines)
-    parameters = _parameters(lines)
+    timings = _first(_TIMINGS, lines) or _first(_APP_TIMINGS, [*lines, *errors])
+    found = None
+    if len(stats) == 2 and timings is not None:
+        warm_up, regular = stats
+        first_us = int(timings["first"]) if timings.re is _TIMINGS else warm_up.first_us
+        found = LoggedRound(int(timings["init"]), first_us, warm_up, regular, _memory(lines))
     return NativeBenchmarkLog(
-        parameters=parameters,
-        graph=parameters.get("Graph"),
-        delegations=tuple(entry for entry in map(logged_delegation, lines) if entry is not None),
-        model_size_mb=float(size["size"]) if size else None,
-        init_us=int(timings["init"]) if timings else _session_us(lines),
-        first_inference_us=_first_inference_us(timings, warm_up),
-        warm_up=warm_up,
-        regular=regular,
-        memory=_memory(lines),
-        errors=tuple(text for text in errors if _OLD_TIMINGS.fullmatch(text) is None),
-        is_complete=regular is not None and timings is not None,
+        parameters=_parameters(lines),
+        errors=tuple(text for text in errors if _APP_TIMINGS.fullmatch(text) is None),
+        round=found,
     )
 
 
@@ -112,18 +103,6 @@ def _parameters(lines: Sequence[str]) -> dict[str, str]:
     return {found["name"]: found["value"] for found in map(_PARAMETER.fullmatch, before) if found}
 
 
-def _first_inference_us(timings: re.Match[str] | None, warm_up: StatFigures | None) -> int | None:
-    """Older releases do not state it with the times: it is the first warm-up run."""
-    if timings is not None and timings.re is _TIMINGS:
-        return int(timings["first"])
-    return warm_up.first_us if warm_up else None
-
-
-def _session_us(lines: Sequence[str]) -> int | None:
-    found = _first(_SESSION, lines)
-    return round(float(found["ms"]) * 1000) if found else None
-
-
 def _stat_figures(line: str) -> StatFigures | None:
     """The figures of a stat line, which is short where all samples are equal, and shorter where there is none."""
     found = _STAT.fullmatch(line)
@@ -131,6 +110,7 @@ def _stat_figures(line: str) -> StatFigures | None:
         return None
     equal = found["equal"] or "0"
     first, last, smallest, largest = (int(found[name] or equal) for name in ("first", "last", "min", "max"))
+    p5, median, p95 = (None if found[name] is None else int(found[name]) for name in ("p5", "median", "p95"))
     return StatFigures(
         count=int(found["count"]),
         first_us=first,
@@ -139,9 +119,9 @@ def _stat_figures(line: str) -> StatFigures | None:
         max_us=largest,
         avg_us=float(found["avg"] or equal),
         std_us=int(found["std"] or 0),
-        p5_us=_integer(found["p5"]),
-        median_us=_integer(found["median"]),
-        p95_us=_integer(found["p95"]),
+        p5_us=p5,
+        median_us=median,
+        p95_us=p95,
     )
 
 
@@ -152,5 +132,109 @@ def _memory(lines: Sequence[str]) -> LoggedMemory | None:
     return LoggedMemory(float(growth["init"]), float(growth["overall"]), float(peak["peak"]) if peak else None)
 
 
-def _integer(text: str | None) -> int | None:
-    return None if text is None else int(text)
+def row_of_logs(
+    model: int,
+    configuration: Configuration,
+    node_count: int,
+    runtime: RuntimeUsed,
+    texts: Sequence[str],
+    failures: Sequence[str] = (),
+    allow_fallback: bool = False,
+) -> BenchmarkRow:
+    """The row of a configuration; ``texts`` are the whole logs of its rounds, one start of the program each.
+
+    ``failures`` says of each round why it did not come to its end, where its device knows: it crashed, was out of time;
+    empty where it did, and altogether where all did. ``node_count`` is that of the model's main graph. A round without
+    times, one whose runs failed, and one whose program did not know a flag makes a failed row. So does one whose log
+    does not prove that every delegate that was asked for took nodes; with ``allow_fallback`` such a row is measured,
+    and says so. The reason names the round where there are several.
+    """
+    row = BenchmarkRow(
+        model,
+        configuration.name,
+        configuration.to_flags(),
+        configuration.num_threads,
+        "failed",
+        "it was never started",
+        runtime=replace(runtime, kernels=configuration.kernel_set),
+    )
+    rounds: list[LoggedRound] = []
+    doubts: dict[str, None] = {}
+    for number, (text, known) in enumerate(zip_longest(texts, failures, fillvalue=""), 1):
+        log = read_delegate_log(delegate_lines(text))
+        taken = delegation_of(configuration, log, node_count)
+        row = _with_delegation(row, taken, log)
+        found = _round_of(text, log, taken.why_not)
+        failure = known or (found if isinstance(found, str) else "")
+        if taken.why_not and not failure:
+            doubts[taken.why_not] = None
+            failure = "" if allow_fallback else f"{taken.why_not}; {FALLBACK_HINT}"
+        if failure or isinstance(found, str):
+            place = f"round {number}: " if len(texts) > 1 else ""
+            return replace(row, reason=place + failure, logged=_figures_of(rounds))
+        rounds.append(found)
+    if not rounds:
+        return row
+    fallback = "; ".join(doubts) or None
+    return replace(row, status="measured", reason=None, fallback=fallback, logged=_figures_of(rounds))
+
+
+def _figures_of(rounds: Sequence[LoggedRound]) -> LoggedFigures | None:
+    """What the rounds say together; None where there is none."""
+    if not rounds:
+        return None
+    regular = [entry.regular for entry in rounds]
+    count = sum(entry.count for entry in regular)
+    medians = medians_of(rounds)
+    return LoggedFigures(
+        rounds=list(rounds),
+        count=count,
+        min_us=min(entry.min_us for entry in regular),
+        max_us=max(entry.max_us for entry in regular),
+        avg_us=sum(entry.avg_us * entry.count for entry in regular) / count if count else 0.0,
+        median_us=float(statistics.median(medians)) if medians else None,
+        median_interval=median_interval([[median] for median in medians]) if len(medians) > 1 else None,
+    )
+
+
+def medians_of(rounds: Sequence[LoggedRound]) -> list[int]:
+    """Those of all rounds, none where one is not known or is of no run."""
+    found = [entry.regular.median_us for entry in rounds if entry.regular.count]
+    known = [median for median in found if median is not None]
+    return known if len(known) == len(rounds) else []
+
+
+def _round_of(text: str, delegates: DelegateLog, doubt: str | None) -> LoggedRound | str:
+    """The figures of a start, or why there are none, or those of something else.
+
+    A delegate that failed is the reason for what follows.
+    """
+    try:
+        log = parse_benchmark_log(text)
+    except DataError as error:
+        return str(error)
+    lines = [line.text for line in plain_lines(text)]
+    unknown = _first(_UNKNOWN_FLAGS, lines)
+    if unknown:
+        return f"the program does not know {unknown['flags']} and ran without; leave it out, or use another release"
+    failed = _first(_RUNS_FAILED, lines)
+    if log.round is not None:
+        return f'runs failed: the log says "{failed[0]}"' if failed else log.round
+    if doubt and delegates.refuted:
+        return doubt
+    known = {*delegate_lines(text), *filter(_RUNS_FAILED.fullmatch, log.errors)}
+    said = [line for line in log.errors if line not in known] or list(log.errors)
+    if said:
+        return f'the log says "{said[0]}"'
+    last = next((line for line in reversed(lines) if line), "")
+    return f'the log ends without times, at "{last}"' if last else "the log is empty"
+
+
+def _with_delegation(row: BenchmarkRow, taken: LoggedDelegation, log: DelegateLog) -> BenchmarkRow:
+    """The row with what the delegates took; no proof where the log does not say how many nodes one took."""
+    used = list(taken.delegates)
+    if XNNPACK.name in log.created and XNNPACK.name not in [delegate.name for delegate in used]:
+        said = f"its log: {XNNPACK.name} was created, its nodes are not said"
+        used.append(DelegateUsed(XNNPACK.name, False, {}, None, None, evidence=said))
+    is_known = all(delegate.nodes is not None or not delegate.evidence for delegate in used)
+    return replace(row, delegates=used, delegation=taken.proof if is_known else None)

@@ -21,7 +21,6 @@ _NOISE: Final = frozenset({"", "All log messages before absl::InitializeLog() is
 _INT: Final = r"-?\d{1,18}"
 _FINITE: Final = rf"{_INT}(?:\.\d{{1,18}})?(?:e[+-]?\d{{1,3}})?"
 _REAL: Final = rf"(?:{_FINITE}|-?nan|-?inf)"
-_PROGRESS: Final = re.compile(r"(?:Evaluated|Finished): (?P<percent>\d{1,9})%")
 _CRASH: Final = re.compile(r"terminate called .+|what\(\): .+")
 _IMAGE: Final = "Image: "
 _OBJECT: Final = re.compile(r"Object \[(?P<index>\d{1,9})\]")
@@ -48,12 +47,11 @@ class LoggedPicture(Struct, frozen=True):
 class NativeEvaluationLog(Struct, frozen=True):
     """What a text says beside its figures, which are those of the result file; None or empty where it does not say it.
 
-    ``pictures`` has those whose block is whole. ``progress`` is the last that was printed, in percent as printed, which
-    can be above 100. ``errors`` holds what was logged as an error or as fatal, and what a crash said.
+    ``pictures`` has those whose block is whole. ``errors`` holds what was logged as an error or as fatal, and what a
+    crash said.
     """
 
     pictures: tuple[LoggedPicture, ...]
-    progress: int | None
     warnings: tuple[str, ...]
     errors: tuple[str, ...]
 
@@ -71,9 +69,8 @@ def parse_evaluation_log(text: str) -> NativeEvaluationLog:
     without its end is passed over: it may be cut within a number. Lines about anything else are, too. Raises
     :class:`DataError` where the text has two different lists of detections of a picture.
 
-    >>> log = parse_evaluation_log("INFO: Evaluated: 4%\nERROR: no memory\nINFO: Evalua")
-    >>> log.progress, log.failure
-    (4, 'no memory')
+    >>> parse_evaluation_log("INFO: Evaluated: 4%\nERROR: no memory\nINFO: Evalua").failure
+    'no memory'
     """
     records = plain_lines(text[: text.rfind("\n") + 1])
     blocks = _PictureBlocks()
@@ -82,12 +79,10 @@ def parse_evaluation_log(text: str) -> NativeEvaluationLog:
         for record in records
         if record.level in ("", "INFO") and record.text and not blocks.take(record.text.strip())
     ]
-    progress = [found for found in map(_PROGRESS.fullmatch, lines) if found]
     errors = [record.text for record in records if record.level in ("ERROR", "FATAL") and record.text]
     warnings = [record.text for record in records if _is_warning(record) and record.text not in _NOISE]
     return NativeEvaluationLog(
         pictures=blocks.whole(),
-        progress=int(progress[-1]["percent"]) if progress else None,
         warnings=tuple(dict.fromkeys(warnings)),
         errors=tuple(dict.fromkeys(errors + [line for line in lines if _CRASH.fullmatch(line)])),
     )

@@ -16,7 +16,6 @@ _LEVELS: Final = {
     "E": "ERROR",
     "F": "FATAL",
     "Notice": "INFO",
-    "Default": "INFO",
     "Info": "INFO",
     "Debug": "DEBUG",
     "Warning": "WARNING",
@@ -25,27 +24,15 @@ _LEVELS: Final = {
 }
 _DIVIDER: Final = re.compile(r"-{5,} (?:beginning of|switch to) \S+")
 _CLOCK: Final = r"\d\d:\d\d:\d\d"
-_LOGCAT_TIME: Final = rf"(?:(?:\d{{4}}-)?\d\d-\d\d {_CLOCK}|\d+)\.\d{{3,9}}(?: [+-]\d{{4}})?"
-_USER: Final = r"[\w.-]+"
-_LOGCAT: Final = (
-    # -v threadtime: time, user where asked for, process, thread, level, tag
-    re.compile(rf"{_LOGCAT_TIME}\s+(?:{_USER}\s+)?\d+\s+\d+ (?P<level>[VDIWEF]) (?P<tag>.*?)\s*:(?: |$)"),
-    # -v time, and without the time -v brief
-    re.compile(rf"(?:{_LOGCAT_TIME}\s+)?(?P<level>[VDIWEF])/(?P<tag>.*?)\s*\((?:\s*{_USER}:)?\s*\d+\):(?: |$)"),
-)
-_APPLE_TIME: Final = rf"\d{{4}}-\d\d-\d\d {_CLOCK}\.\d{{3,9}}(?:[+-]\d{{4}})?"
-_APPLE: Final = (
+_SYSTEM: Final = (
+    # logcat -v threadtime: time, process, thread, level, tag
+    re.compile(rf"\d\d-\d\d {_CLOCK}\.\d{{3,9}}\s+\d+\s+\d+ (?P<level>[VDIWEF]) (?P<tag>.*?)\s*:(?: |$)"),
     # Xcode's console, as NSLog and os_log print: time, program, process and thread
-    re.compile(rf"{_APPLE_TIME} (?P<tag>[^\[\]]+)\[\d+:\d+\](?: |$)"),
-    # a device's console as syslog: time, host where it is shown, program with the library that logged, process, level
+    re.compile(rf"\d{{4}}-\d\d-\d\d {_CLOCK}\.\d{{3,9}}(?:[+-]\d{{4}})? (?P<tag>[^\[\]]+)\[\d+:\d+\](?: |$)"),
+    # the console of an Apple device: time, host where it is shown, program with the library that logged, process, level
     re.compile(
         rf"[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}(?:\.\d+)? (?:\S+ )?(?P<tag>[^\[\]() ]+)(?:\([^()]*\))?\[\d+\] "
         r"<(?P<level>Notice|Info|Debug|Warning|Error|Fault)>:(?: |$)"
-    ),
-    # log stream and log show: time, thread, level, activity, process, time to live, program, library
-    re.compile(
-        rf"{_APPLE_TIME}\s+0x[0-9a-f]+\s+(?P<level>Default|Info|Debug|Error|Fault)\s+0x[0-9a-f]+\s+\d+\s+\d+\s+"
-        r"(?P<tag>[^:]+):(?: \([^()]*\))?(?: |$)"
     ),
 )
 _SOURCE_FILE: Final = (
@@ -73,10 +60,9 @@ def plain_lines(text: str) -> list[LogLine]:
     r"""The lines of a log without prefixes, blanks at both ends and line ends; dividers of logcat are left out.
 
     Understood are ``INFO: `` and the like of native tools, ``I1122 13:10:02.123456  1234 file.cc:12] `` of glog and
-    absl, ``2023-11-22 13:10:02.123456: I file.cc:12] `` of TensorFlow, and logcat's formats ``threadtime``, ``time``
-    and ``brief`` with year, more digits, time zone, seconds since 1970 or user; and what Xcode, the console of an Apple
-    device and ``log`` put in front. Where one stands behind another the level of the last counts, as logcat knows
-    native tools' fatal lines as errors.
+    absl, ``2023-11-22 13:10:02.123456: I file.cc:12] `` of TensorFlow, logcat's format ``threadtime``, and what Xcode
+    and the console of an Apple device put in front. Where one stands behind another the level of the last counts, as
+    logcat knows native tools' fatal lines as errors.
 
     >>> plain_lines("11-22 13:10:02.123  1234  1250 I tflite  : WARN: no\r\ncount=1")
     [LogLine(level='WARNING', text='no', tag='tflite'), LogLine(level='', text='count=1', tag='')]
@@ -87,7 +73,7 @@ def plain_lines(text: str) -> list[LogLine]:
 
 def _plain(line: str) -> LogLine:
     level = tag = ""
-    for layer in ((*_LOGCAT, *_APPLE), _SOURCE_FILE, _NATIVE):
+    for layer in (_SYSTEM, _SOURCE_FILE, _NATIVE):
         found = next((match for match in (prefix.match(line) for prefix in layer) if match), None)
         if found is not None:
             said = found.groupdict()

@@ -12,6 +12,7 @@ from evaltools.benchmark.flags import REFUSED
 from evaltools.datasets import sample
 from evaltools.metrics.latency import whole_us
 from evaltools.native.logs.benchmark import parse_benchmark_log
+from evaltools.native.logs.delegates import delegate_lines, read_delegate_log
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.json_file import read_json
 from tests.command import Completed, evaltools_here
@@ -38,24 +39,23 @@ def test_the_lines_are_the_native_ones_with_our_figures(tmp_path: Path) -> None:
     done = benchmark(f"--graph={INT8}", *QUICK, "--use_xnnpack=true", f"--output_file_path={output}")
     assert done.code == 0, done.err
     log = parse_benchmark_log(done.out)
-    assert log.is_complete
-    assert log.graph == INT8
+    assert log.parameters["Graph"] == INT8
     assert log.parameters["Min num runs"] == "5"
     assert log.parameters["Use xnnpack"] == "1"
     (row,) = rows_of(output)
     figures = row["figures"]
-    assert log.regular is not None
-    assert log.warm_up is not None
-    assert (log.regular.count, log.warm_up.count) == (5, 2)
-    assert (
-        log.regular.min_us == figures["inference"]["min_us"] == whole_us(min(row["rounds"][0]["regular"]["invokes_us"]))
-    )
-    assert log.init_us == row["rounds"][0]["opening"]["total_us"]
-    assert log.first_inference_us == whole_us(row["rounds"][0]["warm_up"]["invokes_us"][0])
-    assert log.model_size_mb == pytest.approx(Path(INT8).stat().st_size / 1e6, rel=1e-5)
+    assert log.round is not None
+    assert log.round.warm_up is not None
+    regular, measured = log.round.regular, row["rounds"][0]
+    assert (regular.count, log.round.warm_up.count) == (5, 2)
+    assert regular.min_us == figures["inference"]["min_us"] == whole_us(min(measured["regular"]["invokes_us"]))
+    assert log.round.init_us == measured["opening"]["total_us"]
+    assert log.round.first_inference_us == whole_us(measured["warm_up"]["invokes_us"][0])
+    assert f"The input model file size (MB): {Path(INT8).stat().st_size / 1e6:g}\n" in done.out
     taken = row["delegates"][0]
     whole = (taken["nodes"], taken["partitions"]) == (row["delegation"]["total_nodes"], 1)
-    assert log.delegations[0][:2] == ("XNNPACK", "full" if whole else "partial")
+    applied = read_delegate_log(delegate_lines(done.out)).applied[0]
+    assert applied[:2] == ("XNNPACK", "full" if whole else "partial")
     assert "test " in done.err
     assert "median" in done.err
 
@@ -113,7 +113,7 @@ def test_the_lines_of_one_configuration_in_a_file_are_those_of_stdout(tmp_path: 
     file = tmp_path / "lines.txt"
     done = benchmark(INT8, *QUICK, f"--native_lines={file}", f"--result_file_path={tmp_path / 'r.pb'}")
     assert (done.code, done.out) == (0, "")
-    assert parse_benchmark_log(file.read_text()).is_complete
+    assert parse_benchmark_log(file.read_text()).round is not None
     assert file.read_text().endswith(f"INFO: Saved benchmark result to: {tmp_path / 'r.pb'}\n")
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import evaltools
+from tests.benchmark.ios.ios_console import ON_METAL, started
 from tests.command import evaltools_here
-from tests.native.logs.ios_console import ON_METAL, started
 
 MODEL = Path(__file__).resolve().parents[3] / "datasets" / "sample" / "models" / "float32.tflite"
 

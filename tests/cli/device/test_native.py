@@ -137,7 +137,7 @@ def test_a_device_without_the_gpu_is_not_like_one_that_has_it(
     assert len({part["serial"] for part in told["parts"]}) == 1
     for left_out in told["left_out"]:
         assert left_out["kind"] == "not alike"
-        assert f"configuration g cannot run on {lacking}: GPU was asked for, but the log says" in left_out["reason"]
+        assert f"on {lacking}, GPU was asked for, but the log says" in left_out["reason"]
 
 
 def test_devices_on_which_a_gpu_takes_other_nodes_are_not_alike(
@@ -155,7 +155,11 @@ def test_devices_on_which_a_gpu_takes_other_nodes_are_not_alike(
     (kept,) = {part["serial"] for part in told["parts"]}
     nodes = dict(zip(serials(devices), (3, 2), strict=True))
     other = left_out["serial"]
-    for fact in (f"{nodes[kept]} nodes on {kept}", f"{nodes[other]} nodes on {other}", "--split=each"):
+    for fact in (
+        f"on {kept}, GPU took {nodes[kept]} nodes",
+        f"on {other}, GPU took {nodes[other]} nodes",
+        "--split=each",
+    ):
         assert fact in left_out["reason"]
     each = run_native(network, serials(devices), binary, [*arguments, "--split=each"], output)
     assert (each.code, device_runs.device_run(output)["left_out"]) == (0, []), each.err

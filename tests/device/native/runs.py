@@ -14,22 +14,22 @@ from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.configuration import Configuration
-from evaltools.device.native.command import NativePaths, native_command
+from evaltools.device.native.command import configuration_flags, task_flags
 from evaltools.device.native.evaluation import assemble_native
-from evaltools.device.native.inputs import NativeInputs, NativePart
-from evaltools.device.native.outcome import NativeBinary
+from evaltools.device.native.inputs import NativeInputs
+from evaltools.device.native.outcome import NativeRun
 from evaltools.metrics.latency import summarise_latency
 from evaltools.native.lines.evaluation import fill_latency
-from evaltools.native.logs.run import NativeRun, proof_lines
+from evaltools.native.logs.delegates import delegate_lines as delegate_lines_of
 from evaltools.proto import message_class
 from evaltools.report.page.screens import print_configurations, print_result
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, RuntimeUsed
 from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result, result_schema
 from tests.device.native_stand_in import write_stand_in
 from tests.results import topk_of
 
-BINARY: Final = NativeBinary("run_eval", "0123456789abcdef" * 4)
+RUNTIME: Final = RuntimeUsed("native", "run_eval", "sha256 0123456789ab", "default")
 STARTED: Final = "2024-02-03T04:05:06+00:00"
 REFERENCE: Final = Configuration("reference", kernels="builtin")
 GPU: Final = Configuration.from_text("gpu", "use_gpu=true")
@@ -40,33 +40,31 @@ def run_stand_in(
     folder: Path,
     inputs: NativeInputs[Any],
     configuration: Configuration,
-    part: NativePart | None = None,
     delegate_lines: Sequence[str] = (),
-    binary: Path | None = None,
 ) -> NativeRun:
-    """Run the stand-in on all pictures, or those of a part, in a new folder."""
+    """Run the stand-in on all pictures in a new folder."""
     folder.mkdir(parents=True)
-    part = part or inputs.part()
-    program = binary or write_stand_in(folder, inputs.task, delegate_lines)
-    paths = NativePaths(str(program), str(inputs.model.path), str(folder / "out.pb"))
+    program, output, truth = write_stand_in(folder, inputs.task, delegate_lines), folder / "out.pb", ""
     if inputs.label_text is not None:
         (folder / "images").mkdir()
-        for picture in part.pictures:
+        for picture in inputs.pictures:
             (folder / "images" / picture.name).symlink_to(picture.resolve())
         (folder / "labels").write_bytes(inputs.label_text)
-        (folder / "truth").write_bytes(part.ground_truth or b"")
-        truth = "" if part.ground_truth is None else str(folder / "truth")
-        paths = replace(paths, images=str(folder / "images"), labels=str(folder / "labels"), ground_truth=truth)
-    command = native_command(inputs.task, configuration, paths, num_runs=inputs.num_runs)
+        content = inputs.ground_truth(0, 1)
+        if content is not None:
+            truth = str(folder / "truth")
+            (folder / "truth").write_bytes(content)
+    command = [str(program), f"--model_file={inputs.model.path}", f"--output_file_path={output}"]
+    command += task_flags(inputs.task, f"{folder}/images", f"{folder}/labels", truth, inputs.num_runs)
+    command += configuration_flags(configuration, {})
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
     log = ended.stdout + ended.stderr
-    output = folder / "out.pb"
     return NativeRun(
         configuration=configuration,
         role="reference" if configuration.name == "reference" else "test",
         log=log,
         proto=output.read_bytes() if output.exists() else None,
-        delegate_lines=proof_lines(log),
+        delegate_lines=delegate_lines_of(log),
         exit_code=ended.returncode,
     )
 
@@ -105,7 +103,7 @@ def stand_ins(
 
 
 def assembled(inputs: NativeInputs[Any], *runs: NativeRun) -> EvaluationResult:
-    return assemble_native(inputs, runs, BINARY, STARTED)
+    return assemble_native(inputs, runs, RUNTIME, STARTED)
 
 
 def printed(result: EvaluationResult) -> str:

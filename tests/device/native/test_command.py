@@ -8,18 +8,12 @@ import pytest
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
-from evaltools.device.native.command import (
-    NativePaths,
-    configuration_flags,
-    native_command,
-    refuse_options,
-)
+from evaltools.device.native.command import configuration_flags, refuse_options, task_flags
 from evaltools.errors import UsageError
 from evaltools.native.logs.evaluation import NativeTask
 from evaltools.request import Options
 from evaltools.tasks.shared.declared import declared_task
 
-PATHS: Final = NativePaths("/d/run_eval", "/d/a b.tflite", "/d/out.pb", "/d/images", "/d/truth", "/d/labels.txt")
 TASKS: Final[tuple[NativeTask, ...]] = ("imagenet", "coco", "inference_diff")
 SHOWN: Final = ("progress", "plot", "report", "output_format", "quiet", "verbose")
 USED_HERE: Final[dict[NativeTask, set[str]]] = {
@@ -46,36 +40,16 @@ def words_of(text: str) -> list[str]:
     return configuration_flags(configured(text), {})
 
 
-def test_the_command_of_imagenet() -> None:
-    assert native_command("imagenet", configured("use_gpu=true num_threads=4"), PATHS) == [
-        "/d/run_eval",
-        "--model_file=/d/a b.tflite",
-        "--output_file_path=/d/out.pb",
-        "--ground_truth_images_path=/d/images",
-        "--model_output_labels=/d/labels.txt",
-        "--ground_truth_labels=/d/truth",
-        "--num_interpreter_threads=4",
-        "--use_gpu=true",
-    ]
-
-
-def test_the_command_of_coco_prints_detections_and_may_have_no_ground_truth() -> None:
-    words = native_command("coco", configured(""), NativePaths("r", "m", "o", "i", "", "l"))
-    assert words == [
-        "r",
-        "--model_file=m",
-        "--output_file_path=o",
+def test_the_flags_of_the_tasks() -> None:
+    assert task_flags("imagenet", "i", "l", "t", None) == [
         "--ground_truth_images_path=i",
         "--model_output_labels=l",
-        "--debug_mode=true",
-        "--num_interpreter_threads=1",
+        "--ground_truth_labels=t",
     ]
-    assert "--ground_truth_proto=/d/truth" in native_command("coco", configured(""), PATHS)
-
-
-def test_the_command_of_inference_diff() -> None:
-    words = native_command("inference_diff", configured("kernels=builtin"), NativePaths("r", "m", "o"), num_runs=7)
-    assert words[3:] == ["--num_runs=7", "--num_interpreter_threads=1", "--use_xnnpack=false"]
+    coco = ["--ground_truth_images_path=i", "--model_output_labels=l"]
+    assert task_flags("coco", "i", "l", "t", None) == [*coco, "--ground_truth_proto=t", "--debug_mode=true"]
+    assert task_flags("coco", "i", "l", "", None) == [*coco, "--debug_mode=true"]
+    assert task_flags("inference_diff", "", "", "", 7) == ["--num_runs=7"]
 
 
 @pytest.mark.parametrize(

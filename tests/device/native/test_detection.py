@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.device.native.inputs import NativeInputs, prepare_coco
+from evaltools.device.native.outcome import NativeRun
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.evaluation import parse_evaluation_log
-from evaltools.native.logs.run import NativeRun
 from evaltools.proto import message_class
 from evaltools.tasks.coco.evaluation import DetectionEvaluation
 from evaltools.tasks.shared.run import evaluate

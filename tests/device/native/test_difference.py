@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.device.native.inputs import prepare_diff
+from evaltools.device.native.outcome import NativeRun
 from evaltools.errors import DataError
 from evaltools.native.lines.evaluation import native_lines, native_proto
-from evaltools.native.logs.evaluation_proto import read_evaluation_proto
-from evaltools.native.logs.run import DiffFigures, NativeRun
+from evaltools.native.logs.figures import NativeFigures, read_figures
 from evaltools.proto import message_class
 from evaltools.report.words.numbers import in_times
 from evaltools.report.words.verdicts import why_in_words
@@ -57,7 +57,7 @@ def test_inference_diff_from_the_program_to_the_tables(tmp_path: Path) -> None:
         ("identical", "reference"), ("not judged", "reference"),
     ]  # fmt: skip
     assert (equal.within_limits, different.within_limits) == (True, False)
-    error = written[1].differences[0].avg_error
+    error = written[1].errors[0].avg_error
     assert different.limits[0].found == pytest.approx(error)
     assert verdicts[1] is not None
     assert why_in_words(verdicts[1]).startswith(f"output_0: avg_error {error:g} in raw numbers")
@@ -95,11 +95,9 @@ def slowed(run: NativeRun, factor: int, place: str) -> NativeRun:
     return replace(run, proto=message.SerializeToString(), log="", place=place)
 
 
-def figures_of(run: NativeRun) -> DiffFigures:
+def figures_of(run: NativeRun) -> NativeFigures:
     assert run.proto is not None
-    figures = read_evaluation_proto(run.proto)
-    assert isinstance(figures, DiffFigures)
-    return figures
+    return read_figures(run.proto)
 
 
 def test_every_place_has_the_reference_that_ran_there(tmp_path: Path) -> None:
@@ -119,7 +117,7 @@ def test_every_place_has_the_reference_that_ran_there(tmp_path: Path) -> None:
         assert (latency.avg_us, latency.count) == (figures_of(run).reference.avg_us, 15)
         assert native_proto(result, entry_of(result, run.name)) == run.proto
     table = through_every_rendering(result, tmp_path)
-    ratio = figures_of(made).reference.avg_us / figures_of(made).test.avg_us
+    ratio = figures_of(made).reference.avg_us / figures_of(made).inference.avg_us
     rows = [
         re.split("  +", line)
         for line in table.splitlines()

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from evaltools.device.native.evaluation import assemble_native
 from evaltools.device.native.inputs import NativeInputs, prepare_imagenet
+from evaltools.device.native.outcome import NativeRun
 from evaltools.native.lines.evaluation import native_lines, native_proto
-from evaltools.native.logs.run import NativeRun
 from tests.device.native.runs import (
-    BINARY,
     GPU,
     PLAIN,
     REFERENCE,
+    RUNTIME,
     STARTED,
     assembled,
     classified_run,
@@ -113,7 +113,6 @@ FAILED_LOG = (
     ("changes", "reason"),
     [
         ({"exit_code": 1, "log": FAILED_LOG}, "the native tool failed: Failed to decompress JPEG image: a.jpg"),
-        ({"exit_code": None, "log": FAILED_LOG}, "the native tool failed: Failed to decompress JPEG image: a.jpg"),
         ({"exit_code": 139, "log": "", "proto": None}, "the native tool failed with the signal SIGSEGV"),
         (
             {"exit_code": 139, "log": "", "proto": None, "crash": "signal 11 (SIGSEGV), in libcl.so (build+4)"},
@@ -122,10 +121,6 @@ FAILED_LOG = (
         ({"exit_code": -6, "log": "", "proto": None}, "the native tool failed with the signal SIGABRT"),
         ({"exit_code": 3, "log": "", "proto": None}, "the native tool failed with the exit code 3"),
         ({"failure": "the device was lost"}, "the device was lost"),
-        (
-            {"exit_code": None, "proto": None, "log": "INFO: Evaluated: 43%\n"},
-            "there is no result file of the native tool, and its text does not say how it ended, at 43 %",
-        ),
         (
             {"proto": None},
             "the native tool came to its end, but its result file is missing, and its text has six digits only",
@@ -226,7 +221,7 @@ def test_of_several_devices_only_the_first_has_the_reference(imagenet: Inputs, t
 def test_the_time_is_that_of_the_command_whatever_its_parts_took(imagenet: Inputs) -> None:
     """Devices work at the same time."""
     runs = [part_of(part, 2, place=place) for place in ("pixel", "board") for part in range(2)]
-    assert assemble_native(imagenet, runs, BINARY, STARTED, 2.25).environment.elapsed_s == 2.25
+    assert assemble_native(imagenet, runs, RUNTIME, STARTED, 2.25).environment.elapsed_s == 2.25
 
 
 @pytest.mark.once

@@ -14,6 +14,7 @@ from PIL import Image
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.datasets.native_ground_truth import parse_ground_truth
+from evaltools.device.flags import BY_NAME, DeviceFlags, read_device_flags
 from evaltools.device.native.inputs import (
     NativeInputs,
     normalization_warnings,
@@ -22,9 +23,9 @@ from evaltools.device.native.inputs import (
     prepare_imagenet,
     prepare_native,
 )
-from evaltools.device.native.numerics import NumericsFlags
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model.metadata import InputNormalization
+from evaltools.request import Options
 from evaltools.tasks.coco.task import CocoOptions
 from evaltools.tasks.imagenet.task import ImagenetOptions
 from evaltools.tasks.inference_diff.input_options import InputOptions
@@ -33,6 +34,10 @@ from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.device.native.runs import PLAIN, REFERENCE
 from tests.limits import limit_of
+
+
+def flags_of(**given: Path) -> DeviceFlags:
+    return read_device_flags(Options.of({name: str(value) for name, value in given.items()}, BY_NAME))
 
 
 def imagenet_request(**changes: Any) -> TaskRequest:
@@ -74,12 +79,11 @@ def diff_request(**changes: Any) -> DiffRequest:
 
 def test_the_parts_of_imagenet_are_all_pictures_with_their_labels() -> None:
     inputs = prepare_imagenet(imagenet_options(num_images=7))
-    parts = [inputs.part(index, 3) for index in range(3)]
-    assert [len(part.pictures) for part in parts] == [3, 2, 2]
     labels = dict(zip(inputs.data.paths, inputs.data.truths, strict=True))
-    for part in parts:
-        assert part.ground_truth == "".join(f"{labels[picture]}\n" for picture in part.pictures).encode()
-    assert {picture for part in parts for picture in part.pictures} == set(labels)
+    assert set(inputs.pictures) == set(labels)
+    for index in range(3):
+        own = inputs.pictures[index::3]
+        assert inputs.ground_truth(index, 3) == "".join(f"{labels[picture]}\n" for picture in own).encode()
     assert inputs.label_text == sample.labels_file().read_bytes()
 
 
@@ -90,7 +94,7 @@ def test_labels_lose_the_line_ends_of_windows(tmp_path: Path) -> None:
         imagenet_options(model_output_labels=tmp_path / "labels", ground_truth_labels=tmp_path / "truth")
     )
     assert inputs.label_text == sample.labels_file().read_bytes()
-    assert inputs.part().ground_truth == sample.ground_truth_file().read_bytes()
+    assert inputs.ground_truth(0, 1) == sample.ground_truth_file().read_bytes()
 
 
 def write_png_folder(folder: Path) -> TaskRequest:
@@ -145,15 +149,15 @@ def test_what_imagenet_could_not_evaluate_is_refused(
 
 def test_coco_gets_the_ground_truth_in_the_native_form_and_room_for_every_class() -> None:
     inputs = prepare_coco(coco_request())
-    part = inputs.part()
-    assert part.ground_truth is not None
-    truth = parse_ground_truth(part.ground_truth, "the ground truth")
-    assert [picture.name for picture in truth.pictures] == [picture.name for picture in part.pictures]
+    content = inputs.ground_truth(0, 1)
+    assert content is not None
+    truth = parse_ground_truth(content, "the ground truth")
+    assert [picture.name for picture in truth.pictures] == [picture.name for picture in inputs.pictures]
     assert inputs.label_text is not None
     lines = inputs.label_text.decode().split("\n")[:-1]
     assert len(lines) >= 1000
     assert lines[:3] == ["???", "checkerboard", "cross"]
-    assert prepare_coco(coco_request(truth=False)).part().ground_truth is None
+    assert prepare_coco(coco_request(truth=False)).ground_truth(0, 1) is None
 
 
 def test_a_classifier_is_no_detector() -> None:
@@ -181,18 +185,17 @@ def test_inference_diff_has_the_native_number_of_runs_unless_another_is_asked_fo
     assert prepare_diff(diff_request()).num_runs == 5
     assert prepare_diff(diff_request(inputs=InputOptions())).num_runs == 50
     limited = diff_request(limits=(limit_of("max_avg_error", "0=1"),))
-    assert prepare_native(limited, NumericsFlags(None)).model.sha256 == prepare_diff(limited).model.sha256
+    assert prepare_native(limited, flags_of()).model.sha256 == prepare_diff(limited).model.sha256
 
 
 def test_what_a_native_tool_is_given_is_asked_for_in_the_same_words() -> None:
-    imagenet: NativeInputs[Any] = prepare_native(imagenet_options(num_images=7), NumericsFlags(None))
-    coco: NativeInputs[Any] = prepare_native(coco_request(), NumericsFlags(None))
-    diff: NativeInputs[Any] = prepare_native(diff_request(), NumericsFlags(None))
+    imagenet: NativeInputs[Any] = prepare_native(imagenet_options(num_images=7), flags_of())
+    coco: NativeInputs[Any] = prepare_native(coco_request(), flags_of())
+    diff: NativeInputs[Any] = prepare_native(diff_request(), flags_of())
     assert [inputs.can_be_split for inputs in (imagenet, coco, diff)] == [True, False, False]
     assert [inputs.num_runs for inputs in (imagenet, coco, diff)] == [None, None, 5]
-    assert [inputs.example_count for inputs in (imagenet, coco, diff)] == [7, len(coco.part().pictures), 5]
+    assert [inputs.example_count for inputs in (imagenet, coco, diff)] == [7, len(coco.pictures), 5]
     assert [inputs.label_text is None for inputs in (imagenet, coco, diff)] == [False, False, True]
-    assert [len(inputs.part(0, 1).pictures) for inputs in (imagenet, coco, diff)] == [7, coco.example_count, 0]
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,6 @@ STYLES: Final[dict[str, Callable[[str], str]]] = {
     "without prefixes": _unprefixed,
     "windows": lambda text: text.replace("\n", "\r\n"),
     "threadtime": lambda text: _logcat(text, lambda letter: f"11-22 13:10:02.123  1234  1250 {letter} tflite  : "),
-    "threadtime with user": lambda text: _logcat(
-        text, lambda letter: f"2023-11-22 13:10:02.123456 u0_a217  1234  1250 {letter} tflite  : "
-    ),
-    "time": lambda text: _logcat(text, lambda letter: f"11-22 13:10:02.123 {letter}/tflite  ( 1234): "),
-    "brief": lambda text: _logcat(text, lambda letter: f"{letter}/tflite  ( 1234): "),
     "native in threadtime": lambda text: _logcat(
         text, lambda _: "11-22 13:10:02.123 21234 21250 I benchmark_model: ", keeps_words=True
     ),

@@ -62,11 +62,6 @@ INFO: OutputDiff[1]: avg_error=nan, std_dev=0
 TEXTS = {"imagenet": IMAGENET, "coco": COCO, "inference_diff": DIFF}
 
 
-@pytest.mark.parametrize(("text", "progress"), [(IMAGENET, 149), (COCO, 50), (DIFF, None)], ids=TEXTS)
-def test_progress(text: str, progress: int | None) -> None:
-    assert parse_evaluation_log(text).progress == progress
-
-
 def test_the_detections_of_coco() -> None:
     found = Detection(72, 0.679688, (0.388151, -0.00488929, 0.623572, 1e-05))
     assert parse_evaluation_log(COCO).pictures == (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evaltools.configuration import Configuration
-from evaltools.device.native.delegation import delegation_of, reference_delegation
-from evaltools.native.logs.delegates import delegate_lines
+from evaltools.native.logs.delegates import delegate_lines, read_delegate_log
+from evaltools.native.logs.delegation import LoggedDelegation, delegation_of, reference_delegation
 from tests.native.logs.log_styles import STYLES, recorded
 
 NODES = 31
@@ -30,15 +30,17 @@ def configured(text: str) -> Configuration:
     return Configuration.from_text("test", text)
 
 
+def read(text: str, *lines: str, reference_nodes: int | None = None) -> LoggedDelegation:
+    return delegation_of(configured(text), read_delegate_log(lines), NODES, reference_nodes)
+
+
 def taken(text: str, *lines: str, beside_reference: bool = False) -> list[tuple[str, bool, int | None, int | None]]:
-    found = delegation_of(configured(text), lines, NODES, NODES if beside_reference else None)
+    found = read(text, *lines, reference_nodes=NODES if beside_reference else None)
     return [(used.name, used.requested, used.nodes, used.partitions) for used in found.delegates]
 
 
 def test_a_delegate_that_took_nodes_is_proven_by_its_line() -> None:
-    found = delegation_of(
-        configured("use_gpu=true gpu_backend=cl"), [GPU_TOOK, "Created 1 GPU delegate kernels."], NODES
-    )
+    found = read("use_gpu=true gpu_backend=cl", GPU_TOOK, "Created 1 GPU delegate kernels.")
     (used,) = found.delegates
     assert (used.name, used.requested, used.nodes, used.partitions) == ("GPU", True, 28, 1)
     assert used.options["gpu_backend"] == "cl"
@@ -50,7 +52,7 @@ def test_a_delegate_that_took_nodes_is_proven_by_its_line() -> None:
 @pytest.mark.parametrize("style", STYLES)
 def test_what_a_delegate_announces_and_the_runtime_logs_counts_once(style: str) -> None:
     lines = delegate_lines(STYLES[style](recorded("eval_hexagon")))
-    found = delegation_of(configured("use_hexagon=true"), lines, 139, 139)
+    found = delegation_of(configured("use_hexagon=true"), read_delegate_log(lines), 139, 139)
     assert [(used.name, used.nodes, used.partitions, used.evidence) for used in found.delegates] == [
         ("Hexagon", 136, 2, "its log: TfLiteHexagonDelegate took 136 of 139 nodes")
     ]
@@ -91,7 +93,7 @@ def test_what_the_runtime_adds_stands_behind_what_was_asked_for() -> None:
     ],
 )
 def test_without_proof_the_log_is_quoted(text: str, lines: list[str], said: str) -> None:
-    found = delegation_of(configured(text), lines, NODES)
+    found = read(text, *lines)
     assert found.why_not is not None
     assert said in found.why_not
 
@@ -106,19 +108,17 @@ def test_without_proof_the_log_is_quoted(text: str, lines: list[str], said: str)
     ],
 )
 def test_nnapi_that_may_have_used_its_own_cpu_is_not_proven(flags: str, lines: list[str], is_proven: bool) -> None:
-    found = delegation_of(
-        configured(f"use_nnapi=true {flags}"), [line(31, NODES, "TfLiteNnapiDelegate"), *lines], NODES
-    )
+    found = read(f"use_nnapi=true {flags}", line(31, NODES, "TfLiteNnapiDelegate"), *lines)
     doubt = (
         "NNAPI was asked for, but the log does not name the device; NNAPI may have used its own CPU: "
         "disable_nnapi_cpu=true or an accelerator name rules that out"
     )
     assert found.why_not == (None if is_proven else doubt)
-    assert found.asked["NNAPI"].startswith("took 31 nodes") is is_proven
+    assert found.delegates[0].device == ("qti-dsp" if lines else "")
 
 
 def test_nothing_that_was_not_asked_for_is_missed() -> None:
-    assert delegation_of(configured(""), ["GPU acceleration is unsupported on this platform."], NODES).why_not is None
+    assert read("", "GPU acceleration is unsupported on this platform.").why_not is None
 
 
 def test_partitions_that_the_log_does_not_tell_are_not_known() -> None:
@@ -128,7 +128,7 @@ def test_partitions_that_the_log_does_not_tell_are_not_known() -> None:
 
 
 def test_nodes_of_other_graphs_prove_but_do_not_count() -> None:
-    found = delegation_of(configured("use_gpu=true"), [line(5, 5, "TfLiteGpuDelegateV2", 1, subgraph=1)], NODES)
+    found = read("use_gpu=true", line(5, 5, "TfLiteGpuDelegateV2", 1, subgraph=1))
     assert found.why_not is None
     assert found.delegates[0].nodes == 0
     assert found.proof.delegated_nodes == 0
@@ -147,3 +147,52 @@ def test_a_reference_beside_the_test_has_the_whole_graph() -> None:
     reference = reference_delegation(both, NODES)
     assert [(used.name, used.requested, used.nodes) for used in reference.delegates] == [("XNNPACK", False, 31)]
     assert reference_delegation([], NODES).proof.delegated_nodes == 0
+
+
+def announced(nodes: int, total: int, more: str = "", delegate: str = "TfLiteHexagonDelegate") -> str:
+    return f"{delegate} delegate: {nodes} nodes delegated out of {total} nodes{more}."
+
+
+def replaced(nodes: int, more: str = "", delegate: str = "TfLiteHexagonDelegate") -> str:
+    return f"Replacing {nodes} node(s) with delegate ({delegate}) node{more}."
+
+
+@pytest.mark.parametrize(
+    ("lines", "nodes", "partitions"),
+    [
+        ([announced(30, 31), replaced(30, ", yielding 2 partitions")], 30, 1),
+        ([replaced(30, ", yielding 5 partitions")], 30, None),
+        ([announced(20, 31, " with 1 partitions"), replaced(5, ", yielding 2 partitions")], 25, 2),
+        (
+            [
+                announced(20, 31, " with 1 partitions"),
+                replaced(20, ", yielding 3 partitions"),
+                replaced(5, ", yielding 2 partitions for subgraph 0"),
+                replaced(20, ", yielding 1 partitions for subgraph 1"),
+            ],
+            25,
+            2,
+        ),
+        (
+            [announced(31, 31), "Restored original execution plan after delegate application failure.", replaced(31)],
+            31,
+            None,
+        ),
+    ],
+)
+def test_an_announcement_and_what_the_runtime_logs_of_it_are_one(
+    lines: list[str], nodes: int, partitions: int | None
+) -> None:
+    assert taken("use_hexagon=true", *lines) == [("Hexagon", True, nodes, partitions)]
+
+
+def test_a_library_may_be_named_otherwise_by_the_runtime_but_not_as_another_of_ours() -> None:
+    library = announced(20, NODES, " with 3 partitions", delegate="[Qnn Delegate] QNN")
+    external = "external_delegate_path=a.so"
+    assert taken(external, library, replaced(20, delegate="TfLiteQnnDelegate"))[0][2] == 20
+    beside = [nodes for _, _, nodes, _ in taken(external, library, replaced(20, delegate="TfLiteXNNPackDelegate"))]
+    assert beside == [20, 20]
+
+
+def test_the_proof_is_of_no_more_nodes_than_there_are() -> None:
+    assert read("use_hexagon=true", replaced(20), replaced(15)).proof.delegated_nodes == NODES

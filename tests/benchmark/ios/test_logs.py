@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from evaltools.benchmark.ios import rows_of_ios_log
 from evaltools.delegates import PARAMETERS
 from evaltools.errors import DataError
-from evaltools.native.logs.ios import rows_of_ios_log, starts_in
 from evaltools.result.benchmark import BenchmarkRow
-from tests.native.logs.ios_console import ON_METAL, started
+from tests.benchmark.ios.ios_console import ON_METAL, started
 
 GPU = ("Num threads: [4]", "Use gpu: [1]", "GPU delegate wait type: [aggressive]")
 
@@ -60,11 +60,7 @@ def test_every_style_of_console_gives_the_same() -> None:
     syslog = "".join(
         f"Sep  6 13:15:37 iPhone TFLiteBenchmark(TFL)[54612] <Notice>: {line}\n" for line in plain.split("\n")
     )
-    thread = "0x1d2b     Default     0x0                  54612  0"
-    stream = "".join(
-        f"2022-09-06 13:15:37.049363-0700 {thread}    TFLiteBenchmark: {line}\n" for line in plain.splitlines()
-    )
-    assert rows(bare) == rows(syslog) == rows(stream) == rows(plain)
+    assert rows(bare) == rows(syslog) == rows(plain)
 
 
 def test_a_log_that_is_cut_off_gives_a_failed_row() -> None:
@@ -72,14 +68,6 @@ def test_a_log_that_is_cut_off_gives_a_failed_row() -> None:
     (row,) = rows(text[: text.index("INFO: count=54")])
     assert row.status == "failed"
     assert "the log ends without times" in str(row.reason)
-
-
-def test_older_apps_begin_otherwise() -> None:
-    text = (
-        "STARTING!\nMin num runs: [20]\nNum threads: [2]\nGraph: [/x/float32.tflite]\nLoaded model /x/float32.tflite\n"
-    )
-    assert len(starts_in(text * 2)) == 2
-    assert rows(text)[0].num_threads == 2
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "INFO: nothing of the kind\n", "\x00\udcff" * 100])

@@ -1,20 +1,23 @@
-"""Rows of benchmarks from the logs of another program."""
+"""Logs of benchmark_model, and rows of benchmarks made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
+from msgspec.structs import replace
 
-from evaltools.native.logs.benchmark_rows import row_of_log, with_logged_ratios
-from evaltools.parameter import Value
+from evaltools.benchmark.run import with_ratios
+from evaltools.configuration import Configuration
+from evaltools.errors import DataError
+from evaltools.native.logs.benchmark import parse_benchmark_log, row_of_logs
 from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedMemory, StatFigures
-from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.evaluation import DelegationProof, RuntimeUsed
 from evaltools.stats.latency import median_interval
-from tests.native.logs.log_styles import recorded
+from tests.native.logs.log_styles import STYLES, recorded
 
-GPU: Mapping[str, Mapping[str, Value]] = {"GPU": {"gpu_backend": "cl"}}
-NNAPI: Mapping[str, Mapping[str, Value]] = {"NNAPI": {}}
+GPU = "use_gpu=true"
+NNAPI = "use_nnapi=true"
+HEXAGON = "use_hexagon=true"
+RUNTIME = RuntimeUsed("native", "benchmark_model", "sha256 5f", "default")
 HINT = "its figures would be those of the CPU; --allow_fallback=true measures them all the same"
 CPU_LOG = """\
 INFO: STARTING!
@@ -29,19 +32,66 @@ INFO: Inference timings in us: Init: 2000, First inference: 900, Warmup (avg): 9
 """
 
 
+LOG = """\
+INFO: STARTING!
+INFO: Log parameter values verbosely: [0]
+INFO: Min num runs: [3]
+INFO: Graph: [dir [1]/net: a.tflite]
+INFO: Signature to run: []
+INFO: Input value files: [input:a.bin]
+INFO: Loaded model dir [1]/net: a.tflite
+INFO: Created TensorFlow Lite delegate for GPU.
+VERBOSE: Replacing 9 out of 10 node(s) with delegate (TfLiteGpuDelegateV2) node, yielding 2 partitions.
+INFO: GPU delegate created.
+INFO: Going to apply 3 delegates one after another.
+INFO: Explicitly applied GPU delegate, and the model graph will be partially executed by the delegate w/ 2 delegate \
+kernels.
+INFO: Though STABLE_DELEGATE delegate is explicitly applied, the model graph will not be executed by the delegate.
+WARN: Tensor # 0 is named input but flags call it in
+INFO: The input model file size (MB): 2.78005
+INFO: Initialized session in 1361.24ms.
+INFO: Running benchmark for at least 1 iterations and at least 0.5 seconds but terminate if exceeding 150 seconds.
+INFO: count=1 curr=2000000 p5=2000000 median=2000000 p95=2000000
+
+INFO: Running benchmark for at least 3 iterations and at least 1 seconds but terminate if exceeding 150 seconds.
+INFO: count=3 first=1234567 curr=1234569 min=1234567 max=1234569 avg=1.23457e+06 std=0 p5=1234567 median=1234568 \
+p95=1234569
+
+INFO: Inference timings in us: Init: 1361236, First inference: 2000000, Warmup (avg): 2e+06, Inference (avg): \
+1.23457e+06
+INFO: Note: as the benchmark tool itself affects memory footprint, the following is only APPROXIMATE.
+INFO: Memory footprint delta from the start of the tool (MB): init=9.50781 overall=11.1406
+INFO: Overall peak memory footprint (MB) via periodic monitoring: 10.6445
+INFO: Profiling Info for Benchmark Initialization:
+Timings (microseconds): count=1 curr=7
+Memory (bytes): count=0
+INFO: Looks like a flag: [1]
+"""
+APP_LOG = """\
+Initialized session in 0.896ms
+Running benchmark for at least 1 iterations and at least 0.5 seconds but terminate if exceeding 150 seconds.
+count=215 first=12231 curr=2106 min=2065 max=12231 avg=2331.42 std=746
+
+Running benchmark for at least 100 iterations and at least 1 seconds but terminate if exceeding 150 seconds.
+count=459 first=2143 curr=2101 min=2056 max=2656 avg=2177.1 std=124
+
+"""
+
+
 def made(
     *texts: str,
-    asked: Mapping[str, Mapping[str, Value]] = GPU,
+    asked: str = GPU,
     nodes: int = 31,
     allow_fallback: bool = False,
     name: str = "a",
+    failures: tuple[str, ...] = (),
 ) -> BenchmarkRow:
-    return row_of_log(0, name, ["--use_gpu=true"], 4, texts, asked, nodes, allow_fallback)
+    return row_of_logs(0, Configuration.from_text(name, asked), nodes, RUNTIME, texts, failures, allow_fallback)
 
 
 def on_cpu(*medians_us: int, name: str = "cpu") -> BenchmarkRow:
     texts = [CPU_LOG.format(min=median - 20, median=median, avg=median + 1) for median in medians_us]
-    return made(*texts, asked={}, name=name)
+    return made(*texts, asked="", name=name)
 
 
 def logged(found: BenchmarkRow) -> LoggedFigures:
@@ -49,15 +99,68 @@ def logged(found: BenchmarkRow) -> LoggedFigures:
     return found.logged
 
 
-def test_a_round_on_a_gpu_is_measured_with_its_proof() -> None:
-    found = made(recorded("benchmark_gpu_full"))
+def test_everything_in_a_log_of_today() -> None:
+    log = parse_benchmark_log(LOG)
+    assert log.parameters == {
+        "Log parameter values verbosely": "0",
+        "Min num runs": "3",
+        "Graph": "dir [1]/net: a.tflite",
+        "Signature to run": "",
+        "Input value files": "input:a.bin",
+    }
+    assert log.round is not None
+    assert (log.round.init_us, log.round.first_inference_us) == (1361236, 2000000)
+    assert log.round.warm_up == StatFigures(1, 2000000, 2000000, 2000000, 2000000, 2e6, 0, 2000000, 2000000, 2000000)
+    assert log.round.regular == StatFigures(
+        3, 1234567, 1234569, 1234567, 1234569, 1234570.0, 0, 1234567, 1234568, 1234569
+    )
+    assert log.round.memory == LoggedMemory(9.50781, 11.1406, 10.6445)
+    assert log.errors == ()
+    assert parse_benchmark_log("".join(f"    {line}\r\n" for line in LOG.splitlines())) == log
+
+
+def test_the_app_logs_its_times_as_an_error() -> None:
+    times = (
+        "Average inference timings in us: Warmup: 91471, Init: 4108, Inference: 80660.1Overall max resident set size ="
+        " 12 MB"
+    )
+    log = parse_benchmark_log(f"{APP_LOG}11-22 13:10:02.123  1234  1250 E tflite  : {times}")
+    assert log.round is not None
+    assert (log.round.init_us, log.round.first_inference_us, log.errors) == (4108, 12231, ())
+    assert log.round.regular == StatFigures(459, 2143, 2101, 2056, 2656, 2177.1, 124)
+
+
+@pytest.mark.parametrize(
+    "line", ["INFO: count=5", "INFO: count=5 first=1 curr=2 mi", f"INFO: count=1 curr={'9' * 5000}"]
+)
+def test_a_line_that_was_cut_off_or_is_damaged_is_no_figure(line: str) -> None:
+    damaged = LOG.partition("INFO: count=3")
+    assert parse_benchmark_log(f"{damaged[0]}{line}\n{damaged[2].partition(chr(10))[2]}").round is None
+
+
+def test_two_benchmarks_in_one_text_are_refused() -> None:
+    with pytest.raises(DataError, match=r"the log has 4 lines of times, one benchmark has 2; give the log of one"):
+        parse_benchmark_log(LOG + LOG)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("name", ["benchmark_gpu_full", "benchmark_gpu_partial", "benchmark_hexagon_missing"])
+def test_every_style_of_prefixes_gives_the_same_figures(name: str, style: str) -> None:
+    plain, styled = (parse_benchmark_log(text) for text in (recorded(name), STYLES[style](recorded(name))))
+    assert plain.round is not None
+    assert replace(styled, errors=()) == replace(plain, errors=())
+
+
+@pytest.mark.parametrize("name", ["benchmark_gpu_full", "app_gpu_full_threadtime"])
+def test_a_round_on_a_gpu_is_measured_with_its_proof(name: str) -> None:
+    found = made(recorded(name), asked="use_gpu=true gpu_backend=cl num_threads=4")
     assert (found.status, found.reason, found.fallback) == ("measured", None, None)
-    assert (found.name, found.flags, found.num_threads) == ("a", ["--use_gpu=true"], 4)
-    assert found.delegates == [
-        DelegateUsed(
-            "GPU", True, {"gpu_backend": "cl"}, 31, 1, evidence="its log: TfLiteGpuDelegateV2 took 31 of 31 nodes"
-        )
-    ]
+    assert (found.name, found.num_threads) == ("a", 4)
+    assert found.flags == ["--num_interpreter_threads=4", "--use_gpu=true", "--gpu_backend=cl"]
+    (delegate,) = found.delegates
+    assert (delegate.name, delegate.requested, delegate.nodes, delegate.partitions) == ("GPU", True, 31, 1)
+    assert delegate.options["gpu_backend"] == "cl"
+    assert delegate.evidence == "its log: TfLiteGpuDelegateV2 took 31 of 31 nodes"
     assert found.delegation == DelegationProof(31, 31, {})
     (only,) = logged(found).rounds
     assert (only.init_us, only.first_inference_us) == (1283417, 9215)
@@ -84,7 +187,7 @@ def test_several_rounds_have_an_interval_of_their_medians() -> None:
 
 def test_logs_without_percentiles_give_averages_alone() -> None:
     text = recorded("benchmark_hexagon")
-    figures = logged(made(text, text, asked={"Hexagon": {}}))
+    figures = logged(made(text, text, asked=HEXAGON))
     assert (figures.median_us, figures.median_interval) == (None, None)
     assert figures.avg_us == pytest.approx(4244.39)
 
@@ -104,9 +207,9 @@ def test_nnapi_names_its_device() -> None:
 def test_nnapi_that_may_use_its_own_cpu_is_measured_only_where_its_device_is_named() -> None:
     taken = "INFO: Replacing 31 out of 31 node(s) with delegate (TfLiteNnapiDelegate) node, yielding 1 partitions.\n"
     text = CPU_LOG.format(min=80, median=100, avg=100) + taken
-    may: Mapping[str, Mapping[str, Value]] = {"NNAPI": {"disable_nnapi_cpu": False, "nnapi_accelerator_name": ""}}
+    may = "use_nnapi=true disable_nnapi_cpu=false"
     doubt = (
-        "the NNAPI delegate was asked for, but the log does not name the device; NNAPI may have used its own CPU: "
+        "NNAPI was asked for, but the log does not name the device; NNAPI may have used its own CPU: "
         "disable_nnapi_cpu=true or an accelerator name rules that out"
     )
     assert made(text, asked=NNAPI).status == "measured"
@@ -119,7 +222,7 @@ def test_nnapi_that_may_use_its_own_cpu_is_measured_only_where_its_device_is_nam
 def test_xnnpack_that_the_runtime_added_is_shown() -> None:
     log = recorded("benchmark_gpu_unsupported").replace("INFO: Use gpu: [1]\n", "")
     log = "".join(line for line in log.splitlines(keepends=True) if not line.startswith("WARN"))
-    found = made(log, asked={})
+    found = made(log, asked="")
     assert (found.status, found.delegation) == ("measured", DelegationProof(31, 31, {}))
     assert [(entry.name, entry.requested, entry.nodes) for entry in found.delegates] == [("XNNPACK", False, 31)]
 
@@ -137,7 +240,7 @@ def test_the_word_of_benchmark_model_alone(
     """On Linux the runtime does not log which nodes it replaced."""
     line = f"INFO: Explicitly applied XNNPACK delegate, and the model graph will be {coverage}\n"
     log = CPU_LOG.format(min=80, median=100, avg=100).replace("INFO: Init", line + "INFO: Init")
-    found = made(log, asked={"XNNPACK": {}})
+    found = made(log, asked="use_xnnpack=true")
     (delegate,) = found.delegates
     assert (found.status, delegate.nodes, delegate.partitions, found.delegation) == (
         "measured", nodes, partitions, proof,
@@ -165,8 +268,8 @@ def test_the_word_of_benchmark_model_alone(
     ],
 )
 def test_a_fallback_is_no_measurement_unless_it_is_allowed(name: str, delegate: str, quoted: str) -> None:
-    asked: dict[str, dict[str, Value]] = {delegate: {}}
-    reason = f"the {delegate} delegate was asked for, but the log says {quoted}"
+    asked = f"use_{delegate.lower()}=true"
+    reason = f"{delegate} was asked for, but the log says {quoted}"
     found = made(recorded(name), asked=asked)
     assert (found.status, found.reason, found.logged) == ("failed", f"{reason}; {HINT}", None)
     allowed = made(recorded(name), asked=asked, allow_fallback=True)
@@ -184,7 +287,7 @@ def test_a_delegate_that_was_created_and_took_nothing_is_told_from_one_that_was_
 def test_no_word_about_a_delegate_is_no_proof() -> None:
     found = made(CPU_LOG.format(min=80, median=100, avg=100))
     assert found.status == "failed"
-    assert found.reason == f"the GPU delegate was asked for, but no line of the log says that it took nodes; {HINT}"
+    assert found.reason == f"GPU was asked for, but no line of the log says that it took nodes; {HINT}"
 
 
 def test_one_round_on_the_cpu_spoils_a_row() -> None:
@@ -192,7 +295,7 @@ def test_one_round_on_the_cpu_spoils_a_row() -> None:
     found = made(good, bad, good)
     assert found.status == "failed"
     assert found.reason is not None
-    assert found.reason.startswith("round 2: the GPU delegate was asked for, but the log says")
+    assert found.reason.startswith("round 2: GPU was asked for, but the log says")
     assert logged(found).rounds == logged(made(good)).rounds
     assert len(logged(made(good, bad, good, allow_fallback=True)).rounds) == 3
 
@@ -201,7 +304,7 @@ def test_a_delegate_that_failed_is_the_reason_and_no_figures_are_offered() -> No
     found = made(recorded("benchmark_nnapi_compilation_failed"), asked=NNAPI, allow_fallback=True)
     assert found.status == "failed"
     assert found.reason == (
-        'the NNAPI delegate was asked for, but the log says "Restored original execution plan after delegate '
+        'NNAPI was asked for, but the log says "Restored original execution plan after delegate '
         'application failure.", after "NN API returned error ANEURALNETWORKS_OP_FAILED at line 3779 while completing '
         'NNAPI compilation."'
     )
@@ -237,14 +340,14 @@ def test_a_delegate_that_failed_is_the_reason_and_no_figures_are_offered() -> No
     ],
 )
 def test_a_log_without_figures_says_why(text: str, reason: str) -> None:
-    found = made(text, asked={})
+    found = made(text, asked="")
     assert (found.status, found.reason, found.logged) == ("failed", reason, None)
-    assert made(CPU_LOG.format(min=80, median=100, avg=100), text, asked={}).reason == f"round 2: {reason}"
+    assert made(CPU_LOG.format(min=80, median=100, avg=100), text, asked="").reason == f"round 2: {reason}"
 
 
 def test_what_the_device_knows_of_a_round_is_its_reason() -> None:
     log = CPU_LOG.format(min=80, median=100, avg=100)
-    found = row_of_log(0, "a", [], 4, [log, "INFO: STARTING!"], {}, 31, failures=["", "it crashed: Fatal signal 11"])
+    found = made(log, "INFO: STARTING!", asked="", failures=("", "it crashed: Fatal signal 11"))
     assert (found.status, found.reason) == ("failed", "round 2: it crashed: Fatal signal 11")
     assert len(logged(found).rounds) == 1
 
@@ -255,8 +358,8 @@ def test_without_a_round_nothing_was_measured() -> None:
 
 def test_rows_are_compared_with_the_first_by_their_rounds() -> None:
     first, second, failed = on_cpu(100, 110, 120), on_cpu(50, 56, 60, name="fast"), made("", name="broken")
-    old = made(recorded("benchmark_hexagon"), asked={"Hexagon": {}}, name="without medians")
-    rows = with_logged_ratios([failed, first, second, old])
+    old = made(recorded("benchmark_hexagon"), asked=HEXAGON, name="without medians")
+    rows = with_ratios([failed, first, second, old])
     assert [entry.versus_first is not None for entry in rows] == [False, False, True, False]
     found = rows[2].versus_first
     assert found is not None
