@@ -21,9 +21,9 @@ from evaltools.benchmark.run import options_in_force
 from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.native.command import refuse_options
-from evaltools.device.native.numerics import refuse_numerics
 from evaltools.device.native_benchmark import BenchmarkPlace, NativeBenchmark
+from evaltools.device.native_flags import refuse_options
+from evaltools.device.native_numerics import refuse_numerics
 from evaltools.device.native_program import require_binary
 from evaltools.device.part import PartWork, StderrLines
 from evaltools.device.pool import SPLIT_EACH, Job, require_answer, run_on_devices

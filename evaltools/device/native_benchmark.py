@@ -16,9 +16,9 @@ from evaltools.benchmark.run import with_ratios
 from evaltools.device.app import BenchmarkApp, install_app, run_app
 from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.native.command import configuration_flags
-from evaltools.device.native.numerics import library_folders
-from evaltools.device.native.outcome import native_runtime, signal_of, why_not_started
+from evaltools.device.native_flags import configuration_flags
+from evaltools.device.native_numerics import library_folders
+from evaltools.device.native_outcome import native_runtime, signal_of, why_not_started
 from evaltools.device.native_program import Killed, NativeRuns, StepDone, interleaved
 from evaltools.device.part import PartWork
 from evaltools.device.pool import Job

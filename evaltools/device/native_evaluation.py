@@ -15,12 +15,12 @@ from rich.console import Console
 from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.native.command import configuration_flags, task_flags
-from evaltools.device.native.evaluation import assemble_native
-from evaltools.device.native.inputs import NativeInputs
-from evaltools.device.native.numerics import INPUTS
-from evaltools.device.native.outcome import NativeRun, WhatRan, native_runtime, why_not_started
+from evaltools.device.native_flags import configuration_flags, task_flags
+from evaltools.device.native_inputs import NativeInputs
+from evaltools.device.native_numerics import INPUTS
+from evaltools.device.native_outcome import NativeRun, WhatRan, native_runtime, why_not_started
 from evaltools.device.native_program import NativeRuns, StepDone, interleaved, output_file
+from evaltools.device.native_result import assemble_native
 from evaltools.device.part import PartWork, PictureFolder
 from evaltools.device.pool import SPLIT_EACH, Alike, Job, parts_of, run_on_devices
 from evaltools.device.process import last_lines

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.delegates import PARAMETERS
-from evaltools.device.native.inputs import NATIVE_ENDINGS
+from evaltools.device.native_inputs import NATIVE_ENDINGS
 from evaltools.native.logs.evaluation import NativeTask
 
 GPU_WARNINGS: Final = (

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evaltools.device.native.inputs import NativeInputs, prepare_coco
-from evaltools.device.native.outcome import NativeRun
+from evaltools.device.native_inputs import NativeInputs, prepare_coco
+from evaltools.device.native_outcome import NativeRun
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.evaluation import parse_evaluation_log
 from evaltools.proto import message_class

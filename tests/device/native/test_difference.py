@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
-from evaltools.device.native.inputs import prepare_diff
-from evaltools.device.native.outcome import NativeRun
+from evaltools.device.native_inputs import prepare_diff
+from evaltools.device.native_outcome import NativeRun
 from evaltools.errors import DataError
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.figures import NativeFigures, read_figures

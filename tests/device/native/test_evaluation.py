@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evaltools.device.native.evaluation import assemble_native
-from evaltools.device.native.inputs import NativeInputs, prepare_imagenet
-from evaltools.device.native.outcome import NativeRun
+from evaltools.device.native_inputs import NativeInputs, prepare_imagenet
+from evaltools.device.native_outcome import NativeRun
+from evaltools.device.native_result import assemble_native
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from tests.device.native.runs import (
     GPU,

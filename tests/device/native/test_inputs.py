@@ -15,7 +15,7 @@ from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.datasets.native_ground_truth import parse_ground_truth
 from evaltools.device.flags import BY_NAME, DeviceFlags, read_device_flags
-from evaltools.device.native.inputs import (
+from evaltools.device.native_inputs import (
     NativeInputs,
     normalization_warnings,
     prepare_coco,

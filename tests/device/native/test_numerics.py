@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaltools.device.native.inputs import prepare_native
-from evaltools.device.native.numerics import NumericsCheck, numerics_check
+from evaltools.device.native_inputs import prepare_native
+from evaltools.device.native_numerics import NumericsCheck, numerics_check
 from evaltools.errors import EvaltoolsError, ModelError, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.native.logs.figures import NativeFigures

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.device.native.inputs import NativeInputs, prepare_imagenet
-from evaltools.device.native.outcome import NativeRun, WhatRan, outcomes_of, signal_of, why_not_started
+from evaltools.device.native_inputs import NativeInputs, prepare_imagenet
+from evaltools.device.native_outcome import NativeRun, WhatRan, outcomes_of, signal_of, why_not_started
 from evaltools.result.device import DeviceFacts
 from tests.device.native.runs import RUNTIME
 from tests.device.native.test_inputs import imagenet_options

@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.device.native.inputs import NativeInputs
-from evaltools.device.native.numerics import ended_above_limits
+from evaltools.device.native_inputs import NativeInputs
+from evaltools.device.native_numerics import ended_above_limits
 from evaltools.device.store import sha256_of
 from evaltools.errors import DataError
 from evaltools.native.logs.delegates import read_delegate_log

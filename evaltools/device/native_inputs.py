@@ -12,7 +12,7 @@ from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.datasets.native_ground_truth import NativeGroundTruth
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.native.numerics import NumericsCheck, numerics_check, refuse_numerics
+from evaltools.device.native_numerics import NumericsCheck, numerics_check, refuse_numerics
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.native.logs.evaluation import NativeTask
@@ -97,7 +97,7 @@ class NativeInputs(Struct, Generic[Data], frozen=True):
 def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
     """Read and check what imagenet is to evaluate; raises :class:`UsageError` for what the native tool cannot.
 
-    Options about reading are not looked at: :mod:`evaltools.device.native.command` refuses those that the tool lacks.
+    Options about reading are not looked at: :mod:`evaltools.device.native_flags` refuses those that the tool lacks.
     """
     options: ImagenetOptions = request.options
     model = read_model(request.model_file)

@@ -12,8 +12,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
-from evaltools.device.native.inputs import NativeInputs, normalization_warnings
-from evaltools.device.native.outcome import NativeOutcome, first_measured, with_times
+from evaltools.device.native_inputs import NativeInputs, normalization_warnings
+from evaltools.device.native_outcome import NativeOutcome, first_measured, with_times
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import digest_of_files

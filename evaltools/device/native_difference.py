@@ -9,8 +9,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.device.native.inputs import NativeInputs
-from evaltools.device.native.outcome import NativeOutcome
+from evaltools.device.native_inputs import NativeInputs
+from evaltools.device.native_outcome import NativeOutcome
 from evaltools.errors import DataError
 from evaltools.gates.limits import check_limits
 from evaltools.native.logs.delegation import reference_delegation

@@ -1,6 +1,6 @@
 """From runs of TensorFlow's own evaluation binaries to our typed result.
 
-:mod:`evaltools.device.native.inputs` says what such a run is given, :mod:`evaltools.device.native.command` prints its
+:mod:`evaltools.device.native_inputs` says what such a run is given, :mod:`evaltools.device.native_flags` prints its
 command line.
 """
 
@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from evaltools.device.native.detection import with_detection
-from evaltools.device.native.difference import with_difference
-from evaltools.device.native.inputs import NativeInputs, normalization_warnings
-from evaltools.device.native.outcome import NativeOutcome, NativeRun, first_measured, outcomes_of, with_times
+from evaltools.device.native_detection import with_detection
+from evaltools.device.native_difference import with_difference
+from evaltools.device.native_inputs import NativeInputs, normalization_warnings
+from evaltools.device.native_outcome import NativeOutcome, NativeRun, first_measured, outcomes_of, with_times
 from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import digest_of_files
 from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy

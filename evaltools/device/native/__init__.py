@@ -1,1 +1,0 @@
-"""Makes results of evaltools from runs of the native tools' own programs."""
