@@ -15,7 +15,9 @@ from zlib import crc32
 
 import pytest
 
-from evaltools.runtime.process.child import ChildProcess
+from evaltools.configuration import Configuration
+from evaltools.model import ModelFile
+from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import IsolatedSession
 from tests.example_delegate import SOURCE_DIR, CompilerMissing, build_delegate
 
@@ -120,9 +122,11 @@ def time_out_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time-out of a session limits its runs alone: one that is short, for a run that hangs, ends no opening."""
     begin = IsolatedSession.__init__
 
-    def opened(session: IsolatedSession, child: ChildProcess, timeout_s: float, suspect: str, flag: str) -> None:
-        begin(session, child, _SECONDS_TO_OPEN, suspect, flag)
-        session._timeout_s = timeout_s
+    def opened(
+        session: IsolatedSession, model: ModelFile, asked: Configuration, timeout_s: float, opener: Open, flag: str
+    ) -> None:
+        begin(session, model, asked, _SECONDS_TO_OPEN, opener, flag)
+        session.timeout_s = timeout_s
 
     monkeypatch.setattr(IsolatedSession, "__init__", opened)
 

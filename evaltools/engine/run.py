@@ -252,7 +252,7 @@ class _Pass(Generic[Observation]):
                 self._ended, deadline = True, math.inf
                 self._end_sessions()
                 for maker in self._makers:
-                    maker.stop()
+                    maker.close()
             self._take_waiting()
             time.sleep(0.001)
         self._take_waiting()

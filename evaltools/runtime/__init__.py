@@ -15,7 +15,7 @@ from evaltools.runtime.session import (
     Session,
     TensorSpec,
     TimedSession,
-    WatchedSession,
+    Watched,
 )
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "Session",
     "TensorSpec",
     "TimedSession",
-    "WatchedSession",
+    "Watched",
     "find_runtime",
     "installed_runtimes",
     "one_runtime_per_package",

@@ -155,8 +155,8 @@ class Crashes(Struct, frozen=True):
 
 
 @runtime_checkable
-class WatchedSession(Session, Protocol):
-    """A session that knows how much memory it takes, in which process, and how that ended."""
+class Watched(Protocol):
+    """What works in a process of its own, and knows how much memory that takes, and how it ended."""
 
     @property
     def crashes(self) -> Crashes:
@@ -164,7 +164,7 @@ class WatchedSession(Session, Protocol):
 
     @property
     def not_clean(self) -> str:
-        """What went wrong while its model and delegates were released, empty where nothing did."""
+        """What went wrong while it was closed, empty where nothing did."""
 
     @property
     def peak_memory_kb(self) -> int:
@@ -173,6 +173,9 @@ class WatchedSession(Session, Protocol):
     @property
     def process_id(self) -> int | None:
         """The process of its own that it runs in now, None where there is none."""
+
+    def close(self) -> None:
+        """Release what it has, and end the process."""
 
 
 def run_each(

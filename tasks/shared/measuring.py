@@ -27,7 +27,7 @@ from evaltools.engine.stages import Span
 from evaltools.engine.task import Example
 from evaltools.engine.trace import Trace
 from evaltools.result.load import load_of_parts
-from evaltools.runtime import Open, Session, WatchedSession
+from evaltools.runtime import Open, Session, Watched
 from evaltools.runtime.session import Crashes
 from evaltools.stats.latency import FEWEST_PROCESSES, latency_ratio
 from evaltools.tasks.shared.evaluation import Evaluation, Observer, OpenConfigurations
@@ -156,7 +156,7 @@ class _CrashCount:
         """Count anew, and write that to the journal where it has changed, so that a resumed run goes on counting."""
         found = dict(self._earlier)
         for (name, _), session in self._sessions.items():
-            if isinstance(session, WatchedSession) and session.crashes.count:
+            if isinstance(session, Watched) and session.crashes.count:
                 found[name] = found.get(name, Crashes()) + session.crashes
         if found != self.counted:
             self.counted = found
@@ -168,7 +168,7 @@ def _processes(workers: Sequence[Mapping[str, Session]], makers: Sequence[Prepar
     found = {os.getpid(): NamedProcess(os.getpid(), "evaltools")}
     for number, sessions in enumerate(workers):
         for name, session in sessions.items():
-            process_id = session.process_id if isinstance(session, WatchedSession) else None
+            process_id = session.process_id if isinstance(session, Watched) else None
             if process_id is not None:
                 found.setdefault(process_id, NamedProcess(process_id, f"{name}, worker {number}", name))
     for number, maker in enumerate(makers):
@@ -248,7 +248,7 @@ def _not_clean(workers: Sequence[Mapping[str, Session]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for sessions in workers:
         for name, session in sessions.items():
-            if isinstance(session, WatchedSession) and session.not_clean:
+            if isinstance(session, Watched) and session.not_clean:
                 found.setdefault(name, session.not_clean)
     return found
 
@@ -258,7 +258,7 @@ def _peak_memory_kb(workers: Sequence[Mapping[str, Session]]) -> dict[str, int]:
     found: dict[str, int] = {}
     for name in workers[0]:
         sessions = [own[name] for own in workers]
-        peak = max((session.peak_memory_kb for session in sessions if isinstance(session, WatchedSession)), default=0)
+        peak = max((session.peak_memory_kb for session in sessions if isinstance(session, Watched)), default=0)
         if peak:
             found[name] = peak
     return found

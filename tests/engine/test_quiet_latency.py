@@ -40,7 +40,7 @@ class Making:
         prepared = Prepared((np.array(example.index),))
         return [ReadyExample(example, failed if example.index in self.broken else prepared, 0, 0)]
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Nothing is under way."""
 
 

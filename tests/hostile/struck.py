@@ -18,9 +18,9 @@ from typing import Any, Final
 import psutil
 
 from evaltools.cli.main import main
-from evaltools.engine import preparation
 from evaltools.engine.preparation import InOtherProcess
 from evaltools.engine.run import _Pass
+from evaltools.runtime.process import child
 from evaltools.runtime.process import server as server_of_children
 
 _MOMENT: Final = 3
@@ -68,7 +68,7 @@ def _run(sent: str, role: str, command: list[str]) -> int:
     faulthandler.register(signal.SIGALRM, chain=True)  # without a thread of its own, unlike dump_traceback_later()
     signal.alarm(_LONGEST_S)
     server_of_children._SECONDS_TO_START = server_of_children._SECONDS_TO_TELL = _SECONDS_OF_PATIENCE  # type: ignore[misc]
-    preparation._LONGEST_START_S = _SECONDS_OF_PATIENCE  # type: ignore[misc]
+    child._SECONDS_TO_START = _SECONDS_OF_PATIENCE  # type: ignore[misc]
     rounds: Any = importlib.import_module("evaltools.benchmark.fresh_process")
     _Pass._next_result = _counted(_Pass._next_result, strike)  # type: ignore[method-assign]
     rounds._require_success = _counted(rounds._require_success, strike)

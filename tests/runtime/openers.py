@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,9 +35,6 @@ ANSWERS: tuple[Array, ...] = (
     np.arange(3, dtype=np.float16),
     np.array([b"\xff\x00x", b""], object),
 )
-
-
-MUCH: Final = 500
 
 
 def isolated(
@@ -163,15 +160,6 @@ def ending_at_three(_model: ModelFile, configuration: Configuration) -> FakeSess
         return (np.multiply(inputs[0], 2),)
 
     return Stated(run)
-
-
-def giving_much(_model: ModelFile, _configuration: Configuration) -> FakeSession:
-    """Gives so many outputs that saying where the outputs of some runs lie fills the pipe."""
-    return Stated(
-        lambda inputs: (np.full(1, inputs[0].flat[0], np.uint8),) * MUCH,
-        (FLOATS,),
-        tuple(TensorSpec(f"x{number}", np.dtype("u1"), (1,)) for number in range(MUCH)),
-    )
 
 
 def without_openvino(model: ModelFile, configuration: Configuration) -> Session:

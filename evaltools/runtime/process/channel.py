@@ -13,7 +13,6 @@ import selectors
 import socket
 import struct
 import time
-from collections.abc import Callable
 from typing import Any, Final
 
 SECRET_BYTES: Final = 16
@@ -55,13 +54,10 @@ class Channel:
         """Take messages only of that process."""
         self._sender = process_id
 
-    def send(
-        self, message: Any, seconds: float | None = None, before_waiting: Callable[[], None] = lambda: None
-    ) -> None:
+    def send(self, message: Any, seconds: float | None = None) -> None:
         """Send a message; raises :class:`OSError` where the other end is closed or takes nothing for so long.
 
-        ``before_waiting`` is called where there is no room for it now. A copy of the process tells that it is there,
-        and leaves.
+        A copy of the process tells that it is there, and leaves.
         """
         content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
         sender = os.getpid()
@@ -70,7 +66,6 @@ class Channel:
             try:
                 frame = frame[self._end.send(frame, _AT_ONCE) :]
             except BlockingIOError:
-                before_waiting()
                 self._wait_for_room(seconds)
         if sender != self._owner:
             os._exit(_COPY)
@@ -99,6 +94,7 @@ class Channel:
         """Close this end."""
         if self._incoming is not None:
             self._incoming.close()
+            self._incoming = None
         self._end.close()
 
     def _content(self) -> bytes | None:

@@ -1,7 +1,11 @@
-"""A child process with channels to it, and what its native code prints."""
+"""A child process with native code: functions are called in it, and what it prints is kept.
+
+Whatever happens there ends that process and not this one; whoever called hears how it ended.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import signal
@@ -16,13 +20,17 @@ from multiprocessing import spawn
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeVar
 
+from msgspec import Struct
+
+from evaltools.errors import EvaltoolsError, SessionEnded
 from evaltools.runtime.memory import MOST_OF_MEMORY
 from evaltools.runtime.process.channel import SECRET_BYTES, Channel, WrongMessage
-from evaltools.runtime.process.printed import bounded_text
+from evaltools.runtime.process.printed import bounded_text, flush_printed
 from evaltools.runtime.process.server import Spawned, contexts, imports_not_from_this_folder, interrupts_kept_back
 from evaltools.runtime.process.supervisor import Ended, watched
+from evaltools.runtime.session import Crashes
 from evaltools.text import last_words, printable, shortened
 
 _SECONDS_TO_END: Final = 5.0
@@ -34,49 +42,175 @@ _MOST_PRINTED: Final = 1 << 30
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
 _PIPES_TO_START: Final = 4
 _TO_APPEND: Final = os.O_WRONLY | os.O_APPEND
+_SECONDS_TO_START: Final = 60.0
+"""A start is not cut short for a short time-out: what is called has not begun."""
+_LONGEST_WAIT_S: Final = 2_000_000.0
+"""A little less than what ``poll`` can wait for."""
+_LONG_S: Final = 60.0
+_BYTES_PER_KB: Final = 1024
+_LOG: Final = logging.getLogger("evaltools")
 _log = 1
 """The descriptor of the log in a child."""
 _STARTING: Final = threading.Lock()
 """One start at a time: what it needs of the descriptors that are left, it has."""
+Returned = TypeVar("Returned")
+
+
+class _Answer(Struct, frozen=True):
+    """The child's message after a call: what the function returned, or the error that it raised.
+
+    What it printed meanwhile stands in its log from ``log_start`` to ``log_end``.
+    """
+
+    value: Any
+    log_start: int
+    log_end: int
+    peak_memory_kb: int
 
 
 class ChildProcess:
-    """A child with a channel to it, a bell that it can ring, and what it printed.
+    """A child that holds an object, on which functions are called from here; with what it printed.
 
-    ``serve`` is called in the child with its ends of the channel and of the bell, and ``arguments``. It finds the
-    packages in the folder ``packages``, if there is one, before those of this process. ``log_place`` is where in its
-    log begins what it printed since it sent that place last.
+    ``held`` must travel. ``name`` is what messages call the process. ``timeout_s`` limits each call; the user's
+    ``timeout_flag`` sets it, if there is one. The child finds the packages in the folder ``packages``, if there is one,
+    before those of this process. Raises :class:`OSError` where it cannot be started.
     """
 
-    channel: Channel
-    bell: Channel
+    _channel: Channel
     _control: Channel
     _printed: IO[bytes]
     _printed_name: str
 
-    def __init__(self, serve: Callable[..., None], arguments: tuple[Any, ...], packages: Path | None = None) -> None:
-        self.log_place = 0
+    def __init__(
+        self, held: Any, name: str, timeout_s: float, timeout_flag: str = "", packages: Path | None = None
+    ) -> None:
+        self.timeout_s = timeout_s
+        self.peak_memory_kb = 0
+        self.not_clean = ""
+        self.crashes = Crashes()
+        self._name = name
+        self._timeout_flag = timeout_flag
+        self._log_start = self._log_end = 0
         self._number: int | None = None
         self._ended: Ended | None = None
+        self._over: SessionEnded | None = None
+        self._running = False
         self._asking = threading.Lock()
-        self._start(serve, arguments, packages)
+        self._start(held, packages)
 
-    def _start(self, serve: Callable[..., None], arguments: tuple[Any, ...], packages: Path | None) -> None:
+    def ask(
+        self, function: Callable[..., Returned], *arguments: Any, moment: str, seconds: float | None = None
+    ) -> Returned:
+        """Call ``function`` there with what the child holds and ``arguments``, all of which must travel.
+
+        ``seconds`` is a limit for this call in the place of the time-out. Raises the error of ours that the function
+        raised, and :class:`SessionEnded` for a child that has died or does not answer in time.
+        """
+        if self._over is not None:
+            raise self._over
+        self._running = True
+        try:
+            answer = self._answer((function, arguments), moment, min(seconds or self.timeout_s, _LONGEST_WAIT_S))
+        except SessionEnded:
+            raise
+        except BaseException:
+            self._over = SessionEnded(f"it was interrupted {moment}")
+            raise
+        finally:
+            self._running = False
+        self._log_start, self._log_end, self.peak_memory_kb = answer.log_start, answer.log_end, answer.peak_memory_kb
+        if isinstance(answer.value, EvaltoolsError):
+            raise answer.value
+        returned: Returned = answer.value
+        return returned
+
+    def leave(self, moment: str, seconds: float) -> str:
+        """Ask nothing any more, upon which it ends; returns what it left, empty where that is nothing.
+
+        Raises :class:`SessionEnded` where it does not end in time, or with an error.
+        """
+        self._channel.close()
+        ended = self.ended(seconds)
+        if ended is None:
+            raise self._hung(moment, seconds)
+        if ended.code:
+            raise self._died(moment)
+        return left_behind(ended).removeprefix("; ")
+
+    def _answer(self, order: Any, moment: str, seconds: float) -> _Answer:
+        try:
+            if self._number is None:
+                self._wait_until_begun(max(seconds, _SECONDS_TO_START))
+            self._channel.send(order, seconds)
+            return self._awaited(moment, seconds)
+        except TimeoutError:
+            raise self._hung(moment, seconds) from None
+        except WrongMessage as error:
+            self.kill()
+            text = f"{self._name} sent {error} ({moment}); it was ended{self._quote()}"
+            raise self._crashed(SessionEnded(text)) from None
+        except (OSError, EOFError, ValueError):
+            raise self._died(moment) from None
+
+    def _hung(self, moment: str, seconds: float) -> SessionEnded:
+        self.kill()
+        more = f"; {self._timeout_flag}=SECONDS allows more" if self._timeout_flag else ""
+        text = f"no answer within {seconds:g} s {moment}{self._quote()}; it was ended{more}"
+        return self._crashed(SessionEnded(text, hung=True))
+
+    def _died(self, moment: str) -> SessionEnded:
+        text = f"{self._name} died {moment} ({self._cause_of_death()}){self._quote()}"
+        return self._crashed(SessionEnded(text))
+
+    def _crashed(self, ended: SessionEnded) -> SessionEnded:
+        """Count an end as a crash, unless it was closed from here meanwhile; returns it."""
+        if self._over is None:
+            self.crashes = Crashes(1, str(ended))
+        self._over = ended
+        return ended
+
+    def _awaited(self, moment: str, seconds: float) -> _Answer:
+        """The next answer; where it takes long, a warning says so while there is time left.
+
+        Raises :class:`WrongMessage` also where the child prints so much meanwhile that this would fill the disk.
+        """
+        deadline = time.monotonic() + seconds
+        warn_at = time.monotonic() + _LONG_S if seconds > 2 * _LONG_S else deadline
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                answer: _Answer = self._channel.receive(max(0.0, min(left, _SECONDS_BETWEEN_LOOKS)))
+                return answer
+            except TimeoutError:
+                if left <= _SECONDS_BETWEEN_LOOKS:
+                    raise
+            printed = os.fstat(self._printed.fileno()).st_size - self._log_end
+            if printed > _MOST_PRINTED:
+                raise WrongMessage(f"{printed} bytes to stdout and stderr, at most {_MOST_PRINTED} are taken")
+            if time.monotonic() > warn_at:
+                warn_at = deadline
+                flag = f" ({self._timeout_flag})" if self._timeout_flag else ""
+                _LOG.warning("no answer for %g s %s; the process is ended after %g s%s", _LONG_S, moment, seconds, flag)
+
+    def _wait_until_begun(self, seconds: float) -> None:
+        number: int = self._control.receive(seconds)
+        self._channel.only_from(number)
+        self._number = number
+
+    def _start(self, held: Any, packages: Path | None) -> None:
         """Start it; where the server of children cannot work, or has other packages, as a child of this process.
 
         Each try has a log of its own: a child whose start failed half-way may have opened that of the first.
         """
         for context in contexts() if packages is None else [Spawned()]:
             try:
-                self._start_in(context, serve, arguments, packages)
+                self._start_in(context, held, packages)
                 return
             except OSError:
                 if context.get_start_method() == "spawn":
                     raise
 
-    def _start_in(
-        self, context: BaseContext, serve: Callable[..., None], arguments: tuple[Any, ...], packages: Path | None
-    ) -> None:
+    def _start_in(self, context: BaseContext, held: Any, packages: Path | None) -> None:
         secret = secrets.token_bytes(SECRET_BYTES)
         with _STARTING, ExitStack() as ours, ExitStack() as theirs:
             descriptor, name = tempfile.mkstemp(prefix="evaltools-", suffix=".log")
@@ -87,51 +221,20 @@ class ChildProcess:
                 log = theirs.enter_context(Connection(os.open(name, _TO_APPEND), readable=False))
                 _forget(name)
             near, far = [], []
-            for _ in range(3):
+            for _ in range(2):
                 one, other = socket.socketpair()
                 near.append(ours.enter_context(one))
                 far.append(theirs.enter_context(other))
                 one.setblocking(False)
-            given = (serve, *far, secret, log, arguments)
+            given = (*far, secret, log, held)
             process = context.Process(target=_begin, args=given, daemon=True)  # type: ignore[attr-defined]
             _require_descriptors()
             with interrupts_kept_back(), imports_not_from_this_folder(), _found_first(packages):
                 process.start()
             ours.pop_all()
         self._control = Channel(near[0], secret)
-        self.channel, self.bell = (Channel(end, secret, alive=self._control) for end in near[1:])
+        self._channel = Channel(near[1], secret, alive=self._control)
         self._process, self._printed, self._printed_name = process, printed, name
-
-    def receive(self, channel: Channel, seconds: float) -> Any:
-        """Its next message by the channel or the bell; raises what :meth:`Channel.receive` raises.
-
-        It raises :class:`WrongMessage` also where the child prints so much meanwhile that this would fill the disk.
-        """
-        deadline = time.monotonic() + seconds
-        while True:
-            left = deadline - time.monotonic()
-            try:
-                return self._received(channel, max(0.0, min(left, _SECONDS_BETWEEN_LOOKS)))
-            except TimeoutError:
-                if left <= _SECONDS_BETWEEN_LOOKS:
-                    raise
-                self._require_few_words()
-
-    def _received(self, channel: Channel, seconds: float) -> Any:
-        if self._number is None:
-            self._wait_until_begun(seconds)
-        return channel.receive(seconds)
-
-    def _wait_until_begun(self, seconds: float) -> None:
-        number: int = self._control.receive(seconds)
-        for channel in (self.channel, self.bell):
-            channel.only_from(number)
-        self._number = number
-
-    def _require_few_words(self) -> None:
-        printed = os.fstat(self._printed.fileno()).st_size - self.log_place
-        if printed > _MOST_PRINTED:
-            raise WrongMessage(f"{printed} bytes to stdout and stderr, at most {_MOST_PRINTED} are taken")
 
     @property
     def process_id(self) -> int | None:
@@ -164,29 +267,30 @@ class ChildProcess:
             code = None
         return None if code is None else Ended(code)
 
-    def cause_of_death(self) -> str:
+    def _cause_of_death(self) -> str:
         """The signal or exit code of a child that sends nothing any more, and what it left."""
         ended = self.ended()
         return "it closed its pipe" if ended is None else f"{_cause(ended)}{left_behind(ended)}"
 
     def printed(self) -> str:
-        """All that stands in its log, in one line; of a long text its head and its tail."""
-        return " ".join(self._text(0).split())
+        """All that stands in its log; of a long text its head and its tail."""
+        return self._text(0)
 
-    def printed_since(self) -> str:
-        """What it printed from ``log_place`` on; of a long text its head and its tail."""
-        return self._text(self.log_place)
-
-    def quote(self) -> str:
-        """What it printed last from ``log_place`` on, ready to stand behind a reason."""
-        text = last_words(self.printed_since(), _LONGEST_QUOTE)
-        return f"; it printed last: {text}" if text else ""
+    def printed_in_call(self) -> str:
+        """What it printed while it did what it was asked last, which it has answered."""
+        return self._text(self._log_start)
 
     def _text(self, start: int) -> str:
         try:
-            return bounded_text(self._printed, start)
+            begun_anew = os.fstat(self._printed.fileno()).st_size < start
+            return bounded_text(self._printed, 0 if begun_anew else start)
         except (OSError, ValueError):
             return ""
+
+    def _quote(self) -> str:
+        """What it printed last since its last answer, ready to stand behind a reason."""
+        text = last_words(self._text(self._log_end), _LONGEST_QUOTE)
+        return f"; it printed last: {text}" if text else ""
 
     def kill(self) -> None:
         """End it, and all that it started, at once."""
@@ -201,11 +305,12 @@ class ChildProcess:
             self._process.kill()
         self.ended()
 
-    def end(self) -> None:
+    def close(self) -> None:
         """End it where it has not ended, and forget it."""
+        self._over = self._over or SessionEnded("the session was closed")
         if self._ended is None:
             self.kill()
-        for closed in (self.channel, self.bell, self._control, self._printed):
+        for closed in (self._channel, self._control, self._printed):
             closed.close()
         _forget(self._printed_name)
         with suppress(ValueError):
@@ -255,31 +360,28 @@ def _require_descriptors() -> None:
             os.close(descriptor)
 
 
-def _begin(
-    serve: Callable[..., None],
-    control: socket.socket,
-    end: socket.socket,
-    bell: socket.socket,
-    secret: bytes,
-    log: str | Connection,
-    arguments: tuple[Any, ...],
-) -> None:
+def _begin(control: socket.socket, end: socket.socket, secret: bytes, log: str | Connection, held: Any) -> None:
     """What a child does first: leave Ctrl-C to its parent, print into the log; then it is watched while it serves."""
-    _leave_interrupts_to_parent()
-    _redirect_output(log)
-    watched(
-        Channel(control, secret),
-        lambda: serve(Channel(end, secret), Channel(bell, secret), *arguments),
-        (end.fileno(), bell.fileno(), _log),
-    )
-
-
-def _leave_interrupts_to_parent() -> None:
-    """Ctrl-C on a terminal reaches every process; only the parent acts on it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _redirect_output(log)
+    watched(Channel(control, secret), lambda: _serve(Channel(end, secret), held), (end.fileno(), _log))
 
 
-def log_length() -> int:
+def _serve(channel: Channel, held: Any) -> None:
+    """The child: call what it is asked to, until the pipe closes."""
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            function, arguments = channel.receive()
+            start = _shortened_log()
+            try:
+                value = function(held, *arguments)
+            except EvaltoolsError as error:
+                value = error
+            flush_printed()
+            channel.send(_Answer(value, start, os.fstat(_log).st_size, peak_memory_kb()))
+
+
+def _shortened_log() -> int:
     """Where the log of this child ends; one that has grown long is begun anew.
 
     It has a descriptor of its own: native code may have opened a file of its user's as descriptor 1.
@@ -289,6 +391,16 @@ def log_length() -> int:
         return length
     os.ftruncate(_log, 0)
     return 0
+
+
+def peak_memory_kb() -> int:
+    """Largest resident memory of this process so far, in units of 1024 bytes; 0 where the platform does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak // _BYTES_PER_KB if sys.platform == "darwin" else peak
 
 
 def _redirect_output(log: str | Connection) -> None:

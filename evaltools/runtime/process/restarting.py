@@ -1,40 +1,142 @@
-"""A session whose process is started again when native code kills it, so that one input costs one run."""
+"""What works in a process that is started again when native code kills it, so that one input costs one run."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError, SessionEnded
-from evaltools.runtime.session import Array, BlockSession, Crashes, Inference, Session, WatchedSession, run_each
+from evaltools.runtime.session import Array, BlockSession, Crashes, Inference, Session, Watched, run_each
 
 
-class RestartingSession:
-    """Runs on a session until that dies or hangs, then on another one that ``open_again`` gives.
+class Closable(Protocol):
+    """What can be closed, from another thread too."""
 
-    An input at which the process died is tried once more in a fresh process: memory that has leaked away is nobody's
-    fault but the delegate's. Where it dies again, or hangs, that run is the failed one. Workers may share the session:
-    it runs one block at a time.
+    def close(self) -> None:
+        """Release what it has."""
 
-    ``like`` says what the session is; the first process is ``like`` itself where that ``is_open``, else one is started
-    with the first run.
+
+Process = TypeVar("Process", bound=Closable)
+Input = TypeVar("Input")
+Outcome = TypeVar("Outcome")
+
+
+class Restarting(Generic[Process]):
+    """Works in a process until that dies or hangs, then in another one that ``open_again`` gives.
+
+    A block at which the process ends is done again one by one, to find out which input it was. An input at which it
+    dies then is tried once more in a fresh process: memory that has leaked away is nobody's fault but the delegate's.
+    Where it dies again, or hangs, that is the input's outcome. Threads may share it: it does one block at a time.
+
+    Without a ``first`` process one is started with the first block.
     """
 
-    def __init__(self, like: Session, open_again: Callable[[], Session], is_open: bool = True) -> None:
-        self.facts: Final = like.facts
-        self.delegation: Final = like.delegation
-        self.inputs: Final = like.inputs
-        self.outputs: Final = like.outputs
-        self.longest_block: Final = like.longest_block if isinstance(like, BlockSession) else 1
+    def __init__(self, open_again: Callable[[], Process], first: Process | None = None) -> None:
         self._open_again = open_again
-        self._session: Session | None = like if is_open else None
+        self._process = first
         self._ended_memory_kb = 0
         self.not_clean = ""
         self._earlier_crashes = Crashes()
         self._turn = threading.Lock()
         self._ending = threading.Lock()
         self._closed = threading.Event()
+
+    def outcomes(
+        self,
+        block: Sequence[Input],
+        work: Callable[[Process, Sequence[Input]], Sequence[Outcome | InferenceError]],
+    ) -> list[Outcome | InferenceError]:
+        """What ``work`` gives for the inputs of a block, which are at most those that one process takes at once.
+
+        It gives a :class:`SessionEnded` for each input that it could not do because the process ended.
+        """
+        with self._turn:
+            found: list[Outcome | InferenceError] = []
+            for outcome in self._tried(block, work) if len(block) > 1 else []:
+                if isinstance(outcome, SessionEnded):
+                    break
+                found.append(outcome)
+            for each in block[len(found) :]:
+                (outcome,) = self._tried([each], work)
+                may_try_again = isinstance(outcome, SessionEnded) and not outcome.hung and not self._closed.is_set()
+                found += self._tried([each], work, outcome) if may_try_again else [outcome]
+            return found
+
+    def _tried(
+        self,
+        block: Sequence[Input],
+        work: Callable[[Process, Sequence[Input]], Sequence[Outcome | InferenceError]],
+        earlier: Outcome | InferenceError | None = None,
+    ) -> Sequence[Outcome | InferenceError]:
+        """The outcomes of one try; where no process can be had for it, why, or the ``earlier`` outcome."""
+        try:
+            found = work(self._opened(), block)
+        except SessionEnded as error:
+            return [earlier or error] * len(block)
+        if any(isinstance(outcome, SessionEnded) for outcome in found):
+            self._end_process()
+        return found
+
+    def close(self) -> None:
+        """End the process; what is under way in another thread fails, and no process is started any more."""
+        self._closed.set()
+        self._end_process()
+
+    @property
+    def crashes(self) -> Crashes:
+        """Those of all its processes, also of such as crashed when they were to be started again."""
+        process = self._process
+        return self._earlier_crashes + (process.crashes if isinstance(process, Watched) else Crashes())
+
+    @property
+    def peak_memory_kb(self) -> int:
+        """Largest resident memory of any of its processes in units of 1024 bytes, 0 where that is not known."""
+        return max(self._ended_memory_kb, _peak_memory_kb(self._process))
+
+    @property
+    def process_id(self) -> int | None:
+        """The process that it works in now, None where there is none."""
+        process = self._process
+        return process.process_id if isinstance(process, Watched) else None
+
+    def _opened(self) -> Process:
+        """The process; raises :class:`SessionEnded` where none can be started."""
+        process = self._process
+        if process is None and not self._closed.is_set():
+            try:
+                process = self._process = self._open_again()
+            except (EvaltoolsError, OSError) as error:
+                if isinstance(error, ConfigurationUnavailable) and error.crashed:
+                    self._earlier_crashes += Crashes(1, str(error))
+                raise SessionEnded(f"its process could not be started again: {error}") from error
+        if process is None or self._closed.is_set():
+            self._end_process()
+            raise SessionEnded("the session was closed")
+        return process
+
+    def _end_process(self) -> None:
+        """Close the process, which two threads may want to at once."""
+        with self._ending:
+            process, self._process = self._process, None
+        self._ended_memory_kb = max(self._ended_memory_kb, _peak_memory_kb(process))
+        if process is not None:
+            process.close()
+        if isinstance(process, Watched):
+            self.not_clean = self.not_clean or process.not_clean
+            self._earlier_crashes += process.crashes
+
+
+class RestartingSession(Restarting[Session]):
+    """Is what the session ``like`` is, which is the first process where it ``is_open``."""
+
+    def __init__(self, like: Session, open_again: Callable[[], Session], is_open: bool = True) -> None:
+        super().__init__(open_again, like if is_open else None)
+        self.facts: Final = like.facts
+        self.delegation: Final = like.delegation
+        self.inputs: Final = like.inputs
+        self.outputs: Final = like.outputs
+        self.longest_block: Final = like.longest_block if isinstance(like, BlockSession) else 1
 
     def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
         """Run once; raises :class:`InferenceError`."""
@@ -45,85 +147,8 @@ class RestartingSession:
 
     def run_block(self, block: Sequence[Sequence[Array]], invocations: int = 1) -> list[Inference | InferenceError]:
         """Run one after the other; an error takes the place of its run."""
-        outcomes: list[Inference | InferenceError] = []
-        with self._turn:
-            while len(outcomes) < len(block):
-                outcomes += self._until_an_end(block[len(outcomes) :], invocations)
-        return outcomes
-
-    def close(self) -> None:
-        """End the process; a run that is under way in another thread fails, and none is started any more."""
-        self._closed.set()
-        self._end_process()
-
-    @property
-    def crashes(self) -> Crashes:
-        """Those of all its processes, also of such as crashed when they were to be started again."""
-        session = self._session
-        return self._earlier_crashes + (session.crashes if isinstance(session, WatchedSession) else Crashes())
-
-    @property
-    def peak_memory_kb(self) -> int:
-        """Largest resident memory of any of its processes in units of 1024 bytes, 0 where that is not known."""
-        return max(self._ended_memory_kb, _peak_memory_kb(self._session))
-
-    @property
-    def process_id(self) -> int | None:
-        """The process that it runs in now, None where none is open."""
-        session = self._session
-        return session.process_id if isinstance(session, WatchedSession) else None
-
-    def _until_an_end(self, block: Sequence[Sequence[Array]], invocations: int) -> Sequence[Inference | InferenceError]:
-        """The outcomes up to the first run that ends the process, and that run's own outcome."""
-        try:
-            found = run_each(self._opened(), block, invocations)
-        except SessionEnded as error:
-            return [error]
-        for place, outcome in enumerate(found):
-            if isinstance(outcome, SessionEnded):
-                return [*found[:place], self._tried_again(block[place], invocations, outcome)]
-        return found
-
-    def _tried_again(
-        self, inputs: Sequence[Array], invocations: int, death: SessionEnded
-    ) -> Inference | InferenceError:
-        self._end_process()
-        if death.hung or self._closed.is_set():
-            return death
-        try:
-            (outcome,) = run_each(self._opened(), [inputs], invocations)
-        except SessionEnded:
-            return death
-        if isinstance(outcome, SessionEnded):
-            self._end_process()
-        return outcome
-
-    def _opened(self) -> Session:
-        """The session; raises :class:`SessionEnded` where no process can be started."""
-        session = self._session
-        if session is None and not self._closed.is_set():
-            try:
-                session = self._session = self._open_again()
-            except EvaltoolsError as error:
-                if isinstance(error, ConfigurationUnavailable) and error.crashed:
-                    self._earlier_crashes += Crashes(1, str(error))
-                raise SessionEnded(f"its process could not be started again: {error}") from error
-        if session is None or self._closed.is_set():
-            self._end_process()
-            raise SessionEnded("the session was closed")
-        return session
-
-    def _end_process(self) -> None:
-        """Close the session, which two threads may want to at once."""
-        with self._ending:
-            session, self._session = self._session, None
-        self._ended_memory_kb = max(self._ended_memory_kb, _peak_memory_kb(session))
-        if session is not None:
-            session.close()
-        if isinstance(session, WatchedSession):
-            self.not_clean = self.not_clean or session.not_clean
-            self._earlier_crashes += session.crashes
+        return self.outcomes(block, lambda session, part: run_each(session, part, invocations))
 
 
-def _peak_memory_kb(session: Session | None) -> int:
-    return session.peak_memory_kb if isinstance(session, WatchedSession) else 0
+def _peak_memory_kb(process: Any) -> int:
+    return process.peak_memory_kb if isinstance(process, Watched) else 0

@@ -29,15 +29,8 @@ class _Placed(Struct, frozen=True):
     dtype: str
 
 
-class Parcel(Struct, frozen=True):
-    """Arrays as they travel: places in the shared memory, or the array itself where it does not fit there."""
-
-    items: tuple[Any, ...]
-
-    @property
-    def is_in_memory(self) -> bool:
-        """Whether all arrays lie in the shared memory."""
-        return all(isinstance(item, _Placed) for item in self.items)
+Parcel = tuple[Any, ...]
+"""Arrays as they travel: places in the shared memory, or the array itself where it does not fit there."""
 
 
 class SharedArrays:
@@ -94,11 +87,11 @@ class SharedArrays:
 
     def inputs(self, parcel: Parcel) -> tuple[Array, ...]:
         """Views of the inputs, valid until the next ones are put."""
-        return tuple(self._view(item) for item in parcel.items)
+        return tuple(self._view(item) for item in parcel)
 
     def outputs(self, parcel: Parcel) -> tuple[Array, ...]:
         """Copies of the outputs."""
-        return tuple(self._view(item).copy() for item in parcel.items)
+        return tuple(self._view(item).copy() for item in parcel)
 
     def forget_path(self) -> None:
         """Take the file's name away; whoever has opened it goes on using it."""
@@ -121,7 +114,7 @@ class SharedArrays:
             self._view(place)[...] = array
             items.append(place)
             offset += _padded(array.nbytes)
-        return Parcel(tuple(items))
+        return tuple(items)
 
     def _view(self, item: Any) -> Array:
         if not isinstance(item, _Placed):

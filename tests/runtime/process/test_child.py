@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from evaltools.runtime.process import child as child_process
-from evaltools.runtime.process.channel import Channel
 from evaltools.runtime.process.child import ChildProcess
 from tests import tiny_models
 from tests.scarcity import no_thread
@@ -49,7 +48,7 @@ def test_threads_that_start_children_leave_the_environment_as_it_was(
     monkeypatch.setattr(child_process, "contexts", lambda: [Context()])
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _number: ChildProcess(lambda: None, ()).end(), range(12)))
+        list(pool.map(lambda _number: ChildProcess(None, "x", 60.0).close(), range(12)))
     assert seen == ["1"] * 12
     assert os.environ.get(_VARIABLE) == before
 
@@ -105,11 +104,11 @@ def test_a_file_that_native_code_opened_as_its_stdout_is_not_made_empty(tmp_path
         "log = open('log', 'rb')\n"
         "child._redirect_output('log')\n"
         "os.dup2(os.open('theirs', os.O_WRONLY), 1)\n"
-        "assert child.log_length() == 0\n"
+        "assert child._shortened_log() == 0\n"
         "os.write(2, bytes(2 << 20))\n"
-        "assert child.log_length() == 0\n"
+        "assert child._shortened_log() == 0\n"
         "os.write(2, b'new')\n"
-        "assert child.log_length() == 3\n"
+        "assert child._shortened_log() == 3\n"
         "assert log.read() == b'new'\n",
     )
     assert done.returncode == 0
@@ -147,10 +146,6 @@ def test_where_descriptors_run_out_no_process_prints_a_traceback(tmp_path: Path)
 
 def test_without_a_thread_for_its_server_a_child_is_started_by_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading.Timer, "start", no_thread)
-    child = ChildProcess(say, ())
-    assert child.receive(child.channel, 60.0) == "here"
-    child.end()
-
-
-def say(channel: Channel, _bell: Channel) -> None:
-    channel.send("here")
+    child = ChildProcess([1, 2, 3], "the process", 60.0)
+    assert child.ask(sum, moment="now") == 6
+    child.close()

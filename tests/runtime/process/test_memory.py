@@ -26,7 +26,6 @@ def test_it_is_that_of_the_process_of_the_session(additions: ModelFile) -> None:
     configuration = Configuration.from_text("x", "")
     session = open_isolated(additions, configuration)
     again = RestartingSession(session, lambda: open_isolated(additions, configuration))
-    assert again.peak_memory_kb == 0, "nothing ran yet"
     again.run([np.zeros(spec.shape, spec.dtype) for spec in session.inputs])
     running = again.peak_memory_kb
     assert 5_000 < running < 2_000_000
