@@ -13,8 +13,6 @@ from evaltools.errors import ConfigurationUnavailable, ModelError
 from evaltools.metrics.op_profile import OpProfile, explained_share, run_totals_us
 from evaltools.model import ModelFile, read_model
 from evaltools.model.contents import read_contents
-from evaltools.runtime.interpreter import DELEGATE_OP, covered_nodes, original_operators
-from evaltools.runtime.profiler.events import execution_plan
 from evaltools.runtime.profiler.opening import KNOWN_VERSIONS, profile_operators
 from evaltools.runtime.session import Array
 from tests.realdata.conftest import zoo_models
@@ -83,21 +81,3 @@ def test_every_model_is_profiled_or_refused(zoo: Path, name: str, kernels: str) 
     graph = read_contents(read_model(zoo / f"{name}.tflite")).main
     if kernels == "builtin":
         assert [op.type for op in profile.ops] == [node.operator for node in graph.nodes]
-    left = {op.node for op in profile.ops if not op.internal}
-    delegated = {node.index for node in graph.nodes} - left
-    assert {op.node for op in profile.ops if op.internal} in (delegated, {None})
-
-
-@pytest.mark.parametrize("name", sorted(set(zoo_models()) - {"litert_test_model_broken", *REFUSED}))
-def test_partitions_are_those_of_the_interpreter(zoo: Path, name: str) -> None:
-    path = zoo / f"{name}.tflite"
-    running = interpreter.Interpreter(model_path=str(path))
-    running.allocate_tensors()
-    operators = running._get_ops_details()
-    partitions = [
-        covered_nodes(operator, original_operators(operators))
-        for operator in operators
-        if operator["op_name"] == DELEGATE_OP
-    ]
-    plan = execution_plan(read_contents(read_model(path)).main, frozenset[int]().union(*partitions))
-    assert [frozenset(step.nodes) for step in plan if step.is_partition] == partitions

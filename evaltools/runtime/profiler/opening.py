@@ -64,18 +64,13 @@ def profile_operators(model: ModelFile, configuration: Configuration, inputs: Se
             with ProfiledModel(LiteRtLibrary(), source.loaded, options) as compiled:
                 _prepare(compiled, model, source, inputs)
                 plain_us: list[int] = []
-                found = operators_in(_profiled_runs(compiled, runs, plain_us), graphs, source.graphs.run)
+                events = _profiled_runs(compiled, runs, plain_us)
+                profile = operators_in(
+                    events, graphs, source.graphs.run, f"CompiledModel of {INTERPRETER.package} {INTERPRETER.version()}"
+                )
     except (CallFailed, StrangeEvents) as error:
         raise ConfigurationUnavailable(_reason(error, messages.text)) from error
-    return OpProfile(
-        runtime=f"CompiledModel of {INTERPRETER.package} {INTERPRETER.version()}",
-        runs=runs,
-        ops=found.ops,
-        invoke_us=found.invoke_us,
-        plain_us=plain_us,
-        called=found.called,
-        graph_name=graphs[source.graphs.run].name,
-    )
+    return replace(profile, plain_us=plain_us)
 
 
 def _require_profiler(configuration: Configuration) -> None:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from evaltools.model.contents import Graph, GraphTensor, Operation
-from evaltools.runtime.profiler.events import Step, StrangeEvents, execution_plan, nodes_of_partition, operators_in
+from evaltools.runtime.profiler.events import StrangeEvents, operators_in
 from evaltools.runtime.profiler.profiled_model import Event
 
 DEFAULT, NODE, DELEGATE, CODE = 1, 2, 8, 32
-DENSE = "Fully Connected (NC, F32) GEMM"
 
 
 def graph_of(*operators: str) -> Graph:
@@ -45,12 +44,12 @@ def test_two_partitions_count_from_zero_each_and_stay_apart() -> None:
     graph = graph_of("ADD", "NEG", "ADD", "ADD", "SOFTMAX")
     events = run_of(inside("Add (ND)", 0, 5), node("NEG", 1, 7), inside("Add (ND)", 0, 6), inside("Add (ND)", 1, 8),
                     node("SOFTMAX", 4, 9))  # fmt: skip
-    found = operators_in([events, events], [graph], 0)
+    found = operators_in([events, events], [graph], 0, "LiteRT")
     assert [(op.name, op.node, op.internal, op.times_us) for op in found.ops] == [
-        ("Delegate/Add (ND):0", 0, True, [5, 5]),
+        ("Delegate/Add (ND):0", None, True, [5, 5]),
         ("[t2]:1", 1, False, [7, 7]),
-        ("Delegate/Add (ND):0", 2, True, [6, 6]),
-        ("Delegate/Add (ND):1", 3, True, [8, 8]),
+        ("Delegate/Add (ND):0", None, True, [6, 6]),
+        ("Delegate/Add (ND):1", None, True, [8, 8]),
         ("[t5]:4", 4, False, [9, 9]),
     ]
     assert found.invoke_us == [1000, 1000]
@@ -59,20 +58,8 @@ def test_two_partitions_count_from_zero_each_and_stay_apart() -> None:
 def test_partitions_without_a_node_between_are_distinguished_by_their_numbers() -> None:
     graph = graph_of("ADD", "ADD")
     events = run_of(inside("Add (ND)", 0), inside("Add (ND)", 0))
-    found = operators_in([events], [graph], 0)
+    found = operators_in([events], [graph], 0, "LiteRT")
     assert [op.calls_per_run for op in found.ops] == [1, 1]
-    assert [op.node for op in found.ops] == [None, None]  # two partitions cannot be next to each other
-
-
-def test_an_operator_for_two_nodes_is_of_none() -> None:
-    found = operators_in([run_of(inside("Convolution (NHWC, F32) IGEMM", 0))], [graph_of("CONV_2D", "RELU")], 0)
-    assert [(op.node, op.internal) for op in found.ops] == [(None, True)]
-
-
-def test_nodes_of_another_order_than_the_plan_leave_operators_without_a_node() -> None:
-    graph = graph_of("ADD", "NEG", "ADD")
-    events = run_of(node("NEG", 1, 1), inside("Add (ND)", 0), inside("Add (ND)", 1))
-    assert [op.node for op in operators_in([events], [graph], 0).ops] == [1, None, None]
 
 
 def test_called_graphs_sum_up_by_run_and_keep_their_first_call() -> None:
@@ -84,7 +71,7 @@ def test_called_graphs_sum_up_by_run_and_keep_their_first_call() -> None:
         )]  # fmt: skip
         return run_of(node("WHILE", 0, 500), Event("AllocateTensors", DEFAULT, 30, 0, 2), *calls)
 
-    found = operators_in([looping(4, 3, 3), looping(2, 1, 1)], graphs, 0)
+    found = operators_in([looping(4, 3, 3), looping(2, 1, 1)], graphs, 0, "LiteRT")
     assert [(op.type, op.times_us) for op in found.ops] == [("WHILE", [500, 500])]
     (body,) = found.called
     assert (body.graph, body.name) == (2, "chain")
@@ -95,14 +82,14 @@ def test_called_graphs_sum_up_by_run_and_keep_their_first_call() -> None:
 
 
 def test_the_graph_that_is_run_need_not_be_the_first() -> None:
-    found = operators_in([run_of(node("NEG", 0, 5, 1), graph=1)], [graph_of("ADD"), graph_of("NEG")], 1)
+    found = operators_in([run_of(node("NEG", 0, 5, 1), graph=1)], [graph_of("ADD"), graph_of("NEG")], 1, "LiteRT")
     assert [op.type for op in found.ops] == ["NEG"]
     assert found.called == []
 
 
 def test_an_output_that_is_no_tensor_is_unknown_as_in_the_native_tool() -> None:
     graph = Graph((), (Operation(0, "ADD", (), (4,)),), (), (), "main")
-    assert operators_in([run_of(node("ADD", 0, 1))], [graph], 0).ops[0].name == "[Unknown]:0"
+    assert operators_in([run_of(node("ADD", 0, 1))], [graph], 0, "LiteRT").ops[0].name == "[Unknown]:0"
 
 
 @pytest.mark.parametrize(
@@ -122,49 +109,4 @@ def test_an_output_that_is_no_tensor_is_unknown_as_in_the_native_tool() -> None:
 )
 def test_events_that_cannot_be_are_refused(runs: Sequence[Sequence[Event]], words: str) -> None:
     with pytest.raises(StrangeEvents, match=words):
-        operators_in(runs, [graph_of("ADD", "NEG")], 0)
-
-
-def test_nodes_that_stay_run_before_those_that_wait_for_them() -> None:
-    """Nodes 0 and 2 are ready at once and both stay, so that one partition is enough for 1 and 3."""
-    nodes = (
-        Operation(0, "GATHER", (0,), (1,)),
-        Operation(1, "ADD", (1,), (2,)),
-        Operation(2, "CAST", (0,), (3,)),
-        Operation(3, "MUL", (2, 3), (4,)),
-    )
-    plan = execution_plan(Graph((), nodes, (0,), (4,)), frozenset({1, 3}))
-    assert plan == [Step((0,), False), Step((2,), False), Step((1, 3), True)]
-
-
-def test_a_graph_whose_nodes_wait_for_each_other_has_no_plan() -> None:
-    nodes = (Operation(0, "ADD", (2,), (1,)), Operation(1, "ADD", (1,), (2,)))
-    assert execution_plan(Graph((), nodes, (0,), (2,)), frozenset()) == []
-
-
-def nodes_named(*operators: str) -> list[Operation]:
-    return [Operation(place, name, (), ()) for place, name in enumerate(operators)]
-
-
-@pytest.mark.parametrize(
-    ("operators", "nodes", "expected"),
-    [
-        (["Static Reshape (NC)", "Static Reshape (NC)", DENSE], ["RESHAPE", "FULLY_CONNECTED"], [0, 1, 1]),
-        (["Static Reshape (NC)", DENSE], ["RESHAPE", "FULLY_CONNECTED"], [0, 1]),
-        (["Add (ND)", "Clamp (NC)"], ["ADD"], [0, 0]),
-        (["Add (ND)", "Clamp (NC)"], ["ADD", "RELU"], [0, 1]),
-        (["Convert (NC, F32, QDU8)", "Convolution (NHWC, QDU8, F32, QC8W) IGEMM"], ["CONV_2D"], [0, 0]),
-        (["Convert (NC)", "Convolution (NHWC, QS8) IGEMM"], ["QUANTIZE", "CONV_2D"], [0, 1]),
-        (["Convolution (NHWC, F32) DWConv"], ["CONV_2D"], None),
-        (["Convolution (NHWC, F32) DWConv"], ["DEPTHWISE_CONV_2D"], [0]),
-        (["Sigmoid (NC)"], ["TANH"], None),
-        (["Something New (NC)"], ["ADD"], None),
-        (["Clamp (NC)"], ["ADD"], None),
-        (["Add (ND)", "Add (ND)"], ["ADD"], None),
-        ([], [], []),
-    ],
-)  # fmt: skip
-def test_operators_are_given_nodes_only_where_one_way_is_left(
-    operators: list[str], nodes: list[str], expected: list[int] | None
-) -> None:
-    assert nodes_of_partition(operators, nodes_named(*nodes)) == expected
+        operators_in(runs, [graph_of("ADD", "NEG")], 0, "LiteRT")
