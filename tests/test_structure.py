@@ -137,7 +137,6 @@ NOT_FROM_ELSEWHERE = {
     ),
     "standard streams": "cli.main cli.shared.streams runtime.process.printed",
     "a file that was looked at, and whose first bytes say whether it may be replaced": "report.files.output_file",
-    "a file of a folder that was listed as regular, on its way to a device": "device.store",
 }
 """The files that read others without the door, and why."""
 

@@ -15,10 +15,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.device.adb import patiently
 from evaltools.device.app_log import AppRun, end_of_run, process_script, read_app_log
 from evaltools.device.device import Device
-from evaltools.device.errors import CommandFailed, DeviceError, NoSpace, ProgramMissing
+from evaltools.device.errors import CommandFailed, DeviceError
 from evaltools.device.part import PartWork, SentFiles
 from evaltools.errors import UsageError
 from evaltools.result.device_run import DevicePart
@@ -143,19 +142,20 @@ def run_app(
     ``timeout_s`` is that of a start. The app is ended in any case. ``report`` gets a line where that failed, which does
     not make the runs worse.
 
-    Raises :class:`UsageError` for flags with blanks, :class:`ProgramMissing` where the app or its activity is not
-    there, and :class:`DeviceError` where the device did not finish.
+    Raises :class:`UsageError` for flags with blanks, and :class:`DeviceError` where the app or its activity is not
+    there, or the device did not finish.
     """
     serial, root = device.serial, device.flags.root
     program = AppProgram(app, steps, timeout_s, root, list(work.files.values()))
     names = [f"{kind}-{number}" for number in range(len(steps)) for kind in ("code", "start", "log")]
-    stop = partial(device.adb.shell, serial, shlex.join(["am", "force-stop", app.package]))
+    last = device.link.unstoppable(_PATIENCE_AT_END_S)
+    stop = partial(last.shell, shlex.join(["am", "force-stop", app.package]))
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         try:
             done = device.do(replace(work, results=tuple(names)), program, Path(temporary))
         finally:
             try:
-                patiently(device.adb, serial, stop, _PATIENCE_AT_END_S)
+                last.patiently(stop)
             except DeviceError as error:
                 report(f"Afterwards the app {app.package} could not be ended: {error}")
         if done.code != 0:
@@ -164,7 +164,7 @@ def run_app(
     for number in range(len(steps)):
         if found[f"code-{number}"].strip() != "0":
             said = [line.strip() for line in found[f"start-{number}"].splitlines() if line.startswith(("E", "java"))]
-            raise ProgramMissing(
+            raise DeviceError(
                 f"{serial}: the app {app.package} is there, but {app.component} cannot be started: "
                 f"{said[-1] if said else 'am says nothing'}; look at the name of its activity",
                 serial,
@@ -180,7 +180,7 @@ def _why_not_run(serial: str, app: BenchmarkApp, code: int, err: str, root: str)
             serial,
         )
     if code == _NOT_INSTALLED:
-        return ProgramMissing(
+        return DeviceError(
             f"{serial}: the app {app.package} is not installed; install it with "
             "adb install -r -d -g benchmark_model.apk, or give its APK",
             serial,
@@ -199,9 +199,8 @@ def _text(path: Path) -> str:
 def install_app(device: Device, apk: Path, timeout_s: float = _INSTALL_S) -> None:
     """Install an APK as ``adb install -r -d -g`` does: over another version, an older one too, with all permissions.
 
-    It is sent first, which proves that it is whole. Raises :class:`DataError` where it cannot be read,
-    :class:`NoSpace`, :class:`ProgramMissing` where the device refuses it, and :class:`DeviceError`. The device's
-    ``stop`` ends the waiting.
+    It is sent first, which proves that it is whole. Raises :class:`DataError` where it cannot be read, and
+    :class:`DeviceError`, also where the device refuses it. The device's ``stop`` ends the waiting.
     """
     command = shlex.join(["pm", "install", "-r", "-d", "-g", device.put(apk)])
     answer = device.shell(f"{command} 2>&1", timeout_s)
@@ -210,10 +209,9 @@ def install_app(device: Device, apk: Path, timeout_s: float = _INSTALL_S) -> Non
     refused = f"{device.serial}: {apk} cannot be installed"
     found = _INSTALL_CODE.search(answer.text)
     if found is None:
-        raise ProgramMissing(f"{refused}{answer.quote()}; try adb install -r -d -g", device.serial)
+        raise DeviceError(f"{refused}{answer.quote()}; try adb install -r -d -g", device.serial)
     code = found[1]
-    kind = NoSpace if code == "INSTALL_FAILED_INSUFFICIENT_STORAGE" else ProgramMissing
     advice = _INSTALL_ADVICE.get(code, "look for this word in the documentation of adb install")
     if code.startswith("INSTALL_PARSE_FAILED"):
         advice = "give the APK of the benchmark app, whole"
-    raise kind(f"{refused}: {code}; {advice}", device.serial)
+    raise DeviceError(f"{refused}: {code}; {advice}", device.serial)

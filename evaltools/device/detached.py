@@ -8,18 +8,14 @@ number and start time of the session's leader, which distinguishes it from a lat
 from __future__ import annotations
 
 import math
-import posixpath
 import shlex
-import threading
 import time
 import uuid
 from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
-
-from evaltools.device.adb import Adb, patiently, rest, stop_if_asked
+from evaltools.device.adb import Link
 from evaltools.device.errors import CommandFailed, DeviceError, DeviceStopped, DeviceTimeout
 from evaltools.device.process import Answer
 
@@ -27,7 +23,6 @@ VARIABLE: Final = "EVALTOOLS_RUN"
 """In the environment of a run: its folder, then ``/.``, so that no folder is the beginning of another."""
 WORK_FOLDER: Final = "/data/local/tmp"
 _POLL_S: Final = 0.5
-_PATIENCE_S: Final = 60.0
 _PATIENCE_AT_STOP_S: Final = 10.0
 _TIMEOUT_S: Final = 3600.0
 
@@ -110,120 +105,103 @@ exit 1
 """
 
 
-class DetachedRun(Struct, frozen=True):
-    """A command on a device: ``folder`` there holds its pid, exit code, stdout and stderr."""
+def start(link: Link, command: str, folder: str, timeout_s: float = _TIMEOUT_S) -> None:
+    """Start a command in a session of its own, in a new ``folder``, which is its work folder.
 
-    serial: str
-    folder: str
-
-
-def start(
-    adb: Adb,
-    serial: str,
-    command: str,
-    parent: str = WORK_FOLDER,
-    name: str = "",
-    timeout_s: float = _TIMEOUT_S,
-) -> DetachedRun:
-    """Start a command in a session of its own, in a new folder ``name`` below ``parent``, which is its work folder.
-
-    To start again under the same name does nothing, so that a start whose answer was lost can be repeated; one that
-    was cut in the middle is completed. It ends itself after ``timeout_s`` seconds; its folder stays. Raises
+    To start again in the same folder does nothing, so that a start whose answer was lost can be repeated; one that was
+    cut in the middle is completed. It ends itself after ``timeout_s`` seconds; its folder stays. Raises
     :class:`CommandFailed` where the folder cannot be made or the device has no ``setsid``.
     """
-    folder = posixpath.join(parent, name or f"evaltools-{uuid.uuid4().hex[:12]}")
-    answer = adb.shell(serial, start_script(folder, command, math.ceil(timeout_s)))
+    answer = link.shell(start_script(folder, command, math.ceil(timeout_s)))
     if answer.code != 0:
         raise CommandFailed(
-            f"{serial}: nothing can be started in {folder}{answer.quote()}; it needs a folder that can be written, "
-            "space there, and the program setsid",
-            serial,
+            f"{link.serial}: nothing can be started in {folder}{answer.quote()}; it needs a folder that can be "
+            "written, space there, and the program setsid",
+            link.serial,
         )
-    return DetachedRun(serial, folder)
 
 
 def wait(
-    adb: Adb,
-    run: DetachedRun,
+    link: Link,
+    folder: str,
     timeout_s: float,
     on_output: Callable[[bytes, bytes], None] = lambda _out, _err: None,
     poll_s: float = _POLL_S,
-    patience_s: float = _PATIENCE_S,
-    stop: threading.Event | None = None,
 ) -> Answer:
-    """Wait for the end; ``on_output`` gets what is new on stdout and stderr.
+    """Wait for the end of the command in ``folder``; ``on_output`` gets what is new on stdout and stderr.
 
-    A device that is away is waited for ``patience_s`` seconds at a time. Raises :class:`DeviceTimeout` after
-    ``timeout_s`` seconds and :class:`DeviceStopped` where ``stop`` is set, when the command and its children have been
-    ended, :class:`CommandFailed` where the command vanished without an exit code (memory or space ran out, or the
-    device restarted), and the error of a device that stayed away.
+    Raises :class:`DeviceTimeout` after ``timeout_s`` seconds and :class:`DeviceStopped`, when the command and its
+    children have been ended, :class:`CommandFailed` where the command vanished without an exit code (memory or space
+    ran out, or the device restarted), and the error of a device that stayed away.
     """
-    serial, limit = run.serial, time.monotonic() + timeout_s
+    limit = time.monotonic() + timeout_s
     printed = Answer(0, b"", b"")
     try:
         while True:
             is_late = time.monotonic() > limit
-            look = partial(_look, adb, run, len(printed.out), len(printed.err))
-            new, code, is_alive = patiently(adb, serial, look, patience_s, stop)
-            printed = Answer(0, printed.out + new.out, printed.err + new.err)
+            new, is_alive = link.patiently(partial(_look, link, folder, len(printed.out), len(printed.err)))
+            printed = Answer(new.code, printed.out + new.out, printed.err + new.err)
             if new.out or new.err:
                 on_output(new.out, new.err)
-            if code is not None:
-                return Answer(code, printed.out, printed.err)
+            if new.code >= 0:
+                return printed
             if is_late or not is_alive:
-                patiently(adb, serial, partial(end, adb, run), patience_s)
-                raise _why_ended(run, printed, timeout_s if is_alive else None)
-            rest(max(0.0, min(poll_s, limit - time.monotonic())), stop)
-            stop_if_asked(serial, stop)
+                link.patiently(partial(end, link, folder))
+                raise _why_ended(link.serial, folder, printed, timeout_s if is_alive else None)
+            link.stop.wait(max(0.0, min(poll_s, limit - time.monotonic())))
+            link.require_no_stop()
     except DeviceStopped as stopped:
+        last = link.unstoppable(_PATIENCE_AT_STOP_S)
         try:
-            patiently(adb, serial, partial(end, adb, run), min(patience_s, _PATIENCE_AT_STOP_S))
+            last.patiently(partial(end, last, folder))
         except DeviceError as error:
             raise DeviceStopped(
-                f"{stopped}. The command in {run.folder} could not be ended: {error}; it ends itself after its time",
-                serial,
+                f"{stopped}. The command in {folder} could not be ended: {error}; it ends itself after its time",
+                link.serial,
             ) from error
         raise
 
 
-def _look(adb: Adb, run: DetachedRun, out_offset: int, err_offset: int) -> tuple[Answer, int | None, bool]:
-    """What the command printed behind these offsets (bytes), its exit code if it has ended, and whether it is alive."""
+def _look(link: Link, folder: str, out_offset: int, err_offset: int) -> tuple[Answer, bool]:
+    """What the command printed behind these offsets (bytes), with its exit code, and whether it is alive.
+
+    The code is -1 where it has not ended.
+    """
     mark = f"evaltools-{uuid.uuid4().hex}"
-    answer = adb.shell(run.serial, look_script(run.folder, out_offset, err_offset, mark))
+    answer = link.shell(look_script(folder, out_offset, err_offset, mark))
     sections = answer.out.split(mark.encode())
     if answer.code != 0 or len(sections) != 3:
         raise CommandFailed(
-            f"{run.serial}: {run.folder} is gone or cannot be read{answer.quote()}; run it again", run.serial
+            f"{link.serial}: {folder} is gone or cannot be read{answer.quote()}; run it again", link.serial
         )
     out, err, end_line = sections
     alive, *code = end_line.split()
-    return Answer(0, out, err), int(code[0]) if code else None, alive != b"0"
+    return Answer(int(code[0]) if code else -1, out, err), alive != b"0"
 
 
-def _why_ended(run: DetachedRun, printed: Answer, timeout_s: float | None) -> DeviceError:
+def _why_ended(serial: str, folder: str, printed: Answer, timeout_s: float | None) -> DeviceError:
     """The error of a command that was ended after ``timeout_s`` seconds; None: that vanished."""
     if timeout_s is not None:
         return DeviceTimeout(
-            f"{run.serial}: the command in {run.folder} did not end within {timeout_s:g} s and was ended"
-            f"{printed.quote()}; allow more time",
-            run.serial,
+            f"{serial}: the command in {folder} did not end within {timeout_s:g} s and was ended{printed.quote()}",
+            serial,
         )
     return CommandFailed(
-        f"{run.serial}: the command in {run.folder} vanished without an exit code{printed.quote()}; memory or space "
+        f"{serial}: the command in {folder} vanished without an exit code{printed.quote()}; memory or space "
         "ran out, its time was over, or the device restarted: see adb logcat and df, then run it again",
-        run.serial,
+        serial,
     )
 
 
-def end(adb: Adb, run: DetachedRun, script: str = "") -> None:
+def end(link: Link, folder: str, script: str = "") -> None:
     """End the command and its children, unless they have ended. Raises :class:`CommandFailed` if some stay."""
-    answer = adb.shell(run.serial, script or end_script(run.folder))
+    answer = link.shell(script or end_script(folder))
     if answer.code != 0:
         raise CommandFailed(
-            f"{run.serial}: the command in {run.folder} cannot be ended{answer.quote()}; restart the device", run.serial
+            f"{link.serial}: the command in {folder} cannot be ended{answer.quote()}; restart the device", link.serial
         )
 
 
-def remove(adb: Adb, run: DetachedRun) -> None:
+def remove(link: Link, folder: str) -> None:
     """End the command if it still runs, and delete its folder."""
-    end(adb, run, f"({end_script(run.folder)}) || exit; rm -rf {shlex.quote(run.folder)}; exit 0")
+    end(link, folder, f"({end_script(folder)}) || exit; rm -rf {shlex.quote(folder)}; exit 0")

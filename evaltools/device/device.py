@@ -13,25 +13,22 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from rich.filesize import decimal
 
 from evaltools.device import detached
-from evaltools.device.adb import SHELL_TIMEOUT_S, Adb, patiently
-from evaltools.device.detached import DetachedRun
+from evaltools.device.adb import SHELL_TIMEOUT_S, Adb, Link
 from evaltools.device.errors import DeviceError, FileMissing
 from evaltools.device.facts import facts_that_change, masks_of_cpus
 from evaltools.device.flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.device.lock import DeviceLock
 from evaltools.device.part import PartDone, PartWork, Program, SentFiles, conditions_of, cool_down
 from evaltools.device.process import Answer
-from evaltools.device.store import ARCHIVE, RUNS, chunks, clear, remote_path, runs_on, stored_folder, write_archive
+from evaltools.device.store import ARCHIVE, RUNS, chunks, remote_path, runs_on, stored_folder, write_archive
 from evaltools.device.transfer import pull, push
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DevicePart
-
-Found = TypeVar("Found")
 
 _LARGE: Final = 10_000_000
 """Bytes of a file about whose sending a line is printed."""
@@ -48,6 +45,7 @@ class Device:
     ``stop`` ends everything that is under way. ``report`` gets lines for the user.
 
     Attributes:
+        link: the way to it
         facts: at the beginning; the Python in them is the one that is used
         lock: that of evaltools' folder there
         known: files and folders that the device has had since it was away
@@ -62,25 +60,20 @@ class Device:
         stop: threading.Event,
         report: Callable[[str], None] = lambda _line: None,
     ) -> None:
-        self.adb = adb
+        self.link = Link(adb, facts.serial, flags.patience_s, stop)
         self.serial = facts.serial
         self.facts = facts
         self.flags = flags
-        self.stop = stop
-        self.lock = DeviceLock(adb, facts.serial, flags.root, flags.patience_s, flags.takes_by_force)
+        self.lock = DeviceLock(self.link, flags.root, flags.takes_by_force)
         self.limit_s = flags.part_timeout_s
         self._slowest_s = 0.0
         self._report = report
         self.known: set[str] = set()
-        self._left: list[DetachedRun] | None = None
+        self._left: list[str] | None = None
 
     def shell(self, command: str, timeout_s: float = SHELL_TIMEOUT_S) -> Answer:
-        """Run a command once, as :meth:`Adb.shell` does."""
-        return self.adb.shell(self.serial, command, timeout_s, self.stop)
-
-    def patiently(self, act: Callable[[], Found]) -> Found:
-        """Do what may be repeated, and wait for the device as long as it may be away."""
-        return patiently(self.adb, self.serial, act, self.flags.patience_s, self.stop)
+        """Run a command once, as :meth:`Link.shell` does."""
+        return self.link.shell(command, timeout_s)
 
     def put(self, local: Path, remote: str = "") -> str:
         """Send a file unless the device has its content; returns its path on the device. Raises as :func:`push` does.
@@ -94,8 +87,7 @@ class Device:
                 self._report(f"{self.serial}: sending {local.name.removesuffix(ARCHIVE)}, {decimal(size)}")
 
         if remote not in self.known:
-            patience_s = self.flags.patience_s
-            push(self.adb, self.serial, local, remote, patience_s=patience_s, stop=self.stop, on_sending=on_sending)
+            push(self.link, local, remote, on_sending=on_sending)
             self.known.add(remote)
         return remote
 
@@ -106,7 +98,7 @@ class Device:
         """
         self.known.clear()
         try:
-            self.lock.take(self.stop)
+            self.lock.take()
         except DeviceError:
             return False
         return True
@@ -121,10 +113,10 @@ class Device:
         """Wait until the device is cool, send the files of a part, run a program; results are put into ``folder``.
 
         If the device goes away afterwards, the part still counts, and the conditions after it are not known. Raises
-        :class:`DeviceError` where the device did not finish, :class:`DeviceBusy` where another has taken its lock.
+        :class:`DeviceError` where the device did not finish, or another has taken its lock.
         """
-        self.lock.take(self.stop)
-        self.patiently(self._remove_left)
+        self.lock.take()
+        self.link.patiently(self._remove_left)
         before, waited_s = self._begin()
         started_at, started = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
         answer = self._run(work, program, self._send(work), folder, on_output)
@@ -158,23 +150,19 @@ class Device:
         on_output: Callable[[bytes, bytes], None],
     ) -> Answer:
         flags = self.flags
-        name = f"{work.index}-of-{work.count}-{uuid.uuid4().hex[:16]}"
-        parent = posixpath.join(flags.root, RUNS)
-        run = DetachedRun(self.serial, posixpath.join(parent, name))
+        run = posixpath.join(flags.root, RUNS, f"{work.index}-of-{work.count}-{uuid.uuid4().hex[:16]}")
         taskset = masks_of_cpus(self.facts.cpu_frequencies).get(flags.taskset, flags.taskset)
         command = self._with_libraries(program.command(work, sent, taskset))
         if len(shlex.quote(shlex.quote(command)).encode()) > _LONGEST_COMMAND:  # too long for adb's command line
             command = f"exec sh {shlex.quote(self._put_content('command', command.encode()))}"
         self._left = [*(self._left or []), run]
-        limit_s = flags.ends_itself_after_s
-        self.patiently(partial(detached.start, self.adb, self.serial, command, parent, name, limit_s))
-        answer = detached.wait(self.adb, run, self.limit_s, on_output, patience_s=flags.patience_s, stop=self.stop)
+        self.link.patiently(partial(detached.start, self.link, command, run, flags.ends_itself_after_s))
+        answer = detached.wait(self.link, run, self.limit_s, on_output)
         for result in work.results:
             local = folder / result
             local.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileMissing):  # the exit code shows why the command did not write it
-                remote = posixpath.join(run.folder, result)
-                pull(self.adb, self.serial, remote, local, patience_s=flags.patience_s, stop=self.stop)
+                pull(self.link, posixpath.join(run, result), local)
         return answer
 
     def _with_libraries(self, command: str) -> str:
@@ -190,13 +178,12 @@ class Device:
         return f"export {loader} {signal_processor}\n{command}"
 
     def _begin(self) -> tuple[DeviceConditions, float]:
-        limit, timeout_s = self.flags.cool_down_c, self.flags.cool_down_timeout_s
-        if limit is None:
+        if self.flags.cool_down_c is None:
             return self._conditions(), 0.0
-        return cool_down(self._conditions, self.serial, limit, timeout_s, self.stop, report=self._report)
+        return cool_down(self._conditions, self.serial, self.flags.cool_down_c, self.link.stop, report=self._report)
 
     def _conditions(self) -> DeviceConditions:
-        return conditions_of(self.patiently(partial(facts_that_change, self.adb, self.serial)))
+        return conditions_of(self.link.patiently(partial(facts_that_change, self.link)))
 
     def _send(self, work: PartWork) -> SentFiles:
         """Send the files of a part."""
@@ -242,28 +229,22 @@ class Device:
 
     def _remove_left(self) -> None:
         """End and delete runs; at first those that earlier commands left on the device."""
+        link = self.link.unstoppable(self.link.patience_s)
         if self._left is None:
-            self._left = runs_on(self.adb, self.serial, self.flags.root)
+            self._left = runs_on(link, self.flags.root)
         for run in list(self._left):
-            detached.remove(self.adb, run)
+            detached.remove(link, run)
             self._left.remove(run)
 
     def leave(self) -> None:
-        """End what still runs there; unless files are to be kept, delete evaltools'. What stays is said."""
+        """End what still runs there; what stays is said."""
         flags, problem = self.flags, self.clean_up()
         words = ["evaltools", "device", "clean", f"--serials={self.serial}"]
         words += [f"--adb={flags.adb}"] if flags.adb else []
-        words += [f"--adb_port={flags.port}"] if flags.port is not None else []
         words += [f"--device_folder={flags.root}"] if flags.root != DEFAULT_ROOT else []
-        clean = shlex.join(words)
         if problem is not None:
             self._report(
                 f"evaltools: {self.serial}: a part may still run there, and its files be left ({problem}); it ends "
-                f"itself after {flags.ends_itself_after_s / 60:.0f} minutes, and {clean} --force ends and deletes all"
+                f"itself after {flags.ends_itself_after_s / 60:.0f} minutes, and {shlex.join(words)} --force ends and "
+                "deletes all"
             )
-        elif not flags.keeps_files:
-            try:
-                self.lock.take()
-                clear(self.adb, self.serial, self.lock)
-            except DeviceError as error:
-                self._report(f"evaltools: not everything could be deleted: {error}; try again with {clean}")

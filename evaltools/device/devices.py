@@ -11,8 +11,8 @@ from rich.console import Console
 
 from evaltools.device.adb import Adb
 from evaltools.device.device import Device
-from evaltools.device.errors import DeviceError, NoSuchDevice
-from evaltools.device.facts import look_at_devices, masks_of_cpus
+from evaltools.device.errors import DeviceError
+from evaltools.device.facts import find_devices, masks_of_cpus
 from evaltools.device.flags import KINDS_OF_CPUS, DeviceFlags
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceLeftOut
@@ -31,7 +31,7 @@ class DevicesUsed:
 
     def __init__(self, flags: DeviceFlags, console: Console) -> None:
         self.stop = threading.Event()
-        adb = Adb(flags.adb, flags.port)
+        adb = Adb(flags.adb)
         usable, self.left_out = _usable(adb, flags)
         for entry in self.left_out:
             console.print(f"left out: {entry.reason}")
@@ -57,7 +57,7 @@ class DevicesUsed:
                 except DeviceError as error:
                     if not self._flags.all_devices:
                         raise
-                    self.left_out.append(DeviceLeftOut(serial, error.kind, str(error)))
+                    self.left_out.append(DeviceLeftOut(serial, str(error)))
                     self._console.print(f"left out: {error}")
                     del self._devices[serial]
             if not self._devices:
@@ -83,57 +83,50 @@ def _usable(adb: Adb, flags: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list
     if not flags.all_devices and not wanted:
         wanted = (adb.choose(),)
     for serial in wanted:
-        adb.reconnect_if_unlisted(serial)
+        adb.connect(serial)
     left_out: list[DeviceLeftOut] = []
     usable: list[DeviceFacts] = []
-    for device, found in look_at_devices(adb, wanted):
-        error = found if isinstance(found, DeviceError) else _why_not_used(found, flags.taskset, usable)
-        if isinstance(found, DeviceFacts) and error is None:
-            usable.append(found)
-        elif error is not None:
-            if wanted:
-                raise error
-            left_out.append(DeviceLeftOut(device.serial, error.kind, str(error)))
+    for found in find_devices(adb, wanted):
+        problem = found.problem if found.facts is None else _why_not_used(found.facts, flags.taskset, usable)
+        if found.facts is not None and not problem:
+            usable.append(found.facts)
+        elif wanted:
+            raise DeviceError(problem, found.serial)
+        else:
+            left_out.append(DeviceLeftOut(found.serial, problem))
     if not usable:
         raise _none_usable(left_out)
     return tuple(usable), left_out
 
 
-def _none_usable(left_out: Iterable[DeviceLeftOut]) -> NoSuchDevice:
+def _none_usable(left_out: Iterable[DeviceLeftOut]) -> DeviceError:
     reasons = "".join(f"\n  {entry.reason}" for entry in left_out)
-    return NoSuchDevice(f"no device can be used; evaltools device list says what to do{reasons}")
+    return DeviceError(f"no device can be used; evaltools device list says what to do{reasons}")
 
 
-def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) -> DeviceError | None:
-    """The error of a device that is the same as one of ``others``, or lacks the CPUs of the mask.
-
-    None if it can be used.
-    """
+def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) -> str:
+    """Why a device cannot be used that is the same as one of ``others``, or lacks the CPUs of the mask; else empty."""
     for other in others:
         if facts.identity and facts.identity == other.identity:
-            return DeviceError(
+            return (
                 f"{facts.serial} is the same device as {other.serial}, connected twice, and would disturb itself; "
-                "name one of the two in --serials",
-                facts.serial,
+                "name one of the two in --serials"
             )
     return why_not_bound(facts, mask)
 
 
-def why_not_bound(facts: DeviceFacts, mask: str) -> DeviceError | None:
-    """The error of a device that has none of the CPUs of ``--taskset``; None if it has some, or does not say."""
+def why_not_bound(facts: DeviceFacts, mask: str) -> str:
+    """Why a device has none of the CPUs of ``--taskset``; empty if it has some, or does not say."""
     masks = masks_of_cpus(facts.cpu_frequencies)
     named = "; ".join(f"{name} are {own}" for name, own in masks.items())
     if mask in KINDS_OF_CPUS and mask not in masks:
-        return DeviceError(
-            f"{facts.serial}: --taskset={mask}: it does not say that its CPUs differ; give a mask of them", facts.serial
-        )
+        return f"{facts.serial}: --taskset={mask}: it does not say that its CPUs differ; give a mask of them"
     if not mask or facts.cpus is None or mask in masks:
-        return None
+        return ""
     count = max([facts.cpus, *(cpu.cpu + 1 for cpu in facts.cpu_frequencies)])
     if int(mask, 16) % (1 << count):
-        return None
-    return DeviceError(
+        return ""
+    return (
         f"{facts.serial}: --taskset={mask} names none of its {count} CPUs; give a mask of them, such as "
-        f"{(1 << count) - 1:x} for all{f'; {named}' if named else ''}",
-        facts.serial,
+        f"{(1 << count) - 1:x} for all{f'; {named}' if named else ''}"
     )

@@ -1,6 +1,7 @@
 """Every error of a device that evaltools raises on purpose, with exit code 3 where nothing else is said.
 
-``kind`` says the same in a word, for results. The message says what was wrong, what was got, and the next step.
+``kind`` says in a word what may have happened to a part, for results. The message says what was wrong, what was got,
+and the next step.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from evaltools.errors import EvaltoolsError
 
 
 class DeviceError(EvaltoolsError):
-    """A device cannot do what was asked; ``serial`` names it, empty where it is not about one device."""
+    """A device cannot do what was asked, however often; ``serial`` names it, empty where it is not about one device."""
 
     exit_code = 3
     kind: ClassVar[str] = "device"
@@ -21,41 +22,10 @@ class DeviceError(EvaltoolsError):
         self.serial = serial
 
 
-class AdbMissing(DeviceError):
-    """There is no adb binary, or it cannot be run."""
+class DeviceAway(DeviceError):
+    """The device, or the adb server, is not there or does not answer."""
 
-    kind = "adb missing"
-
-
-class ServerFailed(DeviceError):
-    """The adb server does not start, or gives no list of devices."""
-
-    kind = "adb server"
-
-
-class Unauthorized(DeviceError):
-    """The device does not trust this computer, or the user may not open its USB port."""
-
-    kind = "unauthorized"
-
-
-class Offline(DeviceError):
-    """The device is listed and does not answer, or is in a mode without a shell."""
-
-    kind = "offline"
-
-
-class NoSuchDevice(DeviceError):
-    """No device has this serial number."""
-
-    kind = "no such device"
-
-
-class SeveralDevices(DeviceError):
-    """There are several devices, and none is named."""
-
-    exit_code = 2
-    kind = "several devices"
+    kind = "away"
 
 
 class ConnectionLost(DeviceError):
@@ -70,50 +40,14 @@ class DeviceTimeout(DeviceError):
     kind = "time-out"
 
 
-class NoSpace(DeviceError):
-    """A file does not fit on the device."""
-
-    kind = "no space"
-
-
-class NoPermission(DeviceError):
-    """A folder of the device cannot be written, or a file there cannot be read."""
-
-    kind = "permission"
-
-
-class TransferFailed(DeviceError):
-    """A file is not there, or did not arrive as it was sent."""
-
-    kind = "transfer"
-
-
-class FileMissing(TransferFailed):
-    """A file that is to be fetched is not there."""
-
-
 class CommandFailed(DeviceError):
-    """A command that evaltools needs failed on the device."""
+    """A command failed on the device, or a file did not arrive as it was sent; another try may help."""
 
     kind = "command"
 
 
-class DeviceBusy(DeviceError):
-    """Another process, perhaps on another computer, uses the folder on the device."""
-
-    kind = "in use"
-
-
-class ProgramMissing(DeviceError):
-    """What is to run is not on the device, or cannot be started there."""
-
-    kind = "program missing"
-
-
-class NotAlike(DeviceError):
-    """A device runs another runtime, accelerator or model than those whose results its own would be joined with."""
-
-    kind = "not alike"
+class FileMissing(CommandFailed):
+    """A file that is to be fetched is not there."""
 
 
 class DeviceStopped(DeviceError):
@@ -123,5 +57,5 @@ class DeviceStopped(DeviceError):
     kind = "stopped"
 
 
-MAY_PASS = (ConnectionLost, DeviceTimeout, Offline, NoSuchDevice, ServerFailed)
+MAY_PASS = (ConnectionLost, DeviceTimeout, DeviceAway)
 """What a device that reboots or reconnects goes through, or an adb server that is started again; trying again helps."""

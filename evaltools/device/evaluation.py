@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.device.devices import DevicesUsed
-from evaltools.device.errors import NoSuchDevice
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.part import PartDone, PartWork, PictureFolder
 from evaltools.device.parts import RECORDS, RUN, WITH_RECORDS, MissingParts, PartsFolder
@@ -30,7 +29,8 @@ from evaltools.device.request import (
     pictures_on_device,
     without_host_options,
 )
-from evaltools.device.store import sha256_of, stored_folder
+from evaltools.device.store import stored_folder
+from evaltools.device.transfer import sha256_of
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import (
@@ -334,7 +334,6 @@ class DeviceEvaluation(Struct, frozen=True):
         outcome.left_out[:0] = [
             DeviceLeftOut(
                 serial,
-                NoSuchDevice.kind,
                 f"{serial} began this run and is not among the devices now: connect it, name it in --serials, then "
                 "resume the run",
             )

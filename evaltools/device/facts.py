@@ -1,4 +1,4 @@
-"""Facts about devices, by one shell command each and adb's list of features; or what to do about them."""
+"""Facts about devices, by one shell command each; or what to do about them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from evaltools.device.adb import NOT_LISTED, SHELL_TIMEOUT_S, USABLE, Adb, error_of_state, next_step
+from evaltools.device.adb import NOT_LISTED, USABLE, Adb, Link, next_step
 from evaltools.device.errors import DeviceError
-from evaltools.result.device import DeviceCpu, DeviceFacts, DeviceFinding, ListedDevice
+from evaltools.result.device import DeviceCpu, DeviceFacts, DeviceFinding
 
 PROPERTIES: Final = (
     "ro.product.model",
@@ -45,12 +45,11 @@ _COMMANDS: Final = {
     "thermal": "command -v dumpsys > /dev/null && dumpsys thermalservice",
     "zones": _ZONES,
     "space": "df -k /data/local/tmp",
-    "python": 'p=$(command -v python3) && echo "$p" && "$p" --version',
+    "python": "python3 --version",
 }
 _THAT_CHANGE: Final = ("cpufreq", "battery", "thermal", "zones")
 """The questions whose answers change while a device works."""
 _AT_ONCE: Final = 8
-_AFTER_FAILURE: Final = "see the problem, then run evaltools device list again"
 
 
 def facts_command(mark: str, names: Iterable[str] = _COMMANDS) -> str:
@@ -235,18 +234,6 @@ def _keep(found: dict[str, float], name: str, text: str, unit: float) -> None:
     found[key] = degrees
 
 
-def parse_python(text: str) -> tuple[str | None, str | None]:
-    r"""Version and path of ``python3`` from its path and what ``--version`` prints.
-
-    >>> parse_python("/usr/bin/python3\nPython 3.11.2\n")
-    ('3.11.2', '/usr/bin/python3')
-    """
-    lines = text.splitlines()
-    if len(lines) < 2 or not lines[1].startswith("Python "):
-        return None, None
-    return lines[1].removeprefix("Python ").strip(), lines[0].strip()
-
-
 def _whole(text: str) -> int | None:
     return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
 
@@ -256,36 +243,35 @@ def _count(text: str) -> int | None:
     return None if text.startswith("-") else _whole(text)
 
 
-def device_facts(adb: Adb, serial: str, timeout_s: float = SHELL_TIMEOUT_S) -> DeviceFacts:
-    """Ask a device for its facts with one shell command, and adb for its features; raises :class:`DeviceError`."""
-    return read_facts(serial, _ask(adb, serial, _COMMANDS, timeout_s), adb.features(serial))
+def device_facts(link: Link) -> DeviceFacts:
+    """Ask a device for its facts with one shell command; raises :class:`DeviceError`."""
+    return _ask(link, _COMMANDS)
 
 
-def facts_that_change(adb: Adb, serial: str) -> DeviceFacts:
+def facts_that_change(link: Link) -> DeviceFacts:
     """The facts that change while a device works, and no others; raises :class:`DeviceError`."""
-    return read_facts(serial, _ask(adb, serial, _THAT_CHANGE, SHELL_TIMEOUT_S), ())
+    return _ask(link, _THAT_CHANGE)
 
 
-def _ask(adb: Adb, serial: str, names: Iterable[str], timeout_s: float) -> dict[str, str]:
+def _ask(link: Link, names: Iterable[str]) -> DeviceFacts:
     mark = f"evaltools-{uuid.uuid4().hex[:12]}"
-    return split_sections(adb.shell(serial, facts_command(mark, names), timeout_s).text, mark)
+    return read_facts(link.serial, split_sections(link.shell(facts_command(mark, names)).text, mark))
 
 
-def read_facts(serial: str, sections: Mapping[str, str], features: Sequence[str]) -> DeviceFacts:
+def read_facts(serial: str, sections: Mapping[str, str]) -> DeviceFacts:
     """The facts in the answers of :func:`facts_command`.
 
-    >>> facts = read_facts("R5", {"machine": "aarch64", "cpus": "0-7"}, ["shell_v2"])
-    >>> facts.machine, facts.cpus, facts.sdk
-    ('aarch64', 8, None)
+    >>> facts = read_facts("R5", {"machine": "aarch64", "cpus": "0-7", "python": "Python 3.11.2"})
+    >>> facts.machine, facts.cpus, facts.python, facts.sdk
+    ('aarch64', 8, '3.11.2', None)
     """
     properties = parse_properties(sections.get("properties", ""))
     level, temperature = parse_battery(sections.get("battery", ""))
     status, temperatures = parse_thermal(sections.get("thermal", ""))
-    python, python_path = parse_python(sections.get("python", ""))
+    python = re.match(r"Python (\S+)", sections.get("python", ""))
     sdk = properties.get("ro.build.version.sdk", "")
     return DeviceFacts(
         serial=serial,
-        state=USABLE,
         model=properties.get("ro.product.model") or last_line(sections.get("model", "")),
         manufacturer=properties.get("ro.product.manufacturer"),
         soc=parse_soc(properties, sections.get("compatible", "")),
@@ -300,10 +286,8 @@ def read_facts(serial: str, sections: Mapping[str, str], features: Sequence[str]
         thermal_status=status,
         temperatures=temperatures or parse_zones(sections.get("zones", "")),
         cpu_frequencies=parse_frequencies(sections.get("cpufreq", "")),
-        adb_features=tuple(features),
         free_bytes=free_bytes(sections.get("space", "")),
-        python=python,
-        python_path=python_path,
+        python=python[1] if python else None,
     )
 
 
@@ -327,37 +311,19 @@ def free_bytes(df: str) -> int | None:
 def find_devices(adb: Adb, serials: Sequence[str] = ()) -> tuple[DeviceFinding, ...]:
     """The devices named by ``serials`` in that order, or all, with what to do for each that cannot be used.
 
-    Raises :class:`evaltools.device.errors.ServerFailed` where there is no list.
+    A device that is named and not listed has the state ``not found``. Raises :class:`DeviceError` where there is no
+    list.
     """
-    return tuple(_finding(device, found) for device, found in look_at_devices(adb, serials))
-
-
-def look_at_devices(
-    adb: Adb, serials: Sequence[str] = ()
-) -> tuple[tuple[ListedDevice, DeviceFacts | DeviceError], ...]:
-    """The same devices, each with its facts, or with the error that asking for them gave.
-
-    A device that is named and not listed gets the error ``not found``. One in another state than ``device`` gets the
-    error of that state.
-    """
-    listed = {device.serial: device for device in adb.devices()}
-    wanted = [listed.get(serial, ListedDevice(serial, NOT_LISTED)) for serial in serials] or list(listed.values())
+    listed = adb.devices()
+    wanted = {serial: listed.get(serial, NOT_LISTED) for serial in serials} or listed
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return tuple(zip(wanted, pool.map(lambda device: _facts_or_error(adb, device), wanted), strict=True))
+        return tuple(pool.map(lambda serial: _finding(adb, serial, wanted[serial]), wanted))
 
 
-def _facts_or_error(adb: Adb, device: ListedDevice) -> DeviceFacts | DeviceError:
-    if device.state != USABLE:
-        return error_of_state(device.serial, device.state, "adb shell")
+def _finding(adb: Adb, serial: str, state: str) -> DeviceFinding:
+    if state != USABLE:
+        return DeviceFinding(serial, state, None, f"{serial} is {state}; {next_step(state)}")
     try:
-        return device_facts(adb, device.serial)
+        return DeviceFinding(serial, state, device_facts(Link(adb, serial)))
     except DeviceError as error:
-        return error
-
-
-def _finding(device: ListedDevice, found: DeviceFacts | DeviceError) -> DeviceFinding:
-    if isinstance(found, DeviceFacts):
-        return DeviceFinding(device, found)
-    if device.state != USABLE:
-        return DeviceFinding(device, None, device.state, next_step(device.state))
-    return DeviceFinding(device, None, str(found), _AFTER_FAILURE)
+        return DeviceFinding(serial, state, None, str(error))

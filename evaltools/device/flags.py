@@ -17,12 +17,8 @@ KINDS_OF_CPUS: Final = ("big", "little")
 PROGRAMS: Final[tuple[ProgramName, ...]] = get_args(ProgramName)
 ALL: Final = "all"
 PROGRAM_OF_FILE: Final[dict[str, ProgramName]] = {"native_binary": "native", "app_apk": "app"}
-_HIGHEST_PORT: Final = 65535
-ADB_PARAMETERS: Final = (
-    Parameter("adb", "The adb binary. Without it: the variable ADB, then PATH.", role="program", about="execution"),
-    Parameter(
-        "adb_port", "Port of the adb server, 1 to 65535; 0: the one of adb's variables.", default=0, about="execution"
-    ),
+ADB: Final = Parameter(
+    "adb", "The adb binary. Without it: the variable ADB, then PATH.", role="program", about="execution"
 )
 CHOICE_OF_DEVICES: Final = (
     Parameter(
@@ -30,7 +26,7 @@ CHOICE_OF_DEVICES: Final = (
         "Serial numbers with commas between, or all. Without it: ANDROID_SERIAL, else the only device.",
         about="execution",
     ),
-    *ADB_PARAMETERS,
+    ADB,
 )
 """The flags of commands that do something on devices."""
 PARAMETERS: Final = (
@@ -144,13 +140,6 @@ PARAMETERS: Final = (
         about="execution",
     ),
     Parameter(
-        "cool_down_timeout",
-        "Go on after this many seconds, above 0, although it is still warmer.",
-        default=600.0,
-        about="execution",
-        only_with=("cool_down",),
-    ),
-    Parameter(
         "taskset",
         "The device's CPUs to run on: big, little, or a hexadecimal mask: f0 is 4 to 7. Empty: all.",
         about="run",
@@ -165,9 +154,6 @@ PARAMETERS: Final = (
         "part_timeout", "Seconds, above 0, after which a part counts as hanging.", default=3600.0, about="execution"
     ),
     Parameter(
-        "keep_on_device", "Keep model, data and program there for the next run.", default=True, about="execution"
-    ),
-    Parameter(
         "force", "Take devices that another run uses, and end what that runs there.", default=False, about="execution"
     ),
 )
@@ -178,14 +164,13 @@ BY_NAME: Final = {parameter.name: parameter for parameter in PARAMETERS}
 class DeviceFlags(Struct, frozen=True):
     """How a task is run on devices. ``serials`` is empty for ``all_devices``, and for the one that adb's rules name.
 
-    ``parts`` 0: as many as make sense. ``cool_down_c`` None: no waiting, else for at most ``cool_down_timeout_s``.
-    ``keeps_files``: those sent stay on the device. ``takes_by_force``: devices that others use, too.
+    ``parts`` 0: as many as make sense. ``cool_down_c`` None: no waiting. ``takes_by_force``: devices that others use,
+    too.
     """
 
     serials: tuple[str, ...]
     all_devices: bool
     adb: str
-    port: int | None
     program: ProgramName
     python: str
     wheels: tuple[Path, ...]
@@ -202,11 +187,9 @@ class DeviceFlags(Struct, frozen=True):
     include_host: bool
     parts: int
     cool_down_c: float | None
-    cool_down_timeout_s: float
     taskset: str
     patience_s: float
     part_timeout_s: float
-    keeps_files: bool
     takes_by_force: bool
 
     @property
@@ -229,28 +212,19 @@ def read_serials(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def read_port(flags: Options) -> int | None:
-    """The port of the adb server, None where adb's variables say it; raises :class:`UsageError` for what is none."""
-    port = flags.number("adb_port")
-    if not 0 <= port <= _HIGHEST_PORT:
-        raise UsageError(f"--adb_port={port}: no port; give 1 to {_HIGHEST_PORT}, or leave the flag out")
-    return port or None
-
-
 def read_device_flags(flags: Options) -> DeviceFlags:
     """Check the flags; raises :class:`UsageError` for values that make no sense."""
     serials = flags.text("serials") if "serials" in flags else None
     root = read_root(flags.text("device_folder"))
     if flags.number("parts") < 0:
         raise UsageError(f"--parts={flags.number('parts')}: use 1 or more, or 0 for as many as make sense")
-    for name in ("device_patience", "part_timeout", "cool_down_timeout"):
+    for name in ("device_patience", "part_timeout"):
         if flags.real(name) <= 0:
             raise UsageError(f"--{name}={flags.real(name):g}: use a number of seconds above 0")
     return DeviceFlags(
         serials=() if serials is None else read_serials(serials),
         all_devices=serials == ALL,
         adb=str(flags.path("adb") or ""),
-        port=read_port(flags),
         program=next(name for name in PROGRAMS if name == flags.text("device_program")),
         python=flags.text("device_python"),
         wheels=_wheels(flags),
@@ -267,11 +241,9 @@ def read_device_flags(flags: Options) -> DeviceFlags:
         include_host=flags.is_on("include_host"),
         parts=flags.number("parts"),
         cool_down_c=_cool_down(flags),
-        cool_down_timeout_s=flags.real("cool_down_timeout"),
         taskset=_mask(flags.text("taskset")),
         patience_s=flags.real("device_patience"),
         part_timeout_s=flags.real("part_timeout"),
-        keeps_files=flags.is_on("keep_on_device"),
         takes_by_force=flags.is_on("force"),
     )
 

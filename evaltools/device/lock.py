@@ -5,16 +5,14 @@ from __future__ import annotations
 import getpass
 import platform
 import shlex
-import threading
 import uuid
 from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
 from typing import Final
 
-from evaltools.device.adb import Adb, patiently
-from evaltools.device.errors import CommandFailed, DeviceBusy, DeviceError, NoPermission, NoSpace
-from evaltools.device.facts import free_bytes
+from evaltools.device.adb import Link
+from evaltools.device.errors import DeviceError
 from evaltools.text import printable
 
 MARKER: Final = ".evaltools"
@@ -27,64 +25,50 @@ _RELEASE_S: Final = 5.0
 class DeviceLock:
     """Makes sure that one process at a time uses ``root`` on a device; a context that holds the lock.
 
-    ``patience_s`` is the number of seconds that it waits for a device that is away. ``force`` takes the lock from its
-    owner on entry.
+    ``force`` takes the lock from its owner on entry.
     """
 
-    def __init__(
-        self,
-        adb: Adb,
-        serial: str,
-        root: str,
-        patience_s: float = 0.0,
-        force: bool = False,
-    ) -> None:
+    def __init__(self, link: Link, root: str, force: bool = False) -> None:
         self.root = root
-        self._adb = adb
-        self._serial = serial
-        self._patience_s = patience_s
+        self._link = link
         self._force = force
         self._lock_id = uuid.uuid4().hex
 
     def __enter__(self) -> DeviceLock:
-        self.take(force=self._force)
+        self.take(self._force)
         return self
 
     def __exit__(self, *_error: object) -> None:
         """Delete the lock, if the device answers. Otherwise it is taken later by ``--force``."""
         with suppress(DeviceError):
-            self._adb.shell(self._serial, release_script(self.root, self._lock_id), _RELEASE_S)
+            self._link.unstoppable(0.0).shell(release_script(self.root, self._lock_id), _RELEASE_S)
 
-    def take(self, stop: threading.Event | None = None, force: bool = False) -> None:
-        """Make the folder evaltools' own, and take its lock, unless this lock has it already. ``stop`` ends a wait.
+    def take(self, force: bool = False) -> None:
+        """Make the folder evaltools' own, and take its lock, unless this lock has it already.
 
-        Raises :class:`DeviceBusy` where another has it, :class:`CommandFailed` where the folder has files of others,
-        :class:`NoPermission` or :class:`NoSpace` where the folder cannot be written, and the error of a device that
-        stayed away.
+        Raises :class:`DeviceError` where another has it, where the folder has files of others or cannot be written, and
+        the error of a device that stayed away.
         """
-        serial, root = self._serial, self.root
+        serial, root = self._link.serial, self.root
         script = take_script(root, self._lock_id, _owner_now(), force)
-        act = partial(self._adb.shell, serial, script, stop=stop)
-        answer = patiently(self._adb, serial, act, self._patience_s, stop)
+        answer = self._link.patiently(partial(self._link.shell, script))
         if answer.code == 0:
             return
         if answer.code == _HELD:
             owner = next(iter(answer.text.splitlines()), "")
-            raise DeviceBusy(
+            raise DeviceError(
                 f"device {serial} is in use by {printable(owner) or 'another process'}; --force takes it, and "
                 "ends what runs there",
                 serial,
             )
         if answer.code == OTHERS_FILES:
-            raise CommandFailed(
+            raise DeviceError(
                 f"{serial}: {root} holds files that are not evaltools'; give a folder of its own with --device_folder",
                 serial,
             )
-        if free_bytes(self._adb.shell(serial, f"df -k {shlex.quote(root)}").text) == 0:
-            raise NoSpace(f"{serial}: the lock does not fit into {root}, which has 0 bytes free; delete some", serial)
-        raise NoPermission(
-            f"{serial}: {root} cannot be made or written{answer.quote()}; give a folder below /data/local/tmp with "
-            "--device_folder",
+        raise DeviceError(
+            f"{serial}: {root} cannot be made or written{answer.quote()}; look at the space there, or give a folder "
+            "below /data/local/tmp with --device_folder",
             serial,
         )
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.device.native_inputs import NativeInputs
 from evaltools.device.native_numerics import ended_above_limits
-from evaltools.device.store import sha256_of
+from evaltools.device.transfer import sha256_of
 from evaltools.errors import DataError
 from evaltools.native.logs.delegates import read_delegate_log
 from evaltools.native.logs.delegation import FALLBACK_HINT, LoggedDelegation, delegation_of

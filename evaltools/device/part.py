@@ -16,6 +16,7 @@ from evaltools.result.device_run import DeviceConditions, DevicePart, hottest
 from evaltools.text import printable
 
 _BETWEEN_LOOKS_S: Final = 5.0
+_LONGEST_S: Final = 600.0
 
 
 class PictureFolder(Struct, frozen=True):
@@ -106,8 +107,8 @@ def cool_down(
     look: Callable[[], DeviceConditions],
     serial: str,
     limit_celsius: float,
-    timeout_s: float,
     stop: threading.Event,
+    timeout_s: float = _LONGEST_S,
     between_looks_s: float = _BETWEEN_LOOKS_S,
     report: Callable[[str], None] = lambda _line: None,
 ) -> tuple[DeviceConditions, float]:
@@ -134,8 +135,7 @@ def cool_down(
         if waited >= timeout_s:
             report(
                 f"{serial}: warning: still {warm} after {timeout_s:g} s of waiting for {limit_celsius:g} C; it goes on "
-                "all the same, so its figures may be those of a throttled device. Raise --cool_down_timeout or "
-                "--cool_down"
+                "all the same, so its figures may be those of a throttled device. Raise --cool_down"
             )
             return conditions, waited
         if not is_announced:

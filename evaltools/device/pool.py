@@ -15,15 +15,7 @@ from rich.console import Console
 
 from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed
-from evaltools.device.errors import (
-    MAY_PASS,
-    CommandFailed,
-    DeviceError,
-    DeviceStopped,
-    NotAlike,
-    ProgramMissing,
-    TransferFailed,
-)
+from evaltools.device.errors import MAY_PASS, CommandFailed, DeviceError, DeviceStopped
 from evaltools.device.flags import ProgramName
 from evaltools.device.part import PartDone
 from evaltools.device.process import last_lines
@@ -45,7 +37,7 @@ MOST_ATTEMPTS: Final = 4
 """A part that was lost so often is given up: it may be what kills the devices. A device that cannot work is no loss."""
 MOST_LOST_IN_A_ROW: Final = 3
 """A device that lost so many parts without finishing one is left out."""
-_WORTH_ANOTHER_TRY: Final = (*MAY_PASS, TransferFailed, CommandFailed)
+_WORTH_ANOTHER_TRY: Final = (*MAY_PASS, CommandFailed)
 _LOOK_S: Final = 0.2
 
 
@@ -185,7 +177,7 @@ class Pool(Generic[Done]):
         """Leave a device out, unless everything is to stop, with what only it could do."""
         if not self._stop.is_set():
             with self._changing():
-                self._outcome.left_out.append(DeviceLeftOut(attempt.serial, attempt.kind, attempt.reason))
+                self._outcome.left_out.append(DeviceLeftOut(attempt.serial, attempt.reason))
                 self._waiting = [job for job in self._waiting if job.serial != attempt.serial]
 
 
@@ -208,7 +200,7 @@ class Alike(Generic[Ran]):
     def admit(self, job: Job, serial: str, ran: Ran, keep: Callable[[], Ran]) -> None:
         """Take a part that a device has done: ``keep`` does so, and returns what others are to be like.
 
-        Raises :class:`NotAlike` for a device that ran something else than the first.
+        Raises :class:`DeviceError` for a device that ran something else than the first.
         """
         with self._admitting:
             if job.serial not in self._first:
@@ -217,7 +209,7 @@ class Alike(Generic[Ran]):
             first, earlier = self._first[job.serial]
             changed = self._differences(earlier, ran)
             if changed:
-                raise NotAlike(
+                raise DeviceError(
                     f"{serial} is not like {first}, so that their parts make no one result: {'; '.join(changed)}. "
                     "Use devices that are alike, or compare them with --split=each",
                     serial,
@@ -283,7 +275,7 @@ def require_answer(done: PartDone, good_codes: Collection[int], file: str, what:
     """Raise where evaltools on a device did not leave its ``file``: it refused the command, or it failed."""
     serial, quoted = done.part.serial, last_lines(done.err, leave_out=_PROGRESS)
     if done.code == USAGE:
-        raise ProgramMissing(f"{serial}: evaltools refused the command there: {quoted}", serial)
+        raise DeviceError(f"{serial}: evaltools refused the command there: {quoted}", serial)
     if done.code not in good_codes or not (done.folder / file).is_file():
         raise CommandFailed(
             f"{serial}: evaltools ended there with exit code {done.code} and no {what}; it printed last: {quoted}",

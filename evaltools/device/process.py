@@ -15,17 +15,16 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
 
-from evaltools.device.errors import AdbMissing
+from evaltools.device.errors import DeviceError
 from evaltools.errors import UsageError
 from evaltools.text import last_words, printable
 
 _STOP_LOOK_S: Final = 0.2
-_MOST_PRINTED: Final = 64 << 20
-"""Bytes that are read of what adb prints; files of devices do not come that way."""
 _INSTALL: Final = (
     "install Android's platform tools (Debian and Ubuntu: apt install adb), or give --adb=PATH or the variable ADB"
 )
@@ -99,7 +98,7 @@ def read_answer(out: bytes, err: bytes, mark: str) -> Answer | None:
 def find_adb(given: str = "", environment: Mapping[str, str] | None = None) -> str:
     """The adb binary: ``given`` (the flag --adb), else the variable ADB, else the one in PATH.
 
-    Raises :class:`UsageError` where one is named and cannot be run, :class:`AdbMissing` where there is none.
+    Raises :class:`UsageError` where one is named and cannot be run, :class:`DeviceError` where there is none.
     """
     variables = os.environ if environment is None else environment
     named = given or variables.get("ADB", "")
@@ -109,7 +108,7 @@ def find_adb(given: str = "", environment: Mapping[str, str] | None = None) -> s
     if named:
         source = f"--adb={given}" if given else f"ADB={named}"
         raise UsageError(f"{source} is not a program; give the path of the adb binary")
-    raise AdbMissing(f"adb is neither given nor in PATH; {_INSTALL}")
+    raise DeviceError(f"adb is neither given nor in PATH; {_INSTALL}")
 
 
 def run_adb(
@@ -120,14 +119,10 @@ def run_adb(
 ) -> Answer:
     """Run adb to its end, or end its process group after ``timeout_s`` seconds, and where ``stop`` is set.
 
-    It writes into files: a server that it starts would keep a pipe open. One that prints more than 64 MB is ended too,
-    and has failed. Raises :class:`AdbMissing` where the binary cannot be run.
+    It writes into files: a server that it starts would keep a pipe open. Raises :class:`DeviceError` where the binary
+    cannot be run.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-
-        def is_too_much() -> bool:
-            return any(os.fstat(file.fileno()).st_size > _MOST_PRINTED for file in (out, err))
-
         try:
             process = subprocess.Popen(
                 list(command),
@@ -138,23 +133,16 @@ def run_adb(
                 start_new_session=True,
             )
         except OSError as error:
-            raise AdbMissing(f"{command[0]} cannot be run: {error.strerror}; {_INSTALL}") from error
+            raise DeviceError(f"{command[0]} cannot be run: {error.strerror}; {_INSTALL}") from error
         limit = time.monotonic() + timeout_s
         try:
-            while process.poll() is None and time.monotonic() < limit and not is_too_much():
-                if stop is not None and stop.is_set():
-                    break
-                try:
-                    process.wait(min(_STOP_LOOK_S, max(0.0, limit - time.monotonic())))
-                except subprocess.TimeoutExpired:
-                    continue
+            while process.poll() is None and time.monotonic() < limit and not (stop is not None and stop.is_set()):
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_STOP_LOOK_S)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         out.seek(0)
         err.seek(0)
-        if is_too_much():
-            said = f"more than {_MOST_PRINTED >> 20} MB were printed, so it was ended"
-            return Answer(1, out.read(_MOST_PRINTED), said.encode())
         return Answer(process.returncode, out.read(), err.read())

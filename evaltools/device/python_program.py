@@ -21,10 +21,11 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.device.device import Device
-from evaltools.device.errors import ProgramMissing
+from evaltools.device.errors import DeviceError
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.part import PartWork, SentFiles
-from evaltools.device.store import PROGRAMS, sha256_of
+from evaltools.device.store import PROGRAMS
+from evaltools.device.transfer import sha256_of
 from evaltools.documents import json_values
 from evaltools.errors import UsageError
 from evaltools.task_kind import RequestKind
@@ -79,7 +80,7 @@ class Pythons:
     def on(self, device: Device, kind: RequestKind) -> PythonProgram:
         """Evaltools on a device, with all modules that a command needs; it is sent and unpacked if necessary.
 
-        Raises :class:`ProgramMissing` where Python or a package is missing, and :class:`DeviceError`.
+        Raises :class:`DeviceError` where Python or a package is missing, and :class:`DeviceError`.
         """
         known = self._programs.get(device.serial)
         if known is not None and known.folder in device.known:
@@ -90,7 +91,7 @@ class Pythons:
         self._programs[device.serial] = program
         device.known.add(program.folder)
         if self._python != "python3":
-            device.facts = replace(device.facts, python=program.version, python_path=program.python)
+            device.facts = replace(device.facts, python=program.version)
         return program
 
 
@@ -127,13 +128,13 @@ def install(device: Device, wheels: Sequence[Path], command: str, modules: Seque
     )
     found = _VERSION.match(answer.text) or _VERSION.match(answer.err.decode("utf-8", "replace"))
     if answer.code != 0 or found is None:
-        raise ProgramMissing(
+        raise DeviceError(
             f"{serial}: there is no Python: {python} --version failed{answer.quote()}; give TensorFlow's program for "
             "the device with --native_binary=PATH, or name a Python with --device_python=PATH",
             serial,
         )
     if (int(found[1]), int(found[2])) < OLDEST_PYTHON:
-        raise ProgramMissing(
+        raise DeviceError(
             f"{serial}: {python} is {found[0]}, evaltools needs {'.'.join(map(str, OLDEST_PYTHON))} or "
             "newer; name another with --device_python=PATH",
             serial,
@@ -157,7 +158,7 @@ def _unpack(device: Device, wheels: Sequence[Path], program: PythonProgram) -> N
         _UNPACK_S,
     )
     if answer.code != 0:
-        raise ProgramMissing(
+        raise DeviceError(
             f"{device.serial}: the wheels cannot be unpacked in {program.folder}{answer.quote()}; look at the space "
             "there, and whether its Python has the module zipfile",
             device.serial,
@@ -169,7 +170,7 @@ def _check(device: Device, program: PythonProgram, command: str, modules: Sequen
     serial, python = device.serial, program.python
     answer = device.shell(program.start(["--check", *modules]), _CHECK_S)
     if answer.code != 0:
-        raise ProgramMissing(
+        raise DeviceError(
             f"{serial}: evaltools {command} cannot be started with {python}{answer.quote()}; install what it needs "
             "there (numpy, pillow, tflite-runtime or ai-edge-litert ...), or give a folder of wheels for the device "
             "with --device_wheels",
@@ -177,13 +178,13 @@ def _check(device: Device, program: PythonProgram, command: str, modules: Sequen
         )
     found = read_folder(answer.text)
     if found is None:
-        raise ProgramMissing(
+        raise DeviceError(
             f"{serial}: {python} ended well, but did not say where it imports evaltools from"
             f"{answer.quote()}; is it a Python? Give the path of another one with --device_python",
             serial,
         )
     if posixpath.dirname(found) != program.folder:
-        raise ProgramMissing(
+        raise DeviceError(
             f"{serial}: {python} imports evaltools from {found} and not from {program.folder}, which was "
             "put there for it; give the path of another interpreter with --device_python",
             serial,

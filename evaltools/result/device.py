@@ -5,22 +5,6 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class ListedDevice(Struct, frozen=True):
-    """One line of ``adb devices -l``: ``state`` in adb's words, the rest empty where adb does not say.
-
-    ``port`` is the USB port. ``model``, ``product`` and ``name`` are what the device said on connecting, with ``_`` for
-    what is neither letter nor digit.
-    """
-
-    serial: str
-    state: str
-    model: str = ""
-    product: str = ""
-    name: str = ""
-    port: str = ""
-    transport_id: str = ""
-
-
 class DeviceCpu(Struct, frozen=True):
     """A CPU as cpufreq shows it; frequencies in kHz, None where they cannot be read."""
 
@@ -41,11 +25,10 @@ class DeviceFacts(Struct, frozen=True):
     ``thermal_status`` is that of ``dumpsys thermalservice``, 0 (none) to 6 (shutdown). ``temperatures`` are in degrees
     Celsius by name: the service's, on boards those of /sys/class/thermal. ``cpus`` counts those that the device has,
     ``cpu_frequencies`` has those that are on and have cpufreq. ``free_bytes`` is the space left in /data/local/tmp.
-    ``python`` is the version of ``python3``, ``python_path`` where it is.
+    ``python`` is the version of ``python3``.
     """
 
     serial: str
-    state: str
     model: str | None = None
     manufacturer: str | None = None
     soc: str | None = None
@@ -60,19 +43,20 @@ class DeviceFacts(Struct, frozen=True):
     thermal_status: int | None = None
     temperatures: dict[str, float] | None = None
     cpu_frequencies: tuple[DeviceCpu, ...] = ()
-    adb_features: tuple[str, ...] = ()
     free_bytes: int | None = None
     python: str | None = None
-    python_path: str | None = None
 
 
 class DeviceFinding(Struct, frozen=True):
-    """A device, and its facts; without facts it cannot be used: ``problem`` says why, and ``next_step`` what to do."""
+    """A device in a ``state`` in adb's words, and its facts.
 
-    device: ListedDevice
+    Without facts it cannot be used; ``problem`` says why, and what to do.
+    """
+
+    serial: str
+    state: str
     facts: DeviceFacts | None
     problem: str = ""
-    next_step: str = ""
 
 
 class DeviceList(Struct, frozen=True):

@@ -95,7 +95,6 @@ class DeviceLeftOut(Struct, frozen=True):
     """A device that gave up, or was not like the others, and why; its parts were done by the others."""
 
     serial: str
-    kind: str
     reason: str
 
 

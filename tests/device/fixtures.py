@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 
 import pytest
 
-from evaltools.device.adb import Adb
+from evaltools.device.adb import Adb, Link
 from evaltools.device.device import Device
 from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, read_device_flags
 from evaltools.request.flags import parse_flags
@@ -21,9 +21,10 @@ from tests.device.real_device import FIRST_PORT, Facts, Network, NoNetwork, Real
 
 SECOND = Facts(model="Second model", sdk=29, temperature=415, thermal_status=2)
 Devices = tuple[RealDevice, RealDevice]
+PATIENCE_S: Final = 30.0
 _FAKE_ADB: Final = """#!/bin/sh
 case "$*" in
-*devices*) printf 'List of devices attached\\nR58M\\tSTATE usb:1-1\\n' ;;
+*devices*) printf 'List of devices attached\\nR58M\\tSTATE\\n' ;;
 *start-server*) ;;
 *shell*)
   [ "STATE" = device ] || exit 1
@@ -54,7 +55,7 @@ def device_at(
     """A device of ``evaltools device run`` of which nothing is known."""
     words = (f"--device_folder={root}", f"--device_patience={patience_s}")
     flags = read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
-    return Device(client, DeviceFacts(serial, "device"), flags, stop or threading.Event())
+    return Device(client, DeviceFacts(serial), flags, stop or threading.Event())
 
 
 @pytest.fixture(scope="module")
@@ -89,18 +90,30 @@ def client(network: Network) -> Adb:
 @pytest.fixture
 def own_client(network: Network) -> Iterator[Adb]:
     """adb with a server on a port of its own."""
-    own = Adb(str(network.adb), free_port())
+    own = Adb(str(network.adb), {**os.environ, "ANDROID_ADB_SERVER_PORT": str(free_port())})
     yield own
-    network.run_adb("-P", str(own.port), "kill-server")
+    own.run(["kill-server"], 10.0)
 
 
 @pytest.fixture
 def proxy(network: Network, devices: Devices) -> Iterator[FaultProxy]:
     """A link to the first device that breaks on demand; adb knows the device through it, too."""
-    with FaultProxy(network, devices[0]) as link:
-        network.connect(link)
-        yield link
-    network.run_adb("disconnect", link.serial)
+    with FaultProxy(network, devices[0]) as proxy:
+        network.connect(proxy)
+        yield proxy
+    network.run_adb("disconnect", proxy.serial)
+
+
+@pytest.fixture
+def first(client: Adb, devices: Devices) -> Link:
+    """The way to the first device."""
+    return Link(client, devices[0].serial)
+
+
+@pytest.fixture
+def breaking(client: Adb, proxy: FaultProxy) -> Link:
+    """The way to the first device through the proxy; what breaks is waited for."""
+    return Link(client, proxy.serial, PATIENCE_S)
 
 
 def free_port() -> int:

@@ -17,8 +17,8 @@ from evaltools.result.device_run import (
     PartFigures,
 )
 
-PHONE: Final = DeviceFacts("R58M", "device", model="Pixel 7", soc="Google GS201")
-BOARD: Final = DeviceFacts("10.0.0.9:5555", "device")
+PHONE: Final = DeviceFacts("R58M", model="Pixel 7", soc="Google GS201")
+BOARD: Final = DeviceFacts("10.0.0.9:5555")
 NOTHING: Final = DeviceConditions()
 
 

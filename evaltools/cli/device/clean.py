@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from evaltools.cli.shared.streams import complain, say_wrapped
-from evaltools.device.flags import ALL, CHOICE_OF_DEVICES, DEFAULT_ROOT, read_port, read_root, read_serials
+from evaltools.device.flags import ALL, CHOICE_OF_DEVICES, DEFAULT_ROOT, read_root, read_serials
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
@@ -32,24 +32,23 @@ def run(arguments: list[str]) -> int:
     flags = parse_flags("device clean", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments).options()
     root = read_root(flags.text("device_folder"))
     serials = read_serials(flags.text("serials")) if "serials" in flags else ()
-    port = read_port(flags)
     flags.path("adb")
-    from evaltools.device.adb import Adb
+    from evaltools.device.adb import Adb, Link
     from evaltools.device.errors import DeviceError
     from evaltools.device.lock import DeviceLock
     from evaltools.device.store import clear, is_there
 
-    adb = Adb(flags.text("adb"), port)
+    adb = Adb(flags.text("adb"))
     if not serials:
         every = flags.text("serials") == ALL
-        serials = tuple(device.serial for device in adb.devices()) if every else (adb.choose(),)
+        serials = tuple(adb.devices()) if every else (adb.choose(),)
     is_clean, is_written = bool(serials), True
     for serial in serials:
         try:
-            size = 0
-            if is_there(adb, serial, root):
-                with DeviceLock(adb, serial, root, force=flags.is_on("force")) as lock:
-                    size = clear(adb, serial, lock)
+            link, size = Link(adb, serial), 0
+            if is_there(link, root):
+                with DeviceLock(link, root, flags.is_on("force")):
+                    size = clear(link, root)
         except DeviceError as error:
             complain(f"evaltools: {error}")
             is_clean = False

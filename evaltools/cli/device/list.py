@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.cli.shared.outputs import planned_outputs
 from evaltools.cli.shared.streams import complain, say
-from evaltools.device.flags import ADB_PARAMETERS, read_port, read_serials
+from evaltools.device.flags import ADB, read_serials
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 from evaltools.report.files.output_file import write_file
@@ -19,7 +19,7 @@ What a device does not say stays open. Devices that cannot be used are listed wi
 adb's own variables (ADB_SERVER_SOCKET, ANDROID_ADB_SERVER_PORT ...) are respected. stdout: the devices."""
 PARAMETERS: Final = (
     Parameter("serials", "Serial numbers with commas between, or all.", default="all", about="execution"),
-    *ADB_PARAMETERS,
+    ADB,
     Parameter(
         "output_file_path",
         "JSON file with everything that was found.",
@@ -40,7 +40,6 @@ def run(arguments: list[str]) -> int:
     """Print the devices; returns the exit code."""
     flags = parse_flags("device list", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments).options()
     serials = read_serials(flags.text("serials"))
-    port = read_port(flags)
     flags.path("adb")
     files = planned_outputs(flags, ["output_file_path"], [], "the findings are")
     from importlib.metadata import version
@@ -53,7 +52,7 @@ def run(arguments: list[str]) -> int:
     from evaltools.report.page.screens import print_devices
     from evaltools.result.device import DeviceList
 
-    adb = Adb(flags.text("adb"), port)
+    adb = Adb(flags.text("adb"))
     found = DeviceList(version("evaltools"), adb.path, find_devices(adb, serials))
     for path in files.values():
         write_file(path, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")

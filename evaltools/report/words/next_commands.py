@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Final
 
 _ON_DEVICES: Final = ("device", "run")
-_WHICH_DEVICE: Final = ("serials", "adb", "adb_port", "device_program")
+_WHICH_DEVICE: Final = ("serials", "adb", "device_program")
 
 
 def ran_on_devices(typed: Sequence[str]) -> bool:

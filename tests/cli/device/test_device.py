@@ -28,14 +28,13 @@ def test_devices_are_listed_with_their_facts(
         assert cell in row
     listed = msgspec.json.decode(output.read_bytes(), type=DeviceList)
     assert listed.adb == str(network.adb)
-    found = {entry.device.serial: entry.facts for entry in listed.devices}
+    found = {entry.serial: entry.facts for entry in listed.devices}
     assert sorted(found) == sorted(device.serial for device in devices)
     facts = found[devices[1].serial]
     assert facts is not None
     assert (facts.model, facts.sdk) == (SECOND.model, SECOND.sdk)
     assert (facts.battery_temperature, facts.thermal_status) == (SECOND.temperature, SECOND.thermal_status)
     assert facts.temperatures == {"battery": 41.5}
-    assert "shell_v2" in facts.adb_features
     assert (facts.free_bytes or 0) > 0
     assert run(["list", f"--adb={network.adb}", f"--serials={devices[0].serial},R58M"]) == 0
     only = capsys.readouterr().out
@@ -49,11 +48,11 @@ def test_without_a_usable_device_the_code_is_3_and_the_next_step_is_said(
     output = tmp_path / "found.json"
     assert run(["list", f"--adb={write_fake_adb(tmp_path, 'unauthorized')}", f"--output_file_path={output}"]) == 3
     out, err = capsys.readouterr()
-    assert "R58M: unauthorized; unlock the device and accept" in out
+    assert "R58M is unauthorized; unlock the device and accept" in out
     assert "no device can be used; stdout says what to do for each" in err
     (found,) = msgspec.json.decode(output.read_bytes(), type=DeviceList).devices
-    assert (found.facts, found.problem) == (None, "unauthorized")
-    assert "Allow USB debugging" in found.next_step
+    assert (found.facts, found.state) == (None, "unauthorized")
+    assert "Allow USB debugging" in found.problem
 
 
 def test_help_and_unknown_actions(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,6 @@ from evaltools.device.facts import (
     parse_count,
     parse_frequencies,
     parse_properties,
-    parse_python,
     parse_soc,
     parse_thermal,
     parse_zones,
@@ -95,9 +94,8 @@ def test_a_phone_says_everything() -> None:
         "thermal": THERMAL,
         "space": SPACE,
     }
-    assert read_facts("R5", sections, ["shell_v2"]) == DeviceFacts(
+    assert read_facts("R5", sections) == DeviceFacts(
         serial="R5",
-        state="device",
         model="Pixel 7",
         manufacturer="Google",
         soc="Google GS201",
@@ -114,7 +112,6 @@ def test_a_phone_says_everything() -> None:
             DeviceCpu(0, "sched_pixel", 1803000, 300000, 1803000),
             DeviceCpu(4, "sched_pixel", 2348000, 400000, 2348000),
         ),
-        adb_features=("shell_v2",),
         free_bytes=88993472 * 1024,
     )
 
@@ -127,16 +124,11 @@ def test_a_linux_board_has_neither_properties_nor_services() -> None:
             "compatible": "raspberrypi,4-model-b\nbrcm,bcm2711",
             "machine": "aarch64",
             "zones": "48312 cpu-thermal",
-            "python": "/usr/bin/python3\nPython 3.11.2",
+            "python": "Python 3.11.2",
         },
-        [],
     )
     assert (facts.model, facts.soc, facts.machine) == ("Raspberry Pi 4 Model B Rev 1.4", "brcm,bcm2711", "aarch64")
-    assert (facts.python, facts.python_path, facts.temperatures) == (
-        "3.11.2",
-        "/usr/bin/python3",
-        {"cpu-thermal": 48.312},
-    )
+    assert (facts.python, facts.temperatures) == ("3.11.2", {"cpu-thermal": 48.312})
     assert (facts.sdk, facts.android, facts.abi, facts.cpus) == (None, None, None, None)
     assert (facts.battery_level, facts.battery_temperature, facts.thermal_status, facts.free_bytes) == (None,) * 4
 
@@ -161,8 +153,6 @@ def test_a_linux_board_has_neither_properties_nor_services() -> None:
         (free_bytes, "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/long\n 10 4 6 40% /d", 6144),
         (free_bytes, "Filesystem               Size     Used     Free   Blksize\n/data 24.8G 9.1G 15.7G 4096", None),
         (free_bytes, "df: /data/local/tmp: No such file or directory", None),
-        (parse_python, "/usr/bin/python3", (None, None)),
-        (parse_python, "", (None, None)),
         (lambda text: parse_soc(parse_properties(text), ""), "ro.board.platform=msm8998\nro.soc.model=", "msm8998"),
     ],
 )

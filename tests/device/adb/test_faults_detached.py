@@ -9,11 +9,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
-from evaltools.device import adb as adb_module
 from evaltools.device import detached
-from evaltools.device.adb import Adb, patiently
-from evaltools.device.detached import DetachedRun
+from evaltools.device.adb import Link
 from evaltools.device.errors import DeviceStopped, DeviceTimeout
 from tests.device.fault_proxy import Direction, FaultProxy
 from tests.device.faults import FAULTS, Fault
@@ -32,39 +31,12 @@ exit 5
 """The second half of its lines comes when there is a file."""
 OUT = "".join(f"line {number}\n" for number in range(1, LINES + 1)).encode()
 ERR = "".join(f"error {number}\n" for number in range(1, LINES + 1)).encode()
-PATIENCE_S = 30.0
+TMP = "/data/local/tmp"
 
 
-def run_through(fault: Fault, proxy: FaultProxy, client: Adb) -> None:
-    """Run a command, let something happen between its lines, and expect all that it printed, once."""
-    run = detached.start(client, proxy.serial, COUNTING)
-    out, err = bytearray(), bytearray()
-
-    def happen() -> None:
-        try:
-            fault(proxy, client)
-        finally:
-            (outside(proxy, run) / "happened").touch()
-
-    happening = threading.Thread(target=happen)
-
-    def seen(new_out: bytes, new_err: bytes) -> None:
-        out.extend(new_out)
-        err.extend(new_err)
-        if happening.ident is None:
-            happening.start()
-
-    answer = detached.wait(client, run, 60.0, seen, poll_s=0.1, patience_s=PATIENCE_S)
-    happening.join()
-    assert (answer.code, answer.out, answer.err) == (5, OUT, ERR)
-    assert (bytes(out), bytes(err)) == (OUT, ERR)
-    detached.remove(client, run)
-    assert not outside(proxy, run).exists()
-
-
-def outside(proxy: FaultProxy, run: DetachedRun) -> Path:
+def outside(proxy: FaultProxy, folder: str) -> Path:
     """The folder of a run, as the outside sees it."""
-    return proxy.device.folder / Path(run.folder).name
+    return proxy.device.folder / Path(folder).name
 
 
 def processes(word: str) -> list[str]:
@@ -81,41 +53,62 @@ def processes(word: str) -> list[str]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_output_is_whole_and_there_once_whatever_happens(client: Adb, proxy: FaultProxy, fault: Fault) -> None:
-    run_through(fault, proxy, client)
+def test_the_output_is_whole_and_there_once_whatever_happens(breaking: Link, proxy: FaultProxy, fault: Fault) -> None:
+    """Something happens between the lines of the command."""
+    run, out, err = f"{TMP}/counting", bytearray(), bytearray()
+    detached.start(breaking, COUNTING, run)
+
+    def happen() -> None:
+        try:
+            fault(proxy, breaking.adb)
+        finally:
+            (outside(proxy, run) / "happened").touch()
+
+    happening = threading.Thread(target=happen)
+
+    def seen(new_out: bytes, new_err: bytes) -> None:
+        out.extend(new_out)
+        err.extend(new_err)
+        if happening.ident is None:
+            happening.start()
+
+    answer = detached.wait(breaking, run, 60.0, seen, poll_s=0.1)
+    happening.join()
+    assert (answer.code, answer.out, answer.err) == (5, OUT, ERR)
+    assert (bytes(out), bytes(err)) == (OUT, ERR)
+    detached.remove(breaking, run)
+    assert not outside(proxy, run).exists()
 
 
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_a_command_runs_once_wherever_the_link_breaks(
-    client: Adb, proxy: FaultProxy, direction: Direction, monkeypatch: pytest.MonkeyPatch
+    breaking: Link, proxy: FaultProxy, direction: Direction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also in the middle of the answer, when it has been started."""
-    monkeypatch.setattr(adb_module, "_BETWEEN_TRIES_S", 0.1)
+    monkeypatch.setattr("evaltools.device.adb._BETWEEN_TRIES_S", 0.1)
     ran = proxy.device.folder / "runs"
     ran.unlink(missing_ok=True)
     for place in (0, 20, 50, 400, 800, 2500):
-        command = f"echo {place} >> /data/local/tmp/runs; printf out; printf err >&2; exit 3"
-        act = partial(detached.start, client, proxy.serial, command, name=f"run{place}{direction}")
+        command = f"echo {place} >> {TMP}/runs; printf out; printf err >&2; exit 3"
+        run = f"{TMP}/run{place}{direction}"
         proxy.cut_after(direction, place)
-        run = patiently(client, proxy.serial, act, PATIENCE_S)
-        answer = detached.wait(client, run, 60.0, poll_s=0.05, patience_s=PATIENCE_S)
+        breaking.patiently(partial(detached.start, breaking, command, run))
+        answer = detached.wait(breaking, run, 60.0, poll_s=0.05)
         assert (answer.code, answer.out, answer.err) == (3, b"out", b"err"), place
     assert ran.read_text() == "0\n20\n50\n400\n800\n2500\n"
 
 
-def test_of_two_starts_at_once_one_command_runs(client: Adb, proxy: FaultProxy) -> None:
-    def begin() -> None:
-        detached.start(client, proxy.serial, "echo ran >> /data/local/tmp/ran; sleep 1", name="together")
-
+def test_of_two_starts_at_once_one_command_runs(breaking: Link, proxy: FaultProxy) -> None:
+    run = f"{TMP}/together"
+    begin = partial(detached.start, breaking, f"echo ran >> {TMP}/ran; sleep 1", run)
     starters = [threading.Thread(target=begin) for _ in range(4)]
     for starter in starters:
         starter.start()
     for starter in starters:
         starter.join()
-    run = DetachedRun(proxy.serial, f"{detached.WORK_FOLDER}/together")
-    assert detached.wait(client, run, 60.0, poll_s=0.1).code == 0
+    assert detached.wait(breaking, run, 60.0, poll_s=0.1).code == 0
     assert (proxy.device.folder / "ran").read_text() == "ran\n"
-    detached.remove(client, run)
+    detached.remove(breaking, run)
 
 
 CHILDREN = "sleep {0} & (sleep {0} &) ; nohup sh -c 'trap \"\" HUP INT TERM; sleep {0}; true' & echo begun; sleep {0}"
@@ -126,43 +119,44 @@ def word(number: int) -> str:
     return f"{300 + number}.{os.getpid()}"
 
 
-def begun(client: Adb, proxy: FaultProxy, number: int) -> DetachedRun:
-    run = detached.start(client, proxy.serial, CHILDREN.format(word(number)))
+def begun(link: Link, number: int) -> str:
+    run = f"{TMP}/run{number}"
+    detached.start(link, CHILDREN.format(word(number)), run)
     wait_until(lambda: len(processes(word(number))) == 4, "the children do not begin")
     return run
 
 
-def test_what_a_command_left_behind_ends_with_the_run(client: Adb, proxy: FaultProxy) -> None:
-    run = detached.start(client, proxy.serial, f"sleep {word(2)} > /dev/null 2>&1 & exit 4")
-    assert detached.wait(client, run, 60.0, poll_s=0.1).code == 4
+def test_what_a_command_left_behind_ends_with_the_run(breaking: Link) -> None:
+    run = f"{TMP}/leaving"
+    detached.start(breaking, f"sleep {word(2)} > /dev/null 2>&1 & exit 4", run)
+    assert detached.wait(breaking, run, 60.0, poll_s=0.1).code == 4
     wait_until(lambda: processes(word(2)) == ["sleep"], "the child does not begin")
-    detached.remove(client, run)
+    detached.remove(breaking, run)
     assert processes(word(2)) == []
 
 
-def test_a_time_out_ends_all_of_it(client: Adb, proxy: FaultProxy) -> None:
-    run = begun(client, proxy, 5)
+def test_a_time_out_ends_all_of_it(breaking: Link) -> None:
     with pytest.raises(DeviceTimeout, match="did not end within 0.5 s and was ended"):
-        detached.wait(client, run, 0.5, poll_s=0.1)
+        detached.wait(breaking, begun(breaking, 5), 0.5, poll_s=0.1)
     assert processes(word(5)) == []
 
 
-def test_a_stop_ends_all_of_it(client: Adb, proxy: FaultProxy) -> None:
-    run, stop = begun(client, proxy, 6), threading.Event()
-    with pytest.raises(DeviceStopped, match=f"{proxy.serial}: stopped as asked; run it again to go on") as caught:
-        detached.wait(client, run, 60.0, lambda _out, _err: stop.set(), poll_s=30.0, stop=stop)
-    assert (caught.value.exit_code, caught.value.kind) == (130, "stopped")
+def test_a_stop_ends_all_of_it(breaking: Link) -> None:
+    run = begun(breaking, 6)
+    with pytest.raises(DeviceStopped, match=f"{breaking.serial}: stopped as asked; run it again to go on") as caught:
+        detached.wait(breaking, run, 60.0, lambda _out, _err: breaking.stop.set(), poll_s=30.0)
+    assert caught.value.exit_code == 130
     assert processes(word(6)) == []
 
 
-def test_a_stop_while_the_device_is_away_says_what_becomes_of_the_command(client: Adb, proxy: FaultProxy) -> None:
-    run, stop = begun(client, proxy, 7), threading.Event()
+def test_a_stop_while_the_device_is_away_says_what_becomes_of_the_command(breaking: Link, proxy: FaultProxy) -> None:
+    run, away = begun(breaking, 7), replace(breaking, patience_s=2.0, stop=threading.Event())
     proxy.go_away()
-    threading.Timer(1.0, stop.set).start()
-    with pytest.raises(DeviceStopped, match=f"The command in {run.folder} could not be ended: .*; it ends itself"):
-        detached.wait(client, run, 60.0, patience_s=2.0, stop=stop)
+    threading.Timer(1.0, away.stop.set).start()
+    with pytest.raises(DeviceStopped, match=f"The command in {run} could not be ended: .*; it ends itself"):
+        detached.wait(away, run, 60.0)
     assert len(processes(word(7))) == 4
     proxy.go_on()
     proxy.device.network.connect(proxy)
-    detached.remove(client, run)
+    detached.remove(breaking, run)
     assert processes(word(7)) == []

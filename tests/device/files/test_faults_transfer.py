@@ -11,45 +11,34 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from evaltools.device import adb as adb_module
 from evaltools.device import detached
-from evaltools.device.adb import Adb, patiently
+from evaltools.device.adb import Adb, Link
 from evaltools.device.errors import (
     MAY_PASS,
     CommandFailed,
     ConnectionLost,
+    DeviceError,
     DeviceStopped,
     DeviceTimeout,
-    NoPermission,
-    NoSpace,
-    TransferFailed,
+    FileMissing,
 )
 from evaltools.device.process import Answer
 from evaltools.device.transfer import pull, push
 from evaltools.errors import DataError, OutputError
 from tests.device.fault_proxy import Direction, FaultProxy
 from tests.device.faults import FAULTS, Fault, stalled
+from tests.device.fixtures import PATIENCE_S
 from tests.device.real_device import Network, wait_until
 
 SIZE = 20 * 1024 * 1024
 BEGUN = SIZE // 4
-PATIENCE_S = 30.0
 SMALL = 300_000
 PLACES = [0, 50, 2000, SMALL // 2, SMALL]
 """Bytes before a break: from the first message of a transfer to the last."""
 FOLDER = "/data/local/tmp/transfer"
 REMOTE = f"{FOLDER}/model"
-
-
-class Patient(Adb):
-    """Counts how often it had to be patient."""
-
-    reconnects = 0
-
-    def reconnect(self, serial: str) -> None:
-        self.reconnects += 1
-        super().reconnect(serial)
 
 
 @pytest.fixture(scope="module")
@@ -107,36 +96,32 @@ def in_the_middle(fault: Fault, proxy: FaultProxy, client: Adb, direction: Direc
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_file_arrives_whole_whatever_happens_to_the_link(
-    client: Adb, proxy: FaultProxy, model: Path, there: Path, fault: Fault
+    breaking: Link, proxy: FaultProxy, model: Path, there: Path, fault: Fault
 ) -> None:
-    with in_the_middle(fault, proxy, client, "up"):
-        assert push(client, proxy.serial, model, REMOTE, patience_s=PATIENCE_S)
+    with in_the_middle(fault, proxy, breaking.adb, "up"):
+        assert push(breaking, model, REMOTE)
     assert [path.name for path in there.iterdir()] == ["model"]
     assert (there / "model").read_bytes() == model.read_bytes()
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_file_comes_back_whole_whatever_happens_to_the_link(
-    client: Adb, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path, fault: Fault
+    breaking: Link, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path, fault: Fault
 ) -> None:
     (there / "model").write_bytes(model.read_bytes())
-    with in_the_middle(fault, proxy, client, "down"):
-        pull(client, proxy.serial, REMOTE, tmp_path / "back", patience_s=PATIENCE_S)
+    with in_the_middle(fault, proxy, breaking.adb, "down"):
+        pull(breaking, REMOTE, tmp_path / "back")
     assert [path.name for path in tmp_path.iterdir()] == ["back"]
     assert (tmp_path / "back").read_bytes() == model.read_bytes()
 
 
-def test_a_server_that_is_started_again_says_nothing_in_the_answer(
-    own_client: Adb, proxy: FaultProxy, network: Network
-) -> None:
-    own_client.reconnect(proxy.serial)
+def test_a_server_that_is_started_again_says_nothing_in_the_answer(own_client: Adb, proxy: FaultProxy) -> None:
     for _ in range(2):
-        assert network.run_adb("-P", str(own_client.port), "kill-server").returncode == 0
-        own_client.reconnect(proxy.serial)
-        answer = own_client.shell(proxy.serial, "echo out; echo err >&2")
+        own_client.connect(proxy.serial)
+        answer = Link(own_client, proxy.serial).shell("echo out; echo err >&2")
         assert (answer.out, answer.err) == (b"out\n", b"err\n")
-    assert network.run_adb("-P", str(own_client.port), "kill-server").returncode == 0
-    assert own_client.devices() == ()
+        assert own_client.run(["kill-server"], 10.0).code == 0
+    assert own_client.devices() == {}
 
 
 def gone(proxy: FaultProxy, client: Adb) -> None:
@@ -144,91 +129,83 @@ def gone(proxy: FaultProxy, client: Adb) -> None:
     proxy.go_away()
 
 
-def test_a_device_that_stays_away_is_an_error_that_names_the_file(
-    network: Network, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path
+def test_of_a_device_that_stays_away_nothing_is_kept(
+    breaking: Link, network: Network, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path
 ) -> None:
-    patient = Patient(str(network.adb))
-    with (
-        pytest.raises(MAY_PASS, match=f"{model} could not be sent to {REMOTE}. {proxy.serial}: "),
-        in_the_middle(gone, proxy, patient, "up"),
-    ):
-        push(patient, proxy.serial, model, REMOTE, patience_s=0.5)
-    assert patient.reconnects > 0
+    impatient = replace(breaking, patience_s=0.5)
+    with pytest.raises(MAY_PASS, match=f"{proxy.serial}: "), in_the_middle(gone, proxy, breaking.adb, "up"):
+        push(impatient, model, REMOTE)
     wait_until(lambda: not list(there.iterdir()), "the daemon keeps what came of the file")
     proxy.go_on()
     network.connect(proxy)
     (there / "model").write_bytes(model.read_bytes())
-    with (
-        pytest.raises(MAY_PASS, match=f"{REMOTE} could not be fetched. {proxy.serial}: "),
-        in_the_middle(gone, proxy, patient, "down"),
-    ):
-        pull(patient, proxy.serial, REMOTE, tmp_path / "back")
+    with pytest.raises(MAY_PASS, match=f"{proxy.serial}: "), in_the_middle(gone, proxy, breaking.adb, "down"):
+        pull(impatient, REMOTE, tmp_path / "back")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_transfer_that_takes_too_long_says_how_far_it_came(
-    client: Adb, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path
+    breaking: Link, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path
 ) -> None:
+    breaking = replace(breaking, patience_s=0.0)
     (there / "other").write_bytes(model.read_bytes())
     proxy.slow_down(SIZE // 10)
-    too_late = rf"of {{}} had brought \d+ of {SIZE} bytes after 1.5 s; .*allow more time"
+    too_late = rf"of {{}} had brought \d+ of {SIZE} bytes after 1.5 s; .*cable"
     with pytest.raises(DeviceTimeout, match=f"adb push {too_late.format(REMOTE)}"):
-        push(client, proxy.serial, model, REMOTE, timeout_s=1.5)
+        push(breaking, model, REMOTE, timeout_s=1.5)
     with pytest.raises(DeviceTimeout, match=f"adb pull {too_late.format(f'{FOLDER}/other')}"):
-        pull(client, proxy.serial, f"{FOLDER}/other", tmp_path / "back", timeout_s=1.5)
+        pull(breaking, f"{FOLDER}/other", tmp_path / "back", timeout_s=1.5)
     assert list(tmp_path.iterdir()) == []
     assert [path.name for path in there.iterdir()] == ["other"]
 
 
 @pytest.fixture
-def full(network: Network, client: Adb, proxy: FaultProxy) -> Iterator[str]:
+def full(breaking: Link) -> Iterator[str]:
     """A folder of the device with a disk of 1 MiB."""
     folder = "/data/local/tmp/small"
-    made = client.shell(proxy.serial, f"mkdir -p {folder} && mount -t tmpfs -o size=1m tmpfs {folder}")
+    made = breaking.shell(f"mkdir -p {folder} && mount -t tmpfs -o size=1m tmpfs {folder}")
     assert made.code == 0, made
     yield folder
-    assert client.shell(proxy.serial, f"umount {folder}").code == 0
+    assert breaking.shell(f"umount {folder}").code == 0
 
 
-def test_a_full_device_is_said_at_once(network: Network, proxy: FaultProxy, model: Path, full: str) -> None:
-    patient = Patient(str(network.adb))
-    with pytest.raises(NoSpace, match=f"{SIZE} bytes do not fit into {full}, which has 1048576 free; delete some"):
-        push(patient, proxy.serial, model, f"{full}/model", patience_s=PATIENCE_S)
-    assert patient.reconnects == 0
-    assert patient.shell(proxy.serial, f"ls -A {full}").out == b""
+def test_a_full_device_is_said_at_once(breaking: Link, model: Path, full: str) -> None:
+    with pytest.raises(DeviceError, match=f"{SIZE} bytes do not fit into {full}, which has 1048576 free"):
+        push(replace(breaking, patience_s=3600.0), model, f"{full}/model")
+    assert breaking.shell(f"ls -A {full}").out == b""
 
 
-def test_a_command_that_needs_more_space_than_there_is_says_so(client: Adb, proxy: FaultProxy, full: str) -> None:
-    run = detached.start(client, proxy.serial, "echo begun; cat /dev/zero > zeros", full)
+def test_a_command_that_needs_more_space_than_there_is_says_so(breaking: Link, full: str) -> None:
+    detached.start(breaking, "echo begun; cat /dev/zero > zeros", f"{full}/run")
     with pytest.raises(CommandFailed, match="it printed last: begun; memory or space ran out"):
-        detached.wait(client, run, 30.0, poll_s=0.1)
+        detached.wait(breaking, f"{full}/run", 30.0, poll_s=0.1)
     with pytest.raises(CommandFailed, match=f"nothing can be started in {full}/"):
-        detached.start(client, proxy.serial, "true", full)
-    assert client.shell(proxy.serial, f"ls -A {full}").text.split() == [Path(run.folder).name]
+        detached.start(breaking, "true", f"{full}/another")
+    assert breaking.shell(f"ls -A {full}").text.split() == ["run"]
 
 
 def test_what_is_left_of_a_file_is_replaced_by_the_next_that_is_sent(
-    client: Adb, proxy: FaultProxy, there: Path, tmp_path: Path
+    breaking: Link, there: Path, tmp_path: Path
 ) -> None:
     (there / "a[1].part").write_text("some of it")
     local = tmp_path / "a"
     local.write_text("all of it")
-    push(client, proxy.serial, local, f"{FOLDER}/a[1]")
+    push(breaking, local, f"{FOLDER}/a[1]")
     assert [path.name for path in there.iterdir()] == ["a[1]"]
 
 
 def test_a_file_arrives_whole_wherever_the_link_breaks(
-    client: Adb, proxy: FaultProxy, small: Path, there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    breaking: Link, proxy: FaultProxy, small: Path, there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adb_module, "_BETWEEN_TRIES_S", 0.1)
+    monkeypatch.setattr("evaltools.device.adb._BETWEEN_TRIES_S", 0.1)
     back = tmp_path / "back"
     for place in PLACES:
         proxy.cut_after("up", place)
-        push(client, proxy.serial, small, REMOTE, patience_s=PATIENCE_S)
+        push(breaking, small, REMOTE)
         assert (there / "model").read_bytes() == small.read_bytes(), place
         assert [path.name for path in there.iterdir()] == ["model"], place
         proxy.cut_after("down", place)
-        pull(client, proxy.serial, REMOTE, back, patience_s=PATIENCE_S)
+        pull(breaking, REMOTE, back)
         assert back.read_bytes() == small.read_bytes(), place
         assert not back.with_name("back.part").exists(), place
         (there / "model").unlink()
@@ -238,7 +215,7 @@ class Eventful(Adb):
     """Something happens after each transfer, before anybody has looked at what arrived."""
 
     def __init__(self, adb: Adb, after_transfer: Callable[[], object]) -> None:
-        super().__init__(adb.path, adb.port)
+        super().__init__(adb.path)
         self._after_transfer = after_transfer
 
     def run(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> Answer:
@@ -249,19 +226,19 @@ class Eventful(Adb):
 
 
 def test_a_break_that_is_over_when_somebody_looks_is_a_lost_connection_too(
-    client: Adb, proxy: FaultProxy, small: Path, there: Path, tmp_path: Path
+    breaking: Link, proxy: FaultProxy, small: Path, there: Path, tmp_path: Path
 ) -> None:
     def come_back() -> None:
-        patiently(client, proxy.serial, lambda: client.shell(proxy.serial, "true"), PATIENCE_S)
+        breaking.patiently(lambda: breaking.shell("true"))
 
-    late = Eventful(client, come_back)
+    late = Link(Eventful(breaking.adb, come_back), proxy.serial)
     proxy.cut_after("up", SMALL // 2)
     with pytest.raises(ConnectionLost, match=rf"lost during adb push of {REMOTE}: \d+ of {SMALL} bytes arrived"):
-        push(late, proxy.serial, small, REMOTE)
+        push(late, small, REMOTE)
     (there / "model").write_bytes(small.read_bytes())
     proxy.cut_after("down", SMALL // 2)
     with pytest.raises(ConnectionLost, match=rf"lost during adb pull of {REMOTE}: \d+ of {SMALL} bytes arrived"):
-        pull(late, proxy.serial, REMOTE, tmp_path / "back")
+        pull(late, REMOTE, tmp_path / "back")
 
 
 def test_a_file_that_is_whole_and_has_no_name_yet_goes_when_the_transfer_is_stopped(
@@ -275,7 +252,7 @@ def test_a_file_that_is_whole_and_has_no_name_yet_goes_when_the_transfer_is_stop
         stop.set()
 
     with pytest.raises(DeviceStopped):
-        push(Eventful(client, cut_and_stop), proxy.serial, small, REMOTE, patience_s=PATIENCE_S, stop=stop)
+        push(Link(Eventful(client, cut_and_stop), proxy.serial, PATIENCE_S, stop), small, REMOTE)
     assert arrived == ["model.part"]
     assert list(there.iterdir()) == []
 
@@ -290,53 +267,43 @@ def test_a_full_disk_here_is_said_at_once(
         monkeypatch.setattr(shutil, "disk_usage", lambda _path: shutil._ntuple_diskusage(9, 9, 0))
 
     part = tmp_path / "back.part"
-    message = (
-        rf"{REMOTE} of {proxy.serial} \({SMALL} bytes\) does not fit into {tmp_path}, which has 0 free; delete some"
-    )
+    message = rf"{REMOTE} of {proxy.serial} \({SMALL} bytes\) cannot be written into {tmp_path}, which has 0 free"
     with pytest.raises(OutputError, match=message):
-        pull(Eventful(client, fill), proxy.serial, REMOTE, tmp_path / "back", patience_s=3600.0)
+        pull(Link(Eventful(client, fill), proxy.serial, 3600.0), REMOTE, tmp_path / "back")
     assert not part.exists()
 
 
-@pytest.fixture
-def spoiling(proxy: FaultProxy) -> Iterator[str]:
-    """A device, where every file that arrives has other content than the one that was sent."""
+def test_a_spoiled_file_never_gets_its_name(breaking: Link, proxy: FaultProxy, small: Path, there: Path) -> None:
     tool = shutil.which("sha256sum")
     proxy.device.add_program("sha256sum", f"#!/bin/sh\n{{ cat; echo; }} | {tool}\n")
-    yield proxy.serial
-    proxy.device.add_program("sha256sum", f"#!/bin/sh\nexec {tool}\n")
-
-
-def test_a_spoiled_file_never_gets_its_name(client: Adb, spoiling: str, small: Path, there: Path) -> None:
-    with pytest.raises(TransferFailed, match="did not arrive as it was sent"):
-        push(client, spoiling, small, REMOTE)
+    try:
+        with pytest.raises(CommandFailed, match="did not bring what was sent"):
+            push(breaking, small, REMOTE)
+    finally:
+        proxy.device.add_program("sha256sum", f"#!/bin/sh\nexec {tool}\n")
     assert list(there.iterdir()) == []
 
 
-def test_one_of_the_same_size_is_sent_and_the_same_is_not(
-    client: Adb, proxy: FaultProxy, there: Path, tmp_path: Path
-) -> None:
-    serial, local = proxy.serial, tmp_path / "model"
+def test_one_of_the_same_size_is_sent_and_the_same_is_not(breaking: Link, there: Path, tmp_path: Path) -> None:
+    local = tmp_path / "model"
     for content in (b"old", b"new"):
         local.write_bytes(content)
-        assert push(client, serial, local, f"{FOLDER}/model")
+        assert push(breaking, local, f"{FOLDER}/model")
         assert (there / "model").read_bytes() == content
-    assert not push(client, serial, local, f"{FOLDER}/model")
+    assert not push(breaking, local, f"{FOLDER}/model")
 
 
-def test_why_a_file_cannot_be_written_is_asked_of_the_device(client: Adb, proxy: FaultProxy, small: Path) -> None:
-    serial = proxy.serial
-    with pytest.raises(NoPermission, match="/proc/none cannot be written"):
-        push(client, serial, small, "/proc/none/model")
-    with pytest.raises(TransferFailed, match=f"{re.escape(FOLDER)} is a folder"):
-        push(client, serial, small, FOLDER)
+def test_why_a_file_cannot_be_written_is_asked_of_the_device(breaking: Link, there: Path, small: Path) -> None:
+    for remote in ("/proc/none/model", FOLDER):
+        with pytest.raises(DeviceError, match=f"{re.escape(remote)} cannot be written"):
+            push(breaking, small, remote)
     with pytest.raises(DataError, match="absent cannot be read"):
-        push(client, serial, small.with_name("absent"), REMOTE)
+        push(breaking, small.with_name("absent"), REMOTE)
 
 
-def test_an_old_file_is_no_success_of_pull(client: Adb, proxy: FaultProxy, there: Path, tmp_path: Path) -> None:
+def test_an_old_file_is_no_success_of_pull(breaking: Link, there: Path, tmp_path: Path) -> None:
     local = tmp_path / "result"
     local.write_text("of yesterday")
-    with pytest.raises(TransferFailed, match=f"there is no file {FOLDER}/result"):
-        pull(client, proxy.serial, f"{FOLDER}/result", local)
+    with pytest.raises(FileMissing, match=f"there is no file {FOLDER}/result"):
+        pull(breaking, f"{FOLDER}/result", local)
     assert not local.exists()

@@ -10,38 +10,34 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import Adb
-from evaltools.device.errors import DeviceBusy, NoSpace
+from evaltools.device.adb import Link
+from evaltools.device.errors import DeviceError
 from evaltools.device.lock import DeviceLock
 from tests.device.fault_proxy import FaultProxy
-from tests.device.fixtures import Devices
 from tests.device.shared_folder import SHARED_ROOT
 
 
-@pytest.fixture
-def serial(devices: Devices) -> str:
-    return devices[0].serial
-
-
-def test_the_owner_stands_in_a_lock_and_nothing_is_left_of_it(client: Adb, serial: str, shared: Path) -> None:
-    with DeviceLock(client, serial, SHARED_ROOT) as lock:
+def test_the_owner_stands_in_a_lock_and_nothing_is_left_of_it(first: Link, shared: Path) -> None:
+    with DeviceLock(first, SHARED_ROOT) as lock:
         owner = (shared / "lock" / "owner").read_text().splitlines()[0]
         assert re.fullmatch(rf"{getpass.getuser()}@{os.uname().nodename} since [-0-9]+T[:0-9]+\+00:00", owner)
-        with pytest.raises(DeviceBusy, match=f"^device {serial} is in use by {re.escape(owner)}; --force takes it"):
-            DeviceLock(client, serial, SHARED_ROOT).take()
+        with pytest.raises(
+            DeviceError, match=f"^device {first.serial} is in use by {re.escape(owner)}; --force takes it"
+        ):
+            DeviceLock(first, SHARED_ROOT).take()
         lock.take()
     assert not shared.exists()
 
 
-def test_of_many_that_begin_at_once_one_gets_it(client: Adb, serial: str, shared: Path) -> None:
-    got, refused, together = list[DeviceLock](), list[DeviceBusy](), threading.Barrier(8)
+def test_of_many_that_begin_at_once_one_gets_it(first: Link, shared: Path) -> None:
+    got, refused, together = list[DeviceLock](), list[DeviceError](), threading.Barrier(8)
 
     def take() -> None:
-        lock = DeviceLock(client, serial, SHARED_ROOT)
+        lock = DeviceLock(first, SHARED_ROOT)
         together.wait()
         try:
             got.append(lock.__enter__())
-        except DeviceBusy as error:
+        except DeviceError as error:
             refused.append(error)
 
     threads = [threading.Thread(target=take) for _ in range(8)]
@@ -53,20 +49,18 @@ def test_of_many_that_begin_at_once_one_gets_it(client: Adb, serial: str, shared
     got[0].__exit__()
 
 
-def test_a_lock_that_was_taken_by_force_is_lost_to_its_first_owner(client: Adb, serial: str, shared: Path) -> None:
-    first = DeviceLock(client, serial, SHARED_ROOT)
-    first.take()
-    with DeviceLock(client, serial, SHARED_ROOT, force=True) as second:
-        with pytest.raises(DeviceBusy):
-            first.take()
+def test_a_lock_that_was_taken_by_force_is_lost_to_its_first_owner(first: Link, shared: Path) -> None:
+    lost = DeviceLock(first, SHARED_ROOT)
+    lost.take()
+    with DeviceLock(first, SHARED_ROOT, force=True) as second:
+        with pytest.raises(DeviceError, match="is in use by"):
+            lost.take()
         second.take()
     assert not shared.exists()
 
 
 @pytest.mark.parametrize("is_file", [True, False])
-def test_a_lock_without_an_owner_is_held_until_it_is_taken_by_force(
-    client: Adb, serial: str, shared: Path, is_file: bool
-) -> None:
+def test_a_lock_without_an_owner_is_held_until_it_is_taken_by_force(first: Link, shared: Path, is_file: bool) -> None:
     """As one that was cut off while it was made, or of another version."""
     shared.mkdir()
     (shared / ".evaltools").touch()
@@ -74,25 +68,19 @@ def test_a_lock_without_an_owner_is_held_until_it_is_taken_by_force(
         (shared / "lock").write_text("{}")
     else:
         (shared / "lock").mkdir()
-    with pytest.raises(DeviceBusy, match="is in use by another process"):
-        DeviceLock(client, serial, SHARED_ROOT).take()
-    with DeviceLock(client, serial, SHARED_ROOT, force=True) as lock:
+    with pytest.raises(DeviceError, match="is in use by another process"):
+        DeviceLock(first, SHARED_ROOT).take()
+    with DeviceLock(first, SHARED_ROOT, force=True) as lock:
         lock.take()
 
 
-def test_a_lock_whose_answer_was_lost_is_one_s_own(client: Adb, serial: str, shared: Path, proxy: FaultProxy) -> None:
-    with DeviceLock(client, proxy.serial, SHARED_ROOT, patience_s=30.0) as lock:
+def test_a_lock_whose_answer_was_lost_is_one_s_own(breaking: Link, shared: Path, proxy: FaultProxy) -> None:
+    with DeviceLock(breaking, SHARED_ROOT) as lock:
         proxy.cut()
         lock.take()
         assert (shared / "lock" / "owner").exists()
 
 
-def test_a_full_device_is_said_as_such(client: Adb, serial: str, shared: Path) -> None:
-    root = "/data/local/tmp/lock-small"
-    mounted = f"mkdir -p {root} && mount -t tmpfs -o size=4k tmpfs {root} && touch {root}/.evaltools"
-    assert client.shell(serial, f"{mounted} && head -c 4096 /dev/zero > {root}/all").code == 0
-    try:
-        with pytest.raises(NoSpace, match=r"lock-small, which has 0 bytes free"):
-            DeviceLock(client, serial, root).take()
-    finally:
-        assert client.shell(serial, f"umount {root}").code == 0
+def test_a_folder_that_cannot_be_written_is_said_with_what_to_do(first: Link) -> None:
+    with pytest.raises(DeviceError, match="/proc/none cannot be made or written.*--device_folder"):
+        DeviceLock(first, "/proc/none").take()

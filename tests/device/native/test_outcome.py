@@ -14,7 +14,7 @@ from evaltools.result.device import DeviceFacts
 from tests.device.native.runs import RUNTIME
 from tests.device.native.test_inputs import imagenet_options
 
-PHONE = DeviceFacts("A", "device", abi="arm64-v8a", machine="aarch64")
+PHONE = DeviceFacts("A", abi="arm64-v8a", machine="aarch64")
 UNSUPPORTED = "GPU acceleration is unsupported on this platform."
 Inputs = NativeInputs[Any]
 REFUTED = f'GPU was asked for, but the log says "{UNSUPPORTED}"'
@@ -96,12 +96,12 @@ def test_what_the_runtime_adds_on_the_cpu_is_no_difference(inputs: Inputs) -> No
             "the device's ABI is arm64-v8a: build the binary for it with bazel build -c opt --config=android_arm64",
         ),
         (
-            DeviceFacts("A", "device", machine="aarch64"),
+            DeviceFacts("A", machine="aarch64"),
             "the device's ABI is aarch64: build the binary for it with bazel build -c opt --config=elinux_aarch64",
         ),
-        (DeviceFacts("A", "device", machine="riscv64"), "the device's ABI is riscv64: build the binary for it"),
+        (DeviceFacts("A", machine="riscv64"), "the device's ABI is riscv64: build the binary for it"),
         (
-            DeviceFacts("A", "device"),
+            DeviceFacts("A"),
             "build the binary for its ABI, for most phones with bazel build -c opt --config=android_arm64",
         ),
     ],

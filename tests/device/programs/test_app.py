@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import Adb
+from evaltools.device.adb import Adb, Link
 from evaltools.device.app import BenchmarkApp, install_app, run_app, start_command
 from evaltools.device.app_log import AppRun
-from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceStopped, NoSpace, ProgramMissing
+from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, DeviceStopped
 from evaltools.device.part import PartWork
 from evaltools.device.process import Answer
 from evaltools.errors import UsageError
@@ -153,7 +153,7 @@ def test_a_stop_ends_the_app(client: Adb, phone: RealDevice) -> None:
 
 
 def test_an_app_that_is_not_installed(client: Adb, phone: RealDevice) -> None:
-    with pytest.raises(ProgramMissing, match=r"the app org\.other is not installed; install it with adb install"):
+    with pytest.raises(DeviceError, match=r"the app org\.other is not installed; install it with adb install"):
         run(client, phone, BenchmarkApp("org.other"))
 
 
@@ -162,7 +162,7 @@ def test_an_activity_that_the_app_does_not_have(client: Adb, phone: RealDevice) 
         r"org\.tensorflow\.lite\.benchmark is there, but org\.tensorflow\.lite\.benchmark/\.Other cannot be started: "
         r"Error: Activity class \{.*\} does not exist\.; look at the name of its activity"
     )
-    with pytest.raises(ProgramMissing, match=expected):
+    with pytest.raises(DeviceError, match=expected):
         run(client, phone, BenchmarkApp(activity=".Other"))
 
 
@@ -181,7 +181,7 @@ def test_a_link_that_breaks_meanwhile_does_not_matter(client: Adb, phone: RealDe
     wait_until_it_hangs(phone)
     proxy.cut()
     process = kept(phone, "app.pid").read_text()
-    client.shell(phone.serial, f"LOG_PID={process} log -p E -t tflite Benchmarking failed.")
+    Link(client, phone.serial).shell(f"LOG_PID={process} log -p E -t tflite Benchmarking failed.")
     thread.join()
     assert texts(found[0].log)[-1] == "Benchmarking failed."
 
@@ -217,9 +217,10 @@ def test_the_app_may_read_what_was_sent(client: Adb, phone: RealDevice, tmp_path
     kept(phone, "mode").write_text("gives up")
     (tmp_path / "m").write_text("a model")
     above = [STORE, f"{STORE}/store", f"{STORE}/store/{'0' * 64}"]
-    assert client.shell(phone.serial, f"mkdir -p {above[-1]} && chmod 700 {' '.join(above)}").code == 0
+    link = Link(client, phone.serial)
+    assert link.shell(f"mkdir -p {above[-1]} && chmod 700 {' '.join(above)}").code == 0
     starts(client, phone, sent=tmp_path / "m")
-    modes = client.shell(phone.serial, f"stat -c %a {' '.join(above)} {above[-1]}/m").text.split()
+    modes = link.shell(f"stat -c %a {' '.join(above)} {above[-1]}/m").text.split()
     assert modes[:3] == ["711"] * 3
     assert modes[3][-1] in "4567"
 
@@ -229,39 +230,36 @@ def test_an_apk_is_installed(client: Adb, phone: RealDevice, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "message"),
+    ("answer", "message"),
     [
         (
             "Failure [INSTALL_FAILED_UPDATE_INCOMPATIBLE: signatures do not match]",
-            ProgramMissing,
             r"benchmark\.apk cannot be installed: INSTALL_FAILED_UPDATE_INCOMPATIBLE; uninstall the app that is there",
         ),
-        ("Failure [INSTALL_FAILED_INSUFFICIENT_STORAGE]", NoSpace, r"free space on the device"),
-        ("Failure [INSTALL_FAILED_SOMETHING_NEW]", ProgramMissing, r"INSTALL_FAILED_SOMETHING_NEW; look for this word"),
-        ("no such service", ProgramMissing, r"benchmark\.apk cannot be installed.*no such service; try adb install"),
+        ("Failure [INSTALL_FAILED_INSUFFICIENT_STORAGE]", r"free space on the device"),
+        ("Failure [INSTALL_FAILED_SOMETHING_NEW]", r"INSTALL_FAILED_SOMETHING_NEW; look for this word"),
+        ("no such service", r"benchmark\.apk cannot be installed.*no such service; try adb install"),
     ],
 )
-def test_an_apk_that_is_refused(
-    client: Adb, phone: RealDevice, tmp_path: Path, answer: str, kind: type[Exception], message: str
-) -> None:
-    with pytest.raises(kind, match=message):
+def test_an_apk_that_is_refused(client: Adb, phone: RealDevice, tmp_path: Path, answer: str, message: str) -> None:
+    with pytest.raises(DeviceError, match=message):
         install_app(device_at(client, phone.serial, root=STORE), apk(tmp_path, answer))
 
 
 class Leaving(Adb):
     """A device that is lost when it is to be put in order."""
 
-    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
-        if command.startswith("am force-stop"):
-            raise ConnectionLost(f"{serial}: it left", serial)
-        return super().shell(serial, command, timeout_s, stop)
+    def run(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> Answer:
+        if arguments[-1].startswith("( eval 'am force-stop"):
+            raise ConnectionLost(f"{arguments[1]}: it left", arguments[1])
+        return super().run(arguments, timeout_s, stop)
 
 
 @pytest.fixture
 def leaving(network: Network, client: Adb, phone: RealDevice) -> Iterator[Adb]:
     """What the test could not end is ended after it, so that it logs nothing in the next one."""
     yield Leaving(str(network.adb))
-    client.shell(phone.serial, f"am force-stop {APP.package}")
+    Link(client, phone.serial).shell(f"am force-stop {APP.package}")
 
 
 def test_a_run_that_was_done_before_the_device_left_counts(

@@ -44,7 +44,7 @@ def cooled(stop: threading.Event, *looks: DeviceConditions) -> tuple[DeviceCondi
     """What comes of these conditions, seen every 100 s, the last one again and again; and what is told."""
     left, told = list(looks), list[str]()
     conditions, waited_s = cool_down(
-        lambda: left.pop(0) if len(left) > 1 else left[0], "R58M", 35.0, 600.0, stop, 100.0, told.append
+        lambda: left.pop(0) if len(left) > 1 else left[0], "R58M", 35.0, stop, 600.0, 100.0, told.append
     )
     return conditions, waited_s, told
 
@@ -78,7 +78,7 @@ def test_after_its_time_it_goes_on_with_a_warning(clock: Clock) -> None:
     conditions, waited_s, (begun, over) = cooled(clock, at(60.0))
     assert (conditions, waited_s) == (at(60.0), 600)
     assert "waiting until" in begun
-    for fact in ("R58M: warning: ", "60.0 C (sensor SKIN)", "600 s", "35 C", "--cool_down_timeout"):
+    for fact in ("R58M: warning: ", "60.0 C (sensor SKIN)", "600 s", "35 C", "--cool_down"):
         assert fact in over
 
 
@@ -107,7 +107,7 @@ def test_the_highest_of_all_temperatures_counts(
 def test_conditions_are_the_facts_that_change() -> None:
     cpus = (DeviceCpu(0, "schedutil", 1, 2, 3),)
     facts = DeviceFacts(
-        "R58M", "device", model="Pixel", battery_level=87, battery_temperature=283, thermal_status=2,
+        "R58M", model="Pixel", battery_level=87, battery_temperature=283, thermal_status=2,
         temperatures={"SKIN": 31.5}, cpu_frequencies=cpus, free_bytes=5,
     )  # fmt: skip
     assert conditions_of(facts) == DeviceConditions(87, 283, 2, {"SKIN": 31.5}, cpus)

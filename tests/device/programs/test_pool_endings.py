@@ -10,14 +10,7 @@ from typing import NoReturn
 
 import pytest
 
-from evaltools.device.errors import (
-    CommandFailed,
-    ConnectionLost,
-    DeviceError,
-    DeviceStopped,
-    DeviceTimeout,
-    NoSpace,
-)
+from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, DeviceStopped, DeviceTimeout
 from evaltools.device.pool import Job
 from evaltools.errors import UsageError
 from tests.device.pool_devices import LONGEST_S, Devices, awaited, by, parts, telling, to_its_end
@@ -40,7 +33,7 @@ def test_a_device_that_waits_takes_what_another_one_loses() -> None:
     assert [entry.serial for entry in outcome.left_out] == [loser]
 
 
-@pytest.mark.parametrize("error", [NoSpace("full"), CommandFailed("it died")])
+@pytest.mark.parametrize("error", [DeviceError("full"), CommandFailed("it died")])
 def test_devices_that_wait_come_to_an_end_one_after_the_other(error: DeviceError) -> None:
     """Whoever has the only part loses it and is left out, while the others wait for it."""
     waits = threading.Event()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.device.adb import Adb
+from evaltools.device.adb import Adb, Link
 from evaltools.device.devices import DevicesUsed, why_not_bound
-from evaltools.device.errors import DeviceBusy, DeviceError, NoSuchDevice
+from evaltools.device.errors import DeviceError
 from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags
 from evaltools.device.lock import DeviceLock
 from evaltools.device.part import PartWork, SentFiles
@@ -64,7 +64,7 @@ def test_a_mask_without_a_cpu_of_the_device_is_refused(network: Network, devices
     with pytest.raises(DeviceError, match=rf"{serial}: --taskset={NO_CPU} names none of its \d+ CPUs; give a mask"):
         used([f"--adb={network.adb}", f"--serials={serial}", f"--taskset={NO_CPU}"])
     assert used([f"--adb={network.adb}", f"--serials={serial}", "--taskset=1"])[0].serials == (serial,)
-    with pytest.raises(NoSuchDevice, match=rf"no device can be used;(?s:.)*{serial}: --taskset"):
+    with pytest.raises(DeviceError, match=rf"no device can be used;(?s:.)*{serial}: --taskset"):
         used([f"--adb={network.adb}", "--serials=all", f"--taskset={NO_CPU}"])
 
 
@@ -115,14 +115,14 @@ def test_a_device_that_is_in_use_stops_the_command_or_is_left_out(
     serial, root = devices[0].serial, f"{DEFAULT_ROOT}-2"
     flags = [f"--adb={network.adb}", f"--device_folder={root}"]
     clean = f"evaltools device clean --serials={serial} --adb={network.adb} --device_folder={root}"
-    with DeviceLock(client, serial, root):
+    with DeviceLock(Link(client, serial), root):
         named, _ = used([*flags, f"--serials={serial}"])
-        with pytest.raises(DeviceBusy, match=f"^device {serial} is in use by .*; --force takes it"), named:
+        with pytest.raises(DeviceError, match=f"^device {serial} is in use by .*; --force takes it"), named:
             pass
         found, text = used([*flags, "--serials=all"])
         with found:
             assert found.serials == (devices[1].serial,)
-            assert [(entry.serial, entry.kind) for entry in found.left_out] == [(serial, "in use")]
+            assert [entry.serial for entry in found.left_out] == [serial]
         assert text.getvalue().startswith(f"left out: device {serial} is in use by ")
         done = device_runs.run(clean.split()[1:])
         assert (done.code, done.out) == (3, "")
@@ -131,18 +131,6 @@ def test_a_device_that_is_in_use_stops_the_command_or_is_left_out(
     with found:
         assert device_runs.run([*clean.split()[1:], "--force"]).code == 0
     assert not (devices[0].folder / "evaltools-2").exists()
-
-
-def test_nothing_is_left_of_a_run_that_keeps_nothing(network: Network, devices: Devices, tmp_path: Path) -> None:
-    (tmp_path / "m").write_text("a model")
-    root, serial = f"{DEFAULT_ROOT}-4", devices[0].serial
-    flags = [f"--adb={network.adb}", f"--serials={serial}", f"--device_folder={root}"]
-    for keeping, is_left in (([], True), (["--keep_on_device=false"], False)):
-        found, text = used([*flags, *keeping])
-        with found:
-            found[serial].put(tmp_path / "m")
-            found.stop.set()  # as when all parts are done
-        assert (text.getvalue(), (devices[0].folder / "evaltools-4").exists()) == ("", is_left)
 
 
 def test_of_two_serials_of_one_device_one_is_left_out(network: Network, devices: Devices, proxy: FaultProxy) -> None:
@@ -163,8 +151,8 @@ def test_of_two_serials_of_one_device_one_is_left_out(network: Network, devices:
 
 def test_the_kinds_of_cpus_are_named_where_they_differ() -> None:
     cpus = tuple(DeviceCpu(number, None, None, None, 1800 if number < 4 else 2400) for number in range(8))
-    phone = DeviceFacts("A", "device", cpus=8, cpu_frequencies=cpus)
-    board = DeviceFacts("B", "device", cpus=4, cpu_frequencies=cpus[:4])
-    assert [why_not_bound(phone, mask) for mask in ("", "big", "little", "1")] == [None] * 4
-    assert "such as ff for all; big are f0; little are f" in str(why_not_bound(phone, "100"))
-    assert "B: --taskset=big: it does not say that its CPUs differ" in str(why_not_bound(board, "big"))
+    phone = DeviceFacts("A", cpus=8, cpu_frequencies=cpus)
+    board = DeviceFacts("B", cpus=4, cpu_frequencies=cpus[:4])
+    assert [why_not_bound(phone, mask) for mask in ("", "big", "little", "1")] == [""] * 4
+    assert "such as ff for all; big are f0; little are f" in why_not_bound(phone, "100")
+    assert "B: --taskset=big: it does not say that its CPUs differ" in why_not_bound(board, "big")

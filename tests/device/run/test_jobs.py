@@ -20,7 +20,7 @@ def outcome(lost: dict[Job, Sequence[str]], *left_out: str) -> PoolOutcome[str]:
     found: PoolOutcome[str] = PoolOutcome()
     for job, reasons in lost.items():
         found.lost[job] = [LostAttempt("A", "no space", reason, 1.0) for reason in reasons]
-    found.left_out = [DeviceLeftOut("A", "no space", reason) for reason in left_out]
+    found.left_out = [DeviceLeftOut("A", reason) for reason in left_out]
     return found
 
 
@@ -80,9 +80,9 @@ def part(index: int, serial: str) -> DevicePart:
 
 def test_the_result_names_the_devices_that_did_parts_once_each() -> None:
     """In the order of their parts."""
-    first, second = DeviceFacts("A", "device", model="one"), DeviceFacts("B", "device")
-    unused = DeviceFacts("C", "device")
-    left_out = DeviceLeftOut("C", "no space", "C is full")
+    first, second = DeviceFacts("A", model="one"), DeviceFacts("B")
+    unused = DeviceFacts("C")
+    left_out = DeviceLeftOut("C", "C is full")
     parts = [part(0, "B"), part(1, "A"), part(2, "B")]
     assert device_run_of("evaltools", "pool", [unused, first, second], parts, [left_out]) == DeviceRun(
         "evaltools", "pool", (second, first), tuple(parts), (left_out,)

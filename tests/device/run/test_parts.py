@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, ProgramMissing
+from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError
 from evaltools.device.part import PartDone, PartWork
 from evaltools.device.parts import WITH_RECORDS, KeptPart, MissingParts, PartsFolder
 from evaltools.device.pool import Job, PoolOutcome
@@ -37,7 +37,7 @@ KIND = declared_task("imagenet")
 
 
 def facts_of(serial: str) -> DeviceFacts:
-    return DeviceFacts(serial, "device", model=f"model of {serial}", cpus=8)
+    return DeviceFacts(serial, model=f"model of {serial}", cpus=8)
 
 
 def part_of(job: Job, serial: str = "R58M", count: int = 2) -> DevicePart:
@@ -257,7 +257,7 @@ def test_a_device_that_runs_something_else_is_left_out(tmp_path: Path) -> None:
     found = run.do()
     assert found.done == {}
     (left_out,) = found.left_out
-    assert (left_out.serial, left_out.kind) == ("B", "not alike")
+    assert left_out.serial == "B"
     for fact in ("B is not like A", "configuration reference", "2.3.0", "9.9", "--split=each"):
         assert fact in left_out.reason
     assert not run.kept.is_done(Job(1))
@@ -283,7 +283,6 @@ def test_a_device_that_refuses_the_command_is_left_out(tmp_path: Path) -> None:
     run = Run(tmp_path, [Phone("A", code=2, err="\n".join(lines))])
     (left_out,) = run.do().left_out
     assert left_out.reason == "A: evaltools refused the command there: two | three | evaltools: --x: no such flag"
-    assert left_out.kind == ProgramMissing.kind
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from evaltools.report.page.screens import (
 from evaltools.report.page.sections.run import pipeline
 from evaltools.report.page.sections.speed import speed
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase
-from evaltools.result.device import DeviceFinding, DeviceList, ListedDevice
+from evaltools.result.device import DeviceFinding, DeviceList
 from evaltools.result.device_run import DeviceConditions, DeviceLeftOut, DeviceRun
 from evaltools.result.evaluation import (
     ConfigurationResult,
@@ -171,9 +171,9 @@ def _device_runs() -> Mapping[str, Show]:
             devices=[replace(PHONE, serial=serial) for serial in conditions],
         ),
         "losses": run_of(part(0, "R58M"), part(2, "R58M", lost=attempts), devices=[PHONE, replace(BOARD, model="x")]),
-        "one was left out": run_of(part(0, "R58M"), left_out=[DeviceLeftOut("B", "not alike", "B is not like [x]")]),
+        "one was left out": run_of(part(0, "R58M"), left_out=[DeviceLeftOut("B", "B is not like [x]")]),
     }
-    found = DeviceFinding(ListedDevice(BOARD.serial, "device"), replace(BOARD, model="board"))
+    found = DeviceFinding(BOARD.serial, "device", replace(BOARD, model="board"))
     return {
         **{title: partial(print_device_run, run) for title, run in runs.items()},
         "a board without sensors": partial(print_devices, DeviceList("1", "adb", (found,))),

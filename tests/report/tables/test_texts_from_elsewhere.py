@@ -31,8 +31,8 @@ def printed(show: Callable[[Any, Console], None], what: Any) -> str:
 
 
 def test_what_a_device_says_of_itself() -> None:
-    odd = DeviceFacts("R\x1b[2J", "device", model="Pi\nxel", soc="\x07")
-    gone = [DeviceLeftOut("\r", "x", "two\nlines\x1b[31m")]
+    odd = DeviceFacts("R\x1b[2J", model="Pi\nxel", soc="\x07")
+    gone = [DeviceLeftOut("\r", "two\nlines\x1b[31m")]
     shown = printed(print_device_run, run_of(part(0, odd.serial, lost=(lost("\x1b[A"),)), devices=[odd], left_out=gone))
     assert not set(shown) & set("\x1b\x07\r")
     assert "Pi\\nxel (\\x07)" in shown

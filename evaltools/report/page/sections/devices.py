@@ -27,11 +27,7 @@ def connected(found: DeviceList) -> list[Block]:
     if not found.devices:
         return [Lines(["no device is connected"])]
     table = Table("Devices", _COLUMNS, [_cells(finding) for finding in found.devices], names=2)
-    problems = [
-        Note(finding.device.serial, f"{finding.problem}; {finding.next_step}", "open")
-        for finding in found.devices
-        if finding.facts is None
-    ]
+    problems = [Note("warning", finding.problem, "open") for finding in found.devices if finding.facts is None]
     return [table, *([Lines(problems)] if problems else [])]
 
 
@@ -47,12 +43,10 @@ def throttling(status: int | None) -> str:
 
 
 def _cells(finding: DeviceFinding) -> list[str]:
-    device, facts = finding.device, finding.facts
-    state = device.state if facts is not None or device.state != "device" else "no answer"
-    first = [device.serial, state]
-    if facts is None:
-        return [*first, device.model or _UNKNOWN, *[_UNKNOWN] * (len(_COLUMNS) - 3)]
-    return [*first, *(cell or _UNKNOWN for cell in _fact_cells(facts))]
+    if finding.facts is None:
+        state = "no answer" if finding.state == "device" else finding.state
+        return [finding.serial, state, *[_UNKNOWN] * (len(_COLUMNS) - 2)]
+    return [finding.serial, finding.state, *(cell or _UNKNOWN for cell in _fact_cells(finding.facts))]
 
 
 def _fact_cells(facts: DeviceFacts) -> list[str]:
