@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.model.cut import aligned_builder, schema_package
+from evaltools.model.cut import packed, schema_package
 
 Shape = Sequence[int]
 
@@ -139,9 +139,7 @@ class Graph:
         if metadata:
             buffer = self._buffer(metadata)
             self._model.metadata = [_made(self._schema.MetadataT, name="TFLITE_METADATA", buffer=buffer)]
-        builder = aligned_builder(4096)
-        builder.Finish(self._model.Pack(builder), b"TFL3")
-        return bytes(builder.Output())
+        return packed(self._model)
 
     def _new_graph(self) -> Any:
         return _made(self._schema.SubGraphT, tensors=[], operators=[])

@@ -25,7 +25,7 @@ from evaltools.locate.request import LocateRequest
 from evaltools.locate.sides import FLOAT_ROUNDOFF, Side
 from evaltools.model.contents import Graph, GraphTensor, read_contents
 from evaltools.model.cut import NotCuttable
-from evaltools.model.float_layer import is_quantized_layer, stored_constant, with_float_layer
+from evaltools.model.float_layer import is_quantized_layer, with_float_layer
 from evaltools.model.graph import SAME_VALUES
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.result.locate import (
@@ -235,8 +235,8 @@ def _constants_of_both(side: Side, graph: Graph, place: int) -> Mapping[int, tup
     others = partner.inputs if partner is not None and partner.operator == node.operator else ()
     found = {}
     for position, index in enumerate(node.inputs):
-        own = stored_constant(graph, index)
-        there = stored_constant(other.graph, others[position]) if position < len(others) else None
+        own = graph.constant_behind(index)
+        there = other.graph.constant_behind(others[position]) if position < len(others) else None
         if own is not None:
             found[position] = own, there if there is not None and fit(own.shape, there.shape) else None
     return found

@@ -21,7 +21,7 @@ from evaltools.locate.names import NO_SUCH_NAME, Candidate, fit, match
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.contents import Graph, read_contents
 from evaltools.model.cut import CuttableModel
-from evaltools.model.float_layer import CONVERSIONS, stored_constant
+from evaltools.model.float_layer import CONVERSIONS
 from evaltools.parameter import did_you_mean
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
@@ -110,7 +110,7 @@ def rounding_of(graph: Graph, maker: int, tensor: int, rms: float) -> float:
     """
     scale = graph.tensors[tensor].step
     of_output = scale / math.sqrt(12) / rms if scale and rms else FLOAT_ROUNDOFF
-    constants = [stored_constant(graph, index) for index in graph.nodes[maker].inputs]
+    constants = [graph.constant_behind(index) for index in graph.nodes[maker].inputs]
     return max([of_output, *(_ROUNDOFF.get(each.dtype, 0.0) for each in constants if each is not None)])
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Final, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from msgspec import Struct
 from evaltools.errors import ModelError
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
 from evaltools.model.signature import signature_keys
+
+if TYPE_CHECKING:
+    from evaltools.model.model_file import ModelFile
 
 TENSOR_TYPES: Final = (
     "float32", "float16", "int32", "uint8", "int64", "string", "bool", "int16", "complex64", "int8", "float64",
@@ -60,6 +63,8 @@ _FREE: Final = -1
 _STEPS: Final = ("int4", "int8", "uint8", "int16", "uint16", "int32")
 _WHOLE: Final = (*_STEPS, "int64")
 _FLOATS: Final = ("float32", "float16")
+_STORED_OTHERWISE: Final = ("DEQUANTIZE", "DENSIFY")
+"""Operators that give a constant in another form; one may follow the other."""
 
 
 def operator_name(code: int, custom: str) -> str:
@@ -215,7 +220,7 @@ class Operation:
     custom_options: bytes = field(default=b"", compare=False, repr=False)
 
 
-class Graph(Struct, frozen=True):
+class Graph(Struct, frozen=True, dict=True):
     """One graph of a model; the first is the main one."""
 
     tensors: tuple[GraphTensor, ...]
@@ -227,6 +232,20 @@ class Graph(Struct, frozen=True):
     def tensor(self, index: int) -> GraphTensor | None:
         """The tensor of that index, None for an input that is left out."""
         return self.tensors[index] if 0 <= index < len(self.tensors) else None
+
+    @cached_property
+    def makers(self) -> Mapping[int, int]:
+        """Which node makes a tensor, by the numbers of both."""
+        return {tensor: node.index for node in self.nodes for tensor in node.outputs}
+
+    def constant_behind(self, index: int) -> GraphTensor | None:
+        """The constant that a tensor is, or is made of by DEQUANTIZE or DENSIFY; None for what is computed."""
+        for _ in _STORED_OTHERWISE:
+            maker = self.makers.get(index)
+            if maker is not None and self.nodes[maker].operator in _STORED_OTHERWISE:
+                index = self.nodes[maker].inputs[0]
+        tensor = self.tensor(index)
+        return tensor if tensor is not None and tensor.constant is not None else None
 
     def types_of(self, node: Operation) -> str:
         """The types that a node computes with: those of its inputs, of its constants in brackets, and of its outputs.
@@ -274,14 +293,7 @@ def operator_counts(graphs: Sequence[Graph]) -> dict[str, int]:
     return dict(Counter(node.operator for graph in graphs for node in graph.nodes).most_common())
 
 
-class _File(Protocol):
-    @property
-    def path(self) -> Path: ...
-
-    def read(self) -> bytes: ...
-
-
-def read_contents(model: _File) -> ModelContents:
+def read_contents(model: ModelFile) -> ModelContents:
     """What the file holds; raises :class:`~evaltools.errors.ModelError` where it was damaged since it was checked."""
     try:
         return _read(memoryview(model.read()))

@@ -18,6 +18,7 @@ from msgspec import Struct
 from evaltools.errors import ModelError
 from evaltools.model.contents import TENSOR_TYPES, read_graphs
 
+_FILE_IDENTIFIER: Final = b"TFL3"
 _INT32: Final = 2
 _RESOURCES: Final = ("resource", "variant")
 _TEXT: Final = "string"
@@ -64,8 +65,8 @@ class CuttableModel:
     """
 
     def __init__(self, content: bytes) -> None:
+        schema_package()
         self._content: Final = content
-        self._schema: Final = schema_package()
         self._graph: Final = read_graphs(memoryview(content))[0]
 
     @cached_property
@@ -73,10 +74,10 @@ class CuttableModel:
         """The operators of the main graph by name, in the order of execution."""
         return tuple(node.operator for node in self._graph.nodes)
 
-    @cached_property
+    @property
     def makers(self) -> Mapping[int, int]:
         """Which operator makes a tensor, by the numbers of both."""
-        return {tensor: node.index for node in self._graph.nodes for tensor in node.outputs}
+        return self._graph.makers
 
     @cached_property
     def folded(self) -> frozenset[int]:
@@ -146,7 +147,7 @@ class CuttableModel:
         outputs = self._given(first, last)
         outputs += tuple(tensor for tensor in dict.fromkeys(exposed) if tensor not in outputs)
         self._require_values(inputs, outputs)
-        writer = _Writer(self._schema, self._content, self._tables, forms)
+        writer = _Writer(self._tables, forms)
         control = any(self.operators[place] in CONTROL_FLOW for place in places)
         content, stateful = writer.write(places, inputs, outputs, taps, keep_graphs=control)
         return Cut(content, first, last, inputs, outputs + tuple(taps), stateful)
@@ -154,7 +155,7 @@ class CuttableModel:
     @cached_property
     def _tables(self) -> Any:
         """The model as the schema's package has it, which writes parts of it."""
-        return self._schema.ModelT.InitFromObj(self._schema.Model.GetRootAs(self._content, 0))
+        return editable_model(self._content)
 
     def _given(self, first: int, last: int) -> tuple[int, ...]:
         """What operators of a range give to others or to the user; the last one's where nobody reads any."""
@@ -200,15 +201,15 @@ class CuttableModel:
 class _Writer:
     """Writes one part: gathers its tensors and constants, and gives them new numbers."""
 
-    def __init__(self, schema: Any, content: bytes, model: Any, forms: Mapping[int, Form]) -> None:
-        self._schema = schema
-        self._content = content
+    def __init__(self, model: Any, forms: Mapping[int, Form]) -> None:
+        self._schema = schema_package()
         self._model = model
         self._forms = forms
+        self._codes = list(model.operatorCodes)
         self._tensors: dict[int, int] = {}
         self._new_tensors: list[Any] = []
         self._buffers: dict[int, int] = {0: 0}
-        self._new_buffers: list[Any] = [schema.BufferT()]
+        self._new_buffers: list[Any] = [self._schema.BufferT()]
 
     def write(
         self,
@@ -230,25 +231,16 @@ class _Writer:
         model = copy.copy(self._model)
         model.subgraphs = [part, *([self._kept(graph) for graph in self._model.subgraphs[1:]] if keep_graphs else ())]
         model.buffers = self._new_buffers
-        model.operatorCodes = [*self._model.operatorCodes, *([self._reshape_code()] if taps else [])]
+        model.operatorCodes = self._codes
         model.signatureDefs = model.metadata = model.metadataBuffer = None
-        builder = aligned_builder(
-            sum(len(buffer.data) for buffer in self._new_buffers if buffer.data is not None) + _ROOM
-        )
-        builder.Finish(model.Pack(builder), b"TFL3")
-        return bytes(builder.Output()), any(tensor.isVariable for tensor in self._new_tensors)
+        return packed(model), any(tensor.isVariable for tensor in self._new_tensors)
 
     def _operator(self, operator: Any) -> Any:
-        if operator.largeCustomOptionsOffset > 1:
-            start = operator.largeCustomOptionsOffset
-            operator = copy.copy(operator)
-            operator.customOptions = self._bytes_at(start, operator.largeCustomOptionsSize)
-            operator.largeCustomOptionsOffset = operator.largeCustomOptionsSize = 0
         written = copy.copy(operator)
         for field in ("inputs", "outputs", "intermediates"):
             value = getattr(operator, field)
             if value is not None:
-                setattr(written, field, self._mapped(_indices(value)))
+                setattr(written, field, self._mapped(value.tolist()))
         return written
 
     def _mapped(self, tensors: Iterable[int]) -> Any:
@@ -289,9 +281,7 @@ class _Writer:
         if not _has_content(old):
             return 0
         if index not in self._buffers:
-            self._buffers[index] = self._add_buffer(
-                self._bytes_at(old.offset, old.size) if old.offset > 1 else old.data
-            )
+            self._buffers[index] = self._add_buffer(old.data)
         return self._buffers[index]
 
     def _add_buffer(self, data: Any) -> int:
@@ -299,9 +289,6 @@ class _Writer:
         new.data = np.frombuffer(data, np.uint8)
         self._new_buffers.append(new)
         return len(self._new_buffers) - 1
-
-    def _bytes_at(self, start: int, size: int) -> Any:
-        return np.frombuffer(self._content, np.uint8, size, start)
 
     def _tap(self, tensor: int) -> tuple[Any, int]:
         """A RESHAPE that copies a tensor, and the copy's new number."""
@@ -315,21 +302,12 @@ class _Writer:
         shape.shape = np.array([len(sizes)], np.int32)
         shape.buffer = self._add_buffer(np.array(sizes, np.int32).tobytes()) if sizes else 0
         self._new_tensors += [copied, shape]
-        operator = self._schema.OperatorT()
-        operator.opcodeIndex = len(self._model.operatorCodes)
+        place = len(self._new_tensors) - 2
+        operator = operator_between(self._codes, _RESHAPE, [source, place + 1] if sizes else [source], place)
         options = self._schema.ReshapeOptionsT()
         options.newShape = np.array(sizes, np.int32)
         operator.builtinOptionsType, operator.builtinOptions = _RESHAPE_OPTIONS, options
-        place = len(self._new_tensors) - 2
-        operator.inputs = np.array([source, place + 1] if sizes else [source], np.int32)
-        operator.outputs = np.array([place], np.int32)
         return operator, place
-
-    def _reshape_code(self) -> Any:
-        code = self._schema.OperatorCodeT()
-        code.builtinCode = code.deprecatedBuiltinCode = _RESHAPE
-        code.version = 1
-        return code
 
     def _kept(self, graph: Any) -> Any:
         """Another graph as it is, with the new numbers of its constants."""
@@ -342,8 +320,37 @@ class _Writer:
         return kept
 
 
-def aligned_builder(size: int) -> Any:
-    """A FlatBuffer builder that puts constants at multiples of 16, where the schema wants them."""
+def editable_model(content: bytes) -> Any:
+    """A model as objects of the schema's package; what lies behind the tables of the file is put among them."""
+    schema = schema_package()
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
+    for buffer in model.buffers:
+        if buffer.offset > 1:
+            buffer.data = np.frombuffer(content, np.uint8, buffer.size, buffer.offset)
+            buffer.offset = buffer.size = 0
+    for operator in [each for graph in model.subgraphs for each in graph.operators or ()]:
+        start, size = operator.largeCustomOptionsOffset, operator.largeCustomOptionsSize
+        if start > 1:
+            operator.customOptions = np.frombuffer(content, np.uint8, size, start)
+            operator.largeCustomOptionsOffset = operator.largeCustomOptionsSize = 0
+    return model
+
+
+def operator_between(codes: list[Any], code: int, sources: Sequence[int], target: int, version: int = 1) -> Any:
+    """A new operator from tensors to a tensor, whose kind is added to the ``codes`` of the model."""
+    schema = schema_package()
+    kind = schema.OperatorCodeT()
+    kind.builtinCode = kind.deprecatedBuiltinCode = code
+    kind.version = version
+    codes.append(kind)
+    operator = schema.OperatorT()
+    operator.opcodeIndex = len(codes) - 1
+    operator.inputs, operator.outputs = np.array(sources, np.int32), np.array([target], np.int32)
+    return operator
+
+
+def packed(model: Any) -> bytes:
+    """The content of a file with that model, its constants at multiples of 16, where the schema wants them."""
     base: Any = importlib.import_module("flatbuffers").Builder
 
     class Builder(base):  # type: ignore[misc]
@@ -355,7 +362,9 @@ def aligned_builder(size: int) -> Any:
             self.Bytes[self.head : self.head + len(x)] = x.tobytes()
             return self.EndVector()
 
-    return Builder(size)
+    builder = Builder(_ROOM + sum(len(buffer.data) for buffer in model.buffers if _has_content(buffer)))
+    builder.Finish(model.Pack(builder), _FILE_IDENTIFIER)
+    return bytes(builder.Output())
 
 
 def schema_package() -> Any:
@@ -370,8 +379,4 @@ def schema_package() -> Any:
 
 
 def _has_content(buffer: Any) -> bool:
-    return (buffer.data is not None and len(buffer.data) > 0) or (buffer.offset > 1 and buffer.size > 0)
-
-
-def _indices(values: Any) -> list[int]:
-    return [] if values is None else [int(value) for value in values]
+    return buffer.data is not None and len(buffer.data) > 0

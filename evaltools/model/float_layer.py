@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from evaltools.model.contents import Graph, GraphTensor
-from evaltools.model.cut import CONTROL_FLOW, NotCuttable, aligned_builder, schema_package
+from evaltools.model.contents import Graph
+from evaltools.model.cut import CONTROL_FLOW, NotCuttable, editable_model, operator_between, packed, schema_package
 
 _FLOAT32: Final = 0
 _DEQUANTIZE: Final = 6
@@ -18,22 +18,12 @@ _QUANTIZE: Final = 114
 _VERSION: Final = {_DEQUANTIZE: 3, _QUANTIZE: 2}
 """Those that know int16 as well."""
 CONVERSIONS: Final = frozenset({"DEQUANTIZE", "QUANTIZE"})
-_ROOM: Final = 1 << 16
-
-
-def stored_constant(graph: Graph, index: int) -> GraphTensor | None:
-    """The constant that an operator reads as a tensor, also through a DEQUANTIZE; None for what is computed."""
-    maker = next((node for node in graph.nodes if index in node.outputs), None)
-    if maker is not None and maker.operator == "DEQUANTIZE" and maker.inputs:
-        index = maker.inputs[0]
-    tensor = graph.tensor(index)
-    return tensor if tensor is not None and tensor.constant is not None else None
 
 
 def is_quantized_layer(graph: Graph, place: int) -> bool:
     """Whether an operator computes with whole numbers that stand for real ones, and is more than a conversion."""
     node = graph.nodes[place]
-    read = [stored_constant(graph, index) or graph.tensor(index) for index in node.inputs]
+    read = [graph.constant_behind(index) or graph.tensor(index) for index in node.inputs]
     tensors = [*read, *(graph.tensor(index) for index in node.outputs)]
     return node.operator not in CONVERSIONS and any(each is not None and each.is_quantized for each in tensors)
 
@@ -59,10 +49,8 @@ class _Editor:
     """One copy of a model, to which tensors and operators are added."""
 
     def __init__(self, content: bytes, graph: Graph) -> None:
-        self._schema = schema_package()
-        self._content = content
         self._known = graph
-        self._model = self._schema.ModelT.InitFromObj(self._schema.Model.GetRootAs(content, 0))
+        self._model = editable_model(content)
         self._graph = self._model.subgraphs[0]
 
     def edited(self, place: int, constants: Mapping[int, npt.NDArray[np.generic]], exposed: Sequence[int]) -> bytes:
@@ -88,7 +76,7 @@ class _Editor:
         operator.intermediates = None
         self._graph.operators[place : place + 1] = [*before, operator, *after]
         self._graph.outputs = np.array([*self._known.outputs, *exposed], np.int32)
-        return self._packed()
+        return packed(self._model)
 
     def _is_quantized(self, index: int) -> bool:
         tensor = self._known.tensor(index)
@@ -100,7 +88,7 @@ class _Editor:
         new.name = (new.name or b"") + b"/float"
         new.type, new.quantization, new.buffer = _FLOAT32, None, 0
         if values is not None:
-            buffer = self._schema.BufferT()
+            buffer = schema_package().BufferT()
             buffer.data = np.frombuffer(values.astype(np.float32).tobytes(), np.uint8)
             self._model.buffers.append(buffer)
             new.buffer = len(self._model.buffers) - 1
@@ -108,26 +96,4 @@ class _Editor:
         return len(self._graph.tensors) - 1
 
     def _conversion(self, code: int, source: int, target: int) -> Any:
-        kind = self._schema.OperatorCodeT()
-        kind.builtinCode = kind.deprecatedBuiltinCode = code
-        kind.version = _VERSION[code]
-        self._model.operatorCodes.append(kind)
-        operator = self._schema.OperatorT()
-        operator.opcodeIndex = len(self._model.operatorCodes) - 1
-        operator.inputs, operator.outputs = np.array([source], np.int32), np.array([target], np.int32)
-        return operator
-
-    def _packed(self) -> bytes:
-        """The file; what lies behind the tables of the other one is written among them."""
-        for buffer in self._model.buffers:
-            if buffer.offset > 1:
-                buffer.data = np.frombuffer(self._content, np.uint8, buffer.size, buffer.offset)
-                buffer.offset = buffer.size = 0
-        for operator in [each for graph in self._model.subgraphs for each in graph.operators or ()]:
-            start, size = operator.largeCustomOptionsOffset, operator.largeCustomOptionsSize
-            if start > 1:
-                operator.customOptions = np.frombuffer(self._content, np.uint8, size, start)
-                operator.largeCustomOptionsOffset = operator.largeCustomOptionsSize = 0
-        builder = aligned_builder(len(self._content) + _ROOM)
-        builder.Finish(self._model.Pack(builder), b"TFL3")
-        return bytes(builder.Output())
+        return operator_between(self._model.operatorCodes, code, [source], target, _VERSION[code])

@@ -62,12 +62,11 @@ def find_detection_outputs(graph: Graph) -> DetectionOutputs | None:
 
 def maker_of(graph: Graph, output: int) -> str:
     """The operator that computes an output's values, which may be reshaped or quantised afterwards; empty for none."""
-    producers = {tensor: node for node in graph.nodes for tensor in node.outputs}
     seen = set()
     tensor = output
-    while tensor in producers and tensor not in seen:
+    while tensor in graph.makers and tensor not in seen:
         seen.add(tensor)
-        node = producers[tensor]
+        node = graph.nodes[graph.makers[tensor]]
         if node.operator not in SAME_VALUES or not node.inputs:
             return node.operator
         tensor = node.inputs[0]
@@ -106,33 +105,9 @@ def _rows_of_table(graph: Graph, node: Operation, ids: int) -> int | None:
     return None
 
 
-class _LinearChain(Struct, frozen=True):
-    """``value = factor * input + term`` per channel: the effect of the operators named on an input."""
-
-    factor: Floats
-    term: Floats
-    operators: tuple[str, ...] = ()
-
-    def after(self, operator: str, constant: Floats) -> _LinearChain:
-        operators = (*self.operators, operator)
-        if operator in ("ADD", "SUB"):
-            change = constant if operator == "ADD" else -constant
-            return _LinearChain(self.factor, self.term + change, operators)
-        scale = constant if operator == "MUL" else 1 / constant
-        return _LinearChain(self.factor * scale, self.term * scale, operators)
-
-    def image(self, inputs: ValueRange) -> tuple[Floats, Floats]:
-        """What the lowest and the highest input become, the smaller one first."""
-        ends = self.factor * inputs.low + self.term, self.factor * inputs.high + self.term
-        return np.minimum(*ends), np.maximum(*ends)
-
-
 def _few_floats(graph: Graph, index: int) -> Floats | None:
     """A float constant of one value or one per channel, perhaps behind a DEQUANTIZE; None for any other tensor."""
-    maker = next((node for node in graph.nodes if index in node.outputs), None)
-    if maker is not None and maker.operator == "DEQUANTIZE" and maker.inputs:
-        index = maker.inputs[0]
-    tensor = graph.tensor(index)
+    tensor = graph.constant_behind(index)
     if tensor is None or tensor.constant is None or tensor.dtype not in _FLOAT_TYPES:
         return None
     size = np.dtype(tensor.dtype).itemsize
@@ -153,17 +128,23 @@ def range_by_graph(graph: Graph, tensor: int) -> ValueRange | None:
 
 
 def _range_by_graph(graph: Graph, tensor: int) -> ValueRange | None:
-    line = _LinearChain(np.ones(1), np.zeros(1))
+    factor, term = np.ones(1), np.zeros(1)
+    operators: tuple[str, ...] = ()
     for node, constant in _first_nodes(graph, tensor):
         if node.operator == "QUANTIZE":
             held = _quantized_range(graph.tensors[node.outputs[0]])
-            return replace(held, operators=("QUANTIZE",)) if held and not line.operators else None
+            return replace(held, operators=("QUANTIZE",)) if held and not operators else None
         if constant is None or (node.operator in ("DIV", "MUL") and not constant.all()):
             return None
-        line = line.after(node.operator, constant)
-        found = _made_for(line)
+        operators = (*operators, node.operator)
+        if node.operator in ("ADD", "SUB"):
+            term = term + (constant if node.operator == "ADD" else -constant)
+        else:
+            scale = constant if node.operator == "MUL" else 1 / constant
+            factor, term = factor * scale, term * scale
+        found = _made_for(factor, term)
         if found is not None:
-            return replace(found, operators=line.operators)
+            return replace(found, operators=operators)
     return None
 
 
@@ -206,16 +187,22 @@ def _first_nodes(graph: Graph, tensor: int) -> Iterator[tuple[Operation, Any]]:
         current = node.outputs[0]
 
 
-def _made_for(line: _LinearChain) -> ValueRange | None:
-    """The range of pixels that a chain of operators normalises: 0..255, 0..1 or -1..1; None for others."""
-    low, high = line.image(_PIXELS)
+def _made_for(factor: Floats, term: Floats) -> ValueRange | None:
+    """The range of pixels that ``factor * input + term`` normalises: 0..255, 0..1 or -1..1; None for others."""
+
+    def image(inputs: ValueRange) -> tuple[Floats, Floats]:
+        """What the lowest and the highest input become, the smaller one first."""
+        ends = factor * inputs.low + term, factor * inputs.high + term
+        return np.minimum(*ends), np.maximum(*ends)
+
+    low, high = image(_PIXELS)
     mean_taken = bool(((low > -140) & (low < -90) & (np.abs(high - low - 255) < 1)).all())
     if mean_taken or (_is_normalised(low, high) and bool((low < 0.05).all())):
         return _PIXELS
-    low, high = line.image(_UNIT)
+    low, high = image(_UNIT)
     if _is_normalised(low, high) and bool((low < -0.2).all()):
         return _UNIT
-    low, high = line.image(_SYMMETRIC)
+    low, high = image(_SYMMETRIC)
     if bool((np.abs(low) < _EXACT).all()) and any(bool((np.abs(high / top - 1) < _EXACT).all()) for top in (1, 255)):
         return _SYMMETRIC
     return None

@@ -17,18 +17,13 @@ FLOAT16: Final = "float16 throughout"
 DYNAMIC_RANGE: Final = "dynamic range"
 WEIGHT_ONLY: Final = "8-bit weights, float32 computation"
 FULL_INTEGER: Final = "full integer"
-TRAINED_QUANTIZED: Final = "quantisation-aware training"
 INT16X8: Final = "int16x8"
 MIXED: Final = "mixed"
 OTHER: Final = "neither float nor quantised"
 COMPILED: Final = "compiled"
 KINDS: Final = (
-    FLOAT32, FLOAT16_WEIGHTS, FLOAT16, DYNAMIC_RANGE, WEIGHT_ONLY, FULL_INTEGER, TRAINED_QUANTIZED, INT16X8, MIXED,
-    OTHER, COMPILED,
+    FLOAT32, FLOAT16_WEIGHTS, FLOAT16, DYNAMIC_RANGE, WEIGHT_ONLY, FULL_INTEGER, INT16X8, MIXED, OTHER, COMPILED,
 )  # fmt: skip
-CANNOT_BE_TOLD: Final = "cannot be told from post-training full integer"
-FAKE_QUANT_FOUND: Final = "FAKE_QUANT operators are a sign of it; the model still computes in float32"
-_UINT8: Final = "full integer, uint8"
 _WEIGHT_POSITIONS: Final[Mapping[str, tuple[int, ...]]] = {
     "CONV_2D": (1,), "DEPTHWISE_CONV_2D": (1,), "FULLY_CONNECTED": (1,), "TRANSPOSE_CONV": (1,), "CONV_3D": (1,),
     "CONV_3D_TRANSPOSE": (1,), "BATCH_MATMUL": (1, 0), "EMBEDDING_LOOKUP": (1,), "SVDF": (1,), "RNN": (1,),
@@ -50,9 +45,11 @@ SUPPORT: Final[Mapping[str, tuple[bool, bool, bool, bool]]] = {
     FLOAT16_WEIGHTS: (True, False, False, True),
     DYNAMIC_RANGE: (True, True, False, False),
     FULL_INTEGER: (True, True, True, False),
-    TRAINED_QUANTIZED: (True, True, True, False),
 }
-"""For each kind, the delegates of ``PLATFORMS`` in their order; other kinds are not in the document."""
+"""For each kind, the delegates of ``PLATFORMS`` in their order; other kinds are not in the document.
+
+Of quantisation-aware training it says the same as of full integer, from which a file does not tell it apart.
+"""
 EIGHT_BITS_ONLY: Final = "Hexagon"
 _FLOAT_KINDS: Final = (FLOAT32, FLOAT16_WEIGHTS, DYNAMIC_RANGE)
 _REJECTED: Final = "takes 8-bit operators only: rejects a float model operator by operator, all runs on the CPU"
@@ -60,18 +57,10 @@ _NOT_LISTED: Final = "the document does not list this kind of model"
 
 
 class ModelKind(Struct, frozen=True):
-    """One of ``KINDS``, why, and what is known of quantisation-aware training (empty: the question does not arise)."""
+    """One of ``KINDS``, and why."""
 
     kind: str
     reason: str
-    training: str = ""
-
-
-class _Weights(Struct, frozen=True):
-    """The constant behind an input of a node, and whether a DEQUANTIZE stands between."""
-
-    tensor: GraphTensor
-    dequantized: bool
 
 
 def quantization_kind(graphs: Sequence[Graph]) -> ModelKind:
@@ -94,9 +83,7 @@ def quantization_kind(graphs: Sequence[Graph]) -> ModelKind:
 
     Anything else has no class. One class is the kind; float32 beside one of the kinds with small weights is that kind,
     as converters leave small tensors alone; other mixtures are ``mixed``; no class at all is ``neither float nor
-    quantised``. uint8 with weights whose zero point is neither 0 nor 128 is ``quantisation-aware training``: the
-    post-training quantiser writes symmetric int8 weights. With int8, training cannot be told from the file. A model
-    whose operators with weights were all compiled for hardware is ``compiled``.
+    quantised``. A model whose operators with weights were all compiled for hardware is ``compiled``.
 
     Source: TensorFlow Lite's documents "Post-training quantization" and "8-bit quantization specification".
 
@@ -111,21 +98,13 @@ def quantization_kind(graphs: Sequence[Graph]) -> ModelKind:
         return ModelKind(COMPILED, _not_known(programs).removeprefix("; "))
     classes = Counter(_classes(graphs, has_weights))
     what = "operators with weights" if has_weights else "operators"
-    fake = any(node.operator == "FAKE_QUANT" for graph in graphs for node in graph.nodes)
     kind = _kind(set(classes))
-    if kind == _UINT8:
-        asymmetric = _has_asymmetric_weights(graphs)
-        kind = TRAINED_QUANTIZED if asymmetric else FULL_INTEGER
-        tail = "; asymmetric uint8 weights, which post-training quantisation does not write" if asymmetric else ""
-        training = "asymmetric uint8 weights are a sign of it" if asymmetric else CANNOT_BE_TOLD
-        return ModelKind(kind, _reason(classes, what) + tail + _float_part(graphs) + _not_known(programs), training)
     if kind == OTHER:
         return ModelKind(kind, "no operator computes with floating point or quantised numbers")
-    training = CANNOT_BE_TOLD if kind in (FULL_INTEGER, INT16X8) else ""
-    is_integer = kind in (FULL_INTEGER, INT16X8)
-    reason = _reason(classes, what) + (_float_part(graphs) if is_integer else "")
-    reason += _not_known(programs)
-    return ModelKind(kind, reason, FAKE_QUANT_FOUND if fake and not is_integer else training)
+    total = sum(classes.values())
+    reason = ", ".join(f"{count} of {total} {what}: {name}" for name, count in classes.most_common())
+    reason += _float_part(graphs) if kind in (FULL_INTEGER, INT16X8) else ""
+    return ModelKind(kind, reason + _not_known(programs))
 
 
 def _kind(classes: set[str]) -> str:
@@ -143,76 +122,41 @@ def _not_known(programs: Counter[str]) -> str:
     return f"; what was compiled is not known: {names}" if names else ""
 
 
-def _reason(classes: Counter[str], what: str) -> str:
-    total = sum(classes.values())
-    return ", ".join(f"{count} of {total} {what}: {name}" for name, count in classes.most_common())
-
-
 def _classes(graphs: Sequence[Graph], has_weights: bool) -> Iterator[str]:
     for graph in graphs:
-        producers = {tensor: node for node in graph.nodes for tensor in node.outputs}
         for node in graph.nodes:
             if node.operator in _CONVERSIONS or (has_weights and node.operator not in _WEIGHT_POSITIONS):
                 continue
             positions = _WEIGHT_POSITIONS.get(node.operator, range(len(node.inputs)))
-            found = (_weights(graph, producers, node.inputs[place]) for place in positions if place < len(node.inputs))
-            weights = next((entry for entry in found if entry is not None), None)
-            name = _class(graph, node, weights, has_weights)
+            read = [node.inputs[place] for place in positions if place < len(node.inputs)]
+            found = ((graph.tensor(index), graph.constant_behind(index)) for index in read)
+            taken, weights = next((each for each in found if each[1] is not None), (None, None))
+            name = _class(graph, node, taken, weights, has_weights)
             if name:
                 yield name
 
 
-def _class(graph: Graph, node: Operation, weights: _Weights | None, has_weights: bool) -> str:
+def _class(
+    graph: Graph, node: Operation, taken: GraphTensor | None, weights: GraphTensor | None, has_weights: bool
+) -> str:
+    """The class of a node that has ``taken`` its ``weights`` as they are, or through DEQUANTIZE; empty for none."""
     given = graph.tensor(node.outputs[0]) if node.outputs else None
     if given is None:
         return ""
     if given.dtype in ("float16", "bfloat16"):
         return FLOAT16
     if given.dtype in ("int8", "uint8"):
-        return (FULL_INTEGER if given.dtype == "int8" else _UINT8) if any(given.scales) else ""
+        return FULL_INTEGER if any(given.scales) else ""
     if given.dtype == "int16" and any(given.scales):
-        fits = weights is None or weights.tensor.dtype == "int8" or not has_weights
+        fits = weights is None or weights.dtype == "int8" or not has_weights
         return INT16X8 if fits else ""
     if given.dtype != "float32":
         return ""
-    if weights is None or weights.tensor.dtype not in _EIGHT_BITS | {"float16"}:
+    if taken is None or weights is None or weights.dtype not in _EIGHT_BITS | {"float16"}:
         return FLOAT32
-    if weights.tensor.dtype == "float16":
+    if weights.dtype == "float16":
         return FLOAT16_WEIGHTS
-    return WEIGHT_ONLY if weights.dequantized else DYNAMIC_RANGE
-
-
-def _weights(graph: Graph, producers: Mapping[int, Operation], index: int) -> _Weights | None:
-    """The constant that an input comes from, perhaps through DEQUANTIZE and DENSIFY."""
-    dequantized = False
-    for _ in range(3):
-        tensor = graph.tensor(index)
-        if tensor is None:
-            return None
-        if tensor.constant is not None:
-            return _Weights(tensor, dequantized)
-        producer = producers.get(index)
-        if producer is None or producer.operator not in ("DEQUANTIZE", "DENSIFY") or not producer.inputs:
-            return None
-        dequantized = dequantized or producer.operator == "DEQUANTIZE"
-        index = producer.inputs[0]
-    return None
-
-
-def _has_asymmetric_weights(graphs: Sequence[Graph]) -> bool:
-    weights = (
-        graph.tensor(node.inputs[place])
-        for graph in graphs
-        for node in graph.nodes
-        for place in _WEIGHT_POSITIONS.get(node.operator, ())
-        if place < len(node.inputs)
-    )
-    return any(
-        zero not in (0, 128)
-        for tensor in weights
-        if tensor is not None and tensor.constant is not None and tensor.dtype == "uint8"
-        for zero in tensor.zero_points
-    )
+    return WEIGHT_ONLY if taken.dtype != weights.dtype else DYNAMIC_RANGE
 
 
 def _float_part(graphs: Sequence[Graph]) -> str:

@@ -11,7 +11,7 @@ import pytest
 from evaltools.datasets import sample
 from evaltools.model import read_model
 from evaltools.model.contents import read_contents
-from evaltools.model.kind import CANNOT_BE_TOLD, FAKE_QUANT_FOUND, KINDS, ModelKind, quantization_kind, support_of
+from evaltools.model.kind import KINDS, ModelKind, quantization_kind, support_of
 from tests import tiny_models
 from tests.tflite_writer import Graph, Quantization
 
@@ -56,35 +56,33 @@ def dense(
 
 
 @pytest.mark.parametrize(
-    ("content", "kind", "training"),
+    ("content", "kind"),
     [
-        (dense(FLOATS), "float32", ""),
-        (dense(FLOATS.astype(np.float16), through="DEQUANTIZE"), "float16 weights", ""),
-        (dense(FLOATS.astype(np.float16)), "float16 weights", ""),
-        (dense(FLOATS.astype(np.float16), "float16"), "float16 throughout", ""),
-        (dense(BYTES, quantization=SCALED), "dynamic range", ""),
-        (dense(BYTES.astype(np.uint8), quantization=ASYMMETRIC), "dynamic range", ""),
-        (dense(BYTES, quantization=SCALED, through="DEQUANTIZE"), "8-bit weights, float32 computation", ""),
-        (dense(BYTES, "int8", SCALED), "full integer", CANNOT_BE_TOLD),
-        (dense(BYTES.astype(np.uint8), "uint8", SYMMETRIC_UINT8), "full integer", CANNOT_BE_TOLD),
-        (dense(BYTES.astype(np.uint8), "uint8", ASYMMETRIC), "quantisation-aware training", None),
-        (dense(BYTES, "int16", SCALED), "int16x8", CANNOT_BE_TOLD),
-        (tiny_models.add_chain(), "float32", ""),
-        (tiny_models.add_chain(dtype="int8"), "full integer", CANNOT_BE_TOLD),
-        (tiny_models.add_chain(dtype="int32"), "neither float nor quantised", ""),
-        (tiny_models.classifier(input_dtype="uint8", output_dtype="int8"), "float32", ""),
-        (sample.model_file("float32").read_bytes(), "float32", ""),
-        (sample.model_file("float16").read_bytes(), "float16 weights", ""),
-        (sample.model_file("dynamic_range").read_bytes(), "dynamic range", ""),
-        (sample.model_file("int8").read_bytes(), "full integer", CANNOT_BE_TOLD),
+        (dense(FLOATS), "float32"),
+        (dense(FLOATS.astype(np.float16), through="DEQUANTIZE"), "float16 weights"),
+        (dense(FLOATS.astype(np.float16)), "float16 weights"),
+        (dense(FLOATS.astype(np.float16), "float16"), "float16 throughout"),
+        (dense(BYTES, quantization=SCALED), "dynamic range"),
+        (dense(BYTES.astype(np.uint8), quantization=ASYMMETRIC), "dynamic range"),
+        (dense(BYTES, quantization=SCALED, through="DEQUANTIZE"), "8-bit weights, float32 computation"),
+        (dense(BYTES, "int8", SCALED), "full integer"),
+        (dense(BYTES.astype(np.uint8), "uint8", SYMMETRIC_UINT8), "full integer"),
+        (dense(BYTES.astype(np.uint8), "uint8", ASYMMETRIC), "full integer"),
+        (dense(BYTES, "int16", SCALED), "int16x8"),
+        (tiny_models.add_chain(), "float32"),
+        (tiny_models.add_chain(dtype="int8"), "full integer"),
+        (tiny_models.add_chain(dtype="int32"), "neither float nor quantised"),
+        (tiny_models.classifier(input_dtype="uint8", output_dtype="int8"), "float32"),
+        (sample.model_file("float32").read_bytes(), "float32"),
+        (sample.model_file("float16").read_bytes(), "float16 weights"),
+        (sample.model_file("dynamic_range").read_bytes(), "dynamic range"),
+        (sample.model_file("int8").read_bytes(), "full integer"),
     ],
     ids=str,
 )
-def test_each_kind_is_told(tmp_path: Path, content: bytes, kind: str, training: str | None) -> None:
+def test_each_kind_is_told(tmp_path: Path, content: bytes, kind: str) -> None:
     assert kind in KINDS
-    found = kind_of(tmp_path, content)
-    assert found.kind == kind
-    assert found.training == training or (training is None and "sign" in found.training)
+    assert kind_of(tmp_path, content).kind == kind
 
 
 def test_float_and_integer_operators_with_weights_are_a_mixture(tmp_path: Path) -> None:
@@ -107,22 +105,11 @@ def test_an_integer_model_names_what_it_computes_in_float(tmp_path: Path) -> Non
     assert found.reason.endswith("; in float32: SOFTMAX x1")
 
 
-def test_fake_quant_is_a_sign_of_training_in_a_model_that_computes_in_float(tmp_path: Path) -> None:
-    graph = Graph()
-    fed = graph.tensor("input", (1, 8))
-    fake = graph.node(
-        "FAKE_QUANT", [fed], graph.tensor("fake", (1, 8)), "FakeQuantOptions", NumBits=8, Min=-1.0, Max=1.0
-    )
-    found = kind_of(tmp_path, graph.to_bytes([fed], [add_dense(graph, fake, FLOATS)]))
-    assert (found.kind, found.training) == ("float32", FAKE_QUANT_FOUND)
-
-
 SUPPORTED = {
     "float32": ["GPU", "NNAPI", "Core ML"],
     "float16 weights": ["GPU", "Core ML"],
     "dynamic range": ["GPU", "NNAPI"],
     "full integer": ["GPU", "NNAPI", "Hexagon"],
-    "quantisation-aware training": ["GPU", "NNAPI", "Hexagon"],
 }
 
 

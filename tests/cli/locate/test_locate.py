@@ -94,7 +94,7 @@ def test_inputs_in_8_bits_of_another_range_are_no_fault(tmp_path: Path) -> None:
     """What 4-bit weights multiply: the plain kernels take steps of the largest value, XNNPACK those of the range."""
     from ai_edge_litert import schema_py_generated as schema
 
-    from evaltools.model.cut import aligned_builder
+    from evaltools.model.cut import editable_model, packed
 
     graph, random = Graph(), np.random.default_rng(1)
     fed = graph.tensor("fed", (1, 64))
@@ -104,13 +104,11 @@ def test_inputs_in_8_bits_of_another_range_are_no_fault(tmp_path: Path) -> None:
     bias = graph.constant("bias", np.zeros(16, np.float32))
     given = graph.tensor("given", (1, 16))
     graph.node("FULLY_CONNECTED", [fed, pairs, bias], given, "FullyConnectedOptions", version=10)
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(graph.to_bytes([fed], [given]), 0))
+    model = editable_model(graph.to_bytes([fed], [given]))
     weights = model.subgraphs[0].tensors[pairs]
     weights.type, weights.shape = schema.TensorType.INT4, [16, 64]
-    builder = aligned_builder(1 << 14)
-    builder.Finish(model.Pack(builder), b"TFL3")
     path = tmp_path / "four_bits.tflite"
-    path.write_bytes(builder.Output())
+    path.write_bytes(packed(model))
     completed, found = locate(path, "--use_xnnpack", "--input_range=fed:0:1")
     assert found["operators"][0]["ran_on"] == "XNNPACK", completed.err
     assert found["operators"][0]["local"]["relative"] > 1e-3

@@ -85,11 +85,8 @@ def _tensors(what: str, tensors: Sequence[TensorFacts]) -> Iterator[tuple[str, s
 
 
 def _kind_lines(inspection: Inspection) -> list[str]:
-    kind = inspection.kind
-    lines = [f"kind: {kind.kind} ({FROM_GRAPH}: {kind.reason})"]
-    if kind.training:
-        lines.append(f"quantisation-aware training: {kind.training} ({FROM_GRAPH})")
-    return lines + list(map(_compiled_line, inspection.compiled_for))
+    kind = f"kind: {inspection.kind.kind} ({FROM_GRAPH}: {inspection.kind.reason})"
+    return [kind, *map(_compiled_line, inspection.compiled_for)]
 
 
 def _compiled_line(compiled: CompiledFor) -> str:
