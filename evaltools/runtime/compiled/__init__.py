@@ -87,7 +87,7 @@ class CompiledRuntime(Struct, frozen=True):
         session.opening = Opening((imported - start_ns) // 1000, (time.perf_counter_ns() - compiled_from) // 1000)
         printed = Printed(compiling.text, preparing.text, running.text, session.was_resized)
         try:
-            proof = prove(model, configuration, accelerator, alone, source.graphs, printed)
+            proof = prove(model, configuration, accelerator, alone, source, printed)
             session.delegation = replace(proof, without_effect=fp16_without_effect(model, configuration))
         except NotProven as caught:
             session.close()
@@ -308,7 +308,7 @@ def _signature_of(
     """The signature of the graph that is run whose tensors are the model's, with its slots in the model's order."""
     signatures = compiled.get_signature_list()
     for number, (key, names) in enumerate(signatures.items()):
-        if source.signatures.get(key, source.graphs.run) != source.graphs.run:
+        if source.signatures.get(key, source.graph) != source.graph:
             continue
         if model.signature in signatures and key != model.signature:
             continue

@@ -13,12 +13,12 @@ from typing import Final
 
 from msgspec import Struct, field
 
-_GPU_GRAPH: Final = re.compile(
+_GPU_SHARE: Final = re.compile(
     r"(?:Following operations are not supported by GPU delegate:\n(?P<refused>.*?)\n)?"
-    r"(?P<taken>\d+|No) operations will run on the GPU, and (?:the remaining|all) (?P<left>\d+) operations"
-    r"|(?P<started>Initializing WebGPU-based API from graph)",
+    r"(?P<taken>\d+|No) operations will run on the GPU, and (?:the remaining|all) (?P<left>\d+) operations",
     re.DOTALL,
 )
+_GPU_STARTED: Final = "Initializing WebGPU-based API from graph"
 _ADAPTER: Final = re.compile(r"Selected adapter: (.+?), arch=.*adapterType=(.+)")
 _NPU_SHARE: Final = re.compile(
     r"Partitioned subgraph<(\d+)>, selected (\d+) ops, from a total of (\d+) ops\. resulted in (\d+) partitions"
@@ -30,17 +30,6 @@ _HEAD: Final = re.compile(r"(?:INFO|WARNING|ERROR|VERBOSE): |[IWEF]\d{4} \d|=== 
 _DOUBT: Final = re.compile(r"W\d{4} \S+\s+\d+ \S+\] (Shape mismatch in .+)")
 _HEADING: Final = "Plugin errs:"
 _LONGEST_ERROR: Final = 600
-
-
-class Graphs(Struct, frozen=True):
-    """How many nodes each graph of a file has, in the file's order, which of them is run, and whether some are called.
-
-    Graphs that others call are compiled once more when those are prepared.
-    """
-
-    nodes: tuple[int, ...]
-    run: int = 0
-    some_are_called: bool = False
 
 
 class AcceleratorShare(Struct, frozen=True):
@@ -62,52 +51,27 @@ class Device(Struct, frozen=True):
     is_cpu: bool
 
 
-def gpu_share(messages: str, graphs: Graphs) -> AcceleratorShare | None:
-    """What the GPU took of the graph that is run, None where the messages do not say.
+def gpu_share(messages: str, nodes: int) -> AcceleratorShare | None:
+    """What the GPU took of a graph with so many nodes, None where the messages do not say.
 
-    One graph after the other is spoken of, in the file's order: of one that is taken as a whole, only the beginning of
-    its initialisation is printed; of another, how many of its operations are taken, and then the same, if any are.
+    Of one that is taken as a whole, only the beginning of its initialisation is printed; of another, how many of its
+    operations are taken, and then the same, if any are.
 
-    >>> gpu_share("No operations will run on the GPU, and all 3 operations will run on the CPU.", Graphs((3,)))
+    >>> gpu_share("No operations will run on the GPU, and all 3 operations will run on the CPU.", 3)
     AcceleratorShare(operations=0, total=3, partitions=0, refused={})
     """
-    words = [_share_in(found) for found in _GPU_GRAPH.finditer(messages)]
-    shares = []
-    for nodes in graphs.nodes:
-        share = _next_share(words, nodes)
-        if share is None:
-            return None
-        shares.append(share)
-    return None if words and not graphs.some_are_called else shares[graphs.run]
-
-
-def _next_share(words: list[AcceleratorShare | None], nodes: int) -> AcceleratorShare | None:
-    """Take what is said of a graph with so many nodes from the front; None where the words are of something else."""
-    if nodes == 0:
-        return AcceleratorShare(0, 0, 0)
-    if not words:
-        return None
-    share = words.pop(0)
-    if share is None:
-        return AcceleratorShare(nodes, nodes, 1)
-    if share.total != nodes:
-        return None
-    if share.operations and (not words or words.pop(0) is not None):
-        return None
-    return share
-
-
-def _share_in(found: re.Match[str]) -> AcceleratorShare | None:
-    """What a message says, None where it is the beginning of an initialisation."""
-    if found["started"]:
-        return None
+    found, has_started = _GPU_SHARE.search(messages), _GPU_STARTED in messages
+    if found is None:
+        return AcceleratorShare(nodes, nodes, 1) if has_started else None
     taken, left = 0 if found["taken"] == "No" else int(found["taken"]), int(found["left"])
-    return AcceleratorShare(taken, taken + left, min(taken, 1), _refused(found["refused"] or ""))
+    if taken + left != nodes or (taken and not has_started):
+        return None
+    return AcceleratorShare(taken, nodes, min(taken, 1), _refused(found["refused"] or ""))
 
 
 def speaks_of_graphs(messages: str) -> bool:
     """Whether the GPU says anything of a graph."""
-    return _GPU_GRAPH.search(messages) is not None
+    return _GPU_STARTED in messages or _GPU_SHARE.search(messages) is not None
 
 
 def gpu_device(messages: str) -> Device | None:
@@ -116,11 +80,11 @@ def gpu_device(messages: str) -> Device | None:
     return None if found is None else Device(found[1].strip(), found[2].strip().startswith(_CPU_ADAPTER))
 
 
-def npu_share(messages: str, graphs: Graphs) -> AcceleratorShare | None:
-    """What the vendor's compiler selected of the graph that is run, None where that is not said."""
+def npu_share(messages: str, number: int, nodes: int) -> AcceleratorShare | None:
+    """What the vendor's compiler selected of the graph of that number, None where that is not said."""
     for found in _NPU_SHARE.finditer(messages):
         graph, selected, total, partitions = map(int, found.groups())
-        if graph == graphs.run and total == graphs.nodes[graph]:
+        if (graph, total) == (number, nodes):
             return AcceleratorShare(selected, total, partitions)
     return None
 

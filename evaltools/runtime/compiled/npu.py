@@ -5,9 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib.metadata
 import importlib.util
-import os
 import re
-import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -26,9 +24,6 @@ _PROPERTIES: Final = "intel_openvino_configs_map"
 _EFFECTIVE_ON_CPU: Final = "CACHE_DIR"
 """The property of OpenVINO that has an effect on its CPU."""
 _MISSING: Final = re.compile(r"(libopenvino\S*\.so\.(\d{2})(\d)(\d)): cannot open shared object file")
-_ELF_64: Final = b"\x7fELF\x02\x01"
-_ELF_HEADER: Final = struct.Struct("<40xQ10xHH2x")
-"""Of the 64 bytes: where the table of sections is, the bytes of an entry, and how many there are."""
 _OPENVINO_LIBRARIES: Final = ("libopenvino.so.", "libopenvino_tensorflow_lite_frontend.so.")
 
 
@@ -43,34 +38,15 @@ def prepare(settings: DelegateSettings) -> None:
     if spec is None or spec.origin is None:
         return
     folder = Path(spec.origin).parent / "libs"
-    for path in sorted(folder.glob("*.so*")):
-        if _is_cut_short(path):
-            raise _damaged(path, "it is cut short")
     for start in _OPENVINO_LIBRARIES:
         for path in sorted(folder.glob(f"{start}*")):
             try:
                 ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
             except OSError as error:
-                raise _damaged(path, str(error)) from error
-
-
-def _is_cut_short(path: Path) -> bool:
-    """Whether a library of 64 bits ends before its table of sections: to load it would end the process (SIGBUS)."""
-    if not os.access(path, os.R_OK):
-        return False
-    with path.open("rb") as file:
-        header = file.read(_ELF_HEADER.size)
-    if len(header) < _ELF_HEADER.size or not header.startswith(_ELF_64):
-        return False
-    table, entry_bytes, entries = _ELF_HEADER.unpack(header)
-    return bool(path.stat().st_size < table + entry_bytes * entries)
-
-
-def _damaged(path: Path, problem: str) -> ConfigurationUnavailable:
-    found = _installed_openvino()
-    package = f"openvino=={found}" if found else "openvino"
-    message = f"{path} cannot be loaded: {problem}; install it anew: pip install --force-reinstall {package}"
-    return ConfigurationUnavailable(message, NPU.name)
+                found = _installed_openvino()
+                package = f"openvino=={found}" if found else "openvino"
+                message = f"{path} cannot be loaded: {error}; install it anew: pip install --force-reinstall {package}"
+                raise ConfigurationUnavailable(message, NPU.name) from error
 
 
 def environment(settings: DelegateSettings) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
 ``is_fully_accelerated()`` alone is not believed: it has said yes of models that ran on the CPU. An accelerator has run
 
-* as many operations as its own messages count, of the graph that is run and no other of the file;
+* as many operations as its own messages count, of the graph that is run (the GPU's do not say of which graph);
 * all of a model that the GPU was asked to take alone, without the CPU to fall back on: then it counts none;
 
 and only where a message names the device that ran.
@@ -21,10 +21,10 @@ from evaltools.delegates.npu import NPU
 from evaltools.delegates.provider import Delegate
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.model import ModelFile
+from evaltools.model.contents import operator_counts, read_graphs
 from evaltools.runtime.compiled.messages import (
     AcceleratorShare,
     Device,
-    Graphs,
     doubts,
     gpu_device,
     gpu_share,
@@ -32,6 +32,7 @@ from evaltools.runtime.compiled.messages import (
     npu_share,
     speaks_of_graphs,
 )
+from evaltools.runtime.compiled.source import Source
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.session import DelegateCoverage, Delegation
 
@@ -63,7 +64,7 @@ def prove(
     configuration: Configuration,
     accelerator: Delegate | None,
     alone: bool,
-    graphs: Graphs,
+    source: Source,
     printed: Printed,
 ) -> Delegation:
     """The delegation of a model that was compiled, from what was printed meanwhile; raises :class:`NotProven`."""
@@ -72,42 +73,40 @@ def prove(
     device = _DEVICES[accelerator.name](printed.whole)
     if device is None:
         raise NotProven(f"nothing that ai-edge-litert printed says that the {accelerator.name} ran; the CPU did")
-    share = _share(accelerator, graphs, printed)
+    share = _share(accelerator, source, printed)
     if share is None and not (alone and accelerator is GPU):
         raise NotProven(
             f"nothing that ai-edge-litert printed says what the {accelerator.name} took of the graph that is run "
-            f"(number {graphs.run} of those in the file, which have {', '.join(map(str, graphs.nodes))} operations)"
+            f"(number {source.graph} of {source.graphs} in the file); convert the function that is to run alone"
         )
-    coverage = _coverage(accelerator, device, share, alone, graphs)
+    coverage = _coverage(accelerator, device, share, alone, source)
     asked_for_xnnpack = XNNPACK in configuration.delegates.requested
     refused = {kind.removeprefix("CUSTOM "): reason for kind, reason in share.refused.items()} if share else {}
-    left = {} if coverage.nodes >= model.node_count else _left(model, coverage, refused)
+    left = {} if coverage.nodes >= source.nodes else _left(model, source, coverage, refused)
     others = (DelegateCoverage(XNNPACK.name, True, 0, 0),) if asked_for_xnnpack else ()
     return Delegation(model.node_count, (coverage, *others), left, refused, doubts(printed.whole))
 
 
-def _share(accelerator: Delegate, graphs: Graphs, printed: Printed) -> AcceleratorShare | None:
-    """What was taken of the graph that is run.
-
-    The GPU speaks of it once more where its inputs were resized, and of graphs that it calls.
-    """
+def _share(accelerator: Delegate, source: Source, printed: Printed) -> AcceleratorShare | None:
+    """What was taken of the graph that is run; where its inputs were resized, the GPU speaks of it once more."""
     if accelerator is not GPU:
-        return npu_share(printed.compiling, graphs)
-    if not printed.was_resized or not speaks_of_graphs(printed.preparing):
-        return gpu_share(printed.compiling, graphs)
-    return gpu_share(printed.preparing, graphs) if len(graphs.nodes) == 1 else None
+        return npu_share(printed.compiling, source.graph, source.nodes)
+    if source.graphs > 1:
+        return None
+    speaks_again = printed.was_resized and speaks_of_graphs(printed.preparing)
+    return gpu_share(printed.preparing if speaks_again else printed.compiling, source.nodes)
 
 
 def _coverage(
-    accelerator: Delegate, device: Device, share: AcceleratorShare | None, alone: bool, graphs: Graphs
+    accelerator: Delegate, device: Device, share: AcceleratorShare | None, alone: bool, source: Source
 ) -> DelegateCoverage:
-    nodes = graphs.nodes[graphs.run]
+    nodes = source.nodes
     if alone and accelerator is GPU and (share is None or share.operations == nodes):
         evidence = f"took the model alone, without the CPU; device named by ai-edge-litert: {device.name}"
         return DelegateCoverage(accelerator.name, True, nodes, 1, device.name, device.is_cpu, evidence)
     assert share is not None
     how = "took the model alone, without the CPU; " if alone else ""
-    which = f" of graph {graphs.run}" if len(graphs.nodes) > 1 else ""
+    which = f" of graph {source.graph}" if source.graphs > 1 else ""
     evidence = (
         f"{how}ai-edge-litert: {share.operations} of {share.total} operations{which}; device {device.name}"
         f"{_UNTOUCHED if accelerator is NPU and device.is_cpu else ''}"
@@ -117,10 +116,10 @@ def _coverage(
     )
 
 
-def _left(model: ModelFile, coverage: DelegateCoverage, refused: Iterable[str]) -> dict[str, int]:
+def _left(model: ModelFile, source: Source, coverage: DelegateCoverage, refused: Iterable[str]) -> dict[str, int]:
     """Operators on the CPU by kind, as far as they are named."""
-    left = model.node_count - coverage.nodes
-    kinds = _operator_kinds(model)
+    left = source.nodes - coverage.nodes
+    kinds = operator_counts(read_graphs(memoryview(model.read()))[:1])
     named: dict[str, int] = {}
     for kind in refused:
         count = min(kinds.get(kind, 0), left - sum(named.values()))
@@ -128,13 +127,6 @@ def _left(model: ModelFile, coverage: DelegateCoverage, refused: Iterable[str]) 
             named[kind] = count
     rest = left - sum(named.values())
     return named | ({_REST: rest} if rest else {})
-
-
-def _operator_kinds(model: ModelFile) -> dict[str, int]:
-    session = INTERPRETER.open(model, Configuration("kinds", kernels="builtin"))
-    kinds = dict(session.delegation.cpu_operators)
-    session.close()
-    return kinds
 
 
 def _of_cpu(model: ModelFile, configuration: Configuration) -> Delegation:

@@ -12,19 +12,21 @@ from evaltools.model import ModelFile, read_model
 from evaltools.model.contents import read_graphs
 from evaltools.model.flatbuffer import Table
 from evaltools.model.signature import signature_graph, signature_keys, with_main_graph
-from evaltools.runtime.compiled.messages import Graphs
 
 _LOOPS: Final = frozenset({"WHILE", "STABLEHLO_WHILE"})
 
 
 class Source(Struct, frozen=True):
-    """A model as it is loaded: its path or content, its graphs, the graph of each signature.
+    """A model as it is loaded: its path or content, and the number of the graph of each signature.
 
-    A model with ``loops`` may run for ever on some inputs.
+    ``graph`` is the number of that which is run, of so many ``graphs``; it has so many ``nodes``. A model with
+    ``loops`` may run for ever on some inputs.
     """
 
     loaded: str | bytes
-    graphs: Graphs
+    graph: int
+    graphs: int
+    nodes: int
     signatures: Mapping[str, int]
     loops: bool
 
@@ -39,7 +41,9 @@ def source_of(model: ModelFile) -> Source:
     run = signatures.get(model.signature, 0)
     return Source(
         source.source(),
-        Graphs(tuple(map(len, nodes)), run, some_are_called=len(nodes) > len({0, *signatures.values()})),
+        run,
+        len(nodes),
+        len(nodes[run]),
         signatures,
         loops=any(node.operator in _LOOPS for graph in nodes for node in graph),
     )

@@ -65,9 +65,9 @@ def xnnpack_flags(configuration: Configuration) -> int | None:
 def weight_cache(model: ModelFile, configuration: Configuration) -> Iterator[str]:
     """What the runtime is to be given as the file of packed weights, while it loads the model; empty for none.
 
-    A new file is written under another name, so that one with the right name is whole and has its note. Raises
-    :class:`UsageError` for a path that cannot be written, :class:`ConfigurationUnavailable` for a file that is another
-    model's, damaged, or anything else.
+    A new file is written under another name, so that one with the right name is whole and has its note; the runtime
+    writes one of another version of itself anew. Raises :class:`UsageError` for a path that cannot be written,
+    :class:`ConfigurationUnavailable` for a file that is another model's, damaged, or anything else.
     """
     stated = str(configuration.delegates.value(_CACHE_FLAG))
     if stated and configuration.delegates.value("xnnpack_force_fp16"):
@@ -84,13 +84,16 @@ def weight_cache(model: ModelFile, configuration: Configuration) -> Iterator[str
     is_there = path.exists()
     if is_there:
         with _file_errors(path):
-            _require_own(path, owner)
+            is_own = _note_of(path).exists() and text_of(_note_of(path)) == _note_on(path, owner)
+        if not is_own:
+            message = f"--{_CACHE_FLAG}={path} was not made from this model, or was changed since, and would give wrong"
+            raise ConfigurationUnavailable(f"{message} numbers; delete it or name another file", XNNPACK.name)
     used = path if is_there else path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         yield str(used)
         with _file_errors(path):
             if used.exists():
-                _write_note(path, owner, used)
+                _note_of(path).write_text(_note_on(used, owner))
                 used.replace(path)
     finally:
         if not is_there:
@@ -109,25 +112,8 @@ def _file_errors(path: Path) -> Iterator[None]:
         raise UsageError(message) from error
 
 
-def _require_own(path: Path, owner: str) -> None:
-    note = _note_of(path)
-    noted = text_of(note).split() if note.exists() else []
-    if noted[:1] != [owner]:
-        message = f"--{_CACHE_FLAG}={path} was not made from this model, and would give wrong numbers"
-        raise ConfigurationUnavailable(f"{message}; delete it or name another file", XNNPACK.name)
-    if noted[1:] != [sha256_of(path)]:
-        message = (
-            f"--{_CACHE_FLAG}={path} is not as it was written ({note} has its SHA-256), and may give wrong numbers"
-        )
-        raise ConfigurationUnavailable(f"{message}; delete it, and it is written anew", XNNPACK.name)
-
-
-def _write_note(path: Path, owner: str, content: Path) -> None:
-    """The runtime writes a file of another version of itself anew, so that the note may change with the same model."""
-    text = f"{owner}\n{sha256_of(content)}\n"
-    note = _note_of(path)
-    if not note.exists() or text_of(note) != text:
-        note.write_text(text)
+def _note_on(cache: Path, owner: str) -> str:
+    return f"{owner}\n{sha256_of(cache)}\n"
 
 
 def _note_of(path: Path) -> Path:

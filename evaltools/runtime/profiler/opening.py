@@ -66,7 +66,7 @@ def profile_operators(model: ModelFile, configuration: Configuration, inputs: Se
                 plain_us: list[int] = []
                 events = _profiled_runs(compiled, runs, plain_us)
                 profile = operators_in(
-                    events, graphs, source.graphs.run, f"CompiledModel of {INTERPRETER.package} {INTERPRETER.version()}"
+                    events, graphs, source.graph, f"CompiledModel of {INTERPRETER.package} {INTERPRETER.version()}"
                 )
     except (CallFailed, StrangeEvents) as error:
         raise ConfigurationUnavailable(_reason(error, messages.text)) from error
@@ -134,7 +134,7 @@ def _signature(compiled: ProfiledModel, model: ModelFile, source: Source) -> Sig
     """The signature of the graph that is run, the one that was asked for where there are several."""
     inputs, outputs = ({tensor.index for tensor in tensors} for tensors in (model.inputs, model.outputs))
     for signature in compiled.signatures:
-        is_of_graph = source.signatures.get(signature.key, source.graphs.run) == source.graphs.run
+        is_of_graph = source.signatures.get(signature.key, source.graph) == source.graph
         is_another = model.signature in source.signatures and signature.key != model.signature
         if is_of_graph and not is_another and (set(signature.inputs), set(signature.outputs)) == (inputs, outputs):
             return signature

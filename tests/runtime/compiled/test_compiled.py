@@ -206,20 +206,13 @@ def test_a_path_that_is_no_unicode(tmp_path: Path) -> None:
     np.testing.assert_array_equal(outputs(model, "runtime=compiled")[0], outputs(model, "runtime=litert")[0])
 
 
-@pytest.mark.parametrize(
-    ("kept", "problem"),
-    [(100, "it is cut short; install it anew"), (5000, "it is cut short"), (0, ".*install it anew")],
-)
-def test_damaged_libraries_of_openvino_are_named_and_those_cut_short_never_loaded_which_would_end_the_process(
-    convolution: ModelFile, tmp_path: Path, monkeypatch: Any, kept: int, problem: str
-) -> None:
+def test_damaged_libraries_of_openvino_are_named(convolution: ModelFile, tmp_path: Path, monkeypatch: Any) -> None:
     libraries = tmp_path / "openvino" / "libs"
     libraries.mkdir(parents=True)
     (tmp_path / "openvino" / "__init__.py").write_text("")
-    whole = Path(ai_edge_litert.__file__).with_name("libLiteRt.so").read_bytes()
-    (libraries / "libopenvino.so.2631").write_bytes(whole[:kept] or b"no library")
+    (libraries / "libopenvino.so.2631").write_bytes(b"no library")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ConfigurationUnavailable, match=f"libopenvino.so.2631 cannot be loaded: {problem}"):
+    with pytest.raises(ConfigurationUnavailable, match="libopenvino.so.2631 cannot be loaded: .*install it anew"):
         opened(convolution, OPENVINO)
 
 

@@ -7,7 +7,6 @@ import pytest
 from evaltools.runtime.compiled.messages import (
     AcceleratorShare,
     Device,
-    Graphs,
     doubts,
     first_error,
     gpu_device,
@@ -45,9 +44,9 @@ def test_what_the_gpu_took_and_why_it_did_not_take_the_rest() -> None:
         "SQUEEZE": "Operation is not supported.",
         "CUSTOM TFLite_Detection_PostProcess": "TFLite_Detection_PostProcess",
     }
-    assert gpu_share(GPU, Graphs((31,))) == AcceleratorShare(29, 31, 1, refused)
-    assert gpu_share("nothing of the kind", Graphs((31,))) is None
-    assert gpu_share(GPU, Graphs((30,))) is None, "it speaks of another graph"
+    assert gpu_share(GPU, 31) == AcceleratorShare(29, 31, 1, refused)
+    assert gpu_share("nothing of the kind", 31) is None
+    assert gpu_share(GPU, 30) is None, "it speaks of another graph"
 
 
 STARTED = "I0000 00:00:1795316313.922562   13006 delegate_kernel.cc:984] Initializing WebGPU-based API from graph.\n"
@@ -66,46 +65,17 @@ def said(taken: int, total: int) -> str:
     return refused + words + (STARTED if taken else "")
 
 
-@pytest.mark.parametrize(
-    "shares",
-    [
-        [(3, 4), (0, 1)],
-        [(0, 1), (3, 4)],
-        [(1, 1), (0, 1)],
-        [(0, 1), (1, 1)],
-        [(1, 6), (3, 4)],
-        [(3, 4), (4, 4), (0, 4), (4, 4)],
-    ],
-)
-def test_of_several_graphs_the_share_is_that_of_the_one_that_is_run(shares: list[tuple[int, int]]) -> None:
-    printed = "".join(said(*share) for share in shares)
-    for number, share in enumerate(shares):
-        found = gpu_share(printed, Graphs(tuple(total for _, total in shares), number))
-        assert found is not None
-        assert (found.operations, found.total, found.partitions) == (*share, min(1, share[0]))
-        assert found.refused == ({} if share[0] == share[1] else {"ABS": "Operation is not supported."})
+@pytest.mark.parametrize("taken", [0, 3, 4])
+def test_a_graph_is_taken_in_part_as_a_whole_or_not_at_all(taken: int) -> None:
+    found = gpu_share(said(taken, 4), 4)
+    assert found is not None
+    assert (found.operations, found.total, found.partitions) == (taken, 4, min(1, taken))
+    assert found.refused == ({} if taken == 4 else {"ABS": "Operation is not supported."})
 
 
-@pytest.mark.parametrize(
-    ("printed", "nodes"),
-    [
-        (said(3, 4), (4, 4)),
-        (said(3, 4) + said(0, 1), (1, 4)),
-        (said(3, 4) + said(4, 4), (4,)),
-        (said(3, 4).removesuffix(STARTED), (4,)),
-        ("", (4,)),
-    ],
-)
-def test_words_that_are_not_one_graphs_after_the_other_prove_nothing(printed: str, nodes: tuple[int, ...]) -> None:
-    for number in range(len(nodes)):
-        assert gpu_share(printed, Graphs(nodes, number)) is None
-
-
-def test_graphs_that_others_call_are_spoken_of_once_more() -> None:
-    printed = said(0, 1) + said(1, 1) + said(3, 3)
-    again = printed + STARTED + STARTED
-    assert gpu_share(again, Graphs((1, 1, 3), 0, some_are_called=True)) == gpu_share(printed, Graphs((1, 1, 3)))
-    assert gpu_share(again, Graphs((1, 1, 3))) is None
+@pytest.mark.parametrize("printed", [said(3, 5), said(3, 4).removesuffix(STARTED), ""])
+def test_words_about_another_graph_or_of_no_beginning_prove_nothing(printed: str) -> None:
+    assert gpu_share(printed, 4) is None
 
 
 def test_a_software_adapter_is_the_cpu_and_another_is_not() -> None:
@@ -115,7 +85,7 @@ def test_a_software_adapter_is_the_cpu_and_another_is_not() -> None:
 
 
 def test_what_the_compiler_of_an_npu_selected_and_where_it_runs() -> None:
-    assert npu_share(NPU, Graphs((64,))) == AcceleratorShare(63, 64, 2)
+    assert npu_share(NPU, 0, 64) == AcceleratorShare(63, 64, 2)
     assert npu_device(NPU.format(device="CPU")) == Device("Intel OpenVINO device: CPU", True)
     assert npu_device(NPU.format(device="NPU")) == Device("Intel OpenVINO device: NPU", False)
     assert npu_device(NPU.splitlines()[1]) is None, "that is what was compiled for"
@@ -124,10 +94,10 @@ def test_what_the_compiler_of_an_npu_selected_and_where_it_runs() -> None:
 def test_of_several_graphs_the_compiler_of_an_npu_names_the_number() -> None:
     second = NPU.splitlines()[0].replace("<0>, selected 63", "<1>, selected 10")
     printed = f"{NPU}{second}\n"
-    assert npu_share(printed, Graphs((64, 64), 0)) == AcceleratorShare(63, 64, 2)
-    assert npu_share(printed, Graphs((64, 64), 1)) == AcceleratorShare(10, 64, 2)
-    assert npu_share(printed, Graphs((64, 5), 1)) is None, "it speaks of another graph"
-    assert npu_share(NPU, Graphs((64, 64), 1)) is None
+    assert npu_share(printed, 0, 64) == AcceleratorShare(63, 64, 2)
+    assert npu_share(printed, 1, 64) == AcceleratorShare(10, 64, 2)
+    assert npu_share(printed, 1, 5) is None, "it speaks of another graph"
+    assert npu_share(NPU, 1, 64) is None
 
 
 def test_the_first_error_is_quoted_without_its_place() -> None:
