@@ -13,11 +13,10 @@ from typing import Final
 
 import psutil
 
-from evaltools.capture.files import TRACE, taken, write_summary
-from evaltools.capture.native_calls import listening
-from evaltools.capture.recorder import Recorder
+from evaltools.capture.files import TRACE, make_folder, write_summary
+from evaltools.capture.recorder import Recorder, recording
 from evaltools.capture.running import UsedOverTime, sample_of, usage_events
-from evaltools.engine.trace import Event, TraceFile, Track
+from evaltools.engine.trace import TraceFile, Track
 from evaltools.errors import OutputError, UsageError
 from evaltools.report.words.capture import models_in_words
 from evaltools.result.capture import ModelsCapture
@@ -36,10 +35,9 @@ class Profile:
     chrome://tracing; ``summary.json`` has ``summary``. Files of these names from before are replaced. After an error
     they are written, too, and the error is raised.
 
-    Contexts may be nested and may overlap in threads; each records all calls. A call takes some microseconds more
-    while one is open.
-    Raises :class:`~evaltools.errors.UsageError` for a folder that cannot be used, and at its end
-    :class:`~evaltools.errors.OutputError` where the files cannot be written.
+    A call takes some microseconds more meanwhile. Raises :class:`~evaltools.errors.UsageError` for a folder that cannot
+    be used and while another profile is open, and at its end :class:`~evaltools.errors.OutputError` where the files
+    cannot be written.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -69,14 +67,14 @@ class Profile:
         self._recorder = Recorder(self._process.pid, self._start_ns)
         self._context = contextlib.ExitStack()
         with contextlib.ExitStack() as opened:
-            opened.enter_context(taken(self.folder))
+            make_folder(self.folder)
+            opened.enter_context(recording(self._recorder))
             self._file = opened.enter_context(TraceFile(self.folder / TRACE))
             if self._file.failure is not None:
                 raise UsageError(
                     f"{self._file.path} cannot be written: {self._file.failure.strerror}; give another folder"
                 )
-            self._file.write(self._names())
-            opened.enter_context(listening(self._recorder))
+            self._file.write([Track(self._process.pid, 0, "").process_name(self._used.name)])
             self._context = opened.pop_all()
         self._is_used = True
         self._sampler = threading.Thread(target=self._sample, name="evaltools profile", daemon=True)
@@ -112,9 +110,6 @@ class Profile:
             before = self._used.samples[-1] if self._used.samples else None
             self._file.write(usage_events(self._process.pid, sample, before))
             self._used.samples.append(sample)
-
-    def _names(self) -> list[Event]:
-        return [Track(self._process.pid, 0, "").process_name(self._used.name)]
 
     def _write_summary(self) -> None:
         failure = self._file.failure

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from evaltools.capture.running import RunProcesses, UsedOverTime, process_of_run, run_folders_of, usage_events
 from evaltools.engine.capture_answer import DONE, CaptureRequest
-from evaltools.engine.journal import JOURNAL_NAME, Journal, copied_journal
+from evaltools.engine.journal import copied_journal
 from evaltools.engine.run_folder import REQUEST, decode
 from evaltools.engine.trace import Event, Track, events_in
 from evaltools.errors import EvaltoolsError
@@ -34,23 +34,14 @@ _NO_ANSWER: Final = (
 )
 
 
+_ELSEWHERE: Final = "of a run on devices or on a cluster only the processes of this computer are seen"
+
+
 class CapturedRun(Struct, frozen=True):
     """What was found, and the events of its trace."""
 
     found: RunCapture
     events: list[Event]
-
-
-_ON_DEVICES: Final = "the work is done on devices, which are not seen; the processes of this computer send and fetch"
-
-
-class _Known(Struct, frozen=True):
-    """What the journal of a run says at a moment: examples done, whether on devices, the shards on a cluster."""
-
-    moment_s: float
-    examples: int | None = None
-    on_devices: bool = False
-    shards: int | None = None
 
 
 def capture_run(folder: Path, seconds: float) -> CapturedRun:
@@ -60,17 +51,12 @@ def capture_run(folder: Path, seconds: float) -> CapturedRun:
     """
     root = process_of_run(folder)
     processes = RunProcesses(root)
-    before, notes = _read(folder)
-    notes += _about_cluster(folder, before)
+    notes: list[str] = []
     folders = dict.fromkeys(own for process in processes.below() for own in run_folders_of(process))
-    if before.on_devices:
-        notes.append(_ON_DEVICES)
-        folders.pop(folder.resolve(), None)
     start = time.perf_counter()
     with contextlib.ExitStack() as asked:
         requests = [_ask(asked, each, seconds, notes) for each in folders]
         passed_s = _watch(processes, start, seconds)
-        after, _ = _read(folder)
         answers = [text for request in requests if request is not None and (text := request.answer(_PATIENCE_S))]
     work = [event for text in answers for event in events_in(text)]
     if not answers and any(requests):
@@ -80,8 +66,8 @@ def capture_run(folder: Path, seconds: float) -> CapturedRun:
     used = _named(processes.used.values(), _names_in(work))
     found = RunCapture(
         seconds=round(passed_s, 3),
-        examples_done=after.examples,
-        examples_per_second=_rate_counted(work) or _rate_written(before, after),
+        examples_done=_examples_done(folder, notes),
+        examples_per_second=_rate(work),
         stage_seconds=_stage_seconds(work),
         processes=[each.use for each in used],
         notes=notes,
@@ -89,31 +75,21 @@ def capture_run(folder: Path, seconds: float) -> CapturedRun:
     return CapturedRun(found, _from(start, [*_usage(used), *work]))
 
 
-def _read(folder: Path) -> tuple[_Known, list[str]]:
-    """What the journal says, and a note where it cannot be read."""
+def _examples_done(folder: Path, notes: list[str]) -> int | None:
+    """How many the journal has; None, and a note, where it cannot be read, and where they are done elsewhere.
+
+    Of the request nothing is loaded: it may be somebody else's.
+    """
     try:
         with copied_journal(folder) as journal:
-            return _known(journal, folder), []
+            text = journal.fact(REQUEST)
+            on_devices = text is not None and stored_in(decode(text, dict[str, Any], folder)).devices is not None
+            if not on_devices and journal.fact(TASKS) is None:
+                return len(journal.examples())
+            notes.append(_ELSEWHERE)
     except EvaltoolsError as error:
-        return _Known(time.perf_counter()), [str(error)]
-
-
-def _known(journal: Journal, folder: Path) -> _Known:
-    """Of the request nothing is loaded: it may be somebody else's."""
-    text, shards = journal.fact(REQUEST), journal.fact(TASKS)
-    on_devices = text is not None and stored_in(decode(text, dict[str, Any], folder)).devices is not None
-    examples = len(journal.examples()) if shards is None and not on_devices else None
-    return _Known(time.perf_counter(), examples, on_devices, None if shards is None else int(shards))
-
-
-def _about_cluster(folder: Path, known: _Known) -> list[str]:
-    if known.shards is None:
-        return []
-    done = len(list(folder.glob(f"shard-*/{JOURNAL_NAME}")))
-    return [
-        f"a run on a cluster: {done} of {known.shards} shards have come back; of the others those are seen that the "
-        "run itself has started on this computer, and none on other nodes"
-    ]
+        notes.append(str(error))
+    return None
 
 
 def _ask(asked: contextlib.ExitStack, folder: Path, seconds: float, notes: list[str]) -> CaptureRequest | None:
@@ -135,7 +111,7 @@ def _watch(processes: RunProcesses, start: float, seconds: float) -> float:
     return time.perf_counter() - start
 
 
-def _rate_counted(work: Iterable[Event]) -> float | None:
+def _rate(work: Iterable[Event]) -> float | None:
     """Examples per second, of all processes that reported how many they had done at several moments."""
     counts: defaultdict[object, list[tuple[float, int]]] = defaultdict(list)
     for event in work:
@@ -148,13 +124,6 @@ def _rate_counted(work: Iterable[Event]) -> float | None:
         if end_us > start_us
     ]
     return round(sum(rates), 3) if rates else None
-
-
-def _rate_written(before: _Known, after: _Known) -> float | None:
-    """Examples per second by the journal, which is written in batches, twice a second at most."""
-    if before.examples is None or after.examples is None:
-        return None
-    return round((after.examples - before.examples) / (after.moment_s - before.moment_s), 3)
 
 
 def _stage_seconds(work: Iterable[Event]) -> dict[str, float]:

@@ -63,9 +63,9 @@ class ModelsCapture(Struct, frozen=True):
 class RunCapture(Struct, frozen=True):
     """What a run did during ``seconds``.
 
-    ``examples_done`` is their number at the end, and ``examples_per_second`` how fast they were finished meanwhile;
-    null where the journal does not say. ``stage_seconds`` is the work by stage, of all workers; empty where the run did
-    not say. ``notes`` are about what could not be seen, and why.
+    ``examples_done`` is their number at the end, null where the journal does not say. ``examples_per_second`` is how
+    fast they were finished meanwhile, and ``stage_seconds`` the work by stage, of all workers; null and empty where the
+    run did not say. ``notes`` are about what could not be seen, and why.
     """
 
     seconds: float

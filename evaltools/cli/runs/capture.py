@@ -54,7 +54,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _capture(run_dir: Path, seconds: float, output: Path) -> int:
-    from evaltools.capture.files import TRACE, taken, write_summary
+    from evaltools.capture.files import TRACE, make_folder, write_summary
     from evaltools.capture.run import capture_run
     from evaltools.capture.running import process_of_run
     from evaltools.engine.trace import whole_trace
@@ -62,7 +62,8 @@ def _capture(run_dir: Path, seconds: float, output: Path) -> int:
     from evaltools.report.words.capture import run_in_words
 
     process_of_run(run_dir)
-    with interrupts_restored(), taken(output):
+    with interrupts_restored():
+        make_folder(output)
         require_writable(output / TRACE, "--output_folder")
         captured = capture_run(run_dir, seconds)
         write_file(output / TRACE, whole_trace(captured.events))
