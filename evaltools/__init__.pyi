@@ -700,12 +700,11 @@ def suite(
     jobs: Mapping[str, str] | None = None,
     progress: bool | OnEntry | None = None,
     run_dir: str | Path | None = None,
-    workers: int = 1,
 ) -> Suite:
     """Every model of a folder, of a list or of a suite.toml, in every configuration.
 
     ``jobs`` maps names to commands such as ``"diff --num_runs=20"``; without them each model's outputs are compared.
-    ``options`` are those of ``evaltools suite`` by their names, such as ``run_dir="run"`` or ``workers=2``.
+    ``options`` are those of ``evaltools suite`` by their names, such as ``run_dir="run"``.
     ``progress`` is True for a bar, or is called with the number of runs done and that of all. Prints nothing else; a
     model that cannot be run costs only its own entry. Raises :class:`~evaltools.errors.UsageError` and its kinds
     before anything runs.

@@ -23,7 +23,7 @@ from evaltools.locate import options as locate
 from evaltools.parameter import Parameter, Role, Value, format_value
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags
-from evaltools.suite import options as suite
+from evaltools.suite import kind as suite
 from evaltools.task_kind import kind_names
 from evaltools.tasks.shared.declared import declared_task
 

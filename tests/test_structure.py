@@ -126,14 +126,14 @@ NOT_FROM_ELSEWHERE = {
         "runtime.memory runtime.process.server tasks.shared.measuring"
     ),
     "installed drivers and compilers, which are code": (
-        "inspection.software_gpu runtime.compiled.gpu runtime.compiled.npu runtime.emulated.compiler"
+        "inspection.software_gpu runtime.compiled.gpu runtime.emulated.compiler"
     ),
     "code that the user names": "tasks.own.loading",
     "what this run, or its own process, has written": (
         "device.app device.native_program device.on_device locate.by_name locate.child locate.measurement locate.part "
         "locate.run locate.sides pytest_plugin.session_runs runs.handing_over runs.on_ray "
         "runtime.process.child "
-        "runtime.process.shared_arrays suite.runs"
+        "runtime.process.shared_arrays"
     ),
     "standard streams": "cli.main cli.shared.streams runtime.process.printed",
     "a file that was looked at, and whose first bytes say whether it may be replaced": "report.files.output_file",

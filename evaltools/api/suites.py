@@ -18,8 +18,7 @@ from evaltools.gates.compare_suites import compare_suites
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.sections.suite import lines_of, reasons_of, summary_of
-from evaltools.suite.kind import request_of_flags
-from evaltools.suite.options import PARAMETERS
+from evaltools.suite.kind import PARAMETERS, request_of_flags
 from evaltools.suite.run import OnEntry, run_suite
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def suite(
     """Every model of a folder, of a list or of a suite.toml, in every configuration.
 
     ``jobs`` maps names to commands such as ``"diff --num_runs=20"``; without them each model's outputs are compared.
-    ``options`` are those of ``evaltools suite`` by their names, such as ``run_dir="run"`` or ``workers=2``.
+    ``options`` are those of ``evaltools suite`` by their names, such as ``run_dir="run"``.
     ``progress`` is True for a bar, or is called with the number of runs done and that of all. Prints nothing else; a
     model that cannot be run costs only its own entry. Raises :class:`~evaltools.errors.UsageError` and its kinds
     before anything runs.

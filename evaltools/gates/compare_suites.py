@@ -74,7 +74,7 @@ def _as_suite(result: BenchmarkResult) -> SuiteResult:
         )
         for number, model in enumerate(result.models)
     ]
-    return SuiteResult(SUITE_VERSION, result.environment, 1, result.stopped or "", entries)
+    return SuiteResult(SUITE_VERSION, result.environment, result.stopped or "", entries)
 
 
 def compare_suites(before: SuiteResult, now: SuiteResult, file: str, margin: float = DEFAULT_MARGIN) -> GateOutcome:

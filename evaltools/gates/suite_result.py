@@ -23,12 +23,12 @@ class SuiteRow(Struct, frozen=True):
     """One configuration of an entry.
 
     ``reason`` says why it was not measured, or why some of its runs failed, of which there are ``failed_examples``.
-    ``verdict`` is that against the reference, null where nothing was judged; it stands whole in ``not_decided`` where
-    it is none. ``accuracy`` is the figure of a task with a ground truth, 0..1. ``p50_us`` is the median time with its
-    interval where there is one, in microseconds; null where nothing was timed, and where several entries ran at a
-    time. ``speed`` is how many times as fast it is as the reference, of a benchmark as the first configuration.
-    ``runtime`` is the package and its version. ``not_clean`` says why measured figures are no clean pass, as in the
-    result; ``load`` is what else the machine did while it was timed, null where it was not or nobody looked.
+    ``verdict`` is that against the reference, null where nothing was judged; it stands whole in ``not_decided``
+    where it is none. ``accuracy`` is the figure of a task with a ground truth, 0..1. ``p50_us`` is the median time
+    with its interval where there is one, in microseconds; null where nothing was timed. ``speed`` is how many times
+    as fast it is as the reference, of a benchmark as the first configuration. ``runtime`` is the package and its
+    version. ``not_clean`` says why measured figures are no clean pass, as in the result; ``load`` is what else the
+    machine did while it was timed, null where it was not or nobody looked.
     """
 
     configuration: str
@@ -58,9 +58,7 @@ class SuiteEntry(Struct, frozen=True):
 
     ``state`` is ``done`` where there is a result, which lies at ``result`` in the run folder; ``failed`` where the run
     gave none, with ``reason``; ``skipped`` where it was not run to its end.
-    ``command`` does it again. ``evaluation`` is the whole result of an evaluation, null for a benchmark; where other
-    runs were made beside it, without times.
-    ``is_timed``: no other run was made beside it, so that its rows have times.
+    ``command`` does it again. ``evaluation`` is the whole result of an evaluation, null for a benchmark.
     """
 
     model: str
@@ -75,18 +73,16 @@ class SuiteEntry(Struct, frozen=True):
     result: str = ""
     rows: list[SuiteRow] = field(default_factory=list)
     evaluation: EvaluationResult | None = None
-    is_timed: bool = True
 
 
 class SuiteResult(Struct, frozen=True):
-    """Every entry in order; ``workers`` is how many ran at a time. ``stopped`` says why some were skipped.
+    """Every entry in order; ``stopped`` says why some were skipped.
 
     ``changes`` says what is worse than in an earlier suite, null where there is none to compare with.
     """
 
     suite_version: Literal["1"]
     environment: Environment
-    workers: int
     stopped: str
     entries: list[SuiteEntry]
     changes: GateOutcome | None = None

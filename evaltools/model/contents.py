@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +16,6 @@ from msgspec import Struct
 from evaltools.errors import ModelError
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
 from evaltools.model.signature import signature_keys
-
-if TYPE_CHECKING:
-    from evaltools.model.model_file import ModelFile
 
 TENSOR_TYPES: Final = (
     "float32", "float16", "int32", "uint8", "int64", "string", "bool", "int16", "complex64", "int8", "float64",
@@ -293,7 +291,14 @@ def operator_counts(graphs: Sequence[Graph]) -> dict[str, int]:
     return dict(Counter(node.operator for graph in graphs for node in graph.nodes).most_common())
 
 
-def read_contents(model: ModelFile) -> ModelContents:
+class _File(Protocol):
+    @property
+    def path(self) -> Path: ...
+
+    def read(self) -> bytes: ...
+
+
+def read_contents(model: _File) -> ModelContents:
     """What the file holds; raises :class:`~evaltools.errors.ModelError` where it was damaged since it was checked."""
     try:
         return _read(memoryview(model.read()))

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timezone
-from itertools import chain
 from pathlib import Path
-from typing import Final
 
-from evaltools.benchmark.kind import KIND as BENCHMARK
 from evaltools.configuration import Configuration
-from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import (
     RunIdentity,
     request_facts,
@@ -20,7 +16,7 @@ from evaltools.engine.run_folder import (
     run_folder,
     run_journal,
 )
-from evaltools.errors import DataError, UsageError
+from evaltools.errors import DataError
 from evaltools.file_content import Unreadable, sha256_of
 from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult
 from evaltools.request import Request
@@ -29,7 +25,6 @@ from evaltools.result.environment import describe_environment
 from evaltools.runtime.registry import installed_version, runtime_name
 from evaltools.suite.entries import Entry, entries_of
 from evaltools.suite.kind import KIND
-from evaltools.suite.local_runs import run_here
 from evaltools.suite.runs import Runs
 from evaltools.task_kind import request_kind
 from evaltools.tasks.shared.merging import (
@@ -40,7 +35,6 @@ from evaltools.tasks.shared.merging import (
     with_files,
 )
 
-_MOST_WORKERS: Final = 256
 OnEntry = Callable[[int, int], object]
 """Gets how many entries are done of how many, first before any is begun."""
 
@@ -50,23 +44,21 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
 
     Raises :class:`UsageError` and its kinds before anything is run, and for a folder that holds another suite.
     """
-    workers = suite.options.number("workers")
-    if not 1 <= workers <= _MOST_WORKERS:
-        raise UsageError(f"--workers={workers}: use 1 to {_MOST_WORKERS}")
     started_at, start = _now(), time.monotonic()
     entries = entries_of(suite)
     checksums = {path: _checksum(path) for path in dict.fromkeys(entry.path for entry in entries)}
     stated = suite.options.path("run_dir")
     with run_folder(stated) as folder, run_journal(folder) as journal:
         runs = Runs(folder, journal, is_kept=stated is not None)
-        _begin(journal, suite, _identity(entries, checksums), runs.has_begun(entries), runs.is_kept)
-        waiting = [entry for entry in entries if not runs.is_done(entry)]
-        ended = _run_here(runs, waiting, workers)
-        stopped = _counted(ended, len(entries) - len(waiting), len(entries), on_entry)
+        identity = _identity(entries, checksums)
+        require_same_run(journal, identity, runs.has_begun(entries))
+        if runs.is_kept:
+            journal.state(request_facts(to_plain(suite), identity))
+        stopped = _run(runs, entries, on_entry)
         found = [runs.outcome_of(entry, checksums[entry.path]) for entry in entries]
     elapsed_s = time.monotonic() - start
     environment = describe_environment(list(suite.command), started_at, elapsed_s)
-    return SuiteResult(SUITE_VERSION, environment, workers, stopped, found)
+    return SuiteResult(SUITE_VERSION, environment, stopped, found)
 
 
 def measured_again(suite: Request, done: Sequence[SuiteEntry], names: Collection[str]) -> list[SuiteEntry]:
@@ -74,8 +66,8 @@ def measured_again(suite: Request, done: Sequence[SuiteEntry], names: Collection
     entries = [entry for entry in entries_of(suite) if f"{entry.model}, {entry.job}" in names]
     with run_folder(None) as folder, run_journal(folder) as journal:
         runs = Runs(folder, journal, is_kept=False)
-        for _ in run_here(runs, entries, 1, is_timed=True):
-            pass
+        for entry in entries:
+            runs.carry_out(entry)
         again = {(entry.model, entry.job): runs.outcome_of(entry, _checksum(entry.path)) for entry in entries}
     return [again.get((entry.model, entry.job), entry) for entry in done]
 
@@ -90,13 +82,6 @@ def _checksum(path: Path) -> str:
         return sha256_of(path)
     except Unreadable as error:
         raise DataError(f"{path} cannot be read: {error}") from error
-
-
-def _begin(journal: Journal, suite: Request, identity: RunIdentity, has_begun: bool, is_kept: bool) -> None:
-    """Raise :class:`UsageError` for the folder of another suite; keep what this one is."""
-    require_same_run(journal, identity, has_begun)
-    if is_kept:
-        journal.state(request_facts(to_plain(suite), identity))
 
 
 def _identity(entries: Sequence[Entry], checksums: Mapping[Path, str]) -> RunIdentity:
@@ -147,22 +132,16 @@ def _facts_of(configuration: Configuration) -> dict[str, str]:
     }
 
 
-def _run_here(runs: Runs, waiting: Sequence[Entry], workers: int) -> Iterator[Entry]:
-    """Run entries, ``workers`` at a time; benchmarks one at a time, after the others."""
-    if workers == 1:
-        return run_here(runs, waiting, 1, is_timed=True)
-    timed = [entry for entry in waiting if entry.request.task == BENCHMARK.name]
-    together = [entry for entry in waiting if entry.request.task != BENCHMARK.name]
-    return chain(run_here(runs, together, workers, is_timed=False), run_here(runs, timed, 1, is_timed=True))
-
-
-def _counted(ended: Iterator[Entry], done: int, total: int, on_entry: OnEntry) -> str:
-    """Run until all have ended; says why it stopped before."""
-    on_entry(done, total)
+def _run(runs: Runs, entries: Sequence[Entry], on_entry: OnEntry) -> str:
+    """Run what is not done; says why it stopped before the end."""
+    waiting = [entry for entry in entries if not runs.is_done(entry)]
+    done = len(entries) - len(waiting)
+    on_entry(done, len(entries))
     try:
-        for _ in ended:
+        for entry in waiting:
+            runs.carry_out(entry)
             done += 1
-            on_entry(done, total)
+            on_entry(done, len(entries))
     except KeyboardInterrupt:
         return "interrupted"
     return ""

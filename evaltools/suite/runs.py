@@ -1,9 +1,10 @@
-"""The runs of a suite in its folder: where each lies, which are done, and what the result says of them."""
+"""The runs of a suite, each by a process of its own: where they lie, which are done, what the result says of them."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -21,25 +22,20 @@ from evaltools.gates.suite_rows import rows_of_benchmark, rows_of_evaluation
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.json_file import read_json
 from evaltools.result_file import read_result
-from evaltools.runs.handing_over import ending_in_words
+from evaltools.runs.handing_over import carry_out, ending_in_words
 from evaltools.suite.entries import Entry
 
 RESULT: Final = "result.json"
-LOG: Final = "log.txt"
 _ENTRIES: Final = "entries"
 _MOST_REASON: Final = 500
 
 
 class _Done(Struct, frozen=True):
-    """What the journal keeps of an entry that needs not be run again; without a ``reason`` there is a result.
-
-    ``is_timed``: nothing ran beside it, so that its times say something.
-    """
+    """What the journal keeps of an entry that needs not be run again; without a ``reason`` there is a result."""
 
     exit_code: int
     elapsed_s: float
     reason: str = ""
-    is_timed: bool = True
 
 
 class Runs:
@@ -65,19 +61,28 @@ class Runs:
         kept = self._kept(entry)
         return kept is not None and (bool(kept.reason) or (self.place(entry) / RESULT).is_file())
 
-    def keep(self, entry: Entry, code: int, elapsed_s: float, is_timed: bool) -> None:
-        """Keep what came of an entry whose process ended with ``code``: its files lie in its place.
+    def carry_out(self, entry: Entry) -> None:
+        """Run an entry and keep what came of it: its files lie in its place.
 
         Raises KeyboardInterrupt where it was interrupted, :class:`OutputError` where it could not write.
         """
-        place = self.place(entry)
-        if code == INTERRUPTED:
+        place, start = self.place(entry), time.monotonic()
+        request = entry.request.stating(output_file_path=place / RESULT)
+        if self.is_kept and "run_dir" in request.options.parameters:
+            request = request.stating(run_dir=place / "run")
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            (place / RESULT).unlink(missing_ok=True)
+            ended = carry_out(request, request.folder)
+        except OSError as error:
+            raise OutputError(f"{place} cannot be written: {error.strerror}; make room, and resume") from error
+        if ended.code == INTERRUPTED:
             raise KeyboardInterrupt
-        if code == NOT_WRITTEN:
-            raise OutputError(f"{entry.key}: {_last_words(place / LOG)}")
-        has_result = code in MEASURED and (place / RESULT).is_file()
-        reason = "" if has_result else _last_words(place / LOG) or ending_in_words(code)
-        self._journal.state({entry.key: encode(_Done(code, round(elapsed_s, 3), reason, is_timed))})
+        if ended.code == NOT_WRITTEN:
+            raise OutputError(f"{entry.key}: {_last_words(ended.err)}")
+        has_result = ended.code in MEASURED and (place / RESULT).is_file()
+        reason = "" if has_result else _last_words(ended.err) or ending_in_words(ended.code)
+        self._journal.state({entry.key: encode(_Done(ended.code, round(time.monotonic() - start, 3), reason))})
 
     def outcome_of(self, entry: Entry, model_sha256: str) -> SuiteEntry:
         """What the result says of an entry; ``model_sha256`` is that of its model when the suite began."""
@@ -93,9 +98,7 @@ class Runs:
         )
         if kept is None:
             return outcome
-        outcome = replace(
-            outcome, exit_code=kept.exit_code, elapsed_s=kept.elapsed_s, reason=kept.reason, is_timed=kept.is_timed
-        )
+        outcome = replace(outcome, exit_code=kept.exit_code, elapsed_s=kept.elapsed_s, reason=kept.reason)
         if kept.reason:
             return replace(outcome, state="failed")
         place = self.place(entry) / RESULT
@@ -103,9 +106,6 @@ class Runs:
         if entry.request.task == BENCHMARK.name:
             return replace(outcome, rows=rows_of_benchmark(_benchmark_in(place)))
         result = read_result(place)
-        if not kept.is_timed:
-            untimed = [replace(each, inference_latency=None) for each in result.configurations]
-            result = replace(result, configurations=untimed, latency_comparisons=[])
         return replace(outcome, rows=rows_of_evaluation(result), evaluation=result)
 
     def _kept(self, entry: Entry) -> _Done | None:
@@ -118,8 +118,8 @@ def _benchmark_in(path: Path) -> BenchmarkResult:
     return read_json(path, BenchmarkResult, "evaltools benchmark result")
 
 
-def _last_words(log: Path) -> str:
-    """The last message of a log, else its last line."""
-    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+def _last_words(printed: str) -> str:
+    """The last message, else the last line."""
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
     messages = [line.removeprefix("evaltools: ") for line in lines if line.startswith("evaltools: ")]
     return (messages or lines or [""])[-1][:_MOST_REASON]

@@ -19,7 +19,7 @@ COMPLETED = {
     "et.coco('m.tflite', coco_e": "coco_evaluator=",
     "et.benchmark('m.tflite', num_r": "num_runs=",
     "et.locate('m.tflite', ope": "operators=",
-    "et.suite('models', work": "workers=",
+    "et.suite('models', run_d": "run_dir=",
     "et.Configuration(use_g": "use_gpu=",
 }
 
@@ -72,7 +72,6 @@ def test_errors_of_the_other_functions_do_too() -> None:
     calls: dict[str, Callable[[Any], object]] = {
         "num_runs=many": lambda wrong: et.benchmark(MODEL, num_runs=wrong),
         "num_inputs=many": lambda wrong: et.locate(MODEL, num_inputs=wrong),
-        "workers=many": lambda wrong: et.suite(MODEL, workers=wrong),
         "use_gpu=many": lambda wrong: et.Configuration(use_gpu=wrong),
     }
     for message, call in calls.items():

@@ -25,7 +25,7 @@ def entry(model: str, made: EvaluationResult | None = MADE, *rows: SuiteRow, rea
 
 
 def suite(*entries: SuiteEntry) -> SuiteResult:
-    return SuiteResult("1", MADE.environment, 1, "", list(entries))
+    return SuiteResult("1", MADE.environment, "", list(entries))
 
 
 def compared(now: SuiteResult, before: SuiteResult) -> GateOutcome:

@@ -145,7 +145,7 @@ def suite(text: str) -> SuiteResult:
     entries.append(SuiteEntry("gone", "m.tflite", "00", text, [], "failed", reason=text))
     worse = Decision(text, text, "fail", Found(text, 0.5), Reason.of_text(text))
     changes = outcome_of("1", text, [GateDecisions(text, text, (worse,), warnings=(text,))], "suite")
-    return SuiteResult("1", classifier().environment, 1, text, entries, changes=changes)
+    return SuiteResult("1", classifier().environment, text, entries, changes=changes)
 
 
 def read(sources: Sources, images: Path | None = None) -> PageRead:

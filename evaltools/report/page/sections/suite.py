@@ -220,12 +220,4 @@ def summary_of(result: SuiteResult) -> str:
     configurations = len({row.configuration for entry in result.entries for row in entry.rows if row.role == "test"})
     verdicts = ", ".join(f"{count} {found}" for found, count in counts.most_common())
     what = f"{counted(models, 'model')}, {counted(configurations, 'configuration')}"
-    return f"{what}: {verdicts}{_why_no_times(result)}"
-
-
-def _why_no_times(result: SuiteResult) -> str:
-    beside = sum(not entry.is_timed for entry in result.entries)
-    if not beside:
-        return ""
-    of_which = "" if beside == len(result.entries) else f" of {beside} runs"
-    return f"; no times{of_which}, as others were made at the same time"
+    return f"{what}: {verdicts}"
