@@ -44,13 +44,6 @@ INSTALL: Final = (
         role="output_folder",
         only_with=(f"install={_SOFTWARE_GPU}",),
     ),
-    Parameter(
-        "driver",
-        "Mesa's lavapipe computes in fp16 and fp32, Chromium's swiftshader in fp32.",
-        default="lavapipe",
-        choices=("lavapipe", "swiftshader"),
-        only_with=(f"install={_SOFTWARE_GPU}",),
-    ),
 )
 _EXIT_CODES: Final = """\
 exit codes:
@@ -102,10 +95,10 @@ def _install(given: GivenFlags) -> int:
     from evaltools.inspection.software_gpu import install
     from evaltools.runtime.compiled.gpu import default_folder
 
-    by_itself, name = default_folder(os.environ), given.text("driver")
+    by_itself = default_folder(os.environ)
     folder = (given.path("folder") or by_itself).absolute()
-    environment = f". {shlex.quote(str(install(folder, name)))}"
-    lines = [f"{name} is in {folder}"]
+    environment = f". {shlex.quote(str(install(folder)))}"
+    lines = [f"lavapipe is in {folder}"]
     if folder == by_itself.absolute():
         lines.append("evaltools takes it by itself where Vulkan has no driver here, and calls its device software")
         lines.append(f"for other programs, and beside other drivers: {environment}")

@@ -77,16 +77,13 @@ def write_sources(folder: Path, repositories: list[Repository]) -> None:
     (folder / "sources.list").write_text("\n".join(lines) + "\n")
 
 
-def apt(
-    folder: Path, *arguments: str, tool: str = "apt-get", where: Path | None = None, as_if_empty: bool = False
-) -> str:
+def apt(folder: Path, *arguments: str, tool: str = "apt-get", as_if_empty: bool = False) -> str:
     """What apt prints, run with lists and archives in our folder.
 
     Args:
         folder: holds :func:`make_folders`' folders and ``sources.list``
         arguments: of apt
         tool: apt's program
-        where: the working folder
         as_if_empty: as on a machine where no package is installed: what a package needs counts as missing
     """
     settings: dict[str, object] = {
@@ -102,7 +99,7 @@ def apt(
         nothing.touch()
         settings["Dir::State::status"] = nothing
     options = [part for name, value in settings.items() for part in ("-o", f"{name}={value}")]
-    return run(tool, "-q", *options, *arguments, where=where)
+    return run(tool, "-q", *options, *arguments)
 
 
 def unpack_archives(folder: Path, leave_out: str = "") -> None:
@@ -113,9 +110,9 @@ def unpack_archives(folder: Path, leave_out: str = "") -> None:
         archive.unlink()
 
 
-def run(*command: str, where: Path | None = None) -> str:
+def run(*command: str) -> str:
     """What a command prints; raises :class:`subprocess.CalledProcessError` where it fails."""
-    return subprocess.run(command, cwd=where, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def last_output(error: Exception) -> str:

@@ -1,8 +1,8 @@
 """Install a GPU in software: a Vulkan driver from Debian packages, unpacked into a folder.
 
 Nothing is installed on the machine and root is not needed: packages are downloaded from where this machine gets its
-packages, as far as they are missing, and unpacked. lavapipe (Mesa 24 or newer, on older Debian releases from their
-backports) computes in fp16 and fp32; swiftshader (from chromium-common) in fp32 only.
+packages, as far as they are missing, and unpacked. It is Mesa's lavapipe (24 or newer, on older Debian releases from
+their backports), which computes in fp16 and fp32.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from evaltools.delegates.gpu import GPU
 from evaltools.documents import json_values
@@ -29,59 +29,47 @@ from evaltools.inspection.debian_packages import (
 )
 from evaltools.runtime.compiled.gpu import LOADER, MANIFEST, VARIABLE, find, installed_driver, library_folders
 
-
-class Driver(NamedTuple):
-    """The package of a driver, its manifest in there, and its library."""
-
-    package: str
-    manifest: str
-    library: str
-
-
-LAVAPIPE: Final = "lavapipe"
-DRIVERS: Final = {
-    LAVAPIPE: Driver("mesa-vulkan-drivers", "lvp_icd*.json", "libvulkan_lvp.so"),
-    "swiftshader": Driver("chromium-common", "vk_swiftshader_icd.json", "libvk_swiftshader.so"),
-}
+_PACKAGE: Final = "mesa-vulkan-drivers"
+_DRIVER_MANIFEST: Final = "lvp_icd*.json"
+_LIBRARY: Final = "libvulkan_lvp.so"
 _ENVIRONMENT: Final = "env.sh"
 _OLDEST_MESA: Final = 24
 _INSTEAD: Final = "install Mesa's lavapipe (24 or newer) with the packages of this machine"
 
 
-def install(folder: Path, name: str = LAVAPIPE) -> Path:
+def install(folder: Path) -> Path:
     """Unpack the driver into a folder, unless it is there; returns the file to be read by a shell.
 
     Raises :class:`UsageError` for what cannot be a folder, :class:`ConfigurationUnavailable` where packages cannot be
     had.
     """
-    driver = DRIVERS[name]
     if any(character in str(folder) for character in ":;\n"):
         raise UsageError(f"{folder} cannot stand in a list of libraries' folders: name one without : and ;")
-    if is_complete(folder, driver):
+    if is_complete(folder):
         return folder / _ENVIRONMENT
     if not is_here():
         raise _unavailable(f"apt-get and dpkg, which only Debian and its like have, are needed; else {_INSTEAD}")
     try:
-        unpack(folder, driver)
-        write_environment(folder, driver)
+        unpack(folder)
+        write_environment(folder)
     except (FileExistsError, NotADirectoryError, PermissionError) as error:
         message = f"{folder} cannot be made a folder: {error.strerror} ({error.filename}); name another with --folder"
         raise UsageError(message) from error
     except (subprocess.CalledProcessError, OSError) as error:
         message = last_output(error).rpartition("\n")[2] or str(error)
         next_step = f"see that the network is there and that apt-get update works, then try again, or {_INSTEAD}"
-        raise _unavailable(f"{name} cannot be had from Debian's packages ({message}); {next_step}") from error
+        raise _unavailable(f"lavapipe cannot be had from Debian's packages ({message}); {next_step}") from error
     return folder / _ENVIRONMENT
 
 
-def is_complete(folder: Path, driver: Driver) -> bool:
-    """Whether an earlier call has unpacked that driver, and into a folder of this very name."""
-    library, environment = installed_driver(folder), folder / _ENVIRONMENT
-    is_that_one = library is not None and library.name == driver.library
-    return is_that_one and environment.is_file() and environment.read_text() == _environment_text(folder)
+def is_complete(folder: Path) -> bool:
+    """Whether an earlier call has unpacked the driver, and into a folder of this very name."""
+    environment = folder / _ENVIRONMENT
+    is_there = installed_driver(folder) is not None and environment.is_file()
+    return is_there and environment.read_text() == _environment_text(folder)
 
 
-def unpack(folder: Path, driver: Driver) -> None:
+def unpack(folder: Path) -> None:
     """Download the driver, the Vulkan loader and what they need, and unpack them below ``root``."""
     make_folders(folder)
     (folder / "run").mkdir(exist_ok=True)
@@ -89,27 +77,22 @@ def unpack(folder: Path, driver: Driver) -> None:
     write_sources(folder, repositories)
     apt(folder, "update")
     release: list[str] = []
-    is_mesa = driver == DRIVERS[LAVAPIPE]
-    if is_mesa and _is_too_old(folder, driver.package):
+    if _is_too_old(folder):
         write_sources(folder, [*repositories, *backports(repositories)])
         apt(folder, "update")
         release = [f"--target-release={entry.suite}" for entry in backports(repositories)]
     options = ["--yes", "--download-only", "--no-install-recommends", "--reinstall", *release]
-    if is_mesa:
-        apt(folder, "install", *options, driver.package, "libvulkan1")
-    else:  # only itself: of all that it depends on, the driver needs nothing
-        for name in (driver.package, "libvulkan1"):
-            apt(folder, "download", name, where=folder / "cache" / "archives")
+    apt(folder, "install", *options, _PACKAGE, "libvulkan1")
     unpack_archives(folder)
     for left in ("lists", "cache"):
         shutil.rmtree(folder / left)
 
 
-def write_environment(folder: Path, driver: Driver) -> None:
+def write_environment(folder: Path) -> None:
     """A manifest that names the library by its whole path, and ``env.sh``, which points at it."""
-    manifest, library = find(folder, driver.manifest), find(folder, driver.library)
+    manifest, library = find(folder, _DRIVER_MANIFEST), find(folder, _LIBRARY)
     if manifest is None or library is None or find(folder, LOADER) is None:
-        raise FileNotFoundError(f"{driver.manifest}, {driver.library} or {LOADER} is not in the packages")
+        raise FileNotFoundError(f"{_DRIVER_MANIFEST}, {_LIBRARY} or {LOADER} is not in the packages")
     description = json_values(manifest.read_text())
     description["ICD"]["library_path"] = str(library)
     (folder / MANIFEST).write_text(json.dumps(description))
@@ -125,9 +108,9 @@ def _environment_text(folder: Path) -> str:
     )
 
 
-def _is_too_old(folder: Path, package: str) -> bool:
+def _is_too_old(folder: Path) -> bool:
     """Whether WebGPU does not accept what the release itself has."""
-    shown = apt(folder, "show", package, tool="apt-cache")
+    shown = apt(folder, "show", _PACKAGE, tool="apt-cache")
     versions = [line.split(":", 1)[1].strip() for line in shown.splitlines() if line.startswith("Version:")]
     return not versions or int(versions[0].split(".")[0].split(":")[-1]) < _OLDEST_MESA
 

@@ -10,8 +10,8 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,9 +35,6 @@ _GOOGLE_FOLDER: Final = "GOOGLE_TENSOR_COMPILER_LIB"
 _INTEL_COMPILER: Final = "libopenvino_intel_npu_compiler*"
 _NEW_MEDIATEK: Final = ("v9", "--mediatek_sdk_version_type=version9")
 _CUSTOM: Final = "a custom operator, for which --qualcomm_custom_op_package may name a package"
-_DIGEST_BYTES: Final = hashlib.sha256().digest_size
-_KEPT_S: Final = 30 * 24 * 3600.0
-"""What nobody has used for a month is compiled again."""
 _NOT_LOADED: Final = "Failed to load plugin at"
 _TOOL: Final = "[LITERT_TOOLS"
 """Where its own words about what it does begin."""
@@ -333,33 +330,22 @@ def _failure(vendor: Vendor, chip: str, done: subprocess.CompletedProcess[str]) 
 
 
 def cache() -> Path:
-    """The folder of compiled models, in the user's cache."""
+    """The folder of compiled models, in the user's cache; what is deleted there is compiled again."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "evaltools" / "compiled-for-npu"
 
 
 def _kept(place: Path) -> Compiled | None:
     try:
-        os.utime(place)
-        kept = place.read_bytes()
-        digest, packed = kept[:_DIGEST_BYTES], kept[_DIGEST_BYTES:]
-        return msgspec.msgpack.decode(packed, type=Compiled) if hashlib.sha256(packed).digest() == digest else None
+        return msgspec.msgpack.decode(place.read_bytes(), type=Compiled)
     except (OSError, msgspec.MsgspecError):
         return None
 
 
 def _keep(place: Path, found: Compiled) -> None:
-    """Keep it for later runs, behind its digest; where that is impossible, they compile again."""
-    packed = msgspec.msgpack.encode(found)
-    try:
+    """Keep it for later runs; where that is impossible, they compile again."""
+    draft = place.with_name(f".{os.getpid()}")
+    with suppress(OSError):
         place.parent.mkdir(parents=True, exist_ok=True)
-        draft = place.with_name(f".{os.getpid()}")
-        try:
-            draft.write_bytes(hashlib.sha256(packed).digest() + packed)
-            os.replace(draft, place)
-        finally:
-            draft.unlink(missing_ok=True)
-        for other in place.parent.iterdir():
-            if time.time() - other.stat().st_mtime > _KEPT_S:
-                other.unlink(missing_ok=True)
-    except OSError:
-        return
+        draft.write_bytes(msgspec.msgpack.encode(found))
+        os.replace(draft, place)
+    draft.unlink(missing_ok=True)

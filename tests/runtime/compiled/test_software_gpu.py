@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from evaltools.errors import ConfigurationUnavailable
-from evaltools.inspection.software_gpu import DRIVERS, install, is_complete, write_environment
+from evaltools.inspection.software_gpu import install, is_complete, write_environment
 from evaltools.runtime.compiled.gpu import default_folder, installed_driver, take_software_gpu
 from tests.command import evaltools, evaltools_here
 
-LAVAPIPE = DRIVERS["lavapipe"]
 ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="Vulkan's loader is looked for on Linux only")
 
 
@@ -52,7 +51,7 @@ def no_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_environment_is_set_from_a_folder_of_any_name(name: str, tmp_path: Path) -> None:
     folder = tmp_path / name
     libraries = unpack_stand_ins(folder)
-    write_environment(folder, LAVAPIPE)
+    write_environment(folder)
     shown = 'printf "%s\\n" "$VK_DRIVER_FILES" "$LD_LIBRARY_PATH" "$XDG_RUNTIME_DIR"'
     completed = subprocess.run(
         ["sh", "-euc", f'. "$1"; {shown}', "sh", str(folder / "env.sh")],
@@ -66,12 +65,12 @@ def test_the_environment_is_set_from_a_folder_of_any_name(name: str, tmp_path: P
 
 def test_what_was_moved_or_is_not_whole_is_not_taken_for_complete(tmp_path: Path) -> None:
     before = tmp_path / "before"
-    assert not is_complete(before, LAVAPIPE)
+    assert not is_complete(before)
     libraries = unpack_stand_ins(before)
-    write_environment(before, LAVAPIPE)
-    assert not is_complete(before.rename(tmp_path / "after"), LAVAPIPE)
+    write_environment(before)
+    assert not is_complete(before.rename(tmp_path / "after"))
     (tmp_path / "after").rename(before)
-    assert is_complete(before, LAVAPIPE)
+    assert is_complete(before)
     (libraries / "libvulkan.so.1").unlink()
     assert installed_driver(before) is None
 
@@ -80,7 +79,7 @@ def test_what_was_moved_or_is_not_whole_is_not_taken_for_complete(tmp_path: Path
 def test_the_driver_of_the_cache_is_taken_where_there_is_no_other(nothing_else: dict[str, str]) -> None:
     folder = default_folder(nothing_else)
     unpack_stand_ins(folder)
-    write_environment(folder, LAVAPIPE)
+    write_environment(folder)
     environment = dict(nothing_else)
     take_software_gpu(environment)
     assert environment == {**nothing_else, "VK_DRIVER_FILES": str(folder / "icd.json")}
@@ -90,7 +89,7 @@ def test_the_driver_of_the_cache_is_taken_where_there_is_no_other(nothing_else: 
 def test_a_driver_of_the_machine_comes_first(nothing_else: dict[str, str], tmp_path: Path) -> None:
     folder = default_folder(nothing_else)
     unpack_stand_ins(folder)
-    write_environment(folder, LAVAPIPE)
+    write_environment(folder)
     machine = tmp_path / "data" / "vulkan" / "icd.d"
     machine.mkdir(parents=True)
     (machine / "nvidia_icd.json").write_text("{}")
