@@ -270,14 +270,18 @@ def judge_records(described: ConfigurationResult, outcome: PassOutcome[Any]) -> 
         return described
     if name not in outcome.given_up and any(record.failure is None for record in outcome.records[name]):
         return described
-    return replace(described, status="not measured", reason=described.reason or _why_no_figures(outcome, name))
+    return replace(described, status="not measured", reason=described.reason or _why_no_figures(outcome, described))
 
 
-def _why_no_figures(outcome: PassOutcome[Any], name: str) -> str:
+def _why_no_figures(outcome: PassOutcome[Any], described: ConfigurationResult) -> str:
+    name = described.name
     if name in outcome.given_up:
         end = outcome.given_up[name]
         return f"its process died or hung too often in a row (--max_crashes); the last time: {end.reason}"
     if outcome.examples_done:
         first = next((record.failure for record in outcome.records[name] if record.failure is not None), None)
         return f"not one example succeeded{f': {first.reason}' if first else ''}"
-    return "no example was finished" if outcome.stopped else "no test configuration can run, or there is no example"
+    if outcome.stopped:
+        return "no example was finished"
+    is_reference = described.role == "reference"
+    return "not run, since no other configuration can" if is_reference else "there is no example"
