@@ -76,11 +76,6 @@ class Scores(Struct, frozen=True):
         """Share of positions with the same best class, 0..1."""
         return self.same_best / self.positions
 
-    @property
-    def changed_share(self) -> float:
-        """Share of positions with another best class, ties apart, 0..1."""
-        return (self.positions - self.same_best - self.tied_best) / self.positions
-
 
 class RunAnswers(Struct, frozen=True):
     """What one run answers: ``changed`` of so many answers are others, ties apart.
