@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs
+from evaltools.benchmark.inputs import make_inputs
 from evaltools.benchmark.loop import PhaseLimits, run_phase
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
 
 def in_turns(session: Session, model: ModelFile, rounds: int, runs: int) -> list[tuple[float, float]]:
     """Average microseconds of a bare loop and of ours, per round; which goes first changes."""
-    inputs, _ = make_inputs(model, BenchmarkInputOptions())
+    inputs, _ = make_inputs(model, ())
     invoke = bare_invoke(session)
     limits = PhaseLimits(runs, 0.0, 600.0)
     session.run(inputs)

@@ -24,10 +24,12 @@ _THREADS: Final = "--num_interpreter_threads="
 
 
 class KnownAccuracy(Struct, frozen=True):
-    """The accuracy of one configuration in a result file; ``flags`` are the flags that give the configuration again."""
+    """The accuracy of one configuration in a result file.
+
+    ``flags`` are the flags that give the configuration again, without the number of threads.
+    """
 
     model_sha256: str
-    name: str
     flags: frozenset[str]
     given: AccuracyGiven
 
@@ -44,24 +46,21 @@ def read_accuracies(results: Sequence[Path]) -> list[KnownAccuracy]:
 def accuracy_of(known: Iterable[KnownAccuracy], model_sha256: str, flags: Sequence[str]) -> AccuracyGiven | None:
     """The accuracy of the model with the configuration of these flags; None where none is known.
 
-    The order of flags does not matter, nor the number of threads where none has the same; nor the name, which says
-    nothing of what ran. Raises :class:`DataError` where there are two that differ; ask before measuring.
+    Neither the order of flags matters, nor the number of threads, nor the name, which says nothing of what ran. Raises
+    :class:`DataError` where there are two that differ; ask before measuring.
 
     >>> given = AccuracyGiven("top-1", 0.75, "run.json")
-    >>> known = [KnownAccuracy("5f", "four", frozenset({"--kernels=builtin"}), given)]
+    >>> known = [KnownAccuracy("5f", frozenset({"--kernels=builtin"}), given)]
     >>> accuracy_of(known, "5f", ["--num_interpreter_threads=4", "--kernels=builtin"]) is given
     True
     """
-    of_model = [entry for entry in known if entry.model_sha256 == model_sha256]
-    found = [entry for entry in of_model if entry.flags == frozenset(flags)]
-    if not found:
-        found = [entry for entry in of_model if _without_threads(entry.flags) == _without_threads(flags)]
-    if len({(entry.given.metric, entry.given.value) for entry in found}) > 1:
-        different = {f"{entry.given.metric} {entry.given.value:.6g} in {entry.given.source}" for entry in found}
-        there_are = ", ".join(sorted(different))
+    own = _without_threads(flags)
+    found = [entry.given for entry in known if entry.model_sha256 == model_sha256 and entry.flags == own]
+    if len({(given.metric, given.value) for given in found}) > 1:
+        there_are = ", ".join(sorted({f"{given.metric} {given.value:.6g} in {given.source}" for given in found}))
         shown = " ".join(flags) or "the defaults"
         raise DataError(f"{shown} has more than one accuracy: {there_are}; give one of these results")
-    return found[0].given if found else None
+    return found[0] if found else None
 
 
 def accuracies_of(flags: Options, request: BenchmarkRequest) -> list[AccuracyGiven | None]:
@@ -77,13 +76,10 @@ def accuracies_of(flags: Options, request: BenchmarkRequest) -> list[AccuracyGiv
     ]
     if files and not any(found):
         there_are = "; ".join(sorted({" ".join(sorted(entry.flags)) or "the defaults" for entry in known}))
-        what = "has another model file" if not _same_models(known, request) else f"has other flags: {there_are}"
+        is_same = not {entry.model_sha256 for entry in known}.isdisjoint(model.sha256 for model in request.models)
+        what = f"has other flags: {there_are}" if is_same else "has another model file"
         raise UsageError(f"--accuracy={files[0]} {what}; measure the same model file with the same flags")
     return found
-
-
-def _same_models(known: Sequence[KnownAccuracy], request: BenchmarkRequest) -> bool:
-    return not {entry.model_sha256 for entry in known}.isdisjoint(model.sha256 for model in request.models)
 
 
 def with_accuracies(rows: Sequence[BenchmarkRow], accuracies: Sequence[AccuracyGiven | None]) -> list[BenchmarkRow]:
@@ -128,8 +124,7 @@ def _read(path: Path) -> list[KnownAccuracy]:
     for configuration in result.configurations:
         given = _given(accuracy, configuration, path)
         if given is not None:
-            flags = frozenset(configuration.flags)
-            found.append(KnownAccuracy(result.model.sha256, configuration.name, flags, given))
+            found.append(KnownAccuracy(result.model.sha256, _without_threads(configuration.flags), given))
     if not found:
         raise DataError(f"{path} holds no accuracy: none of its configurations was measured on examples with a truth")
     return found

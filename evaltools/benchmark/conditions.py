@@ -32,7 +32,7 @@ def sample_conditions(sysfs: Path = _SYSFS) -> Conditions:
 
     Temperatures are those of psutil, and of the zones of ``sysfs``/class/thermal; values that no machine survives are
     left out. ``affinity`` has every CPU where the platform does not bind processes to CPUs. ``sysfs`` is where Linux
-    shows frequencies, governors and zones.
+    shows frequencies, governors and zones; other platforms do not say which CPU has which frequency.
 
     >>> len(sample_conditions().affinity) > 0
     True
@@ -40,23 +40,13 @@ def sample_conditions(sysfs: Path = _SYSFS) -> Conditions:
     affinity = _affinity()
     return Conditions(
         affinity=affinity,
-        frequencies_mhz=_frequencies(affinity, sysfs),
+        frequencies_mhz=[
+            kilohertz / 1000
+            for kilohertz in _of_each([_number(_cpufreq(sysfs, cpu) / "scaling_cur_freq") for cpu in affinity])
+        ],
         governors=_of_each([_text(_cpufreq(sysfs, cpu) / "scaling_governor") for cpu in affinity]),
         temperatures=_zones(sysfs) | _sensors(),
     )
-
-
-def _of_cpus(entries: Sequence[Found], affinity: Sequence[int], sysfs: Path) -> list[Found]:
-    """The entries of psutil's list that belong to the CPUs in ``affinity``.
-
-    Psutil lists only the CPUs that are switched on, and without their numbers. Empty where the list does not match the
-    CPUs that the kernel says are on.
-    """
-    cpus = _online(sysfs)
-    if len(cpus) != len(entries) or not set(affinity) <= set(cpus):
-        return []
-    by_cpu = dict(zip(cpus, entries, strict=True))
-    return [by_cpu[cpu] for cpu in affinity]
 
 
 def _or_none(read: Callable[[], Found]) -> Found | None:
@@ -89,18 +79,6 @@ def _affinity() -> list[int]:
 
 def _cpufreq(sysfs: Path, cpu: int) -> Path:
     return sysfs / "devices" / "system" / "cpu" / f"cpu{cpu}" / "cpufreq"
-
-
-def _frequencies(affinity: Sequence[int], sysfs: Path) -> list[float]:
-    """The frequencies of CPUs in MHz, in the order of ``affinity``; empty where they are not known.
-
-    Where it can, it reads only the CPUs in ``affinity``, since reading each CPU takes time on large machines.
-    """
-    kilohertz = _of_each([_number(_cpufreq(sysfs, cpu) / "scaling_cur_freq") for cpu in affinity])
-    if kilohertz:
-        return [value / 1000 for value in kilohertz]
-    entries = _of_cpus(_or_none(lambda: psutil.cpu_freq(percpu=True)) or [], affinity, sysfs)
-    return [entry.current for entry in entries] if all(entry.current > 0 for entry in entries) else []
 
 
 def _zones(sysfs: Path) -> dict[str, float]:
@@ -142,30 +120,25 @@ def require_cpus(cpus: Sequence[int]) -> None:
     missing = [cpu for cpu in sorted(set(cpus)) if cpu not in there_are]
     if missing or not cpus:
         wrong = f"CPU {_list_text(missing)} does not exist or is off" if missing else "no CPU is named"
-        raise UsageError(f"{wrong}; this machine has {_list_text(there_are)}")
+        raise UsageError(f"{wrong}; this machine has {len(there_are)}, numbered up to {max(there_are)}")
 
 
 def set_affinity(cpus: Sequence[int]) -> None:
     """Bind this process to these CPUs.
 
     Threads that run already keep their CPUs; threads that start later are bound. Raises :class:`UsageError` where the
-    platform cannot bind processes, and for CPUs that do not exist or that this process may not use; nothing has changed
-    then.
+    platform cannot bind processes, and for CPUs that do not exist or that this process may not use.
     """
     require_cpus(cpus)
     process, wanted = psutil.Process(), sorted(set(cpus))
-    before = process.cpu_affinity()
     try:
         process.cpu_affinity(wanted)
     except _SAYS_NOTHING as error:
-        message = f"this process cannot be bound to CPU {_list_text(wanted)} ({error}); it uses {_list_text(before)}"
-        raise UsageError(message) from error
+        raise UsageError(f"this process cannot be bound to CPU {_list_text(wanted)} ({error})") from error
     bound = process.cpu_affinity()
     if sorted(bound) != wanted:
-        process.cpu_affinity(before)
         refused = [cpu for cpu in wanted if cpu not in bound]
-        message = f"this process may not use CPU {_list_text(refused)}, as in a container; it uses {_list_text(before)}"
-        raise UsageError(message)
+        raise UsageError(f"this process may not use CPU {_list_text(refused)}, as in a container")
 
 
 def _online(sysfs: Path = _SYSFS) -> list[int]:
@@ -206,15 +179,4 @@ def _range_of(part: str) -> range:
 
 
 def _list_text(cpus: Sequence[int]) -> str:
-    """CPUs as ``taskset`` writes them, with neighbours as a range.
-
-    >>> _list_text([0, 1, 2, 5, 7, 8])
-    '0-2,5,7-8'
-    """
-    runs: list[list[int]] = []
-    for cpu in cpus:
-        if runs and cpu == runs[-1][-1] + 1:
-            runs[-1].append(cpu)
-        else:
-            runs.append([cpu])
-    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return ", ".join(map(str, cpus))

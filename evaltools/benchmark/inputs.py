@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.benchmark.input_layers import InputLayer, read_layers
-from evaltools.datasets.input_files import read_array
+from evaltools.benchmark.input_layers import InputLayer
 from evaltools.datasets.native_uniform import REAL_TYPES, WHOLE_TYPES, NativeUniform, whole_limits
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.file_content import MODEL_BYTES, Unreadable, content_of
@@ -37,27 +34,26 @@ _WHOLE_LIMITS: Final[Mapping[str, tuple[int, int]]] = {
 """int16 and uint16 are missing in the native tool's table, so that they are all zero there."""
 _WITHOUT_RANGE: Final = ("bool", "float16", "bfloat16", "string")
 _ONLY_FROM_FILES: Final = ("uint64", "complex128")
+_MADE: Final = (*REAL_TYPES, *WHOLE_TYPES, *_ONLY_FROM_FILES)
+"""The types of numbers; texts are made too."""
 _STORED_AS: Final[Mapping[str, str]] = {"bfloat16": "uint16"}
 
 
-class BenchmarkInputOptions(Struct, frozen=True):
-    """The texts of ``--input_layer``, ``--input_layer_shape``, ``--input_layer_value_range``, ``_value_files``."""
-
-    layers: str = ""
-    shapes: str = ""
-    value_ranges: str = ""
-    value_files: str = ""
-
-
-def with_input_shapes(model: ModelFile, options: BenchmarkInputOptions) -> tuple[ModelFile, list[str]]:
-    """The model with the shapes that the flags ask for, and warnings.
+def with_input_shapes(model: ModelFile, layers: Sequence[InputLayer]) -> tuple[ModelFile, list[str]]:
+    """The model with the shapes that the flags ask for, and warnings; without ``layers`` those of the file.
 
     As in the native tool, inputs count by their order, so that a name which is not the tensor's only gives a warning.
     Sizes that the model fixes may change, too; the shapes of texts do not. Raises :class:`UsageError`.
     """
+    if layers and len(layers) != len(model.inputs):
+        listed = "; ".join(map(described, model.inputs))
+        raise UsageError(
+            f"Inputs mismatch: Model inputs #:{len(layers)} expected: {len(model.inputs)}. --input_layer names all "
+            f"inputs or none, in the model's order: {listed}"
+        )
     warnings = []
     inputs = list(model.inputs)
-    for place, layer in enumerate(_layers(model, options)):
+    for place, layer in enumerate(layers):
         tensor = inputs[place]
         if layer.name != tensor.name:
             warnings.append(f"Tensor # {tensor.index} is named {tensor.name} but flags call it {layer.name}")
@@ -71,37 +67,32 @@ def with_input_shapes(model: ModelFile, options: BenchmarkInputOptions) -> tuple
                 f"The model leaves height and width of its input {tensor} open, so that a picture of 1 x 1 is "
                 f"measured. State them, as in --input_layer={tensor.name} --input_layer_shape={stated}"
             )
-    return replace(model, inputs=tuple(inputs)), warnings
+    numbers = [tensor for tensor in inputs if tensor.dtype in _MADE]
+    bytes_of_each = [array_type(tensor).itemsize * math.prod(tensor.shape) for tensor in numbers]
+    return replace(model, inputs=tuple(inputs), largest_bytes=max([model.largest_bytes, *bytes_of_each])), warnings
 
 
-def make_inputs(model: ModelFile, options: BenchmarkInputOptions) -> tuple[tuple[Array, ...], list[str]]:
-    """One array per input, in the model's order, and warnings; ``model`` has the shapes that are run.
+def make_inputs(model: ModelFile, layers: Sequence[InputLayer]) -> tuple[tuple[Array, ...], list[str]]:
+    """One array per input, in the model's order, and warnings; ``model`` is that of :func:`with_input_shapes`.
 
     Random numbers are those of the native tool: one random engine, started anew for this call, draws the inputs in
     their order. Texts are bytes in an array of objects; bfloat16 is its bits in uint16. For files see
     :func:`~evaltools.benchmark.inputs.read_values`. Raises :class:`UsageError`, :class:`DataError` for files and
     :class:`ModelError` for types for which there are no values.
     """
-    layers = _layers(model, options) or tuple(InputLayer(tensor.name, tensor.shape) for tensor in model.inputs)
+    layers = layers or [InputLayer(tensor.name, tensor.shape) for tensor in model.inputs]
     engine = NativeUniform()
     warnings: list[str] = []
     arrays = []
     for tensor, layer in zip(model.inputs, layers, strict=True):
+        if tensor.dtype not in (*_MADE, "string"):
+            raise ModelError(
+                f"Don't know how to populate tensor {tensor.name} of type {tensor.dtype}; convert the model with "
+                "another type for this input"
+            )
         warnings += _ignored_range(tensor, layer)
-        arrays.append(_values(tensor, layer, engine))
+        arrays.append(read_values(tensor, layer.file) if layer.file else _random(tensor, layer.limits, engine))
     return tuple(arrays), warnings
-
-
-def _layers(model: ModelFile, options: BenchmarkInputOptions) -> tuple[InputLayer, ...]:
-    """What the flags say about each input of the model; empty where there are no such flags."""
-    layers = read_layers(options.layers, options.shapes, options.value_ranges, options.value_files)
-    if layers and len(layers) != len(model.inputs):
-        listed = "; ".join(map(described, model.inputs))
-        raise UsageError(
-            f"Inputs mismatch: Model inputs #:{len(layers)} expected: {len(model.inputs)}. --input_layer names all "
-            f"inputs or none, in the model's order: {listed}"
-        )
-    return layers
 
 
 def _resized(tensor: TensorInfo, layer: InputLayer) -> TensorInfo:
@@ -134,32 +125,6 @@ def _ignored_range(tensor: TensorInfo, layer: InputLayer) -> list[str]:
     return []
 
 
-def _values(tensor: TensorInfo, layer: InputLayer, engine: NativeUniform) -> Array:
-    if tensor.dtype not in (*REAL_TYPES, *WHOLE_TYPES, *_ONLY_FROM_FILES, "string"):
-        raise ModelError(
-            f"Don't know how to populate tensor {tensor.name} of type {tensor.dtype}; convert the model with another "
-            "type for this input"
-        )
-    try:
-        _require_room(tensor)
-        if layer.file:
-            return read_values(tensor, layer.file)
-        return _random(tensor, layer.limits, engine)
-    except MemoryError:
-        raise UsageError(
-            f"The input {described(tensor)} does not fit into memory; use smaller sizes in --input_layer_shape"
-        ) from None
-
-
-def _require_room(tensor: TensorInfo) -> None:
-    """Allocate the memory for an input before the first number is drawn; raises :class:`MemoryError`."""
-    if tensor.dtype == "string":
-        return
-    if math.prod(tensor.shape) * array_type(tensor).itemsize > sys.maxsize:
-        raise MemoryError
-    np.empty(tensor.shape, array_type(tensor))
-
-
 def _random(tensor: TensorInfo, given: tuple[int, int] | None, engine: NativeUniform) -> Array:
     dtype, count = tensor.dtype, math.prod(tensor.shape)
     if dtype == "string":
@@ -185,12 +150,14 @@ def _random(tensor: TensorInfo, given: tuple[int, int] | None, engine: NativeUni
 def read_values(tensor: TensorInfo, file: str) -> Array:
     """The values of an input of any type that NumPy has, or bfloat16, in the tensor's shape.
 
-    Raw numbers are little-endian. Texts end with a zero byte each, but the whole of a ``.pb`` file is one. ``.npy``
-    must have exactly the tensor's type and shape. Raises :class:`DataError`, with the native tool's words first.
+    Raw numbers are little-endian. Texts end with a zero byte each, but the whole of a ``.pb`` file is one. Raises
+    :class:`DataError`, with the native tool's words first.
     """
-    content = _read(file)
-    if file.lower().endswith(".npy"):
-        return _from_npy(tensor, file, content)
+    failed = f"Failed to read the input_layer_value_file:{file}"
+    try:
+        content = content_of(Path(file), MODEL_BYTES)
+    except Unreadable as error:
+        raise DataError(f"{failed}; {error}. Check the path behind --input_layer_value_files") from error
     if tensor.dtype == "string":
         return _from_texts(tensor, file, content)
     wanted = array_type(tensor)
@@ -198,7 +165,7 @@ def read_values(tensor: TensorInfo, file: str) -> Array:
     if len(content) != size:
         raise DataError(
             f"The size of {file} is {len(content)} bytes. It should be {size} bytes. The input {described(tensor)} "
-            "takes raw little-endian numbers, or .npy"
+            "takes raw little-endian numbers"
         )
     if tensor.dtype == "bool":
         return np.frombuffer(content, np.uint8).astype(np.bool_).reshape(tensor.shape)
@@ -234,14 +201,6 @@ def sizes(shape: Sequence[int]) -> str:
     return ",".join(map(str, shape))
 
 
-def _read(file: str) -> bytes:
-    failed = f"Failed to read the input_layer_value_file:{file}"
-    try:
-        return content_of(Path(file), MODEL_BYTES)
-    except Unreadable as error:
-        raise DataError(f"{failed}; {error}. Check the path behind --input_layer_value_files") from error
-
-
 def _from_texts(tensor: TensorInfo, file: str, content: bytes) -> Array:
     if file.endswith(".pb"):
         found = [content]
@@ -256,27 +215,5 @@ def _from_texts(tensor: TensorInfo, file: str, content: bytes) -> Array:
             f"byte ends each text of the input {described(tensor)}; a .pb file is one text as a whole"
         )
     if not tensor.shape and found[0].endswith(b"\0"):
-        raise _unfit(tensor, file, "ends with a zero byte, which Python's interpreters cut off a scalar's text")
+        raise DataError(f"{file} ends with a zero byte, which Python's interpreters cut off a scalar's text")
     return texts(found, tensor.shape)
-
-
-def _from_npy(tensor: TensorInfo, file: str, content: bytes) -> Array:
-    try:
-        loaded = read_array(content)
-    except Unreadable as error:
-        raise _unfit(tensor, file, f"cannot be read as .npy: {error}") from error
-    if loaded.shape != tensor.shape:
-        raise _unfit(tensor, file, f"has the shape {sizes(loaded.shape)}")
-    if tensor.dtype == "string" and loaded.dtype.kind in "SU":
-        found = [text.encode() if isinstance(text, str) else bytes(text) for text in loaded.ravel().tolist()]
-        return texts(found, tensor.shape)
-    if tensor.dtype == "string" or loaded.dtype.newbyteorder("=") != array_type(tensor):
-        raise _unfit(tensor, file, f"has {loaded.dtype}")
-    return np.ascontiguousarray(loaded, array_type(tensor)).reshape(tensor.shape)
-
-
-def _unfit(tensor: TensorInfo, file: str, found: str) -> DataError:
-    return DataError(
-        f"Failed to read the input_layer_value_file:{file}; it {found}. The input {described(tensor)} takes exactly "
-        "this type and shape; numpy.save writes such a .npy file"
-    )

@@ -9,7 +9,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from evaltools.benchmark.conditions import parse_affinity, require_cpus
-from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs, with_input_shapes
+from evaltools.benchmark.input_layers import InputLayer, read_layers
+from evaltools.benchmark.inputs import make_inputs, with_input_shapes
 from evaltools.benchmark.loop import PhaseLimits, RunPace
 from evaltools.benchmark.matrix import NONE, optional_names, overruled_flags
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
@@ -41,7 +42,7 @@ class BenchmarkOptions(Struct, frozen=True):
     regular: PhaseLimits
     pace: RunPace = field(default_factory=RunPace)
     dry_run: bool = False
-    inputs: BenchmarkInputOptions = field(default_factory=BenchmarkInputOptions)
+    layers: tuple[InputLayer, ...] = ()
     affinity: tuple[int, ...] = ()
     memory_interval_ms: int | None = None
     rounds: int = 1
@@ -112,9 +113,9 @@ def read_request(request: Request, libraries_on_host: bool = True) -> BenchmarkR
     options = _options(flags, is_one)
     models, inputs, notes = [], [], []
     for path in paths:
-        model, shape_notes = with_input_shapes(_model(path, flags.text("signature_to_run_for")), options.inputs)
+        model, shape_notes = with_input_shapes(_model(path, flags.text("signature_to_run_for")), options.layers)
         require_memory(model)
-        values, value_notes = make_inputs(model, options.inputs)
+        values, value_notes = make_inputs(model, options.layers)
         models.append(model)
         inputs.append(values)
         notes.append((*shape_notes, *value_notes))
@@ -184,11 +185,11 @@ def _options(flags: Options, is_one: bool) -> BenchmarkOptions:
         regular=PhaseLimits(flags.number("num_runs"), flags.real("min_secs"), longest),
         pace=_pace(flags),
         dry_run=flags.is_on("dry_run"),
-        inputs=BenchmarkInputOptions(
-            layers=flags.text("input_layer"),
-            shapes=flags.text("input_layer_shape"),
-            value_ranges=flags.text("input_layer_value_range"),
-            value_files=flags.text("input_layer_value_files"),
+        layers=read_layers(
+            flags.text("input_layer"),
+            flags.text("input_layer_shape"),
+            flags.text("input_layer_value_range"),
+            flags.text("input_layer_value_files"),
         ),
         affinity=_affinity(flags),
         memory_interval_ms=_interval_ms(flags),

@@ -76,24 +76,13 @@ def test_two_accuracies_may_be_the_same_and_are_refused_with_their_files_where_t
         accuracy_of(read_accuracies([*same, other]), "00", [])
 
 
-def test_of_configurations_that_differ_in_threads_that_with_the_same_number_is_taken(tmp_path: Path) -> None:
-    known = read_accuracies(
-        [written(tmp_path, result(entry("a", 0.5), entry("b", 0.25, "--num_interpreter_threads=2")))]
-    )
-    given = accuracy_of(known, "00", ["--num_interpreter_threads=2"])
-    assert given is not None
-    assert given.value == 0.25
-    with pytest.raises(DataError, match="more than one accuracy"):
-        accuracy_of(known, "00", ["--num_interpreter_threads=4"])
-
-
 def test_configurations_not_measured_as_asked_are_left_out(tmp_path: Path) -> None:
     entries = (
         entry("a", 0.5),
         entry("b", 0.25, fallback="no GPU"),
         entry("c", 0.25, status="not measured", reason="no"),
     )
-    assert [known.name for known in read_accuracies([written(tmp_path, result(*entries))])] == ["a"]
+    assert [known.given.value for known in read_accuracies([written(tmp_path, result(*entries))])] == [0.5]
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
-"""Values of one input from files: raw numbers, texts, ``.npy``."""
+"""Values of one input from files: raw numbers, texts."""
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import pytest
 
@@ -59,65 +57,6 @@ def test_raw_files_hold_little_endian_numbers(tmp_path: Path, dtype: str, conten
 def test_texts_come_from_files(tmp_path: Path, name: str, content: bytes, shape: tuple[int, ...], texts: Any) -> None:
     (tmp_path / name).write_bytes(content)
     assert read(tensor(dtype="string", shape=shape), tmp_path / name).tolist() == texts
-
-
-@pytest.mark.parametrize(
-    ("dtype", "stored"),
-    [
-        ("float32", np.array([[1.5, -2]], "<f4")),
-        ("float32", np.array([[1.5, -2]], ">f4")),
-        ("int8", np.array([[3], [-4]], np.int8).T),
-        ("string", np.array([[b"ab", b"c"]])),
-        ("string", np.array([["ab", "ü"]])),
-    ],
-)
-def test_arrays_come_from_npy_files(tmp_path: Path, dtype: str, stored: npt.NDArray[Any]) -> None:
-    np.save(tmp_path / "x.NPY", stored)
-    (tmp_path / "x.NPY.npy").rename(tmp_path / "x.NPY")
-    array = read(tensor(dtype=dtype, shape=(1, 2)), tmp_path / "x.NPY")
-    wanted = [[text.encode() if isinstance(text, str) else text for text in stored.ravel().tolist()]]
-    assert array.tolist() == wanted
-    assert array.dtype.isnative
-
-
-def npy(array: npt.NDArray[Any], allow_pickle: bool = False) -> bytes:
-    content = io.BytesIO()
-    np.save(content, array, allow_pickle=allow_pickle)
-    return content.getvalue()
-
-
-def npz() -> bytes:
-    content = io.BytesIO()
-    np.savez(content, x=np.zeros(2, np.float32))
-    return content.getvalue()
-
-
-FITTING = "The input x: float32[2] takes exactly this type and shape; numpy.save writes such a .npy file"
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (npy(np.zeros(2)), "it has float64"),
-        (npy(np.zeros((1, 2), np.float32)), "it has the shape 1,2"),
-        (
-            npy(np.array([None, 1], object), allow_pickle=True),
-            "cannot be read as .npy: it holds Python objects (pickles)",
-        ),
-        (npz(), "it cannot be read as .npy: "),
-        (b"", "it cannot be read as .npy"),
-        (b"no numbers", "it cannot be read as .npy"),
-        (b"\x93NUMPY\x01\x00\x05\x00{'des", "it cannot be read as .npy"),
-    ],
-)
-def test_npy_files_that_do_not_fit_are_refused(tmp_path: Path, content: bytes, words: str) -> None:
-    path = tmp_path / "x.npy"
-    path.write_bytes(content)
-    with pytest.raises(DataError) as caught:
-        read(tensor(), path)
-    assert str(caught.value).startswith(f"Failed to read the input_layer_value_file:{path}; it ")
-    assert words in str(caught.value)
-    assert str(caught.value).endswith(FITTING)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 import evaltools as et
 from evaltools.benchmark.fresh_process import Watcher
-from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs
+from evaltools.benchmark.inputs import make_inputs
 from evaltools.benchmark.loop import PhaseLimits
 from evaltools.benchmark.request import BenchmarkOptions, Candidate
 from evaltools.benchmark.run import Benchmarked, run_benchmark
@@ -60,7 +60,7 @@ def measure(
 ) -> Benchmarked:
     model = model or read_model(sample.model_file("int8"))
     candidates = [Candidate(0, model, Configuration.from_text(f"c{number}", text)) for number, text in enumerate(texts)]
-    inputs, _ = make_inputs(model, BenchmarkInputOptions())
+    inputs, _ = make_inputs(model, ())
     return run_benchmark(candidates, options, [inputs], told or Told())
 
 
@@ -177,7 +177,7 @@ def test_outputs_are_those_of_the_model_on_the_benchmarks_inputs() -> None:
 
     model = read_model(sample.model_file("int8"))
     found = measure(replace(FEW, keep_outputs=True), "kernels=builtin", model=model)
-    inputs, _ = make_inputs(model, BenchmarkInputOptions())
+    inputs, _ = make_inputs(model, ())
     session = open_session(model, Configuration.from_text("c", "kernels=builtin"))
     expected = session.run(inputs).outputs
     session.close()

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs, with_input_shapes
+from evaltools.benchmark.input_layers import read_layers
+from evaltools.benchmark.inputs import make_inputs, with_input_shapes
 from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile, read_model
 from tests.realdata.conftest import zoo_models
@@ -19,12 +20,7 @@ NO_MODEL = "litert_test_model_broken"
 REFUSED_BY_THE_INTERPRETER = {"person_detect"}
 NOT_ALLOCATED = {"litert_double_flex", "model_invoking_error"}
 """Operators are missing, so that tensors cannot be allocated; what the inputs take is known all the same."""
-FLAGS = {
-    "--input_layer": "layers",
-    "--input_layer_shape": "shapes",
-    "--input_layer_value_range": "value_ranges",
-    "--input_layer_value_files": "value_files",
-}
+FLAGS = ("--input_layer", "--input_layer_shape", "--input_layer_value_range", "--input_layer_value_files")
 CASES = {
     "input_file": 0,
     "input_file_missing": 134,
@@ -52,7 +48,7 @@ def test_inputs_of_every_model_fit_its_interpreter(zoo: Path, name: str) -> None
         return
     for signature in signatures(read_model(path)):
         model = read_model(path, signature)
-        arrays, warnings = make_inputs(model, BenchmarkInputOptions())
+        arrays, warnings = make_inputs(model, ())
         assert warnings == []
         assert [array.shape for array in arrays] == [tensor.shape for tensor in model.inputs]
         if name not in REFUSED_BY_THE_INTERPRETER:
@@ -82,11 +78,11 @@ def run_recorded(shared: Path, data: Path, case: str) -> tuple[list[str], list[s
         if flag == "--graph":
             graph = value
         if flag in FLAGS:
-            texts[FLAGS[flag]] = value.replace("DATA", str(data))
-    options = BenchmarkInputOptions(**texts)
+            texts[flag] = value.replace("DATA", str(data))
     try:
-        model, warnings = with_input_shapes(read_model(shared / graph), options)
-        arrays, more = make_inputs(model, options)
+        layers = read_layers(*(texts.get(flag, "") for flag in FLAGS))
+        model, warnings = with_input_shapes(read_model(shared / graph), layers)
+        arrays, more = make_inputs(model, layers)
     except UsageError as error:
         return [str(error).replace(str(data), "DATA")], []
     assert [array.shape for array in arrays] == [tensor.shape for tensor in model.inputs]
