@@ -35,7 +35,7 @@ from evaltools.native.lines.benchmark import (
     summary_lines,
     timings_line,
 )
-from evaltools.native.lines.profile import CSV, profile_file, profile_report
+from evaltools.native.lines.profile import CSV, opening_steps, profile_file, profile_report
 from evaltools.native.lines.stat_line import stat_figures
 from evaltools.parameter import Parameter, Value, split_flag
 from evaltools.report.files.evaluation import file_per_configuration
@@ -143,7 +143,7 @@ class NativeLines(Watcher):
         """Print the operators, unless they are to be written to a file."""
         if _PROFILES in self._flags or _CSV_PROFILES in self._flags:
             return
-        report = profile_report(profile, opening, self._flags.text("op_profiling_output_mode"))
+        report = profile_report(profile, opening_steps(opening), self._flags.text("op_profiling_output_mode"))
         self._say(f"INFO: {report}")
 
     def finished(self) -> None:
@@ -288,7 +288,7 @@ class NativeFiles(Struct, frozen=True):
             return native_benchmark_proto(row, size, self.input_bytes[row.model])
         if row.profile is None:
             return None
-        return profile_file(row.profile, row.rounds[-1].opening, self.profile_mode)
+        return profile_file(row.profile, opening_steps(row.rounds[-1].opening), self.profile_mode)
 
 
 def _labels(request: BenchmarkRequest) -> list[str]:

@@ -50,34 +50,48 @@ class _Section(Struct, frozen=True):
     ops: list[OpTimes]
 
 
-def profile_text(profile: OpProfile) -> str:
-    """The report about regular runs as tables; the native log has one more line end behind it."""
-    return _report(RUNS_HEADER, _sections(profile), as_csv=False)
+def profile_report(profile: OpProfile, steps: Steps, mode: str) -> str:
+    """Both reports, about the initialisation and about regular runs; without ``steps`` the second alone.
+
+    ``mode`` is the value of ``--op_profiling_output_mode``; titles and sums make its CSV no pure one, as in the native
+    tool, whose log has one more line end behind the tables.
+    """
+    if mode == PROTO:
+        return text_format.MessageToString(_message(profile, steps))
+    initialization = _report(INITIALIZATION_HEADER, [_initialization(steps)], mode == CSV) if steps else ""
+    return initialization + _report(RUNS_HEADER, _sections(profile), mode == CSV)
 
 
-def profile_csv(profile: OpProfile) -> str:
-    """The report about regular runs with commas; titles and sums make it no pure CSV, as in the native tool."""
-    return _report(RUNS_HEADER, _sections(profile), as_csv=True)
+def profile_file(profile: OpProfile, steps: Steps, mode: str) -> bytes:
+    """What stands in a file: the same, but the protobuf in binary."""
+    if mode == PROTO:
+        data: bytes = _message(profile, steps).SerializeToString()
+        return data
+    return profile_report(profile, steps, mode).encode()
 
 
-def initialization_text(steps: Steps) -> str:
-    """The report about the initialisation as tables."""
-    return _report(INITIALIZATION_HEADER, [_initialization(steps)], as_csv=False)
+def opening_steps(opening: Opening) -> Steps:
+    """The steps of the runtime's initialisation, by the native tool's names.
+
+    The interpreters apply XNNPACK while they allocate tensors; ``ModifyGraphWithDelegate`` is that of other delegates.
+
+    >>> opening_steps(Opening(0, 12, 3, 0, 9))
+    [('AllocateTensors', 9)]
+    """
+    steps = [("ModifyGraphWithDelegate", opening.delegates_us), ("AllocateTensors", opening.allocate_us)]
+    return [(name, time) for name, time in steps if time]
 
 
-def initialization_csv(steps: Steps) -> str:
-    """The report about the initialisation with commas."""
-    return _report(INITIALIZATION_HEADER, [_initialization(steps)], as_csv=True)
-
-
-def fill_profiling_proto(message: Any, profile: OpProfile, steps: Steps = ()) -> None:
-    """Fill a ``BenchmarkProfilingData``; averages, variances and deviations are whole numbers, as the native tool's.
+def _message(profile: OpProfile, steps: Steps) -> Any:
+    """A ``BenchmarkProfilingData``; averages, variances and deviations are whole numbers, as the native tool's.
 
     The minimum and the maximum are those of runs, also where an operator is called several times in one.
     """
+    message = message_class("BenchmarkProfilingData", PROFILING)()
     if steps:
         _fill_sections(message.init_profile, [_initialization(steps)])
     _fill_sections(message.runtime_profile, _sections(profile))
+    return message
 
 
 def _sections(profile: OpProfile) -> list[_Section]:
@@ -258,38 +272,3 @@ def _fill_op(message: Any, op: OpTimes, place: int) -> None:
     message.times_called = op.calls_per_run
     message.name = op.name
     message.run_order = place
-
-
-def profile_report(profile: OpProfile, opening: Opening, mode: str) -> str:
-    """Both reports as text, initialisation first; ``mode`` is the value of ``--op_profiling_output_mode``."""
-    steps = opening_steps(opening)
-    if mode == PROTO:
-        return text_format.MessageToString(_message(profile, steps))
-    initialization, runs = (initialization_csv, profile_csv) if mode == CSV else (initialization_text, profile_text)
-    return (initialization(steps) if steps else "") + runs(profile)
-
-
-def profile_file(profile: OpProfile, opening: Opening, mode: str) -> bytes:
-    """What stands in a file: the same, but the protobuf in binary."""
-    if mode == PROTO:
-        data: bytes = _message(profile, opening_steps(opening)).SerializeToString()
-        return data
-    return profile_report(profile, opening, mode).encode()
-
-
-def opening_steps(opening: Opening) -> Steps:
-    """The steps of the runtime's initialisation, by the native tool's names.
-
-    The interpreters apply XNNPACK while they allocate tensors; ``ModifyGraphWithDelegate`` is that of other delegates.
-
-    >>> opening_steps(Opening(0, 12, 3, 0, 9))
-    [('AllocateTensors', 9)]
-    """
-    steps = [("ModifyGraphWithDelegate", opening.delegates_us), ("AllocateTensors", opening.allocate_us)]
-    return [(name, time) for name, time in steps if time]
-
-
-def _message(profile: OpProfile, steps: Steps) -> Any:
-    message = message_class("BenchmarkProfilingData", PROFILING)()
-    fill_profiling_proto(message, profile, steps)
-    return message
