@@ -102,11 +102,13 @@ def contents_of(result: BenchmarkResult, files: Mapping[str, Path]) -> dict[str,
 
 
 def exit_code_of(result: BenchmarkResult, request: BenchmarkRequest) -> int:
-    """The exit code of a benchmark whose files were all written."""
+    """The exit code of a benchmark whose files were all written; on several devices rows are named ``NAME@SERIAL``."""
     if result.stopped:
         return exit_codes.INTERRUPTED
     failed = [row for row in result.rows if row.status == "failed"]
-    counting = [row for row in failed if row.runtime is not None or row.name not in request.may_be_missing]
+    counting = [
+        row for row in failed if row.runtime is not None or row.name.partition("@")[0] not in request.may_be_missing
+    ]
     if len(failed) == len(result.rows) or any(row.figures is None for row in counting):
         return exit_codes.NOT_MEASURED
     if request.options.profile_runs and not any(row.profile for row in result.rows):

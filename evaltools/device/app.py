@@ -10,12 +10,11 @@ import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.device.app_log import AppRun, end_of_run, process_script, read_app_log
 from evaltools.device.device import Device
 from evaltools.device.errors import CommandFailed, DeviceError
 from evaltools.device.part import PartWork, SentFiles
@@ -27,46 +26,37 @@ _INSTALL_S: Final = 600.0
 _NO_LOG, _NOT_INSTALLED, _NOT_READABLE = range(4, 7)
 """Exit codes of the script."""
 _INSTALL_CODE: Final = re.compile(r"\b(INSTALL_[A-Z_]+)\b")
-_ANOTHER_SIGNER: Final = "uninstall the app that is there: adb uninstall and its name"
 _INSTALL_ADVICE: Final = {
-    "INSTALL_FAILED_UPDATE_INCOMPATIBLE": _ANOTHER_SIGNER,
-    "INSTALL_FAILED_SHARED_USER_INCOMPATIBLE": _ANOTHER_SIGNER,
-    "INSTALL_FAILED_VERSION_DOWNGRADE": _ANOTHER_SIGNER,
+    "INSTALL_FAILED_UPDATE_INCOMPATIBLE": "uninstall the app that is there: adb uninstall and its name",
     "INSTALL_FAILED_NO_MATCHING_ABIS": "give one that is built for the device's ro.product.cpu.abi",
-    "INSTALL_FAILED_OLDER_SDK": "the device's Android is too old for it; give an older release",
-    "INSTALL_FAILED_DEPRECATED_SDK_VERSION": "it is too old for the device's Android; give a newer release",
     "INSTALL_FAILED_INSUFFICIENT_STORAGE": "free space on the device",
     "INSTALL_FAILED_USER_RESTRICTED": "allow installing via USB in the device's developer options, and confirm there",
-    "INSTALL_FAILED_TEST_ONLY": "it is for tests only: install it with adb install -t -r -d -g",
-    "INSTALL_FAILED_VERIFICATION_FAILURE": "the device's check of apps refused it; switch that off in its settings",
 }
 
-
-class BenchmarkApp(Struct, frozen=True):
-    """An app that benchmarks as TensorFlow's does; forks rename it.
-
-    ``activity`` is as in ``am start -n``, from a dot on within the package. ``extra`` is the name under which the
-    activity expects the flags.
-    """
-
-    package: str = "org.tensorflow.lite.benchmark"
-    activity: str = ".BenchmarkModelActivity"
-    extra: str = "args"
-
-    @property
-    def component(self) -> str:
-        """The name of the activity for ``am``."""
-        return f"{self.package}/{self.activity}"
+_LINE: Final = re.compile(
+    r"\d\d-\d\d \d\d:\d\d:\d\d\.\d+\s+(?P<process>\d+)\s+\d+ (?P<level>[VDIWEF]) (?P<tag>.*?)\s*:(?: (?P<text>.*)|$)"
+)
+_FIRST_LINE: Final = "Running TensorFlow Lite benchmark with args"
+_TIMINGS: Final = r"(Average inference|Inference) timings in us: "
+_GAVE_UP: Final = (
+    r"Benchmarking failed\.|Failed to (load model|apply|allocate tensors|set thread number|initialize the interpreter"
+    r"|parse flag)|Disallowed CPU fallback detected\.|Please specify the name of your TF Lite input file"
+    r"|Signature not specified or incorrect\."
+)
+_EXCEPTION: Final = "FATAL EXCEPTION"
+_SIGNAL: Final = "Fatal signal "
+_CRASHED: Final = "it crashed: "
 
 
 class AppProgram(Struct, frozen=True):
     """Starts of the app, one after the other, each with the flags of a step, for at most ``timeout_s`` seconds.
 
+    ``component`` is the package with the activity, as in ``am start -n``; forks rename both.
     Each leaves ``start-N``, what ``am`` said, and ``log-N``, Android's log from the start on. ``readable`` are files
     below ``root`` which the app, another user, must be able to read. An app that runs already is ended before.
     """
 
-    app: BenchmarkApp
+    component: str
     steps: Sequence[Sequence[str]]
     timeout_s: float
     root: str
@@ -77,8 +67,8 @@ class AppProgram(Struct, frozen=True):
 
         A mark in it keeps the lines of an earlier start from being taken for those of this one.
         """
-        package, mark = shlex.quote(self.app.package), f"evaltools-{uuid.uuid4().hex}"
-        end = _in_double_quotes(end_of_run(self.app.package, "$p"))
+        name, mark = package_of(self.component), f"evaltools-{uuid.uuid4().hex}"
+        package, end = shlex.quote(name), _in_double_quotes(end_of_run(name, "$p"))
         folders = {self.root, *(posixpath.dirname(path) for path in self.readable)}
         folders |= {posixpath.dirname(folder) for folder in folders} - {posixpath.dirname(self.root)}
         lines = [
@@ -86,14 +76,14 @@ class AppProgram(Struct, frozen=True):
             f"pm path {package} | grep -q package: || exit {_NOT_INSTALLED}",
             f"chmod a+x {shlex.join(sorted(folders))} && chmod a+r {shlex.join(self.readable)} || exit {_NOT_READABLE}",
             f'new() {{ sed -n "/{mark}-$n\\./,\\$p" log-$n; }}',
-            f"process() {{ new | sed -n {shlex.quote(process_script(self.app.package))} | tail -n 1; }}",
+            f"process() {{ new | sed -n {shlex.quote(process_script(name))} | tail -n 1; }}",
             f'over() {{ p=$(process); [ "$p" ] && new | grep -Eq {end}; }}',
         ]
         for number, step in enumerate(self.steps):
             lines += [
                 f"n={number}; t=$(date '+%m-%d %H:%M:%S.000'); log -t evaltools {mark}-{number}.",
                 f'logcat -v threadtime -T "$t" > log-{number} 2>&1 & l=$!',
-                f"{start_command(self.app, step)} > start-{number} 2>&1; c=$?",
+                f"{start_command(self.component, step)} > start-{number} 2>&1; c=$?",
                 f"grep -Eq '^(Error|java.lang.|Exception)' start-{number} && c=1",
                 f"echo $c > code-{number}; i=0",
                 f"while [ $c = 0 ] && [ $i -lt {max(1, int(self.timeout_s))} ] && ! over",
@@ -112,12 +102,20 @@ def _in_double_quotes(expression: str) -> str:
     return '"' + expression.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`") + '"'
 
 
-def start_command(app: BenchmarkApp, arguments: Sequence[str]) -> str:
+def package_of(component: str) -> str:
+    """The app of a component.
+
+    >>> package_of("org.tensorflow.lite.benchmark/.BenchmarkModelActivity")
+    'org.tensorflow.lite.benchmark'
+    """
+    return component.partition("/")[0]
+
+
+def start_command(component: str, arguments: Sequence[str]) -> str:
     """The shell command that starts the app anew; raises :class:`UsageError` for flags that it cannot be given.
 
-    >>> start_command(BenchmarkApp(), ["--graph=/data/local/tmp/m.tflite", "--num_threads=4"])
-    "am start -S -n org.tensorflow.lite.benchmark/.BenchmarkModelActivity --es args '--graph=/data/local/tmp/m.tflite \
---num_threads=4'"
+    >>> start_command("org.app/.Main", ["--graph=/data/local/tmp/m.tflite", "--num_threads=4"])
+    "am start -S -n org.app/.Main --es args '--graph=/data/local/tmp/m.tflite --num_threads=4'"
     """
     for argument in arguments:
         if argument != "".join(argument.split()) or not argument:
@@ -125,14 +123,13 @@ def start_command(app: BenchmarkApp, arguments: Sequence[str]) -> str:
                 f"{argument!r} cannot be given to the benchmark app, which splits its flags at blanks; "
                 "use names of files and values without blanks, or --device_program=native"
             )
-    words = ["am", "start", "-S", "-n", app.component, "--es", app.extra, " ".join(arguments)]
-    return shlex.join(words)
+    return shlex.join(["am", "start", "-S", "-n", component, "--es", "args", " ".join(arguments)])
 
 
 def run_app(
     device: Device,
     work: PartWork,
-    app: BenchmarkApp,
+    component: str,
     steps: Sequence[Sequence[str]],
     timeout_s: float,
     report: Callable[[str], None] = lambda _line: None,
@@ -145,11 +142,11 @@ def run_app(
     Raises :class:`UsageError` for flags with blanks, and :class:`DeviceError` where the app or its activity is not
     there, or the device did not finish.
     """
-    serial, root = device.serial, device.flags.root
-    program = AppProgram(app, steps, timeout_s, root, list(work.files.values()))
+    serial, root, package = device.serial, device.flags.root, package_of(component)
+    program = AppProgram(component, steps, timeout_s, root, list(work.files.values()))
     names = [f"{kind}-{number}" for number in range(len(steps)) for kind in ("code", "start", "log")]
     last = device.link.unstoppable(_PATIENCE_AT_END_S)
-    stop = partial(last.shell, shlex.join(["am", "force-stop", app.package]))
+    stop = partial(last.shell, shlex.join(["am", "force-stop", package]))
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         try:
             done = device.do(replace(work, results=tuple(names)), program, Path(temporary))
@@ -157,22 +154,22 @@ def run_app(
             try:
                 last.patiently(stop)
             except DeviceError as error:
-                report(f"Afterwards the app {app.package} could not be ended: {error}")
+                report(f"Afterwards the app {package} could not be ended: {error}")
         if done.code != 0:
-            raise _why_not_run(serial, app, done.code, done.err, root)
+            raise _why_not_run(serial, package, done.code, done.err, root)
         found = {name: _text(done.folder / name) for name in names}
     for number in range(len(steps)):
         if found[f"code-{number}"].strip() != "0":
             said = [line.strip() for line in found[f"start-{number}"].splitlines() if line.startswith(("E", "java"))]
             raise DeviceError(
-                f"{serial}: the app {app.package} is there, but {app.component} cannot be started: "
+                f"{serial}: the app {package} is there, but {component} cannot be started: "
                 f"{said[-1] if said else 'am says nothing'}; look at the name of its activity",
                 serial,
             )
-    return done.part, [read_app_log(found[f"log-{number}"], app.package, timeout_s) for number in range(len(steps))]
+    return done.part, [read_app_log(found[f"log-{number}"], package, timeout_s) for number in range(len(steps))]
 
 
-def _why_not_run(serial: str, app: BenchmarkApp, code: int, err: str, root: str) -> DeviceError:
+def _why_not_run(serial: str, package: str, code: int, err: str, root: str) -> DeviceError:
     if code == _NO_LOG:
         return CommandFailed(
             f"{serial}: nothing can be written to its log; the benchmark app runs only on Android, on other systems "
@@ -181,7 +178,7 @@ def _why_not_run(serial: str, app: BenchmarkApp, code: int, err: str, root: str)
         )
     if code == _NOT_INSTALLED:
         return DeviceError(
-            f"{serial}: the app {app.package} is not installed; install it with "
+            f"{serial}: the app {package} is not installed; install it with "
             "adb install -r -d -g benchmark_model.apk, or give its APK",
             serial,
         )
@@ -212,6 +209,99 @@ def install_app(device: Device, apk: Path, timeout_s: float = _INSTALL_S) -> Non
         raise DeviceError(f"{refused}{answer.quote()}; try adb install -r -d -g", device.serial)
     code = found[1]
     advice = _INSTALL_ADVICE.get(code, "look for this word in the documentation of adb install")
-    if code.startswith("INSTALL_PARSE_FAILED"):
-        advice = "give the APK of the benchmark app, whole"
     raise DeviceError(f"{refused}: {code}; {advice}", device.serial)
+
+
+class AppRun(NamedTuple):
+    """A run of the app as its log shows it.
+
+    ``log`` has the lines of the app's process. ``failure`` says why the run did not finish: it crashed, was killed, or
+    its time was over. It is empty where the run finished, even if the log says that the benchmark failed.
+    ``was_killed``: the app neither crashed nor was ended by evaltools, so that the device may have killed it for lack
+    of memory.
+    """
+
+    log: str
+    failure: str = ""
+    was_killed: bool = False
+
+
+class _LogcatLine(NamedTuple):
+    whole: str
+    process: str
+    level: str
+    tag: str
+    text: str
+
+
+def process_script(package: str) -> str:
+    """An expression of ``sed -n`` that prints the number of the app's process, more than once, from such a log."""
+    first = rf"s/^[^ ]*  *[^ ]*  *\([0-9][0-9]*\) .*: {_FIRST_LINE}.*/\1/p"
+    return rf"s/.*: Start proc \([0-9][0-9]*\):{re.escape(package)}\/.*/\1/p; {first}"
+
+
+def end_of_run(package: str, process: str) -> str:
+    """A regular expression, of ``grep -E`` and of Python, for lines after which the app logs nothing of interest."""
+    own = rf"^[^ ]+ +[^ ]+ +{process} .*: *({_TIMINGS}|{_GAVE_UP}|{_EXCEPTION}|{_SIGNAL})"
+    return rf"{own}|{_ended_by_android(package, process)}"
+
+
+def _ended_by_android(package: str, process: str) -> str:
+    name = re.escape(package)
+    return (
+        rf"Process {name} \(pid {process}\) has died|Killing {process}:{name}/|am_crash.*{name}"
+        rf"|Kill(ing)? '{name}' \({process}\)"
+    )
+
+
+def read_app_log(text: str, package: str, timeout_s: float) -> AppRun:
+    """The run of the app's last process in a log that was read until the run was over, or for ``timeout_s`` seconds."""
+    lines = [
+        _LogcatLine(found[0], found["process"], found["level"], found["tag"], found["text"] or "")
+        for found in map(_LINE.fullmatch, text.splitlines())
+        if found
+    ]
+    process = _process_of(lines, package)
+    own = [line for line in lines if line.process == process]
+    log = "".join(f"{line.whole}\n" for line in own)
+    if any(re.match(_TIMINGS, line.text) for line in own):
+        return AppRun(log)
+    crash = _crash(own)
+    if crash:
+        return AppRun(log, f"{_CRASHED}{crash}")
+    if any(re.match(_GAVE_UP, line.text) for line in own):
+        return AppRun(log)
+    died = re.compile(_ended_by_android(package, process))
+    ended = next((line.text for line in lines if process and died.search(f"{line.tag}: {line.text}")), None)
+    if ended is not None:
+        return AppRun(log, f"it ended before its time: {ended}{_last_error(own)}", was_killed=True)
+    last = next((line.text for line in reversed(own) if line.text.strip()), "")
+    said = f'it logged last: "{last}"' if last else "it has logged nothing"
+    return AppRun(log, f"it did not end within {timeout_s:g} s and was ended; {said}")
+
+
+def _process_of(lines: Sequence[_LogcatLine], package: str) -> str:
+    """The number of the process that was started last, else of the one that began a benchmark.
+
+    Empty if there is none.
+    """
+    started = re.compile(rf"Start proc (?P<process>\d+):{re.escape(package)}/.*")
+    found = [match["process"] for match in (started.fullmatch(line.text) for line in lines) if match]
+    found = found or [line.process for line in lines if line.text.startswith(_FIRST_LINE)]
+    return found[-1] if found else ""
+
+
+def _crash(own: Sequence[_LogcatLine]) -> str:
+    """The Java exception or the signal that ended the process, empty where none did."""
+    for number, line in enumerate(own):
+        if line.text.startswith(_EXCEPTION):
+            behind = [later.text for later in own[number + 1 :] if later.tag == line.tag]
+            return next((text for text in behind if not text.startswith("Process: ")), line.text)
+        if line.text.startswith(_SIGNAL):
+            return f"{line.text}{_last_error(own[:number])}"
+    return ""
+
+
+def _last_error(own: Sequence[_LogcatLine]) -> str:
+    said = next((line.text for line in reversed(own) if line.level in "EF"), "")
+    return f', after "{said}"' if said else ""

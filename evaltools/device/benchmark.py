@@ -9,7 +9,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 
@@ -32,7 +31,7 @@ from evaltools.device.request import carry_out_on_host, device_request, without_
 from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
 from evaltools.request import Request
-from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, AccuracyGiven, BenchmarkResult, BenchmarkRow
+from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
 from evaltools.result.device_run import HOST, DevicePart
 from evaltools.result.environment import describe_environment
 from evaltools.result.json_file import read_json
@@ -42,33 +41,10 @@ from evaltools.tasks.shared.host_names import HostNames
 _RESULT: Final = "result.json"
 _STEP: Final = b" of up to "
 _WITH_A_RESULT: Final = (exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, exit_codes.OK)
-"""The gravest first."""
 
 
-class DeviceBenchmark(Struct, frozen=True):
-    """What is to be measured on devices, checked; make it with :func:`read_device_benchmark`."""
-
-    asked: Request
-    flags: DeviceFlags
-    request: BenchmarkRequest
-    accuracies: Sequence[AccuracyGiven | None]
-    binary: Path | None
-
-
-class MeasuredOnDevices(Struct, frozen=True):
-    """The result, and what the program of each place printed.
-
-    ``code`` is the gravest exit code of places that have one. ``are_all``: every device did its part.
-    """
-
-    result: BenchmarkResult
-    printed: Mapping[str, str]
-    code: int | None
-    are_all: bool
-
-
-def read_device_benchmark(asked: Request, flags: DeviceFlags) -> DeviceBenchmark:
-    """Check everything that the host can check; raises :class:`UsageError` and its kinds."""
+def read_device_benchmark(asked: Request, flags: DeviceFlags) -> BenchmarkRequest:
+    """What is to be measured on devices, as far as the host can check it; raises :class:`UsageError` and its kinds."""
     if flags.program != "evaltools":
         refuse_options(asked.options, flags.program)
     refuse_numerics(flags)
@@ -76,28 +52,35 @@ def read_device_benchmark(asked: Request, flags: DeviceFlags) -> DeviceBenchmark
         raise UsageError("--parts has no effect on a benchmark, which every device does as a whole; leave it out")
     if flags.program == "app" and flags.taskset:
         raise UsageError("--taskset has no effect on a benchmark by --device_program=app; leave it out")
-    binary = require_binary(flags, asked.task) if flags.program == "native" else None
+    if flags.program == "native":
+        require_binary(flags, asked.task)
     request = read_request(asked, libraries_on_host=False)
-    return DeviceBenchmark(asked, flags, request, accuracies_of(asked.options, request), binary)
+    accuracies_of(asked.options, request)
+    return request
 
 
-def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnDevices:
-    """Measure on every device, and on the host if that was asked for."""
+def measure_on_devices(
+    asked: Request, flags: DeviceFlags, request: BenchmarkRequest, console: Console
+) -> tuple[BenchmarkResult, Mapping[str, str], bool]:
+    """Measure on every device, and on the host if that was asked for.
+
+    Returns the result, what the program of each place printed, and whether every device did its part.
+    """
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    asked, flags, request = wanted.asked, wanted.flags, wanted.request
+    accuracies = accuracies_of(asked.options, request)
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         folder = Path(temporary)
         program: _EvaltoolsBenchmark | NativeBenchmark
         if flags.program == "evaltools":
             program = _EvaltoolsBenchmark(asked, request, flags, folder, console)
         else:
-            program = NativeBenchmark(asked.options, request, flags, wanted.binary, folder, console)
+            program = NativeBenchmark(asked.options, request, flags, folder, console)
         with DevicesUsed(flags, console) as devices:
             places = {HOST: _benchmark_on_host(asked, request, folder, console)} if flags.include_host else {}
             found = run_on_devices(program.run, flags.program, SPLIT_EACH, 1, devices, console)
         places |= {job.serial: place for job, place in found.done.items()}
         is_one_place = not flags.include_host and len(devices.serials) == 1
-    rows = {name: with_accuracies(place.rows, wanted.accuracies) for name, place in places.items()}
+    rows = {name: with_accuracies(place.rows, accuracies) for name, place in places.items()}
     result = BenchmarkResult(
         schema_version=BENCHMARK_SCHEMA_VERSION,
         environment=describe_environment(
@@ -113,9 +96,7 @@ def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnD
         warnings=list(dict.fromkeys(warning for place in places.values() for warning in place.warnings)),
         device_run=found.device_run,
     )
-    codes = [place.code for place in places.values() if place.code is not None]
-    printed = {name: place.printed for name, place in places.items()}
-    return MeasuredOnDevices(result, printed, gravest(codes) if codes else None, found.are_all)
+    return result, {name: place.printed for name, place in places.items()}, found.are_all
 
 
 class _EvaltoolsBenchmark:
@@ -152,33 +133,24 @@ class _EvaltoolsBenchmark:
         python = self._pythons.on(device, KIND)
         done = device.do(self._work, python, into, StderrLines(on_line))
         require_answer(done, _WITH_A_RESULT, _RESULT, "result")
-        return done.part, _place(into, self._request, self._names, done.out, done.code)
+        return done.part, _place(into, self._request, self._names, done.out)
 
 
-def _place(folder: Path, request: BenchmarkRequest, names: HostNames, printed: str, code: int) -> BenchmarkPlace:
+def _place(folder: Path, request: BenchmarkRequest, names: HostNames, printed: str) -> BenchmarkPlace:
     """The result that evaltools wrote into ``folder``, with the names that files have on the host."""
     result = read_json(folder / _RESULT, BenchmarkResult, "benchmark result")
     rows = [
         with_host_names(row, candidate.configuration.to_flags(), names)
         for row, candidate in zip(result.rows, request.candidates, strict=True)
     ]
-    return BenchmarkPlace(rows, names.text(printed), result.warnings, code)
+    return BenchmarkPlace(rows, names.text(printed), result.warnings)
 
 
 def _benchmark_on_host(asked: Request, request: BenchmarkRequest, folder: Path, console: Console) -> BenchmarkPlace:
     """The benchmark on the host, which writes its result into ``folder``."""
     console.print("on this computer first ...", style="dim")
     done = carry_out_on_host(without_host_options(asked).stating(output_file_path=folder / _RESULT), _WITH_A_RESULT)
-    return _place(folder, request, HostNames({}), done.out, done.code)
-
-
-def gravest(codes: Sequence[int]) -> int:
-    """The gravest of exit codes with a result: a configuration that was not measured is graver than runs that failed.
-
-    >>> gravest([0, 4, 3]), gravest([0, 4])
-    (3, 4)
-    """
-    return min(codes, key=_WITH_A_RESULT.index)
+    return _place(folder, request, HostNames({}), done.out)
 
 
 def with_host_names(row: BenchmarkRow, flags: Sequence[str], names: HostNames) -> BenchmarkRow:

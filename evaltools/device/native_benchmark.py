@@ -13,7 +13,7 @@ from rich.console import Console
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.benchmark.run import with_ratios
-from evaltools.device.app import BenchmarkApp, install_app, run_app
+from evaltools.device.app import install_app, run_app
 from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_flags import configuration_flags
@@ -50,17 +50,16 @@ class _ProgramStart(Struct, frozen=True):
 class BenchmarkPlace(Struct, frozen=True):
     """What a benchmark gave at one place, a device or the host.
 
-    ``printed`` is what its program printed. ``code`` is its exit code, None for programs that give rows only.
+    ``printed`` is what its program printed.
     """
 
     rows: Sequence[BenchmarkRow]
     printed: str
     warnings: Sequence[str]
-    code: int | None = None
 
 
 class NativeBenchmark:
-    """A benchmark by a ``binary``, or without one by the app; results of the binary are put into ``folder``.
+    """A benchmark by a binary or by the app, as the flags say; results of the binary are put into ``folder``.
 
     Every device starts the program for each candidate in turns: all in order, then in reverse order, as often as there
     are rounds.
@@ -71,7 +70,6 @@ class NativeBenchmark:
         options: Options,
         request: BenchmarkRequest,
         flags: DeviceFlags,
-        binary: Path | None,
         folder: Path,
         console: Console,
     ) -> None:
@@ -79,6 +77,7 @@ class NativeBenchmark:
         self._flags = flags
         self._console = console
         self._killed = Killed()
+        binary = flags.native_binary if flags.program == "native" else None
         self._runs = None if binary is None else NativeRuns(binary, flags.root, folder)
         app = RuntimeUsed("app", flags.app_package, "", "default")
         self._runtime = app if binary is None else native_runtime(binary)
@@ -108,7 +107,7 @@ class NativeBenchmark:
         part, runs = run_app(
             device,
             work,
-            BenchmarkApp(flags.app_package, flags.app_activity),
+            f"{flags.app_package}/{flags.app_activity}",
             self._steps,
             flags.part_timeout_s / (len(self._steps) + 1),
             lambda left: self._console.print(f"evaltools: {printable(left)}"),

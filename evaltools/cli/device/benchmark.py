@@ -23,15 +23,13 @@ from evaltools.result.benchmark import BenchmarkResult
 def benchmark_on_devices(asked: Request, flags: DeviceFlags) -> int:
     """Benchmark on every device, print, write; returns the exit code."""
     console = make_console()
-    wanted = read_device_benchmark(asked, flags)
+    request = read_device_benchmark(asked, flags)
     files = planned_outputs(asked.options, written_whole(), asked.files_read)
     with interrupts_restored():
-        found = measure_on_devices(wanted, console)
-        if not _show_benchmark(found.result, found.printed, files, console, asked.options.is_on("quiet")):
+        result, printed, are_all = measure_on_devices(asked, flags, request, console)
+        if not _show_benchmark(result, printed, files, console, asked.options.is_on("quiet")):
             return NOT_WRITTEN
-    if not found.are_all:
-        return NOT_MEASURED
-    return exit_code_of(found.result, wanted.request) if found.code is None else found.code
+    return exit_code_of(result, request) if are_all else NOT_MEASURED
 
 
 def _show_benchmark(

@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import platform
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evaltools.cli.main import main
 from evaltools.datasets import sample
-from evaltools.device.request import carry_out_on_host
-from evaltools.request import Request
-from evaltools.runs.handing_over import Ended
 from tests.cli.device import runs as device_runs
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network, wait_until
@@ -57,16 +53,10 @@ def test_every_device_has_rows_with_the_names_that_files_have_here_and_the_time_
     assert result["environment"]["command"][:4] == ["evaltools", "device", "run", "benchmark"]
 
 
-def test_this_computer_counts_as_every_device_does(
-    network: Network, devices: Devices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def ends_with(request: Request, good_codes: Collection[int]) -> Ended:
-        return Ended(4, carry_out_on_host(request, good_codes).out, "")
-
-    monkeypatch.setattr("evaltools.device.benchmark.carry_out_on_host", ends_with)
+def test_this_computer_counts_as_every_device_does(network: Network, devices: Devices, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     command = device_runs.on_devices(network, [devices[0].serial], BENCHMARK, "--split=each", "--include_host=true")
-    assert main([*command, f"--output_file_path={output}"]) == 4
+    assert device_runs.run([*command, f"--output_file_path={output}"]).code == 0
     assert [row["name"] for row in result_of(output)["rows"]] == ["test@host", f"test@{devices[0].serial}"]
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.device.adb import Adb, Link
-from evaltools.device.app import BenchmarkApp, install_app, run_app, start_command
-from evaltools.device.app_log import AppRun
+from evaltools.device.app import AppRun, install_app, run_app, start_command
 from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, DeviceStopped
 from evaltools.device.part import PartWork
 from evaltools.device.process import Answer
@@ -25,7 +24,8 @@ from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices, device_at
 from tests.device.real_device import Network, RealDevice, wait_until
 
-APP = BenchmarkApp()
+PACKAGE = "org.tensorflow.lite.benchmark"
+APP = f"{PACKAGE}/.BenchmarkModelActivity"
 STORE = "/data/local/tmp/app-test"
 LONG_S = 120.0
 FLAGS = (
@@ -41,7 +41,7 @@ FLAGS = (
 def phone(devices: Devices) -> RealDevice:
     """The first device with Android's programs, the benchmark app and a model."""
     device = devices[0]
-    add_android(device, APP.component)
+    add_android(device, APP)
     (device.folder / "m.tflite").write_bytes(tiny_models.add_chain())
     return device
 
@@ -50,7 +50,7 @@ def starts(
     client: Adb,
     phone: RealDevice | FaultProxy,
     steps: Sequence[Sequence[str]] = (FLAGS,),
-    app: BenchmarkApp = APP,
+    app: str = APP,
     timeout_s: float = LONG_S,
     stop: threading.Event | None = None,
     sent: Path = Path(__file__),
@@ -62,7 +62,7 @@ def starts(
         return run_app(device, work, app, steps, timeout_s, print)[1]
 
 
-def run(client: Adb, phone: RealDevice | FaultProxy, app: BenchmarkApp = APP) -> AppRun:
+def run(client: Adb, phone: RealDevice | FaultProxy, app: str = APP) -> AppRun:
     (found,) = starts(client, phone, app=app)
     return found
 
@@ -154,7 +154,7 @@ def test_a_stop_ends_the_app(client: Adb, phone: RealDevice) -> None:
 
 def test_an_app_that_is_not_installed(client: Adb, phone: RealDevice) -> None:
     with pytest.raises(DeviceError, match=r"the app org\.other is not installed; install it with adb install"):
-        run(client, phone, BenchmarkApp("org.other"))
+        run(client, phone, "org.other/.Main")
 
 
 def test_an_activity_that_the_app_does_not_have(client: Adb, phone: RealDevice) -> None:
@@ -163,14 +163,13 @@ def test_an_activity_that_the_app_does_not_have(client: Adb, phone: RealDevice) 
         r"Error: Activity class \{.*\} does not exist\.; look at the name of its activity"
     )
     with pytest.raises(DeviceError, match=expected):
-        run(client, phone, BenchmarkApp(activity=".Other"))
+        run(client, phone, f"{PACKAGE}/.Other")
 
 
 def test_a_renamed_app_is_run(client: Adb, phone: RealDevice) -> None:
     add_android(phone, "org.fork/.Other")
     kept(phone, "mode").write_text("gives up")
-    assert texts(run(client, phone, BenchmarkApp("org.fork", ".Other")).log)[1] == "STARTING!"
-    assert "Unsatisfied" in run(client, phone, BenchmarkApp("org.fork", ".Other", extra="flags")).failure
+    assert texts(run(client, phone, "org.fork/.Other").log)[1] == "STARTING!"
 
 
 def test_a_link_that_breaks_meanwhile_does_not_matter(client: Adb, phone: RealDevice, proxy: FaultProxy) -> None:
@@ -259,7 +258,7 @@ class Leaving(Adb):
 def leaving(network: Network, client: Adb, phone: RealDevice) -> Iterator[Adb]:
     """What the test could not end is ended after it, so that it logs nothing in the next one."""
     yield Leaving(str(network.adb))
-    Link(client, phone.serial).shell(f"am force-stop {APP.package}")
+    Link(client, phone.serial).shell(f"am force-stop {PACKAGE}")
 
 
 def test_a_run_that_was_done_before_the_device_left_counts(

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from evaltools.device.app_log import AppRun, end_of_run, process_script, read_app_log
+from evaltools.device.app import AppRun, end_of_run, process_script, read_app_log
 
 PACKAGE = "org.tensorflow.lite.benchmark"
 TIMES = "Inference timings in us: Init: 1, First inference: 2, Warmup (avg): 3, Inference (avg): 4"
