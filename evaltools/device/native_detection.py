@@ -36,7 +36,7 @@ from evaltools.tasks.coco.figures import (
     figures_of,
 )
 from evaltools.tasks.coco.outputs import NATIVE_ORDER
-from evaltools.tasks.coco.result import CocoDetection, DetectionFigures
+from evaltools.tasks.coco.result import CocoDetection
 from evaltools.tasks.coco.task import DEFAULT_EVALUATOR, CocoOptions, FoundObjects
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, picture_size
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
@@ -44,7 +44,6 @@ from evaltools.tasks.shared.figures import MeasuredPass, sum_up
 
 _CLASS_OFFSET: Final = 1
 _MAPPING: Final = ClassMapping("+1", _CLASS_OFFSET)
-_CLEARLY_ABOVE_NOTHING: Final = 0.05
 _SIX_DIGITS: Final = (
     "the native tool prints detections with six digits; the figures of COCO and the comparisons of boxes are taken "
     "from those, the native mAP is the tool's own"
@@ -85,7 +84,7 @@ def with_detection(
 def _detection(
     empty: EvaluationResult,
     inputs: NativeInputs[EvaluatedPictures],
-    configurations: list[ConfigurationResult],
+    configurations: Sequence[ConfigurationResult],
     records: Mapping[str, Records],
     stated: Mapping[str, NativeFigures],
 ) -> EvaluationResult:
@@ -101,31 +100,28 @@ def _detection(
     figures, categories = [], {}
     for name, own in records.items():
         found, categories[name] = figures_of(name, own, truth, mapping, evaluator, resamples)
-        unread = _unread_truth(found, stated[name])
-        if unread is None:
-            figures.append(replace(found, native=_as_stated(found.native, stated[name])))
-        else:
-            configurations = [_lost(entry, unread) if entry.name == name else entry for entry in configurations]
-    kept = {entry.configuration: records[entry.configuration] for entry in figures}
+        figures.append(replace(found, native=_as_stated(found.native, stated[name])))
     shown = first_measured(configurations)
     data = coco_data(
         replace(options, resize="stretch", score_threshold=0.0, native=False),
         pictures,
         inputs.labels,
         inputs.to_tensor,
-        output_map=NATIVE_ORDER if kept else None,
-        class_mapping=mapping_used if kept else None,
+        output_map=NATIVE_ORDER if records else None,
+        class_mapping=mapping_used if records else None,
         preprocessing_latency=stated[shown].preprocessing if shown else NOTHING_TIMED,
     )
     boxes = {pair: BoxPairs() for pair in comparison_pairs(configurations)}
     odd = OddPictures(truth, None)
-    looked_at = {name: [odd] for name in kept}
-    sum_up(MeasuredPass(PassOutcome(kept)), list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
+    looked_at = {name: [odd] for name in records}
+    sum_up(MeasuredPass(PassOutcome(records)), list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
     detection = CocoDetection(
         data=data,
         figures=figures,
         comparisons=compare_configurations(boxes, figures, categories),
-        pictures=detected_pictures(pictures, kept, dict.fromkeys(kept, mapping)) if options.keeps_pictures else None,
+        pictures=detected_pictures(pictures, records, dict.fromkeys(records, mapping))
+        if options.keeps_pictures
+        else None,
     )
     warnings = normalization_warnings(inputs) + general_warnings(inputs.model, pictures, inputs.labels, detection, odd)
     verdicts = verdicts_on_map(detection.comparisons, figures, options.margin)
@@ -133,7 +129,7 @@ def _detection(
         empty,
         configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in configurations],
         part=replace(detection, data=replace(data, native=True)),
-        warnings=[*warnings, _SIX_DIGITS] if kept else warnings,
+        warnings=[*warnings, _SIX_DIGITS] if records else warnings,
         pictures_digest=digest_of_files(pictures.paths),
     )
 
@@ -181,23 +177,6 @@ def _found_objects(detections: Sequence[Detection], size: tuple[int, int]) -> Fo
         width=size[0],
         height=size[1],
     )
-
-
-def _unread_truth(found: DetectionFigures, stated: NativeFigures) -> str | None:
-    """Why the tool's mAP is not that of these pictures.
-
-    If it cannot read its ground truth, it goes on without a message.
-    """
-    if found.native is None or stated.overall != 0 or found.native.overall < _CLEARLY_ABOVE_NOTHING:
-        return None
-    return (
-        f"the native tool says mAP 0, but the detections that it prints give {found.native.overall:.3g}: it could not "
-        "read its ground truth"
-    )
-
-
-def _lost(entry: ConfigurationResult, reason: str) -> ConfigurationResult:
-    return replace(entry, status="not measured", reason=reason, inference_latency=None, finished_examples=0)
 
 
 def _as_stated(counted: NativeAveragePrecision | None, stated: NativeFigures) -> NativeAveragePrecision | None:

@@ -204,7 +204,7 @@ def _figures(inputs: NativeInputs[Any], run: NativeRun, log: NativeEvaluationLog
     if failure is not None and not (inputs.check is not None and ended_above_limits(run.log)):
         return failure
     if inputs.check is not None:
-        return inputs.check.read(inputs.model, run.log)
+        return inputs.check.read(run.log)
     if run.proto is None:
         return "the native tool came to its end, but its result file is missing, and its text has six digits only"
     try:
