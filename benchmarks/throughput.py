@@ -34,7 +34,7 @@ from evaltools.engine.execution import available_cores, sessions_of_workers
 from evaltools.engine.journal import temporary_journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.preparation import preparers
-from evaltools.engine.run import run_pass
+from evaltools.engine.run import Pass
 from evaltools.engine.task import Prepared
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
@@ -209,7 +209,7 @@ def pass_rate(model: ModelFile, configuration: Configuration, task: PictureTask,
                 for session in own.values():
                     session.run(first.prepared.inputs)
             start = time.perf_counter()
-            outcome = run_pass(task, sessions, journal, makers=makers)
+            outcome = Pass(task, sessions, journal, makers=makers).run()
             elapsed = time.perf_counter() - start
         journal.close()
         for own in sessions:

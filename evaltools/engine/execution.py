@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -13,13 +13,12 @@ from msgspec import Struct
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import Opened
 from evaltools.engine.task import Example
-from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.errors import UsageError
 from evaltools.lazy_sequence import LazySequence
 from evaltools.runtime import Open, Session
 from evaltools.runtime.process.restarting import RestartingSession
 
 _WORTH_A_WORKER: Final = 8
-Stamp = tuple[int, int, int] | None
 
 
 class Shard(Struct, frozen=True):
@@ -98,33 +97,10 @@ def sessions_of_workers(opened: Sequence[Opened], count: int, open_with: Open) -
     """
     workers: list[dict[str, Session]] = [{} for _ in range(count)]
     for entry in opened:
-        open_again = partial(_open_unchanged, open_with, entry, _stamps(entry))
+        open_again = partial(open_with, entry.model, entry.running)
         first = RestartingSession(entry.session, open_again)
         for number, sessions in enumerate(workers):
             takes_opened = number == 0 or entry.running.delegates.one_session
             own = first if takes_opened else RestartingSession(entry.session, open_again, is_open=False)
             sessions[entry.configuration.name] = own
     return workers
-
-
-def _open_unchanged(open_with: Open, entry: Opened, stamps: Mapping[Path, Stamp]) -> Session:
-    """Open a session again; raises :class:`ConfigurationUnavailable` if a file that it needs is no longer the same."""
-    for path, stamp in _stamps(entry).items():
-        if stamp != stamps[path]:
-            raise ConfigurationUnavailable(f"{path} was changed during the run; put it back and start anew")
-    return open_with(entry.model, entry.running)
-
-
-def _stamps(entry: Opened) -> dict[Path, Stamp]:
-    """Identity, size and time of change of the libraries of external delegates, and of a model that is not held."""
-    model = () if entry.model.held else (entry.model.path,)
-    return {path: _stamp(path) for path in (*model, *entry.running.libraries)}
-
-
-def _stamp(path: Path) -> Stamp:
-    """Inode, size and time of change, None for a file that is missing."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -294,12 +294,6 @@ def open_journal(folder: Path) -> Journal:
     if foreign:
         raise UsageError(f"--run_dir={folder} holds other files and no journal; give a new or an empty folder")
     _require_harmless(folder)
-    return _connected(folder, f"--run_dir={folder}")
-
-
-def _connected(folder: Path, named: str) -> Journal:
-    """The journal of a folder, which this run alone uses now; messages have the folder as ``named``."""
-    path = folder / JOURNAL_NAME
     connection: sqlite3.Connection | None = None
     try:
         connection = sqlite3.connect(path, timeout=1)
@@ -310,27 +304,7 @@ def _connected(folder: Path, named: str) -> Journal:
     except sqlite3.DatabaseError as error:
         if connection is not None:
             connection.close()
-        raise UsageError(f"{named}: {_why_unusable(path, error)}") from error
-
-
-def existing_journal(folder: Path) -> Journal:
-    """Open the journal of a run folder to read it; raises :class:`UsageError` where there is none."""
-    _require_run_folder(folder)
-    path = folder / JOURNAL_NAME
-    if os.access(folder, os.W_OK) and os.access(path, os.W_OK):
-        return _connected(folder, str(folder))
-    written_ahead = path.with_name(f"{JOURNAL_NAME}{_WRITTEN_AHEAD}")
-    if written_ahead.exists() and written_ahead.stat().st_size:
-        raise UsageError(
-            f"{folder} cannot be written, and its run was killed; copy it to where its journal can be mended"
-        )
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
-    try:
-        _require_own_schema(connection)
-    except sqlite3.DatabaseError as error:
-        connection.close()
-        raise UsageError(f"{folder}: {_why_unusable(path, error)}") from error
-    return Journal(connection, folder)
+        raise UsageError(f"--run_dir={folder}: {_why_unusable(path, error)}") from error
 
 
 @contextmanager
@@ -341,7 +315,9 @@ def copied_journal(folder: Path) -> Iterator[Journal]:
     :class:`UsageError` where there is no journal, :class:`DataError` where the run writes faster than it can be copied,
     and :class:`OutputError` where there is no room for the copy.
     """
-    _require_run_folder(folder)
+    if not (folder / JOURNAL_NAME).is_file():
+        raise UsageError(f"{folder} is not a run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
+    _require_harmless(folder)
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         copy = Path(temporary, JOURNAL_NAME)
         for _ in range(_TRIES_TO_COPY):
@@ -380,12 +356,6 @@ def _written_ahead_since(folder: Path) -> bytes:
             return file.read(_BEGINNING)
     except OSError:
         return b""
-
-
-def _require_run_folder(folder: Path) -> None:
-    if not (folder / JOURNAL_NAME).is_file():
-        raise UsageError(f"{folder} is not a run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
-    _require_harmless(folder)
 
 
 def _require_harmless(folder: Path) -> None:

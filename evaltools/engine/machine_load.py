@@ -146,58 +146,33 @@ def _read_elsewhere(reading: Reading, processes: Collection[int]) -> Reading:
     return Reading(reading.moment_s, busy_s=times.user + times.system, own_s=own_s, throttled=reading.throttled)
 
 
-def load_between(readings: Collection[Reading], cpu_count: int) -> Load:
-    """The load that follows from readings in their order.
-
-    >>> first = Reading(0.0, running=13, own_running=2, busy_s=10.0, own_s={7: 1.0})
-    >>> load_between([first, Reading(2.0, running=12, own_running=1, busy_s=14.0, own_s={7: 3.0})], 2).others_running
-    11.0
-    """
-    sums = _Sums(cpu_count)
-    for reading in readings:
-        sums.add(reading)
-    return sums.load
-
-
 class LoadOverTime(Sampler):
     """A context in which the machine is looked at ten times a second, of long runs twice.
 
     ``processes`` gives the numbers of the run's own ones, which may change.
     """
 
-    def __init__(self, processes: Callable[[], Collection[int]]) -> None:
+    def __init__(self, processes: Callable[[], Collection[int]], cpu_count: int | None = None) -> None:
         super().__init__("load over time", _SECONDS_BETWEEN_SAMPLES)
         self._processes = processes
-        self._sums = _Sums(os.cpu_count() or 1)
-
-    @property
-    def load(self) -> Load:
-        """What was seen until now."""
-        return self._sums.load
-
-    @property
-    def has_seen_enough(self) -> bool:
-        """Whether there were looks enough for a mean."""
-        return self.load.samples >= _ENOUGH_SAMPLES
-
-    def sample(self) -> None:
-        """Look at the machine now."""
-        self._sums.add(read_now(self._processes()))
-        if self._sums.load.samples >= _DENSE_SAMPLES:
-            self.between_s = _SECONDS_LATER
-
-
-class _Sums:
-    """Adds readings up, each against the one before it."""
-
-    def __init__(self, cpu_count: int) -> None:
-        self._cpu_count = cpu_count
+        self._cpu_count = cpu_count or os.cpu_count() or 1
         self._first: Reading | None = None
         self._last: Reading | None = None
         self._others = 0
         self._looks = 0
         self._samples = 0
         self._own_s = 0.0
+
+    @property
+    def has_seen_enough(self) -> bool:
+        """Whether there were looks enough for a mean."""
+        return self._samples >= _ENOUGH_SAMPLES
+
+    def sample(self) -> None:
+        """Look at the machine now."""
+        self.add(read_now(self._processes()))
+        if self._samples >= _DENSE_SAMPLES:
+            self.between_s = _SECONDS_LATER
 
     def add(self, reading: Reading) -> None:
         """Count one more reading."""
@@ -213,7 +188,14 @@ class _Sums:
 
     @property
     def load(self) -> Load:
-        """The means."""
+        """The means of what was seen until now.
+
+        >>> seen = LoadOverTime(list, cpu_count=2)
+        >>> seen.add(Reading(0.0, running=13, own_running=2, busy_s=10.0, own_s={7: 1.0}))
+        >>> seen.add(Reading(2.0, running=12, own_running=1, busy_s=14.0, own_s={7: 3.0}))
+        >>> seen.load.others_running, seen.load.others_cores
+        (11.0, 1.0)
+        """
         first, last = self._first, self._last
         if first is None or last is None:
             return Load(self._cpu_count)

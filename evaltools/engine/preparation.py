@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -175,26 +175,10 @@ def preparers(
     worth it. ``inputs`` are the tensors that are made. ``timeout_s`` limits how long another process may take for some
     examples.
     """
-    makers: Sequence[InOtherProcess] = ()
-    if SharedArrays.can_travel and examples >= _WORTH_A_PROCESS and isinstance(task, PortableTask):
-        makers = _in_other_processes(task, inputs, count, timeout_s)
-    try:
-        yield makers or [InThisProcess(task) for _ in range(count)]
-    finally:
-        for maker in makers:
-            maker.close()
-
-
-def _in_other_processes(
-    task: PortableTask, inputs: Sequence[TensorSpec], count: int, timeout_s: float
-) -> Sequence[InOtherProcess]:
-    """So many preparers. There are none without memory to share or without processes: slower, but no reason to end."""
-    makers: list[InOtherProcess] = []
-    try:
-        for _ in range(count):
-            makers.append(InOtherProcess(task, inputs, timeout_s))
-    except OSError:
-        for maker in makers:
-            maker.close()
-        return ()
-    return makers
+    makers: list[Preparer] = []
+    with ExitStack() as stack:
+        if SharedArrays.can_travel and examples >= _WORTH_A_PROCESS and isinstance(task, PortableTask):
+            with suppress(OSError):  # without memory to share or without processes: slower, but no reason to end
+                for _ in range(count):
+                    makers.append(stack.enter_context(closing(InOtherProcess(task, inputs, timeout_s))))
+        yield makers if len(makers) == count else [InThisProcess(task) for _ in range(count)]

@@ -17,21 +17,36 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.engine.journal import Journal, TaskJournal
+from evaltools.engine.journal import Finished, Journal, TaskJournal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
 from evaltools.engine.preparation import InThisProcess, Preparer, ReadyExample
 from evaltools.engine.stages import Span, StageTimes
-from evaltools.engine.task import JOURNAL, Example, Observation, Record, Task
-from evaltools.engine.worker import FinishedBlock, Worker
-from evaltools.errors import ConfigurationUnavailable
-from evaltools.runtime import Session
+from evaltools.engine.task import (
+    INFERENCE,
+    JOURNAL,
+    METRICS,
+    PREPARATION,
+    Example,
+    Failure,
+    Observation,
+    Prepared,
+    Record,
+    Task,
+)
+from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded, TaskError
+from evaltools.result.evaluation import InferenceSeconds
+from evaltools.runtime import BlockSession, Inference, Session
 from evaltools.runtime.interrupts import deferred_interrupt
+from evaltools.runtime.session import run_each
 
 _BLOCKS_WAITING: Final = 4
 _TURNS_LEFT: Final = 2
 """One of several workers takes at most such a part of its share of what is left."""
 _SECONDS_TO_FINISH_TURN: Final = 1.0
 _SECONDS_BETWEEN_LOOKS: Final = 0.2
+_SECONDS_IN_TURN: Final = 0.2
+Runs = dict[str, Inference | Failure]
+"""What each configuration gave for one example."""
 OnProgress = Callable[[Tally], None]
 
 
@@ -90,33 +105,6 @@ def _number(record: Record[Any]) -> int:
     return record.example.index
 
 
-def run_pass(
-    task: Task[Observation],
-    workers: Sequence[Mapping[str, Session]],
-    journal: Journal,
-    reference: str | None = None,
-    options: PassOptions = PassOptions(),
-    examples: Sequence[Example] | None = None,
-    on_progress: OnProgress = lambda _tally: None,
-    on_spans: Callable[[Sequence[Span]], None] = lambda _spans: None,
-    makers: Sequence[Preparer] = (),
-) -> PassOutcome[Observation]:
-    """Run examples on all configurations, and write their records to the journal.
-
-    ``reference`` names the configuration that the others are compared with. ``workers`` has the sessions of each worker
-    by configuration, ``makers`` the preparer of each worker's inputs; without ``makers`` this process prepares them.
-    ``examples`` are those to run, None for all; those with records in the journal are not run again. An example that
-    fails is recorded, and the pass goes on. Ctrl-C ends the pass; turns that end within a second are still recorded.
-    """
-    wanted = task.examples if examples is None else examples
-    records = TaskJournal(journal, task.examples, task.observation_type)
-    names = list(workers[0])
-    tests = [name for name in names if name != reference]
-    ledger = Ledger(wanted, names, tests, options.max_crashes, options.max_failed_examples)
-    makers = makers or [InThisProcess(task) for _ in workers]
-    return _Pass(task, workers, makers, records, reference, options, wanted, ledger, on_progress, on_spans).run()
-
-
 def settle(
     task: Task[Observation],
     configurations: Sequence[str],
@@ -133,8 +121,7 @@ def settle(
     """
     wanted = task.examples if examples is None else examples
     records = TaskJournal(journal, task.examples, task.observation_type)
-    tests = [name for name in configurations if name != reference]
-    ledger = Ledger(wanted, configurations, tests, options.max_crashes, options.max_failed_examples)
+    ledger = _ledger(wanted, configurations, reference, options)
     numbers = {example.index for example in wanted}
     for example, fates in records.fates():
         if example in numbers:
@@ -144,29 +131,153 @@ def settle(
     return _outcome(records, ledger, configurations)
 
 
-class _Pass(Generic[Observation]):
-    """One pass. Only the thread that calls :meth:`run` uses the journal and the ledger."""
+class Turn(Struct, Generic[Observation], frozen=True):
+    """The examples that a worker finished in one turn, and the times that it took; ``inference`` by configuration."""
+
+    examples: Sequence[Finished[Observation]]
+    spans: Sequence[Span]
+    inference: Mapping[str, InferenceSeconds]
+
+
+class Worker(Generic[Observation]):
+    """Runs blocks of examples.
+
+    A block has as many examples as can be prepared in 0.2 s, and as each configuration runs in so long, if all
+    sessions can run blocks; otherwise one.
+
+    ``given_up`` holds configurations that are not run any more; another thread may add to it.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        task: Task[Observation],
+        sessions: Mapping[str, Session],
+        reference: str | None,
+        invocations: int,
+        given_up: Mapping[str, Any],
+    ) -> None:
+        self.block_size = 1
+        self._number = number
+        self._task = task
+        self._sessions = sessions
+        self._reference = reference
+        self._invocations = invocations
+        self._given_up = given_up
+        self._longest = min((_longest_block(session) for session in sessions.values()), default=1)
+        self._turn = number
+        self._spans: list[Span] = []
+
+    def run(self, block: Sequence[ReadyExample]) -> Turn[Observation]:
+        """Run a block on every session. Each turn begins with another session, so that none always has warm caches."""
+        self._note_preparation(block)
+        names = [name for name in self._sessions if name not in self._given_up]
+        first = self._turn % max(1, len(names))
+        self._turn += 1
+        runs: list[Runs] = [{} for _ in block]
+        usable = [index for index, ready in enumerate(block) if isinstance(ready.prepared, Prepared)]
+        inputs = [ready.prepared.inputs for ready in block if isinstance(ready.prepared, Prepared)]
+        slowest_ns = 0
+        inference: dict[str, InferenceSeconds] = {}
+        for name in names[first:] + names[:first] if usable else []:
+            start_ns = time.perf_counter_ns()
+            for index, outcome in zip(usable, run_each(self._sessions[name], inputs, self._invocations), strict=True):
+                runs[index][name] = _failure(outcome) if isinstance(outcome, InferenceError) else outcome
+            duration_ns = self._note(INFERENCE, start_ns, f"{name}: {len(inputs)} examples")
+            slowest_ns = max(slowest_ns, duration_ns)
+            inference[name] = _inference_seconds(duration_ns, [own[name] for own in runs if name in own])
+        start_ns = time.perf_counter_ns()
+        finished = [self._finish(ready, given, names) for ready, given in zip(block, runs, strict=True)]
+        observing_ns = self._note(METRICS, start_ns, f"{len(block)} examples")
+        preparing_ns = 1000 * sum(ready.duration_us for ready in block)
+        self.block_size = _next_size(max(preparing_ns, slowest_ns, observing_ns) / 1e9 / len(block), self._longest)
+        spans, self._spans = self._spans, []
+        return Turn(finished, spans, inference)
+
+    def _finish(self, ready: ReadyExample, runs: Runs, names: Sequence[str]) -> Finished[Observation]:
+        if isinstance(ready.prepared, Failure):
+            failed = [Record[Observation](ready.example, name, (), None, ready.prepared) for name in names]
+            return Finished(ready.example, None, failed)
+        base = runs.get(self._reference) if self._reference is not None else None
+        base_outputs = base.outputs if isinstance(base, Inference) else None
+        records: list[Record[Observation]] = []
+        for name in names:
+            run = runs[name]
+            if isinstance(run, Failure):
+                records.append(Record(ready.example, name, (), None, run))
+                continue
+            try:
+                observation = self._task.observe(ready.prepared, run.outputs, base_outputs)
+            except TaskError as error:
+                records.append(Record(ready.example, name, (), None, Failure("score", str(error))))
+                continue
+            records.append(Record(ready.example, name, run.invokes_us, observation, read_us=run.read_us))
+        return Finished(ready.example, ready.duration_us, records)
+
+    def _note(self, stage: str, start_ns: int, label: str) -> int:
+        duration_ns = time.perf_counter_ns() - start_ns
+        self._spans.append(Span(stage, start_ns, duration_ns, self._number, label))
+        return duration_ns
+
+    def _note_preparation(self, block: Sequence[ReadyExample]) -> None:
+        """Record the steps of making each input that the task names, and the rest of its time as preparation."""
+        for ready in block:
+            start_ns = ready.start_ns
+            steps = ready.prepared.steps if isinstance(ready.prepared, Prepared) else ()
+            rest = ready.duration_us - sum(microseconds for _, microseconds in steps)
+            for stage, microseconds in (*steps, (PREPARATION, rest)):
+                self._spans.append(Span(stage, start_ns, microseconds * 1000, self._number, ready.example.id))
+                start_ns += microseconds * 1000
+
+
+def _failure(error: InferenceError) -> Failure:
+    return Failure("inference", str(error), crashed=isinstance(error, SessionEnded))
+
+
+def _inference_seconds(whole_ns: int, runs: Sequence[Inference | Failure]) -> InferenceSeconds:
+    """What of a turn was spent in the runtime's runs, reading outputs, and, all the rest, copying and waiting."""
+    done = [run for run in runs if isinstance(run, Inference)]
+    run_us, read_us = sum(sum(run.invokes_us) for run in done), sum(run.read_us for run in done)
+    copy_us = max(0.0, whole_ns / 1000 - run_us - read_us)
+    return InferenceSeconds(copy_us / 1e6, run_us / 1e6, read_us / 1e6)
+
+
+def _longest_block(session: Session) -> int:
+    return session.longest_block if isinstance(session, BlockSession) else 1
+
+
+def _next_size(seconds_per_example: float, longest: int) -> int:
+    return max(1, min(longest, int(_SECONDS_IN_TURN / max(seconds_per_example, 1e-9))))
+
+
+class Pass(Generic[Observation]):
+    """Runs examples on all configurations, and writes their records to the journal.
+
+    ``reference`` names the configuration that the others are compared with. ``workers`` has the sessions of each worker
+    by configuration, ``makers`` the preparer of each worker's inputs; without ``makers`` this process prepares them.
+    ``examples`` are those to run, None for all; those with records in the journal are not run again. Only the thread
+    that calls :meth:`run` uses the journal and the ledger.
+    """
 
     def __init__(
         self,
         task: Task[Observation],
-        sessions: Sequence[Mapping[str, Session]],
-        makers: Sequence[Preparer],
-        journal: TaskJournal[Observation],
-        reference: str | None,
-        options: PassOptions,
-        examples: Sequence[Example],
-        ledger: Ledger,
-        on_progress: OnProgress,
-        on_spans: Callable[[Sequence[Span]], None],
+        workers: Sequence[Mapping[str, Session]],
+        journal: Journal,
+        reference: str | None = None,
+        options: PassOptions = PassOptions(),
+        examples: Sequence[Example] | None = None,
+        on_progress: OnProgress = lambda _tally: None,
+        on_spans: Callable[[Sequence[Span]], None] = lambda _spans: None,
+        makers: Sequence[Preparer] = (),
     ) -> None:
         self._task = task
-        self._sessions = sessions
-        self._names = list(sessions[0])
-        self._makers = makers
-        self._journal = journal
-        self._examples = examples
-        self._ledger = ledger
+        self._sessions = workers
+        self._names = list(workers[0])
+        self._makers = makers or [InThisProcess(task) for _ in workers]
+        self._journal = TaskJournal(journal, task.examples, task.observation_type)
+        self._examples = task.examples if examples is None else examples
+        self._ledger = _ledger(self._examples, self._names, reference, options)
         self._on_progress = on_progress
         self._on_spans = on_spans
         self._tally = Tally(failed=dict.fromkeys(self._names, 0))
@@ -174,18 +285,22 @@ class _Pass(Generic[Observation]):
         self._todo = array("q")
         """The places in the examples of those that are to be run, the last one first."""
         self._known = 0
-        self._shares = len(sessions) * _TURNS_LEFT if len(sessions) > 1 else 1
+        self._shares = len(workers) * _TURNS_LEFT if len(workers) > 1 else 1
         self._choosing = threading.Lock()
         self._enough = threading.Event()
         self._ended = False
-        self._results: queue.Queue[FinishedBlock[Observation] | BaseException | None] = queue.Queue(_BLOCKS_WAITING)
+        self._results: queue.Queue[Turn[Observation] | BaseException | None] = queue.Queue(_BLOCKS_WAITING)
         self._workers = [
-            Worker(number, task, own, reference, options.invocations, ledger.given_up)
-            for number, own in enumerate(sessions)
+            Worker(number, task, own, reference, options.invocations, self._ledger.given_up)
+            for number, own in enumerate(workers)
         ]
 
     def run(self) -> PassOutcome[Observation]:
-        """Run the whole pass; returns its outcome."""
+        """Run the whole pass; returns its outcome.
+
+        An example that fails is recorded, and the pass goes on. Ctrl-C ends it; turns that end within a second are
+        still recorded.
+        """
         start = time.perf_counter()
         is_interrupted = False
         try:
@@ -294,7 +409,7 @@ class _Pass(Generic[Observation]):
         share = math.ceil(len(self._todo) / self._shares)
         return [self._examples[self._todo.pop()] for _ in range(min(block_size, share))]
 
-    def _next_result(self) -> FinishedBlock[Observation] | BaseException | None:
+    def _next_result(self) -> Turn[Observation] | BaseException | None:
         """Wait for a result, in short waits, so that Ctrl-C is noticed on every platform."""
         while True:
             try:
@@ -302,7 +417,7 @@ class _Pass(Generic[Observation]):
             except queue.Empty:
                 continue
 
-    def _take(self, result: FinishedBlock[Observation] | BaseException | None) -> bool:
+    def _take(self, result: Turn[Observation] | BaseException | None) -> bool:
         """Write a block to the journal and settle it; returns True where a worker has ended."""
         if isinstance(result, BaseException):
             raise result
@@ -317,8 +432,7 @@ class _Pass(Generic[Observation]):
                 self._tally.add(fates)
                 self._on_progress(self._tally)
         journal = Span(JOURNAL, start_ns, time.perf_counter_ns() - start_ns, -1, f"{len(result.examples)} examples")
-        self._stages.add((*result.spans, journal))
-        self._stages.add_inference(result.inference)
+        self._stages.add((*result.spans, journal), result.inference)
         self._on_spans((*result.spans, journal))
         if self._ledger.stopped is not None:
             self._enough.set()
@@ -334,6 +448,13 @@ def _start(thread: threading.Thread) -> None:
             f"no thread could be started for a worker ({error}): the system allows no more, or has no memory for it; "
             "give fewer --workers, or raise the limit (ulimit -u, ulimit -v)"
         ) from error
+
+
+def _ledger(
+    examples: Sequence[Example], configurations: Sequence[str], reference: str | None, options: PassOptions
+) -> Ledger:
+    tests = [name for name in configurations if name != reference]
+    return Ledger(examples, configurations, tests, options.max_crashes, options.max_failed_examples)
 
 
 def _outcome(

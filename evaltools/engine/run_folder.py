@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.documents import json_values
-from evaltools.engine.journal import Journal, existing_journal, open_journal, temporary_journal
+from evaltools.engine.journal import Journal, copied_journal, open_journal, temporary_journal
 from evaltools.errors import DataError, UsageError
 
 REQUEST: Final = "request"
@@ -111,15 +111,9 @@ def run_journal(run_dir: Path | None) -> Iterator[Journal]:
 
 @contextmanager
 def journals_of(folders: Sequence[Path]) -> Iterator[list[Journal]]:
-    """A context with the journals of finished runs."""
-    opened: list[Journal] = []
-    try:
-        for folder in folders:
-            opened.append(existing_journal(folder))
-        yield opened
-    finally:
-        for journal in opened:
-            journal.close()
+    """A context with copies of the journals of finished runs, to be read."""
+    with contextlib.ExitStack() as opened:
+        yield [opened.enter_context(copied_journal(folder)) for folder in folders]
 
 
 def require_same_run(journal: Journal, identity: RunIdentity, has_begun: bool = False) -> None:

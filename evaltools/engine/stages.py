@@ -27,17 +27,6 @@ class Span(NamedTuple):
     label: str
 
 
-class InferenceTime(NamedTuple):
-    """How long a turn of inference took as a whole; of that within the runtime's runs, and reading their outputs.
-
-    What is left went into copying inputs and outputs, between processes and into the model, and into waiting.
-    """
-
-    whole_us: float
-    run_us: float
-    read_us: float
-
-
 class StageTimes(Struct):
     """Seconds of work per stage: over all workers, by worker, and those of inference by configuration."""
 
@@ -45,25 +34,18 @@ class StageTimes(Struct):
     by_worker: dict[int, dict[str, float]] = field(default_factory=dict)
     inference: dict[str, InferenceSeconds] = field(default_factory=dict)
 
-    def add(self, spans: Iterable[Span]) -> None:
-        """Add pieces of work; those of the journal belong to no worker."""
+    def add(self, spans: Iterable[Span], inference: Mapping[str, InferenceSeconds]) -> None:
+        """Add pieces of work; those of the journal belong to no worker. ``inference`` is by configuration."""
         for span in spans:
             spent = {span.stage: span.duration_ns / 1e9}
             _add(self.seconds, spent)
             if span.worker >= 0:
                 _add(self.by_worker.setdefault(span.worker, {}), spent)
-
-    def add_inference(self, times: Mapping[str, InferenceTime]) -> None:
-        """Add how a turn of each configuration went."""
-        for name, time in times.items():
-            copy_us = max(0.0, time.whole_us - time.run_us - time.read_us)
-            self._add_seconds(name, InferenceSeconds(copy_us / 1e6, time.run_us / 1e6, time.read_us / 1e6))
-
-    def _add_seconds(self, name: str, more: InferenceSeconds) -> None:
-        before = self.inference.get(name, InferenceSeconds(0.0, 0.0, 0.0))
-        self.inference[name] = InferenceSeconds(
-            before.copy + more.copy, before.run + more.run, before.read_back + more.read_back
-        )
+        for name, more in inference.items():
+            before = self.inference.get(name, InferenceSeconds(0.0, 0.0, 0.0))
+            self.inference[name] = InferenceSeconds(
+                before.copy + more.copy, before.run + more.run, before.read_back + more.read_back
+            )
 
     @property
     def bound(self) -> Bound | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final
+from typing import IO, Final, TypeVar
 
 from msgspec import Struct
 
@@ -15,6 +14,7 @@ from evaltools.documents import json_values
 from evaltools.engine.stages import Span
 
 Event = dict[str, object]
+Own = TypeVar("Own", bound="TraceFile")
 _HEAD: Final = '{"displayTimeUnit": "ms", "traceEvents": [\n'
 _BETWEEN: Final = ",\n"
 _TAIL: Final = "\n]}\n"
@@ -77,22 +77,24 @@ class Track(Struct, frozen=True):
 class TraceFile:
     """A context in which events are written to a file, one on each line; at its end the file is whole.
 
-    A file that cannot be written ends nothing: nothing more is written then, and ``failure`` has the reason. Where it
-    ``must_be_new``, nothing that is there already is written to, nor through, be it a link or a pipe.
+    Without a path nothing is written. A file that cannot be written ends nothing: nothing more is written then, and
+    ``failure`` has the reason. Where it ``must_be_new``, nothing that is there already is written to, nor through, be
+    it a link or a pipe.
     """
 
-    def __init__(self, path: Path, must_be_new: bool = False) -> None:
+    def __init__(self, path: Path | None, must_be_new: bool = False) -> None:
         self.path: Final = path
         self._mode: Final = "x" if must_be_new else "w"
         self.failure: OSError | None = None
         self._file: IO[str] | None = None
         self._has_events = False
 
-    def __enter__(self) -> TraceFile:
-        try:
-            self._file = self.path.open(self._mode, encoding="utf-8")
-        except OSError as error:
-            self.failure = error
+    def __enter__(self: Own) -> Own:
+        if self.path is not None:
+            try:
+                self._file = self.path.open(self._mode, encoding="utf-8")
+            except OSError as error:
+                self.failure = error
         self._put(_HEAD)
         return self
 
@@ -144,58 +146,32 @@ def events_in(text: str) -> list[Event]:
     return found
 
 
-class Trace:
-    """A trace file that is written during the pass; without a path nothing is written.
-
-    ``process`` is the number of the process in the trace. A file that cannot be written does not end the run: nothing
-    more is written then, and ``failure`` says why; so it is where it ``must_be_new`` and something is there.
-    """
+class Trace(TraceFile):
+    """The trace of a pass, which is written during it. ``process`` is the number of the process in the trace."""
 
     def __init__(self, path: Path | None, process: int = 1, must_be_new: bool = False) -> None:
-        self._file = None if path is None else TraceFile(path, must_be_new)
+        super().__init__(path, must_be_new)
         self._process = process
         self._named: set[int] = set()
-        self._open = ExitStack()
-
-    def __enter__(self) -> Trace:
-        if self._file is not None:
-            self._open.enter_context(self._file)
-            self._file.write([self._track(_JOURNAL).thread_name("journal")])
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
-        self._open.close()
 
     @property
-    def failure(self) -> str | None:
+    def why_useless(self) -> str | None:
         """Why the file is of no use, None where it is not so."""
-        if self._file is None or self._file.failure is None:
+        if self.failure is None:
             return None
-        return f"--trace={self._file.path} cannot be written: {self._file.failure.strerror}; the file is of no use"
+        return f"--trace={self.path} cannot be written: {self.failure.strerror}; the file is of no use"
 
     def add(self, spans: Sequence[Span]) -> None:
-        """Write pieces of work."""
-        if self._file is None:
+        """Write pieces of work; each row is named with the first of its own."""
+        if self.path is None:
             return
         events = []
         for span in spans:
-            if span.worker >= 0 and span.worker not in self._named:
+            track = Track(self._process, span.worker + 1, "evaltools")
+            if span.worker not in self._named:
                 self._named.add(span.worker)
-                events.append(self._track(span.worker).thread_name(f"worker {span.worker}"))
-            events.append(self._event(span))
-        self._file.write(events)
-
-    def write(self, events: Sequence[Event]) -> None:
-        """Write events of any kind."""
-        if self._file is not None:
-            self._file.write(events)
-
-    def _track(self, worker: int) -> Track:
-        """The row of a worker. All are threads of one process; the journal's comes first."""
-        return Track(self._process, max(_JOURNAL, worker) + 1, "evaltools")
-
-    def _event(self, span: Span) -> Event:
-        start_us, duration_us = span.start_ns / 1000, span.duration_ns / 1000
-        return self._track(span.worker).complete(span.stage, start_us, duration_us, {"what": span.label})
+                events.append(track.thread_name("journal" if span.worker == _JOURNAL else f"worker {span.worker}"))
+            events.append(
+                track.complete(span.stage, span.start_ns / 1000, span.duration_ns / 1000, {"what": span.label})
+            )
+        self.write(events)

@@ -118,17 +118,21 @@ def require_support(configuration: Configuration, runtime: str) -> None:
 
 def obstacle_to(configuration: Configuration, runtime: str) -> ConfigurationUnavailable | None:
     """Why a runtime cannot do what a configuration asks of delegates, None where it can."""
-    for delegate in configuration.delegates.requested:
+    requested = configuration.delegates.requested
+    able = [
+        {name for name in delegate.runtimes if not _flags_not_honoured(configuration, delegate, name)}
+        for delegate in requested
+    ]
+    if all(able) and not set[str].intersection(*able or [{runtime}]):
+        found = (
+            f"{delegate.name} ({', '.join(sorted(names))})" for delegate, names in zip(requested, able, strict=True)
+        )
+        message = f"no Python runtime has all delegates as they are asked for: {', '.join(found)}; drop one of them"
+        return ConfigurationUnavailable(message, requested[0].name, cannot_exist=True)
+    for delegate in requested:
         flags = _flags_not_honoured(configuration, delegate, runtime)
         if runtime in delegate.runtimes and not flags:
             continue
-        other = _irreconcilable(configuration, delegate)
-        if other is not None:
-            message = (
-                f"no Python runtime has both {_described(configuration, delegate)} and "
-                f"{_described(configuration, other)}; drop one of the two"
-            )
-            return ConfigurationUnavailable(message, delegate.name, cannot_exist=True)
         if runtime not in delegate.runtimes:
             message = (
                 f"the {delegate.name} delegate cannot be created by the Python runtime {runtime}; "
@@ -149,30 +153,6 @@ def _flags_not_honoured(configuration: Configuration, delegate: Delegate, runtim
         for flag in delegate.runtimes.get(runtime, {})
         if configuration.delegates.value(flag) != PARAMETERS[flag].default
     ]
-
-
-def _able(configuration: Configuration, delegate: Delegate) -> set[str]:
-    """The runtimes that can do what is asked of a delegate."""
-    return {runtime for runtime in delegate.runtimes if not _flags_not_honoured(configuration, delegate, runtime)}
-
-
-def _irreconcilable(configuration: Configuration, delegate: Delegate) -> Delegate | None:
-    """Another delegate that runs in Python, as this one does, but in no runtime that this one runs in."""
-    able = _able(configuration, delegate)
-    for other in configuration.delegates.requested:
-        others = _able(configuration, other)
-        if able and others and not able & others:
-            return other
-    return None
-
-
-def _described(configuration: Configuration, delegate: Delegate) -> str:
-    """A delegate with the flags that confine it to some of its runtimes, and these runtimes."""
-    confining = {
-        flag for runtime in delegate.runtimes for flag in _flags_not_honoured(configuration, delegate, runtime)
-    }
-    flags = "".join(f" with --{flag}" for flag in sorted(confining))
-    return f"the {delegate.name} delegate{flags} ({', '.join(sorted(_able(configuration, delegate)))})"
 
 
 def has_delegates(configuration: Configuration, runtime: str) -> bool:

@@ -21,7 +21,7 @@ from evaltools.engine.machine_load import LoadOverTime
 from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
 from evaltools.engine.process_memory import MemoryOverTime, NamedProcess
 from evaltools.engine.quiet_latency import QuietTimes, Taken, examples_for_latency, measure_in_quiet, pooled, scattered
-from evaltools.engine.run import run_pass
+from evaltools.engine.run import Pass
 from evaltools.engine.run_folder import encode
 from evaltools.engine.stages import Span
 from evaltools.engine.task import Example
@@ -98,7 +98,9 @@ def carry_out(
 
                 watched = WatchingTask(task)
                 with observer.progress("", len(examples)) as on_progress:
-                    outcome = run_pass(watched, workers, journal, reference, options, examples, on_step, write, makers)
+                    outcome = Pass(
+                        watched, workers, journal, reference, options, examples, on_step, write, makers
+                    ).run()
             quiet = None
             loads = [load_of_pass] if outcome.examples_run else []
             if outcome.stopped is None and (most > 1 or execution.latency_examples):
@@ -125,7 +127,7 @@ def carry_out(
             count,
             quiet,
             startup_seconds=startup.seconds,
-            not_traced=trace.failure,
+            not_traced=trace.why_useless,
             one_worker=evaluation.one_worker,
             peak_memory_kb=_peak_memory_kb(by_worker),
             memory=memory.by_process,

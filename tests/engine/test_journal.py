@@ -17,7 +17,6 @@ from evaltools.engine.journal import (
     Journal,
     TaskJournal,
     copied_journal,
-    existing_journal,
     open_journal,
     temporary_journal,
 )
@@ -137,10 +136,10 @@ def test_a_journal_goes_on_where_it_was_closed(tmp_path: Path) -> None:
     first.state({"command": "z"})
     first.close()
     for _ in range(2):
-        again = expecting(existing_journal(tmp_path))
-        assert [again.fact(name) for name in ("command", "other", "none")] == ["z", "y", None]
-        assert [record.observation for record in again.records("a", 9)] == [0.25]
-        again.close()
+        with copied_journal(tmp_path) as copy:
+            again = expecting(copy)
+            assert [again.fact(name) for name in ("command", "other", "none")] == ["z", "y", None]
+            assert [record.observation for record in again.records("a", 9)] == [0.25]
     again = expecting(open_journal(tmp_path))
     again.add(finished(0, "a"))
     again.flush()
@@ -162,9 +161,8 @@ def test_a_journal_that_is_in_use_is_refused(tmp_path: Path, monkeypatch: pytest
     connect = sqlite3.connect
     monkeypatch.setattr("evaltools.engine.journal.sqlite3.connect", lambda path, **_more: connect(path, timeout=0.05))
     first = open_journal(tmp_path)
-    for opener, named in ((open_journal, f"--run_dir={tmp_path}"), (existing_journal, tmp_path)):
-        with pytest.raises(UsageError, match=f"^{named}: another run is using it; wait for that"):
-            opener(tmp_path)
+    with pytest.raises(UsageError, match=f"^--run_dir={tmp_path}: another run is using it; wait for that"):
+        open_journal(tmp_path)
     first.state({"still": "writable"})
     first.close()
     second = open_journal(tmp_path)
@@ -177,7 +175,7 @@ def opened_as_a_copy(folder: Path) -> Journal:
         return journal
 
 
-OPENERS = pytest.mark.parametrize("opener", [open_journal, existing_journal, opened_as_a_copy])
+OPENERS = pytest.mark.parametrize("opener", [open_journal, opened_as_a_copy])
 
 
 @OPENERS
@@ -259,14 +257,14 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
         open_journal(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
     with pytest.raises(UsageError, match=f"{tmp_path} is not a run folder: it has no {JOURNAL_NAME}"):
-        existing_journal(tmp_path)
+        opened_as_a_copy(tmp_path)
     with pytest.raises(UsageError, match=r"note.txt cannot be used: (File exists|Not a directory)"):
         open_journal(tmp_path / "note.txt")
 
 
 def test_an_empty_file_is_a_new_journal(tmp_path: Path) -> None:
     (tmp_path / JOURNAL_NAME).touch()
-    journal = expecting(existing_journal(tmp_path))
+    journal = expecting(open_journal(tmp_path))
     assert (journal.fact(IDENTITY), journal.examples()) == (None, set())
     journal.close()
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from evaltools.engine.machine_load import LoadOverTime, Reading, load_between, read_now
+from evaltools.engine.machine_load import LoadOverTime, Reading, read_now
 from evaltools.result.load import Load, load_of_parts
 from tests.conftest import QUIET_SYSTEM
 
@@ -34,6 +35,14 @@ def system_of(
     return folder
 
 
+def load_between(readings: Sequence[Reading]) -> Load:
+    """That of a machine with two cores."""
+    seen = LoadOverTime(list, cpu_count=2)
+    for reading in readings:
+        seen.add(reading)
+    return seen.load
+
+
 def test_a_reading_knows_what_runs_and_what_of_it_is_our_own(tmp_path: Path) -> None:
     found = read_now([50, 999_999], system_of(tmp_path, 13, 100.0, 4.0, own=(50, 2, 7.0)))
     assert (found.running, found.own_running) == (13, 2)
@@ -46,7 +55,7 @@ def test_the_load_is_what_others_did_between_readings() -> None:
         Reading(11.0, 12, 1, busy_s=101.8, steal_s=4.1, own_s={50: 7.9}, throttled=1),
         Reading(14.0, 10, 2, busy_s=107.0, steal_s=4.8, own_s={51: 0.5}, throttled=4),
     ]
-    found = load_between(readings, cpu_count=2)
+    found = load_between(readings)
     assert found.others_running == pytest.approx((11 + 11 + 8) / 3)
     assert found.others_cores == pytest.approx((7.0 - 0.9 - 0.5) / 4)
     assert found.steal == pytest.approx(0.8 / 4 / 2)
@@ -56,11 +65,11 @@ def test_the_load_is_what_others_did_between_readings() -> None:
 def test_the_reader_itself_is_no_other_process() -> None:
     found = read_now([os.getpid()], QUIET_SYSTEM)
     assert (found.running, found.own_running) == (1, 1)
-    assert load_between([found], 2).others == 0
+    assert load_between([found]).others == 0
 
 
 def test_a_machine_that_says_nothing_has_no_load(tmp_path: Path) -> None:
-    found = load_between([read_now([1], tmp_path), read_now([1], tmp_path)], 2)
+    found = load_between([read_now([1], tmp_path), read_now([1], tmp_path)])
     assert (found.others_running, found.others_cores, found.steal, found.throttled) == (None, None, None, None)
     assert found.others == 0
 

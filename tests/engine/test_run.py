@@ -16,9 +16,8 @@ from msgspec.structs import replace
 from evaltools.engine.journal import temporary_journal
 from evaltools.engine.ledger import Tally
 from evaltools.engine.preparation import ReadyExample
-from evaltools.engine.run import PassOptions, PassOutcome, run_pass
+from evaltools.engine.run import Pass, PassOptions, PassOutcome, Worker
 from evaltools.engine.task import Example, Prepared, Record
-from evaltools.engine.worker import Worker
 from evaltools.errors import ConfigurationUnavailable, ImageError, InferenceError
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
@@ -66,7 +65,7 @@ def run(
 ) -> PassOutcome[int]:
     """With one worker."""
     journal = temporary_journal()
-    return run_pass(task, [sessions], journal, reference, PassOptions(**options))
+    return Pass(task, [sessions], journal, reference, PassOptions(**options)).run()
 
 
 def failures(outcome: PassOutcome[int]) -> list[Record[int]]:
@@ -141,12 +140,12 @@ def test_progress_is_told_after_every_example() -> None:
     told: list[Tally] = []
     sessions = {"a": FakeSession(doubling), "b": FakeSession(failing_on_two)}
     journal = temporary_journal()
-    run_pass(
+    Pass(
         CountingTask(3, broken=[1]),
         [sessions],
         journal,
         on_progress=lambda tally: told.append(replace(tally, failed=dict(tally.failed))),
-    )
+    ).run()
     assert told == [
         Tally(1, 0, {"a": 0, "b": 0}),
         Tally(2, 1, {"a": 1, "b": 1}),
@@ -192,7 +191,7 @@ class InBlocks(FakeSession):
 
 
 def test_short_runs_are_done_in_blocks_as_long_as_all_sessions_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaltools.engine.worker._SECONDS_IN_TURN", 60.0)
+    monkeypatch.setattr("evaltools.engine.run._SECONDS_IN_TURN", 60.0)
     session = InBlocks()
     outcome = run(CountingTask(11, broken=[6]), {"a": session})
     assert session.blocks == [[0], [1, 2, 3, 4], [5, 7, 8], [9, 10]]

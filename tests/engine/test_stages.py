@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.engine.stages import InferenceTime, Span, StageTimes
+from evaltools.engine.stages import Span, StageTimes
 from evaltools.engine.task import STAGES
 from evaltools.result.evaluation import InferenceSeconds
 
 
 def times(**milliseconds: int) -> StageTimes:
     found = StageTimes()
-    found.add(Span(stage, 0, 1_000_000 * count, 0, "") for stage, count in milliseconds.items())
+    found.add([Span(stage, 0, 1_000_000 * count, 0, "") for stage, count in milliseconds.items()], {})
     return found
 
 
 def test_work_adds_up_whatever_the_moment_and_by_worker_but_for_that_of_the_journal() -> None:
     found = StageTimes()
-    found.add([Span("decode", 5, 1_500_000_000, 0, ""), Span("inference", 9, 250_000_000, 1, "")])
-    found.add([Span("decode", 5, 500_000_000, 1, ""), Span("journal", 0, 250_000_000, -1, "")])
+    found.add([Span("decode", 5, 1_500_000_000, 0, ""), Span("inference", 9, 250_000_000, 1, "")], {})
+    found.add([Span("decode", 5, 500_000_000, 1, ""), Span("journal", 0, 250_000_000, -1, "")], {})
     assert found.seconds == {**dict.fromkeys(STAGES, 0.0), "decode": 2.0, "inference": 0.25, "journal": 0.25}
     assert found.by_worker == {0: {"decode": 1.5}, 1: {"decode": 0.5, "inference": 0.25}}
 
@@ -44,8 +44,8 @@ def test_a_stage_that_a_task_names_itself_is_kept_apart() -> None:
     assert found.bound == "inference"
 
 
-def test_inference_is_runs_reading_and_the_rest_by_configuration() -> None:
+def test_inference_adds_up_by_configuration() -> None:
     found = StageTimes()
-    found.add_inference({"a": InferenceTime(5_000_000, 3_000_000, 500_000), "b": InferenceTime(1_000_000, 0, 0)})
-    found.add_inference({"a": InferenceTime(1_000_000, 1_250_000, 0)})
+    found.add([], {"a": InferenceSeconds(1.5, 3.0, 0.5), "b": InferenceSeconds(1.0, 0.0, 0.0)})
+    found.add([], {"a": InferenceSeconds(0.0, 1.25, 0.0)})
     assert found.inference == {"a": InferenceSeconds(1.5, 4.25, 0.5), "b": InferenceSeconds(1.0, 0.0, 0.0)}

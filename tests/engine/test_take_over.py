@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from msgspec import Struct
 
-from evaltools.engine.journal import Finished, Journal, TaskJournal, existing_journal, open_journal, temporary_journal
+from evaltools.engine.journal import Finished, Journal, TaskJournal, copied_journal, open_journal, temporary_journal
 from evaltools.engine.task import Example, Failure, Record
 from evaltools.errors import OutputError
 
@@ -89,13 +89,12 @@ def test_records_are_read_plainly_without_knowing_what_was_observed(tmp_path: Pa
     journal.add(failed(1, "b", BROKEN))
     journal.flush()
     journal.close()
-    again = existing_journal(tmp_path)
-    first, second, third = again.read_plainly("a")
+    with copied_journal(tmp_path) as again:
+        first, second, third = again.read_plainly("a")
+        assert [record.failure for record in again.read_plainly("b")] == [BROKEN]
+        assert list(again.read_plainly("c")) == []
     assert (first.invokes_us, first.read_us, first.failure) == ((5,), 2, None)
     observed: list[Any] = [first.observation, third.observation]
     assert [entry["rank"] for entry in observed] == [None, 0]
     assert [list(entry["names"]) for entry in observed] == [[], ["x"]]
     assert (second.observation, second.failure, second.invokes_us) == (None, CRASHED, ())
-    assert [record.failure for record in again.read_plainly("b")] == [BROKEN]
-    assert list(again.read_plainly("c")) == []
-    again.close()

@@ -31,7 +31,7 @@ def test_work_stands_in_microseconds_under_who_did_it(tmp_path: Path) -> None:
         trace.add(SPANS)
         trace.add([])
         trace.add(SPANS[:1])
-    assert named(path) == {"journal": 0, "worker 0": 1, "worker 2": 3}
+    assert named(path) == {"worker 0": 1, "worker 2": 3, "journal": 0}
     found = [event for event in events(path) if event["ph"] == "X"]
     assert [(event["name"], event["ts"], event["dur"], event["tid"], event["args"]["what"]) for event in found] == [
         ("decode", 5.0, 1.5, 1, ODD),
@@ -40,27 +40,27 @@ def test_work_stands_in_microseconds_under_who_did_it(tmp_path: Path) -> None:
         ("decode", 5.0, 1.5, 1, ODD),
     ]
     assert len(events(path)) == 3 + 4, "each worker is named once"
-    assert trace.failure is None
+    assert trace.why_useless is None
 
 
 def test_a_trace_is_whole_without_work_and_where_an_error_comes_in_between(tmp_path: Path) -> None:
     with suppress(KeyError), Trace(tmp_path / "trace.json"):
         raise KeyError
-    assert named(tmp_path / "trace.json") == {"journal": 0}
+    assert events(tmp_path / "trace.json") == []
 
 
 def test_without_a_path_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with Trace(None) as trace:
         trace.add(SPANS)
-    assert (list(tmp_path.iterdir()), trace.failure) == ([], None)
+    assert (list(tmp_path.iterdir()), trace.why_useless) == ([], None)
 
 
 def test_a_file_that_cannot_be_opened_ends_nothing_and_is_said(tmp_path: Path) -> None:
     with Trace(tmp_path / "none" / "trace.json") as trace:
         trace.add(SPANS)
     path = tmp_path / "none" / "trace.json"
-    assert trace.failure == f"--trace={path} cannot be written: No such file or directory; the file is of no use"
+    assert trace.why_useless == f"--trace={path} cannot be written: No such file or directory; the file is of no use"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -70,4 +70,4 @@ def test_a_full_disk_ends_nothing_and_is_said(times: int) -> None:
     with Trace(Path("/dev/full")) as trace:
         for _ in range(times):
             trace.add(SPANS)
-    assert trace.failure == "--trace=/dev/full cannot be written: No space left on device; the file is of no use"
+    assert trace.why_useless == "--trace=/dev/full cannot be written: No space left on device; the file is of no use"

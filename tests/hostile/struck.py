@@ -19,9 +19,8 @@ import psutil
 
 from evaltools.cli.main import main
 from evaltools.engine.preparation import InOtherProcess
-from evaltools.engine.run import _Pass
+from evaltools.engine.run import Pass
 from evaltools.runtime.process import child
-from evaltools.runtime.process import server as server_of_children
 
 _MOMENT: Final = 3
 _SECONDS_OF_PATIENCE: Final = 10.0
@@ -59,7 +58,7 @@ def _counted(function: Callable[..., Any], strike: Callable[[Any], None]) -> Cal
 
 def _run(sent: str, role: str, command: list[str]) -> int:
     def strike(runs: Any) -> None:
-        makers = runs._makers if isinstance(runs, _Pass) else ()
+        makers = runs._makers if isinstance(runs, Pass) else ()
         decoders = [maker.process_id for maker in makers if isinstance(maker, InOtherProcess)]
         process_id = processes_by_role(decoders)[role][-1]
         print(f"{sent} was sent to the {role}", file=sys.stderr, flush=True)
@@ -67,10 +66,9 @@ def _run(sent: str, role: str, command: list[str]) -> int:
 
     faulthandler.register(signal.SIGALRM, chain=True)  # without a thread of its own, unlike dump_traceback_later()
     signal.alarm(_LONGEST_S)
-    server_of_children._SECONDS_TO_START = server_of_children._SECONDS_TO_TELL = _SECONDS_OF_PATIENCE  # type: ignore[misc]
     child._SECONDS_TO_START = _SECONDS_OF_PATIENCE  # type: ignore[misc]
     rounds: Any = importlib.import_module("evaltools.benchmark.fresh_process")
-    _Pass._next_result = _counted(_Pass._next_result, strike)  # type: ignore[method-assign]
+    Pass._next_result = _counted(Pass._next_result, strike)  # type: ignore[method-assign]
     rounds._require_success = _counted(rounds._require_success, strike)
     return main(command)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from evaltools.datasets import sample
-from evaltools.engine.run import _Pass
+from evaltools.engine.run import Pass
 from tests.cli.evaluate.sample_runs import figures_here
 
 COMMANDS = {
@@ -51,7 +51,7 @@ def test_a_model_that_is_lost_during_the_run_is_held(
     command += [f"--ground_truth_labels={labels}"] if task == "imagenet" else []
     shutil.copy(sample.model_file("float32"), model)
     undisturbed = figures_here(command, tmp_path / "undisturbed.json")
-    take = _Pass._take
+    take = Pass._take
     begun: list[bool] = []
 
     def taken(self: Any, result: Any) -> bool:
@@ -61,6 +61,6 @@ def test_a_model_that_is_lost_during_the_run_is_held(
                 lose(path)
         return take(self, result)
 
-    monkeypatch.setattr(_Pass, "_take", taken)
+    monkeypatch.setattr(Pass, "_take", taken)
     assert figures_here(command, tmp_path / "result.json") == undisturbed
     assert begun

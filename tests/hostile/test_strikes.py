@@ -33,11 +33,11 @@ TOLD = ("crashed", "failed: ", "not measured: ", "not clean")
 """One of these is said of a process that a run cannot do without."""
 SOME = [
     ("imagenet", "command", "SIGKILL"),
-    ("imagenet", "server", "SIGSTOP"),
+    ("imagenet", "server", "SIGKILL"),
     ("imagenet", "decoder", "SIGKILL"),
     ("inference-diff", "supervisor", "SIGSTOP"),
     ("inference-diff", "child", "SIGKILL"),
-    ("benchmark", "server", "SIGSTOP"),
+    ("benchmark", "server", "SIGKILL"),
 ]
 ALL = [
     (command, role, signal)
@@ -46,9 +46,9 @@ ALL = [
         ("command", "server", "supervisor", "child", "decoder"),
         ("SIGKILL", "SIGSTOP"),
     )
-    if (command == "imagenet" or role != "decoder") and (role, signal) != ("command", "SIGSTOP")
+    if (command == "imagenet" or role != "decoder") and (role not in ("command", "server") or signal == "SIGKILL")
 ]
-"""Without processes that there are none of, and a command that is stopped, which is the user's."""
+"""Without processes that there are none of; a command or server that is stopped is stopped by the user."""
 
 
 def words_of(command: str, run_dir: Path) -> list[str]:

@@ -21,8 +21,6 @@ from typing import Any, Final, NoReturn
 
 from evaltools.runtime.process.supervisor import close_all_but
 
-_SECONDS_TO_START: Final = 60.0
-_SECONDS_TO_TELL: Final = 10.0
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _FORGET: Final = "import sys; sys.path[:1] = filter(None, sys.path[:1])"
 _SPAWN: Final = util.spawnv_passfds
@@ -149,52 +147,18 @@ if sys.platform != "win32":
     from multiprocessing.context import ForkServerContext, ForkServerProcess
 
     class _ProcessFromServer(ForkServerProcess):
-        """A process that the server starts, and whose end the server reports."""
+        """A process that the server starts."""
 
         @staticmethod
         def _Popen(process_obj: Any) -> Any:  # noqa: N802
             try:
-                with _main_module_hidden(), _server_ended_after(_SECONDS_TO_START):
+                with _main_module_hidden():
                     return ForkServerProcess._Popen(process_obj)
             except EOFError as error:
                 raise OSError("the server of children ended") from error
 
-        def join(self, timeout: float | None = None) -> None:
-            """Wait until it has ended. Without ``timeout``, as at our exit, only for a server that reports ends."""
-            if timeout is None:
-                super().join(_SECONDS_TO_TELL)
-                if self.exitcode is None:
-                    _end_server()
-            super().join(timeout)
-
     class _FromServer(ForkServerContext):
         Process = _ProcessFromServer
-
-
-@contextmanager
-def _server_ended_after(seconds: float) -> Iterator[None]:
-    """End the server of children where what is done meanwhile takes longer: who waits for its answer goes on then.
-
-    It is there, but stopped. The next child starts another server.
-    """
-    timer = threading.Timer(seconds, _end_server)
-    timer.daemon = True
-    try:
-        timer.start()
-    except RuntimeError as error:  # for want of memory or of processes
-        raise OSError(str(error)) from error
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _end_server() -> None:
-    from multiprocessing import forkserver
-
-    process_id = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
-    if process_id is not None:
-        os.kill(process_id, signal.SIGKILL)
 
 
 @contextmanager

@@ -35,12 +35,11 @@ _FIRST_OTHER_DESCRIPTOR: Final = 3
 class Ended(Struct, frozen=True):
     """How a child ended: its exit code, negative for a signal, and the names of processes that it left and were ended.
 
-    ``killed``: it was ended from here; ``too_large``: because it had so many bytes of memory.
+    ``too_large``: it was ended from here because it had so many bytes of memory.
     """
 
     code: int
     left: tuple[str, ...] = ()
-    killed: bool = False
     too_large: int = 0
 
 
@@ -110,18 +109,18 @@ def close_all_but(needed: Iterable[int]) -> None:
 
 def _wait_for(child: int, control: Channel, woken: int) -> Ended:
     """Wait until the child ends, or must be ended; then end what it left."""
-    killed, too_large, most = False, 0, most_memory()
+    too_large, most = 0, most_memory()
     while (code := _code_of(child)) is None:
         ready = select.select([woken, control.fileno()], [], [], _SECONDS_BETWEEN_MEASUREMENTS if most else None)[0]
         number = os.read(woken, 1)[0] if woken in ready else signal.SIGCHLD
         has = memory_of(child) if most else 0
         if control.fileno() in ready or number == signal.SIGTERM or has > most:
-            killed, too_large = True, has if has > most else 0
+            too_large = has if has > most else 0
             with suppress(OSError):
                 os.kill(child, signal.SIGKILL)
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             break
-    return Ended(code, _end_group(child), killed, too_large)
+    return Ended(code, _end_group(child), too_large)
 
 
 def _code_of(child: int) -> int | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 from evaltools.runtime.process import child as child_process
 from evaltools.runtime.process.child import ChildProcess
 from tests import tiny_models
-from tests.scarcity import no_thread
 
 _VARIABLE = "PYTHONSAFEPATH"
 
@@ -142,10 +140,3 @@ def test_where_descriptors_run_out_no_process_prints_a_traceback(tmp_path: Path)
     )
     said = "no process of its own could be started for it: [Errno 24] Too many open files"
     assert (done.stdout.splitlines(), done.stderr) == ([said] * 5, "")
-
-
-def test_without_a_thread_for_its_server_a_child_is_started_by_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threading.Timer, "start", no_thread)
-    child = ChildProcess([1, 2, 3], "the process", 60.0)
-    assert child.ask(sum, moment="now") == 6
-    child.close()
