@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ from evaltools.documents import json_values
 from evaltools.engine.process_memory import NamedProcess
 from evaltools.engine.stages import Span
 from evaltools.engine.trace import Trace, Track
-from evaltools.file_content import DATA_BYTES, Unreadable, text_of
+from evaltools.file_content import DATA_BYTES, Unreadable, content_of, text_of
 from evaltools.result.capture import LONGEST_S
 
 REQUEST_NAME: Final = "capture-request.json"
@@ -74,9 +73,11 @@ class CaptureAnswers:
                 self._writing.close()
 
     def _look(self, folder: Path, now: float) -> None:
+        request = folder / REQUEST_NAME
         try:
-            content, changed_s = _taken(folder / REQUEST_NAME)
-            is_stale = time.time() - changed_s > LONGEST_S
+            content = content_of(request, _MOST_BYTES)
+            is_stale = time.time() - request.stat().st_mtime > LONGEST_S
+            request.unlink()
             asked = json_values(content)
             name, seconds = str(asked["answer"]), float(asked["seconds"])
         except (OSError, ValueError, TypeError, KeyError, ArithmeticError):
@@ -99,22 +100,6 @@ class CaptureAnswers:
         if is_of_use:
             with suppress(OSError):
                 unfinished.replace(answer)
-
-
-def _taken(request: Path) -> tuple[bytes, float]:
-    """The content of a request, which is deleted, and the moment of its last change, in seconds since 1970.
-
-    Raises :class:`OSError` where there is none, :class:`ValueError` for anything else under its name, which stays.
-    """
-    if not stat.S_ISREG(request.lstat().st_mode):
-        raise ValueError(f"{request} is not a file")
-    with open(os.open(request, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
-        status = os.fstat(file.fileno())
-        content = file.read(_MOST_BYTES + 1)
-    if not stat.S_ISREG(status.st_mode) or len(content) > _MOST_BYTES:
-        raise ValueError(f"{request} is not a file of at most {_MOST_BYTES} bytes")
-    request.unlink()
-    return content, status.st_mtime
 
 
 class CaptureRequest:

@@ -1,4 +1,4 @@
-"""The journal: what is in it after batches, reopening and damage, and which folders it refuses."""
+"""The journal: what is in it after batches, reopening and damage, which folders it refuses, and what it takes over."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
+from msgspec import Struct
 
 from evaltools.engine.journal import (
     JOURNAL_NAME,
@@ -20,12 +23,13 @@ from evaltools.engine.journal import (
     open_journal,
     temporary_journal,
 )
-from evaltools.engine.run_folder import IDENTITY, RunIdentity, decode, digest, identity_of, require_same_run
+from evaltools.engine.run_folder import RunIdentity, digest, identity_of, require_same_run
 from evaltools.engine.task import Example, Failure, Record
 from evaltools.errors import DataError, OutputError, UsageError
 
 EXAMPLES = [Example(index, f"e{index}") for index in range(10)]
 CRASHED = Failure("inference", "died", crashed=True)
+BROKEN = Failure("score", "is broken")
 
 
 @pytest.fixture
@@ -90,21 +94,6 @@ def test_records_end_at_the_example_that_they_were_asked_up_to(opened: TaskJourn
     third = Record(EXAMPLES[3], "a", (3, 9), 0.75, None, 1)
     assert third in opened.records("a", 3)
     assert third not in opened.records("a", 2)
-
-
-def test_an_example_without_configurations_counts_as_written(opened: TaskJournal[float]) -> None:
-    opened.add(finished(4))
-    opened.flush()
-    assert (opened.examples(), list(opened.fates())) == ({4}, [])
-
-
-def test_the_last_of_two_records_stays(opened: TaskJournal[float]) -> None:
-    opened.add(finished(0, "a", failure=CRASHED))
-    opened.flush()
-    opened.add(finished(0, "a"))
-    opened.flush()
-    assert list(opened.fates()) == [(0, {"a": None})]
-    assert len(opened.records("a", 9)) == 1
 
 
 def test_rows_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,38 +251,6 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
         open_journal(tmp_path / "note.txt")
 
 
-def test_an_empty_file_is_a_new_journal(tmp_path: Path) -> None:
-    (tmp_path / JOURNAL_NAME).touch()
-    journal = expecting(open_journal(tmp_path))
-    assert (journal.fact(IDENTITY), journal.examples()) == (None, set())
-    journal.close()
-
-
-def test_a_file_that_is_none_is_refused_and_stays(tmp_path: Path) -> None:
-    content = b"no database at all " * 300
-    (tmp_path / JOURNAL_NAME).write_bytes(content)
-    with pytest.raises(UsageError, match=f"{JOURNAL_NAME} cannot be used: file is not a database; give another folder"):
-        open_journal(tmp_path)
-    assert (tmp_path / JOURNAL_NAME).read_bytes() == content
-
-
-def test_a_damaged_page_is_a_data_error(tmp_path: Path) -> None:
-    examples = [Example(index, f"e{index}") for index in range(500)]
-    journal = TaskJournal(open_journal(tmp_path), examples, str)
-    for example in examples:
-        journal.add(Finished(example, 7, [Record(example, "a", (1,), "x" * 200)]))
-    journal.flush()
-    journal.close()
-    content = bytearray((tmp_path / JOURNAL_NAME).read_bytes())
-    place = int(len(content) * 0.6) // 4096 * 4096
-    content[place : place + 4096] = b"\xa5" * 4096
-    (tmp_path / JOURNAL_NAME).write_bytes(content)
-    journal = TaskJournal(open_journal(tmp_path), examples, str)
-    with pytest.raises(DataError, match=f"{JOURNAL_NAME} cannot be read: .*; start the run anew in another folder"):
-        list(journal.records("a", 500))
-    journal.close()
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -329,13 +286,6 @@ def test_a_write_that_fails_is_undone_and_says_how_to_go_on(
     assert opened.examples() == {0, 1}, "what could not be written still waits"
 
 
-def test_facts_are_written_all_or_none(opened: TaskJournal[float]) -> None:
-    unwritable: Any = {"a": "1", "b": None}
-    with pytest.raises(OutputError):
-        opened.state(unwritable)
-    assert opened.fact("a") is None
-
-
 def test_a_run_goes_on_only_as_what_it_was(opened: TaskJournal[float], tmp_path: Path) -> None:
     assert identity_of(opened) is None
     require_same_run(opened, RunIdentity({"model": "not yet"}))
@@ -362,7 +312,73 @@ def test_a_digest_tells_texts_apart_also_by_where_they_end() -> None:
     assert len({digest(texts) for texts in (["ab"], ["a", "b"], ["ab", ""], [], ["\udcff"], ["\u00ff"])}) == 6
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": 1}'])
-def test_a_fact_that_is_damaged_is_a_data_error(text: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"the journal in {tmp_path} cannot be read"):
-        decode(text, dict[str, str], tmp_path)
+def test_rows_of_several_places_are_taken_over_under_names_of_their_own(tmp_path: Path) -> None:
+    """The same examples, run by each; an input counts as the first one had it."""
+    places = [expecting(open_journal(tmp_path / name)) for name in ("here", "there")]
+    for number, place in enumerate(places):
+        for index in range(3):
+            example, value = EXAMPLES[index], 10 * number + index
+            place.add(Finished(example, 100 * number + index, [Record(example, "a", (value,), value / 2, read_us=1)]))
+        place.flush()
+    places[1].add(finished(3, "a", failure=CRASHED))
+    places[1].flush()
+    whole = expecting(temporary_journal())
+    for suffix, place in zip(("@here", "@there"), places, strict=True):
+        whole.take_over(place, suffix)
+    assert list(whole.records("a", 9)) == []
+    assert [record.observation for record in whole.records("a@here", 9)] == [0.0, 0.5, 1.0]
+    assert [(record.configuration, record.observation) for record in whole.records("a@there", 9)] == [
+        ("a@there", 5.0),
+        ("a@there", 5.5),
+        ("a@there", 6.0),
+        ("a@there", None),
+    ]
+    assert list(whole.preprocessing_us(9)) == [0, 1, 2, 7]
+    assert whole.examples() == {0, 1, 2, 3}
+    assert list(whole.fates()) == [
+        *((index, {"a@here": None, "a@there": None}) for index in range(3)),
+        (3, {"a@there": CRASHED}),
+    ]
+    for journal in (*places, whole):
+        journal.close()
+
+
+def test_a_suffix_is_text_whatever_it_holds_and_is_taken_once(tmp_path: Path) -> None:
+    shard, whole = expecting(open_journal(tmp_path)), expecting(temporary_journal())
+    shard.add(Finished(EXAMPLES[0], 7, [Record(EXAMPLES[0], "a", (1,), 0.5)]))
+    shard.flush()
+    for suffix in ("@10.0.0.2:5555", "@it's; DROP TABLE records --", "@漢字", "@%_"):
+        whole.take_over(shard, suffix)
+        with pytest.raises(OutputError, match="the temporary journal cannot be written: UNIQUE"):
+            whole.take_over(shard, suffix)
+        assert len(whole.records(f"a{suffix}", 9)) == 1
+    for journal in (shard, whole):
+        journal.close()
+
+
+class Answer(Struct, frozen=True):
+    """What some task observes."""
+
+    rank: int | None
+    boxes: npt.NDArray[np.float32]
+    names: tuple[str, ...]
+
+
+def test_records_are_read_plainly_without_knowing_what_was_observed(tmp_path: Path) -> None:
+    journal = TaskJournal[Any](open_journal(tmp_path), EXAMPLES, Answer)
+    boxes = np.arange(6, dtype=np.float32).reshape(2, 3)
+    journal.add(Finished(EXAMPLES[2], 7, [Record(EXAMPLES[2], "a", (3, 4), Answer(0, boxes, ("x",)), read_us=1)]))
+    journal.add(Finished(EXAMPLES[0], 7, [Record(EXAMPLES[0], "a", (5,), Answer(None, boxes, ()), read_us=2)]))
+    journal.add(finished(1, "a", failure=CRASHED))
+    journal.add(finished(1, "b", failure=BROKEN))
+    journal.flush()
+    journal.close()
+    with copied_journal(tmp_path) as again:
+        first, second, third = again.read_plainly("a")
+        assert [record.failure for record in again.read_plainly("b")] == [BROKEN]
+        assert list(again.read_plainly("c")) == []
+    assert (first.invokes_us, first.read_us, first.failure) == ((5,), 2, None)
+    observed: list[Any] = [first.observation, third.observation]
+    assert [entry["rank"] for entry in observed] == [None, 0]
+    assert [list(entry["names"]) for entry in observed] == [[], ["x"]]
+    assert (second.observation, second.failure, second.invokes_us) == (None, CRASHED, ())

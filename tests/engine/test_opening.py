@@ -135,8 +135,3 @@ def test_a_setting_that_had_nothing_to_do_is_not_measured() -> None:
     require_delegates_ran(Delegation(19, (everything,), {}))
     with pytest.raises(DelegateTookNothing, match="^fp16 had nothing to do$"):
         require_delegates_ran(Delegation(19, (everything,), {}, without_effect="fp16 had nothing to do"))
-
-
-def test_a_graph_without_operators_has_nothing_to_take() -> None:
-    with pytest.raises(DelegateTookNothing, match="XNNPACK delegate was applied but had nothing to take: the graph"):
-        require_delegates_ran(Delegation(0, (DelegateCoverage("XNNPACK", True, 0, 0),), {}))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from evaltools.engine.process_memory import MemoryOverTime, NamedProcess
-from tests.scarcity import no_thread
 
 HOLDS = "import sys; held = bytearray(int(sys.argv[1])); print('ready', flush=True); sys.stdin.read()"
 MB = 1024 * 1024
@@ -49,14 +46,6 @@ def test_processes_have_the_memory_that_they_hold(process) -> None:  # type: ign
     assert first.seconds == second.seconds
     assert first.seconds == sorted(first.seconds)
     assert len(first.mb) == len(first.seconds) >= 1
-
-
-def test_without_a_thread_to_look_memory_is_seen_at_the_beginning_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threading.Thread, "start", no_thread)
-    with MemoryOverTime(lambda: [NamedProcess(os.getpid(), "evaltools")]) as memory:
-        pass
-    (found,) = memory.by_process
-    assert len(found.mb) == 2
 
 
 def test_a_process_that_is_started_again_goes_on_under_its_name(process) -> None:  # type: ignore[no-untyped-def]

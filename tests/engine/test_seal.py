@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import stat
@@ -88,18 +87,6 @@ def test_without_a_home_folder_no_key_is_read_from_the_working_directory(
     assert seal_of("a request") == ""
 
 
-def test_a_file_system_without_hard_links_has_a_key_too(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(_source: object, _target: object) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", refused)
-    seal = seal_of("a request")
-    key = state / "evaltools" / "key"
-    assert seal == hmac_by_hand(key.read_bytes(), "a request")
-    assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    assert seal_of("a request") == seal
-
-
 def moved_behind_a_link(key: Path) -> None:
     key.symlink_to(key.rename(key.parent.parent / "elsewhere"))
 
@@ -126,9 +113,3 @@ def test_a_key_that_is_damaged_or_not_for_its_user_alone_is_none(spoil: Callable
     spoil(state / "evaltools" / "key")
     assert not is_sealed("a request", seal)
     assert seal_of("a request") == ""
-
-
-def test_the_key_of_another_user_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    seal = seal_of("a request")
-    monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    assert not is_sealed("a request", seal)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +40,6 @@ def test_work_stands_in_microseconds_under_who_did_it(tmp_path: Path) -> None:
     ]
     assert len(events(path)) == 3 + 4, "each worker is named once"
     assert trace.why_useless is None
-
-
-def test_a_trace_is_whole_without_work_and_where_an_error_comes_in_between(tmp_path: Path) -> None:
-    with suppress(KeyError), Trace(tmp_path / "trace.json"):
-        raise KeyError
-    assert events(tmp_path / "trace.json") == []
 
 
 def test_without_a_path_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,14 +29,6 @@ def head(secret: bytes = SECRET, sender: int = 7, length: int = 0) -> bytes:
     return struct.pack("<16sIQ", secret, sender, length)
 
 
-def test_messages_arrive_in_order_whatever_their_length(raw: tuple[socket.socket, Channel]) -> None:
-    theirs, channel = raw
-    sender = Channel(theirs, SECRET)
-    for message in ("one", {"two": b"x" * 100_000}, None):
-        sender.send(message)
-    assert [channel.receive(1) for _ in range(3)] == ["one", {"two": b"x" * 100_000}, None]
-
-
 def test_a_message_may_come_in_pieces(raw: tuple[socket.socket, Channel]) -> None:
     theirs, channel = raw
     content = pickle.dumps("whole")

@@ -2,53 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evaltools.runtime.process import child as child_process
-from evaltools.runtime.process.child import ChildProcess
 from tests import tiny_models
 
 _VARIABLE = "PYTHONSAFEPATH"
-
-
-@pytest.mark.parametrize("before", [None, "before"])
-def test_threads_that_start_children_leave_the_environment_as_it_was(
-    before: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What one thread sets is never taken by another for what was there: each start here lasts for a while."""
-    monkeypatch.delenv(_VARIABLE, raising=False) if before is None else monkeypatch.setenv(_VARIABLE, before)
-    seen = []
-
-    class SlowProcess:
-        def __init__(self, **_given: Any) -> None: ...
-
-        def start(self) -> None:
-            seen.append(os.environ[_VARIABLE])
-            time.sleep(0.01 * (1 + len(seen) % 3))
-
-        exitcode = 0
-
-        def join(self, seconds: float) -> None: ...
-
-        def close(self) -> None: ...
-
-    class Context:
-        Process = SlowProcess
-
-    monkeypatch.setattr(child_process, "contexts", lambda: [Context()])
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _number: ChildProcess(None, "x", 60.0).close(), range(12)))
-    assert seen == ["1"] * 12
-    assert os.environ.get(_VARIABLE) == before
 
 
 def test_a_program_without_a_guard_runs_once(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def test_facts_and_outputs_are_those_of_a_session_in_this_process(runtime: str, 
         found = other.run(inputs, 2)
         np.testing.assert_array_equal(found.outputs[0], own.run(inputs, 2).outputs[0])
         assert len(found.invokes_us) == 2
+    assert 5_000 < other.peak_memory_kb < 2_000_000
     other.close()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from evaltools.delegates.gpu import GPU
 from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded
-from evaltools.runtime import BlockSession, Inference, Session
+from evaltools.runtime import Inference, Session
 from evaltools.runtime.process.restarting import RestartingSession
 from evaltools.runtime.session import Array, Crashes
 from tests.runtime.fake import FakeSession
@@ -171,30 +171,6 @@ def test_outcomes_stand_in_the_order_of_their_inputs(seed: int) -> None:
             value in process.tried and fates[process.number, value] == ANSWER for process in processes.opened
         )
         assert isinstance(outcomes[value], Inference) <= (answered > 0)
-
-
-def test_run_raises_what_run_block_returns() -> None:
-    session = Processes(lambda _number, value: {1: WRONG, 2: DIES}.get(value, ANSWER)).session()
-    assert session.run(one(0), 3).invokes_us == (100, 100, 100)
-    with pytest.raises(InferenceError, match=WRONG):
-        session.run(one(1))
-    with pytest.raises(SessionEnded, match="^process 1 died at 2$"):
-        session.run(one(2))
-    assert session.run(one(3)).outputs[0] == 3
-
-
-def test_it_is_what_the_first_session_was() -> None:
-    like, in_blocks = Process(0, dying_at()), InBlocks(0, dying_at())
-    session = RestartingSession(like, lambda: like)
-    assert isinstance(session, BlockSession)
-    assert (session.facts, session.delegation, session.inputs, session.outputs) == (
-        like.facts,
-        like.delegation,
-        like.inputs,
-        like.outputs,
-    )
-    assert session.longest_block == 1
-    assert RestartingSession(in_blocks, lambda: in_blocks).longest_block == 7
 
 
 def test_one_that_is_not_open_opens_a_process_with_its_first_run() -> None:
