@@ -14,7 +14,7 @@ from evaltools.benchmark.flags import LOGGED, PARAMETERS, REFUSED
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.native.lines import benchmark as native_benchmark
 from evaltools.native.logs.benchmark import NativeBenchmarkLog, parse_benchmark_log
-from evaltools.native.logs.delegates import LoggedDelegation, delegate_lines, read_delegate_log
+from evaltools.native.logs.delegates import AppliedDelegate, delegate_lines, read_delegate_log
 from evaltools.parameter import Parameter, Value, format_value
 from evaltools.result.benchmark import Memory
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
@@ -96,7 +96,7 @@ def phase_limits(log: NativeBenchmarkLog, runs: str, seconds: str) -> tuple[int,
     return int(in_force(log, runs)), in_force(log, seconds), in_force(log, "max_secs")
 
 
-def used(delegation: LoggedDelegation, log: NativeBenchmarkLog) -> DelegateUsed:
+def used(delegation: AppliedDelegate, log: NativeBenchmarkLog) -> DelegateUsed:
     nodes, partitions = {"full": (10, 1), "partial": (9, delegation.kernels), "none": (0, 0)}[delegation.coverage]
     options: dict[str, Value] = {"xnnpack_force_fp16": log.parameters.get("xnnpack_force_fp16") == "1"}
     return DelegateUsed(delegation.delegate, True, options, nodes, partitions)

@@ -121,7 +121,7 @@ _EVERYTHING: Final = (
 )  # fmt: skip
 
 
-class LoggedDelegation(NamedTuple):
+class AppliedDelegate(NamedTuple):
     """What benchmark_model says that a delegate took. ``kernels`` counts its partitions where the log states it."""
 
     delegate: str
@@ -135,7 +135,7 @@ class TakenNodes(Struct, frozen=True):
     ``delegate`` is its name in the log. ``total`` counts the nodes of the graph at that moment, in which each partition
     of a delegate before it is one node. ``partitions`` counts all pieces that the graph falls into, those left to the
     CPU too; ``kernels`` those of the delegate. ``subgraph`` is the graph's number, 0 for the main one. All are None
-    where the log does not say. Where a delegate announces what the runtime then logs, the two lines are one entry.
+    where the log does not say. ``announced``: the delegate said so itself, before the runtime replaced the nodes.
     """
 
     delegate: str
@@ -144,6 +144,7 @@ class TakenNodes(Struct, frozen=True):
     partitions: int | None = None
     kernels: int | None = None
     subgraph: int | None = None
+    announced: bool = False
 
 
 class Refutation(NamedTuple):
@@ -166,7 +167,7 @@ class DelegateLog(Struct, frozen=True):
 
     taken: tuple[TakenNodes, ...]
     created: tuple[str, ...]
-    applied: tuple[LoggedDelegation, ...] = ()
+    applied: tuple[AppliedDelegate, ...] = ()
     refuted: tuple[Refutation, ...] = ()
     devices: tuple[str, ...] = ()
 
@@ -225,7 +226,7 @@ def undelegated(log: DelegateLog, asked: Sequence[str], on_nnapi_cpu: bool = Fal
 
 
 def taken_by(log: DelegateLog, name: str, asked: Sequence[str]) -> list[TakenNodes]:
-    """What a delegate of ours took, of ``asked`` in all; 0 nodes are left out.
+    """What a delegate of ours took, of ``asked`` in all; 0 nodes are left out, and what the runtime says once more.
 
     Libraries name their delegates as they like: theirs is what no other delegate that was asked for, and none that the
     runtime adds by itself, is called.
@@ -238,10 +239,11 @@ def taken_by(log: DelegateLog, name: str, asked: Sequence[str]) -> list[TakenNod
         is_own = family not in others if own in _OF_A_LIBRARY else family == own
         if is_own and entry.nodes:
             found.append(entry)
-    return found
+    replaced = {entry.nodes for entry in found if not entry.announced}
+    return [entry for entry in found if not entry.announced or entry.nodes not in replaced]
 
 
-def applied_as(log: DelegateLog, name: str) -> LoggedDelegation | None:
+def applied_as(log: DelegateLog, name: str) -> AppliedDelegate | None:
     """benchmark_model's word on a delegate of ours."""
     own = _without_number(name)
     return next((entry for entry in log.applied if family_of(entry.delegate) == own), None)
@@ -256,14 +258,14 @@ def family_of(name: str) -> str:
     return next((family for part, family in _FAMILIES.items() if part in name.lower()), name)
 
 
-def logged_delegation(line: str) -> LoggedDelegation | None:
+def _applied_delegate(line: str) -> AppliedDelegate | None:
     """benchmark_model's word on a delegate that it applied, in any release; None where the line is another."""
     found = _APPLIED.fullmatch(line)
     if found:
         coverage: Literal["full", "partial"] = "full" if found["coverage"] == "completely" else "partial"
-        return LoggedDelegation(found["delegate"], coverage, _integer(found["kernels"]))
+        return AppliedDelegate(found["delegate"], coverage, _integer(found["kernels"]))
     found = _NOT_EXECUTED.fullmatch(line)
-    return LoggedDelegation(found["delegate"], "none", None) if found else None
+    return AppliedDelegate(found["delegate"], "none", None) if found else None
 
 
 class _Reader:
@@ -272,11 +274,10 @@ class _Reader:
     def __init__(self) -> None:
         self._taken: list[TakenNodes] = []
         self._created: dict[str, None] = {}
-        self._applied: list[LoggedDelegation] = []
+        self._applied: list[AppliedDelegate] = []
         self._refuted: list[Refutation] = []
         self._devices: dict[str, str] = {}
         self._cause = ""
-        self._announced: TakenNodes | None = None
 
     def read(self, line: str) -> None:
         """Take in one line."""
@@ -305,8 +306,10 @@ class _Reader:
         created = next((found for found in (pattern.fullmatch(line) for pattern in _CREATED) if found), None)
         if created:
             self._created[family_of(created["delegate"])] = None
-        self._read_taken(line)
-        applied = logged_delegation(line)
+        taken = _taken_nodes(line)
+        if taken is not None:
+            self._taken.append(taken)
+        applied = _applied_delegate(line)
         if applied is not None:
             self._applied.append(applied)
         device = _COMPILED_ON.fullmatch(line) or _ACCELERATOR.fullmatch(line)
@@ -315,18 +318,6 @@ class _Reader:
         kernels = _GPU_KERNELS.fullmatch(line)
         if kernels and self._taken and family_of(self._taken[-1].delegate) == "GPU":
             self._taken[-1] = replace(self._taken[-1], kernels=int(kernels["kernels"]))
-
-    def _read_taken(self, line: str) -> None:
-        announced, replaced = _announced_nodes(line), _replaced_nodes(line)
-        before = self._announced
-        if replaced is not None and before is not None and _is_the_same(before, replaced):
-            kernels = replaced.kernels if before.kernels is None else before.kernels
-            self._taken[-1] = replace(replaced, total=before.total, kernels=kernels)
-        elif announced is not None or replaced is not None:
-            self._taken += [entry for entry in (announced, replaced) if entry is not None]
-        else:
-            return
-        self._announced = announced
 
     def _refuted_by(self, line: str) -> list[str]:
         """The delegates of which a line says that they did not run."""
@@ -339,7 +330,6 @@ class _Reader:
             undone = dict.fromkeys([*(family_of(entry.delegate) for entry in self._taken), *self._created])
             self._taken.clear()
             self._applied.clear()
-            self._announced = None
             return list(undone) or [""]
         return [name for name, pattern in _REFUTES_LIBRARIES.items() if pattern.fullmatch(line)]
 
@@ -357,27 +347,18 @@ def _why_not(log: DelegateLog, name: str, asked: Sequence[str]) -> str | None:
     return f"no line of the log says that it took nodes{created}" + (f"; {', '.join(others)}" if others else "")
 
 
-def _replaced_nodes(line: str) -> TakenNodes | None:
+def _taken_nodes(line: str) -> TakenNodes | None:
+    """What a line says that a delegate took; None for any other line."""
     found = _REPLACING.fullmatch(line)
-    if found is None:
-        return None
-    nodes, total, partitions = int(found["nodes"]), _integer(found["total"]), _integer(found["partitions"])
-    kernels = 1 if partitions == 1 and nodes else None
-    return TakenNodes(found["delegate"], nodes, total, partitions, kernels, _integer(found["subgraph"]))
-
-
-def _announced_nodes(line: str) -> TakenNodes | None:
+    if found:
+        nodes, total, partitions = int(found["nodes"]), _integer(found["total"]), _integer(found["partitions"])
+        kernels = 1 if partitions == 1 and nodes else None
+        return TakenNodes(found["delegate"], nodes, total, partitions, kernels, _integer(found["subgraph"]))
     found = _DELEGATED.fullmatch(line)
     if found is None:
         return None
-    return TakenNodes(found["delegate"], int(found["nodes"]), int(found["total"]), kernels=_integer(found["kernels"]))
-
-
-def _is_the_same(announced: TakenNodes, replaced: TakenNodes) -> bool:
-    """Whether the runtime logs what a delegate announced; a library's may have another name there."""
-    families = {family_of(announced.delegate), family_of(replaced.delegate)}
-    is_one = len(families) == 1 or families.isdisjoint(_FAMILIES.values())
-    return is_one and announced.nodes == replaced.nodes
+    nodes, total, kernels = int(found["nodes"]), int(found["total"]), _integer(found["kernels"])
+    return TakenNodes(found["delegate"], nodes, total, kernels=kernels, announced=True)
 
 
 def _without_number(name: str) -> str:

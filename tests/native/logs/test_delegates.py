@@ -6,8 +6,8 @@ import pytest
 
 from evaltools.delegates.nnapi import nnapi_may_use_cpu
 from evaltools.native.logs.delegates import (
+    AppliedDelegate,
     DelegateLog,
-    LoggedDelegation,
     Refutation,
     TakenNodes,
     delegate_lines,
@@ -58,20 +58,20 @@ def read(*lines: str) -> DelegateLog:
         ),
         (
             "TfLiteHexagonDelegate delegate: 136 nodes delegated out of 139 nodes with 2 partitions.",
-            TakenNodes("TfLiteHexagonDelegate", 136, 139, kernels=2),
+            TakenNodes("TfLiteHexagonDelegate", 136, 139, kernels=2, announced=True),
         ),
-        ("Hexagon delegate: 95 nodes delegated out of 96 nodes.", TakenNodes("Hexagon", 95, 96)),
+        ("Hexagon delegate: 95 nodes delegated out of 96 nodes.", TakenNodes("Hexagon", 95, 96, announced=True)),
         (
             "CoreML delegate: 64 nodes delegated out of 66 nodes, with 2 partitions.",
-            TakenNodes("CoreML", 64, 66, kernels=2),
+            TakenNodes("CoreML", 64, 66, kernels=2, announced=True),
         ),
         (
             "EthosuDelegate: 1 nodes delegated out of 1 nodes with 1 partitions.",
-            TakenNodes("EthosuDelegate", 1, 1, kernels=1),
+            TakenNodes("EthosuDelegate", 1, 1, kernels=1, announced=True),
         ),
         (
             "[Qnn Delegate] QNN delegate: 47 nodes delegated out of 47 nodes with 1 partitions.",
-            TakenNodes("QNN", 47, 47, kernels=1),
+            TakenNodes("QNN", 47, 47, kernels=1, announced=True),
         ),
     ],
 )
@@ -105,20 +105,20 @@ def test_to_be_created_proves_nothing(line: str, expected: str) -> None:
     [
         (
             "Explicitly applied GPU delegate, and the model graph will be completely executed by the delegate.",
-            LoggedDelegation("GPU", "full", None),
+            AppliedDelegate("GPU", "full", None),
         ),
         (
             "Explicitly applied EXTERNAL delegate, and the model graph will be partially executed by the delegate w/ 3 "
             "delegate kernels.",
-            LoggedDelegation("EXTERNAL", "partial", 3),
+            AppliedDelegate("EXTERNAL", "partial", 3),
         ),
         (
             "Applied NNAPI delegate, and the model graph will be completely executed w/ the delegate.",
-            LoggedDelegation("NNAPI", "full", None),
+            AppliedDelegate("NNAPI", "full", None),
         ),
     ],
 )
-def test_what_benchmark_model_applied_is_proof(line: str, expected: LoggedDelegation) -> None:
+def test_what_benchmark_model_applied_is_proof(line: str, expected: AppliedDelegate) -> None:
     found = read(line)
     assert found.applied == (expected,)
     assert undelegated(found, [expected.delegate]) == {}
