@@ -348,7 +348,6 @@ def benchmark(
     option_benchmark_run_delay: float = -1.0,
     random_shuffle_benchmark_runs: bool = True,
     rounds: int = 0,
-    cpu_affinity: str | float | None = None,
     op_profiling_runs: int = 50,
     accuracy: str | Path | Sequence[str | Path] | None = None,
     compat: Literal['native'] | None = None,

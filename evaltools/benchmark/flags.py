@@ -183,11 +183,6 @@ BEYOND: Final = (
         default=0,
     ),
     Parameter(
-        "cpu_affinity",
-        'CPUs that the measured process may use: "0,2-3", or a mask as for taskset, 0xf0.',
-        not_native=NotNative("--taskset binds native binaries"),
-    ),
-    Parameter(
         "op_profiling_runs",
         "Runs whose operators are timed, after the others.",
         default=50,

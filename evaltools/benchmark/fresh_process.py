@@ -24,8 +24,7 @@ from evaltools.configuration import Configuration
 from evaltools.engine.describe import describe_entry
 from evaltools.engine.machine_load import LoadOverTime
 from evaltools.engine.opening import NotMeasured, Opened, open_configuration
-from evaltools.errors import EvaltoolsError, InferenceError, ModelError
-from evaltools.file_content import Unreadable, sha256_of
+from evaltools.errors import EvaltoolsError, InferenceError
 from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile
 from evaltools.result.benchmark import BenchmarkRow, Phase, Round
@@ -90,7 +89,7 @@ def measure_in_fresh_process(
     process_us = (time.perf_counter_ns() - begun_ns) // 1000
     row = describe_row(candidate, opened)
     if isinstance(opened, NotMeasured):
-        progress.fail(row, _change_of_model(candidate) or opened.reason)
+        progress.fail(row, opened.reason)
         return
     session = opened.session
     assert isinstance(session, IsolatedSession)
@@ -98,16 +97,13 @@ def measure_in_fresh_process(
         if options.require_full_delegation:
             require_full_delegation(session.delegation)
         found = _round(session, inputs, row, process_us, options, turn, watcher)
-        change = _change_of_model(candidate)
-        if change is not None:
-            raise ModelError(change)
         progress.row = row
         progress.rounds.append(found)
         _require_success(found.regular, "runs")
         if is_last:
             _add_extras(progress, opened, inputs, options, watcher)
     except EvaltoolsError as error:
-        progress.fail(row, _change_of_model(candidate) or str(error))
+        progress.fail(row, str(error))
     finally:
         session.close()
     if session.not_clean:
@@ -133,7 +129,7 @@ def describe_row(candidate: Candidate, opened: Opened | NotMeasured) -> Benchmar
 
 
 def _open(candidate: Candidate, options: BenchmarkOptions) -> Opened | NotMeasured:
-    opener = partial(open_measured, affinity=options.affinity, memory_interval_ms=options.memory_interval_ms)
+    opener = partial(open_measured, memory_interval_ms=options.memory_interval_ms)
 
     def isolated(model: ModelFile, configuration: Configuration) -> Session:
         return open_isolated(model, configuration, options.timeout_s, opener, "--example_timeout")
@@ -187,19 +183,6 @@ def _own_processes(session: IsolatedSession) -> list[int]:
 def _require_success(phase: Phase, what: str) -> None:
     if phase.failure is not None:
         raise InferenceError(f"{phase.failed_runs} of {len(phase.invokes_us)} {what} failed: {phase.failure}")
-
-
-def _change_of_model(candidate: Candidate) -> str | None:
-    """Why what a round opens is not what was read at the beginning, where no copy of that is held."""
-    if candidate.model.held is not None:
-        return None
-    path = candidate.model.path
-    try:
-        if sha256_of(path) == candidate.model.sha256:
-            return None
-    except Unreadable as error:
-        return f"{path} cannot be read any more: {error}"
-    return f"{path} was changed while it was measured; measure it again"
 
 
 def _add_extras(

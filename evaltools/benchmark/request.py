@@ -8,7 +8,6 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from evaltools.benchmark.conditions import parse_affinity, require_cpus
 from evaltools.benchmark.input_layers import InputLayer, read_layers
 from evaltools.benchmark.inputs import make_inputs, with_input_shapes
 from evaltools.benchmark.loop import PhaseLimits, RunPace
@@ -25,17 +24,15 @@ from evaltools.runtime.session import Array
 Inputs = tuple[Array, ...]
 _ROUNDS_OF_SEVERAL: Final = 3
 _MOST_ROUNDS: Final = 1000
-_LONGEST_REST_S: Final = 3600.0
 
 
 class BenchmarkOptions(Struct, frozen=True):
     """How every model is measured with every configuration.
 
-    ``dry_run`` opens the model and runs nothing. ``affinity`` are the CPUs that the measuring process may use; empty
-    means all. ``memory_interval_ms`` None: peak memory is not watched. ``rounds`` is the number of measurements of each
-    configuration, each in a fresh process. In a round the configurations take turns, ``delay_s`` before each; with
-    ``shuffle`` every round has an order of its own. ``profile_runs`` 0: operators are not profiled. ``timeout_s``
-    limits the opening, and each run beyond the time of its phase.
+    ``dry_run`` opens the model and runs nothing. ``memory_interval_ms`` None: peak memory is not watched. ``rounds`` is
+    the number of measurements of each configuration, each in a fresh process. In a round the configurations take turns,
+    ``delay_s`` before each; with ``shuffle`` every round has an order of its own. ``profile_runs`` 0: operators are not
+    profiled. ``timeout_s`` limits the opening, and each run beyond the time of its phase.
     """
 
     warm_up: PhaseLimits
@@ -43,7 +40,6 @@ class BenchmarkOptions(Struct, frozen=True):
     pace: RunPace = field(default_factory=RunPace)
     dry_run: bool = False
     layers: tuple[InputLayer, ...] = ()
-    affinity: tuple[int, ...] = ()
     memory_interval_ms: int | None = None
     rounds: int = 1
     shuffle: bool = False
@@ -183,7 +179,7 @@ def _options(flags: Options, is_one: bool) -> BenchmarkOptions:
     return BenchmarkOptions(
         warm_up=PhaseLimits(flags.number("warmup_runs"), flags.real("warmup_min_secs"), longest),
         regular=PhaseLimits(flags.number("num_runs"), flags.real("min_secs"), longest),
-        pace=_pace(flags),
+        pace=RunPace(flags.real("run_delay"), flags.real("run_frequency")),
         dry_run=flags.is_on("dry_run"),
         layers=read_layers(
             flags.text("input_layer"),
@@ -191,7 +187,6 @@ def _options(flags: Options, is_one: bool) -> BenchmarkOptions:
             flags.text("input_layer_value_range"),
             flags.text("input_layer_value_files"),
         ),
-        affinity=_affinity(flags),
         memory_interval_ms=_interval_ms(flags),
         rounds=rounds or (1 if is_one else _ROUNDS_OF_SEVERAL),
         shuffle=not is_one and flags.is_on("random_shuffle_benchmark_runs"),
@@ -202,22 +197,6 @@ def _options(flags: Options, is_one: bool) -> BenchmarkOptions:
         require_full_delegation=flags.is_on("require_full_delegation"),
         timeout_s=timeout,
     )
-
-
-def _pace(flags: Options) -> RunPace:
-    pace = RunPace(flags.real("run_delay"), flags.real("run_frequency"))
-    if pace.longest_rest_s > _LONGEST_REST_S:
-        flag = "run_frequency" if pace.run_frequency > 0 else "run_delay"
-        raise UsageError(f"--{flag}={flags.text(flag)} means a rest of more than an hour behind every run; use less")
-    return pace
-
-
-def _affinity(flags: Options) -> tuple[int, ...]:
-    if "cpu_affinity" not in flags:
-        return ()
-    cpus = parse_affinity(flags.text("cpu_affinity"))
-    require_cpus(cpus)
-    return cpus
 
 
 def _interval_ms(flags: Options) -> int | None:

@@ -11,7 +11,7 @@ import psutil
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.benchmark.conditions import sample_conditions, set_affinity
+from evaltools.benchmark.conditions import sample_conditions
 from evaltools.benchmark.loop import PhaseLimits, RunPace, run_phase
 from evaltools.configuration import Configuration
 from evaltools.engine.sampling import Sampler
@@ -147,17 +147,13 @@ class MeasuredSession:
 def open_measured(
     model: ModelFile,
     configuration: Configuration,
-    affinity: tuple[int, ...] = (),
     memory_interval_ms: int | None = None,
 ) -> MeasuredSession:
     """Open a session in this process, which runs nothing else; raises what the opening raises.
 
-    The process is bound to the CPUs in ``affinity``, and its memory is read every ``memory_interval_ms``. The
-    ``starts_us`` of the runs count from this call.
+    Its memory is read every ``memory_interval_ms``. The ``starts_us`` of the runs count from this call.
     """
     begun_ns = time.perf_counter_ns()
-    if affinity:
-        set_affinity(affinity)
     monitor = PeakMonitor(memory_interval_ms) if memory_interval_ms is not None else None
     if monitor is not None:
         monitor.start()

@@ -193,14 +193,3 @@ def test_monitored_memory_is_at_least_that_of_the_moments() -> None:
     assert memory.steady_kb is not None
     assert memory.peak_kb is not None
     assert memory.steady_kb * 0.9 <= memory.monitored_peak_kb <= memory.peak_kb
-
-
-def test_the_process_keeps_to_its_cpus() -> None:
-    import psutil
-
-    if not hasattr(psutil.Process(), "cpu_affinity"):
-        pytest.skip("this platform has no affinity")
-    allowed = psutil.Process().cpu_affinity()
-    (row,) = measure(replace(FEW, affinity=(allowed[-1],)), "").rows
-    assert row.rounds[0].before.affinity == [allowed[-1]]
-    assert psutil.Process().cpu_affinity() == allowed

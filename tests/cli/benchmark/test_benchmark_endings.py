@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import uuid
@@ -48,21 +47,6 @@ def interrupted(lines, rows):
     summary(lines, rows)
     os.killpg(0, signal.SIGINT)
 NativeLines.summary = interrupted
-sys.exit(main(sys.argv[1:]))
-"""
-REPLACED_BEFORE_THE_SECOND_ROUND = """
-import os, shutil, sys
-from evaltools.benchmark import run
-from evaltools.cli.main import main
-from evaltools.model import model_file
-if os.environ["IS_HELD"] == "False":  # as on platforms without files that have no name
-    model_file.hold = lambda content: None
-measure = run.measure_in_fresh_process
-def replacing(progress, inputs, options, turn, *more):
-    if turn == 1:
-        shutil.copy(os.environ["OTHER_MODEL"], progress.candidate.model.path)
-    measure(progress, inputs, options, turn, *more)
-run.measure_in_fresh_process = replacing
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -147,18 +131,3 @@ def test_runs_that_fail_give_another_code_than_a_configuration_that_cannot_run(
     assert "rounding_delegate: invoke fails, as option fail asks" in bad["reason"]
     assert (bad["figures"] is None) == (code == 3)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["o.bin", "r.json", "r.pb"]
-
-
-@pytest.mark.parametrize("is_held", [True, False])
-def test_a_model_that_changes_between_rounds(is_held: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, output, mark = tmp_path / "m.tflite", tmp_path / "result.json", uuid.uuid4().hex
-    shutil.copy(FLOAT, model)
-    monkeypatch.setenv("OTHER_MODEL", str(sample.model_file("float16")))
-    monkeypatch.setenv("IS_HELD", str(is_held))
-    flags = (f"--graph={model}", *QUICK, "--rounds=2", f"--output_file_path={output}")
-    with start_benchmark(REPLACED_BEFORE_THE_SECOND_ROUND, mark, *flags) as process:
-        code, err = finish(process, mark)
-    (row,) = result_of(output)["rows"]
-    found = (code, row["status"], len(row["rounds"]), row["reason"])
-    changed = f"{model} was changed while it was measured; measure it again"
-    assert found == ((0, "measured", 2, None) if is_held else (3, "failed", 1, changed)), err
