@@ -128,4 +128,4 @@ def benchmark(
         request, _ = with_tests_here(request)
     read = read_request(request)
     with _shown(progress, len(read.candidates) * read.options.rounds) as on_step:
-        return Benchmark(measure_benchmark(request, read, _Watcher(on_step)).result)
+        return Benchmark(measure_benchmark(request, read, _Watcher(on_step))[0])

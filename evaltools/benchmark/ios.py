@@ -37,24 +37,11 @@ _GRAPH: Final = "Graph"
 _THREADS: Final = "Num threads"
 _BY_LOG: Final = {parameter.log: parameter for parameter in PARAMETERS.values() if parameter.log}
 _ABOUT_THIS_FILE: Final = ("graph", "output_file_path", "config", "configs")
-_OF_CONFIGURATIONS: Final = ("num_interpreter_threads", "num_threads", "kernels", "delegate")
 _NOT_IN_THE_BUNDLE: Final = "it names a file, and the app finds no file but the model in its bundle"
 _ELSEWHERE: Final = (
     "measured by the benchmark app for iOS, as its log says; processor, platform and packages are those of the "
     "computer that read the log"
 )
-
-
-def is_known_to_app(parameter: Parameter) -> bool:
-    """Whether the app has a flag, and can do something with it, or it says which model and configuration are meant."""
-    return parameter.name in (*_ABOUT_THIS_FILE, *_OF_CONFIGURATIONS) or _why_not(parameter) is None
-
-
-def checked_ios_params(request: Request) -> dict[str, str]:
-    """:func:`ios_params` of a request whose model is there; raises :class:`~evaltools.errors.ModelError` otherwise."""
-    params = ios_params(request)
-    read_model(Path(request.options.texts("graph")[0]))
-    return params
 
 
 def ios_params(request: Request) -> dict[str, str]:
@@ -68,8 +55,7 @@ def ios_params(request: Request) -> dict[str, str]:
             f"{len(graphs)} model{'s' * (len(graphs) != 1)} with {len(request.tests)} configurations: the app runs one "
             "model with one configuration; write a file for each"
         )
-    own = _benchmark_flags(request)
-    return {"graph": _name(graphs[0]), **own, **_configuration_flags(request.tests[0])}
+    return {"graph": _name(graphs[0]), **_benchmark_flags(request), **_configuration_flags(request.tests[0])}
 
 
 def _name(graph: str) -> str:

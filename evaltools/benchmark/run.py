@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from itertools import chain, count
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -132,15 +132,10 @@ def _first_run_us(warm_up: Phase, regular: Phase) -> float | None:
     return next(iter([*warm_up.invokes_us[:1], *regular.invokes_us[:1]]), None)
 
 
-class MeasuredBenchmark(NamedTuple):
-    """The result, and the outputs of each row for which they were asked for."""
-
-    result: BenchmarkResult
-    outputs: list[Inputs | None]
-
-
-def measure_benchmark(asked: Request, request: BenchmarkRequest, watcher: Watcher) -> MeasuredBenchmark:
-    """Measure what the request asks for.
+def measure_benchmark(
+    asked: Request, request: BenchmarkRequest, watcher: Watcher
+) -> tuple[BenchmarkResult, list[Inputs | None]]:
+    """Measure what the request asks for; the result, and the outputs of each row for which they were asked for.
 
     Raises :class:`UsageError` before any measurement where the given accuracies fit none of the rows.
     """
@@ -163,7 +158,7 @@ def measure_benchmark(asked: Request, request: BenchmarkRequest, watcher: Watche
         ],
         stopped="interrupted" if measured.interrupted else None,
     )
-    return MeasuredBenchmark(result, measured.outputs)
+    return result, measured.outputs
 
 
 def options_in_force(flags: Options, request: BenchmarkRequest) -> dict[str, Value]:

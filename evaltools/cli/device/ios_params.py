@@ -9,14 +9,14 @@ from typing import Final
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.kind import GROUPS, request_of_flags
 from evaltools.cli.shared.streams import complain
-from evaltools.commands.device_run import HELP
 from evaltools.exit_codes import OK
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 
 DESCRIPTION: Final = """\
 Writes benchmark_params.json for TensorFlow's benchmark app for iOS, which has no command line: one model with one
-configuration, in the flags of evaltools benchmark that the app knows. It starts nothing and needs no phone.
+configuration, in the flags of evaltools benchmark; those that the app does not know are refused by name. It starts
+nothing and needs no phone.
 What the app prints is read by evaltools convert ios-log."""
 OUTPUT: Final = Parameter(
     "output_file_path",
@@ -36,20 +36,19 @@ exit codes:
 def run(arguments: list[str]) -> int:
     """Write the file; returns the exit code."""
     benchmark_flags.refuse_native_flags(arguments)
-    from evaltools.benchmark.ios import checked_ios_params, is_known_to_app
+    from evaltools.benchmark.ios import ios_params
+    from evaltools.model import read_model
 
     groups = {title: _without_output(group) for title, group in GROUPS.items()}
-    if any(word in HELP for word in arguments):
-        known = {title: tuple(filter(is_known_to_app, group)) for title, group in groups.items()}
-        groups = {title: group for title, group in known.items() if group}
     given = parse_flags(
         "device ios-params MODEL.tflite", DESCRIPTION, EXIT_CODES, {"the file": (OUTPUT,), **groups}, arguments
     )
     request = request_of_flags(given, ["evaltools", "device", "ios-params", *arguments])
-    params = checked_ios_params(request)
+    params, model = ios_params(request), Path(request.options.texts("graph")[0])
+    read_model(model)
     from evaltools.report.files.output_file import require_output_file, write_file
 
-    output, model = Path(given.text("output_file_path")), Path(request.options.texts("graph")[0])
+    output = Path(given.text("output_file_path"))
     require_output_file(output, "--output_file_path", [model])
     write_file(output, json.dumps(params, indent=2).encode() + b"\n")
     complain(

@@ -34,12 +34,3 @@ def test_nothing_is_written_for_what_is_wrong(tmp_path: Path) -> None:
         assert (done.code, done.out) == (2, ""), words
         assert message in done.err
     assert {path.name for path in tmp_path.iterdir()} == {"a.tflite", "no.tflite"}
-
-
-def test_help_lists_what_the_app_knows_and_no_more() -> None:
-    done = evaltools_here("device", "ios-params", "--help")
-    assert done.code == 0
-    for flag in ("--graph", "--use_gpu", "--gpu_wait_type", "--use_coreml", "--num_threads", "--warmup_runs"):
-        assert f"{flag} " in done.out, flag
-    for flag in ("--use_nnapi", "--use_hexagon", "--gpu_backend", "--external_delegate_path", "--rounds", "--trace"):
-        assert f"{flag} " not in done.out, flag
