@@ -12,7 +12,6 @@ from evaltools.benchmark.matrix import (
     ALL_HERE,
     ALL_OF_NATIVE,
     option_configurations,
-    unread_flags,
 )
 from evaltools.configuration import CONFIGURATION_PARAMETERS, OWN_PARAMETERS, Configuration
 from evaltools.delegates import COMMON, DELEGATES
@@ -75,7 +74,4 @@ def request_of_flags(
     if not found and (own or not named):
         found = [Configuration.from_flags(TEST_NAME, own)]
     found += named
-    unread = unread_flags(text, own)
-    if unread:
-        raise UsageError(f"--{unread[0]} has no effect on any option of --perf_options_list={text}; leave it out")
     return Request(KIND.name, options, None, tuple(found), folder, command=tuple(command))

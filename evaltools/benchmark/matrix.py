@@ -58,7 +58,8 @@ def option_configurations(
     ``all_options`` is what ``all`` stands for.
 
     What an option states goes before these; ``none`` stands for exactly these, and has no configuration here. Raises
-    :class:`UsageError` as the native tool does. Source: benchmark_performance_options.cc.
+    :class:`UsageError` as the native tool does, and for a flag that no option reads, since each leaves its delegate
+    switched off. Source: benchmark_performance_options.cc.
 
     >>> [entry.name for entry in option_configurations("gpu,dsp", [])]
     ['gpu-fp16', 'gpu-default', 'dsp w/ hexagon']
@@ -80,11 +81,16 @@ def option_configurations(
     kept = _kept(own)
     given = {name for name, _ in kept}
     wanted = all_options if ALL in chosen else list(dict.fromkeys(chosen))
-    return [
-        _option(name, kept, [flag for flag in _flags(text) if flag[0] not in given])
+    found = [
+        _option(name, kept, [flag for flag in _flags(stated) if flag[0] not in given])
         for kind in wanted
-        for name, text in _OPTIONS[kind].items()
+        for name, stated in _OPTIONS[kind].items()
     ]
+    read = {flag for entry in found for flag, _ in entry.delegates.given}
+    unread = [name for name, _ in kept if name in PARAMETERS and name not in read]
+    if unread:
+        raise UsageError(f"--{unread[0]} has no effect on any option of --perf_options_list={text}; leave it out")
+    return found
 
 
 def optional_names(text: str, configurations: Sequence[Configuration]) -> frozenset[str]:
@@ -102,18 +108,6 @@ def overruled_flags(text: str, own: Iterable[str]) -> list[str]:
     ['num_threads']
     """
     return [] if text == NONE else [name for name in own if name in _RESET]
-
-
-def unread_flags(text: str, own: Sequence[tuple[str, str]]) -> list[str]:
-    """The command-line flags that no option of a list reads, since each leaves their delegate switched off.
-
-    >>> unread_flags("cpu", [("gpu_backend", "cl")])
-    ['gpu_backend']
-    """
-    if text == NONE:
-        return []
-    read = {flag for entry in option_configurations(text, own) for flag, _ in entry.delegates.given}
-    return [name for name, _ in _kept(own) if name in PARAMETERS and name not in read]
 
 
 def _kept(own: Sequence[tuple[str, str]]) -> Flags:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,29 +114,6 @@ print(resident_kb(), peak_kb(), flush=True) if child == 0 else os.waitpid(child,
     assert peak == pytest.approx(resident, abs=NEAR_KB), "not with the server's own peak, which was larger"
 
 
-@ON_LINUX
-def test_without_proc_the_peak_grows_to_what_the_kernel_tells_the_parent() -> None:
-    """Of a forked process, whose peak does not begin with that of pytest."""
-    code = f"""
-import os
-from pathlib import Path
-from evaltools.benchmark import self_measuring
-self_measuring._STATUS = Path("none")
-child = os.fork()
-if child == 0:
-    before = self_measuring.peak_kb()
-    held = b"x" * ({HELD_KB} * 1024)
-    print(before, self_measuring.peak_kb(), flush=True)
-    os._exit(0)
-print(os.wait4(child, 0)[2].ru_maxrss, flush=True)
-"""
-    with started(code) as process:
-        before, peak = process.seen()
-        (kernels,) = process.seen()
-    assert peak - before == pytest.approx(HELD_KB, abs=NEAR_KB)
-    assert peak == pytest.approx(kernels, abs=NEAR_KB)
-
-
 def test_what_a_platform_does_not_say_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Silent:
         def memory_info(self) -> None:
@@ -151,19 +127,6 @@ def test_what_a_platform_does_not_say_is_none(monkeypatch: pytest.MonkeyPatch, t
     monitor.start()
     monitor.stop()
     assert monitor.peak_kb is None
-
-
-def monitors_at_work() -> int:
-    """Others' threads may end at any time, as those that began in another test."""
-    return sum(thread.name == "peak memory" for thread in threading.enumerate())
-
-
-def test_a_monitor_that_is_stopped_leaves_no_thread_behind() -> None:
-    monitor = PeakMonitor(interval_ms=1)
-    monitor.start()
-    assert monitors_at_work() == 1
-    monitor.stop()
-    assert monitors_at_work() == 0
 
 
 @pytest.mark.parametrize("interval_ms", [0, -5])
