@@ -132,12 +132,3 @@ def test_workers_share_the_session_of_a_delegate_that_owns_its_device(text: str,
     workers = sessions_of_workers(entries, 3, Opener())
     assert len({id(sessions["device"]) for sessions in workers}) == (1 if shared else 3)
     assert len({id(sessions["cpu"]) for sessions in workers}) == 3
-
-
-def test_what_is_running_decides_not_what_was_asked_for() -> None:
-    """A delegate that fell back to the CPU owns nothing."""
-    opener = Opener()
-    workers = sessions_of_workers([opened("a", EXTERNAL, running="num_interpreter_threads=2")], 2, opener)
-    assert workers[0]["a"] is not workers[1]["a"]
-    workers[1]["a"].run(())
-    assert opener.flags == [["--num_interpreter_threads=2"]]

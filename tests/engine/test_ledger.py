@@ -40,14 +40,6 @@ def settled(book: Ledger, fates: Sequence[Fates], order: Sequence[int] | None = 
     return book.tally, book.given_up, book.stopped, book.last_settled
 
 
-def test_an_example_waits_for_those_before_it() -> None:
-    book = ledger(4)
-    fates = rows(a="....", b="....")
-    for index, done in ((2, 0), (1, 0), (0, 3), (3, 4)):
-        book.add(index, fates[index])
-        assert (book.tally.done, book.last_settled) == (done, done - 1)
-
-
 @pytest.mark.parametrize(
     ("fates", "after", "reason"),
     [
@@ -66,12 +58,6 @@ def test_crashes_in_a_row_end_a_configuration(fates: str, after: int | None, rea
     settled(book, rows(a="......", b=fates))
     assert book.given_up == ({} if after is None else {"b": GivenUp(after, reason)})
     assert (book.tally.done, book.stopped) == (6, None)
-
-
-def test_what_another_worker_still_gave_after_the_end_is_not_counted() -> None:
-    late = settled(ledger(6), rows(a="......", b="dddw.w"))
-    assert late == settled(ledger(6), rows(a="......", b="ddd   "))
-    assert late[0] == Tally(6, 3, {"a": 0, "b": 3})
 
 
 def test_a_configuration_that_an_example_lacks_was_given_up_elsewhere() -> None:
@@ -107,13 +93,6 @@ def test_a_run_stops_without_a_configuration_that_is_needed(needed: str, fates: 
     settled(book, rows(a=fates[0], b=fates[1]))
     assert book.tally.done == done
     assert book.stopped == ("every configuration was given up" if done < 8 else None)
-
-
-def test_the_examples_of_a_shard_keep_their_numbers() -> None:
-    book = Ledger([Example(index, "") for index in (1, 4, 7)], ["a"], ["a"], 3, None)
-    for index in (7, 4, 1):
-        book.add(index, {"a": None})
-    assert (book.tally.done, book.last_settled) == (3, 7)
 
 
 @pytest.mark.parametrize("why", ["every configuration was given up", "too many failed examples"])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -192,15 +193,6 @@ def test_what_happens_to_one_worker_costs_the_others_nothing() -> None:
     assert found == {index: reasons[fates[index]] if index in fates else str(index) for index in range(30)}
 
 
-def test_a_task_that_cannot_travel_is_prepared_here() -> None:
-    class Bound:
-        def __init__(self) -> None:
-            self.prepare = Recipes().prepare
-
-    with preparers(Bound(), INPUTS, 2, 60.0, MANY) as makers:  # type: ignore[arg-type]
-        assert [type(maker) for maker in makers] == [InThisProcess] * 2
-
-
 def test_without_memory_to_share_inputs_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device")
@@ -212,6 +204,14 @@ def test_without_memory_to_share_inputs_are_made_here(monkeypatch: pytest.Monkey
         assert {type(maker) for maker in makers} == {InThisProcess}
 
 
-def test_a_few_examples_are_not_worth_a_process() -> None:
-    with preparers(Recipes(), INPUTS, 2, 60.0, 10) as makers:
-        assert [type(maker) for maker in makers] == [InThisProcess, InThisProcess]
+class Bound:
+    """A task that cannot travel."""
+
+    def __init__(self) -> None:
+        self.prepare = Recipes().prepare
+
+
+@pytest.mark.parametrize(("task", "examples"), [(Bound(), MANY), (Recipes(), 10)], ids=["cannot travel", "few"])
+def test_what_cannot_travel_or_is_not_worth_a_process_is_prepared_here(task: Any, examples: int) -> None:
+    with preparers(task, INPUTS, 2, 60.0, examples) as makers:
+        assert [type(maker) for maker in makers] == [InThisProcess] * 2

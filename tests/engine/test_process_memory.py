@@ -60,16 +60,3 @@ def test_a_process_that_is_started_again_goes_on_under_its_name(process) -> None
     (found,) = memory.by_process
     assert len(found.mb) == 2, "the one that had ended is left out"
     assert found.mb[1] - found.mb[0] == pytest.approx(50, abs=5)
-
-
-def test_a_long_run_keeps_every_second_sample(process) -> None:  # type: ignore[no-untyped-def]
-    child = process(1)
-    memory = MemoryOverTime(lambda: [NamedProcess(child.pid, "evaltools")])
-    for _ in range(240):
-        memory.sample()
-    assert len(memory.by_process[0].mb) == 120
-    for _ in range(121):
-        memory.sample()
-    seconds = memory.by_process[0].seconds
-    assert len(seconds) == 121
-    assert seconds == sorted(seconds)

@@ -15,25 +15,20 @@ import numpy as np
 
 from evaltools.datasets import sample
 
-_LOCAL, _CENTRAL, _END = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
-_HEADERS: Final = {_LOCAL: 30, _CENTRAL: 46, _END: 22}
+_HEADERS: Final = {b"PK\x03\x04": 30, b"PK\x01\x02": 46, b"PK\x05\x06": 22}
+"""Of a member, of its entry, and of the end; with their lengths."""
 _NUMBERS: Final = (0, 1, 8, 9, 12, 14, 93, 95, 98, 99, 0x7FFF, 0xFFFE, 0xFFFF)
-_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
-_NAMES: Final = ("x.npy", "../x.npy", "/etc/x.npy", "x", "x" * 5000, "\x1b[2J\u202e.npy", "labels.txt", "a/b/c")
+_METHODS: Final = (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+_NAMES: Final = ("../x.npy", "/etc/x.npy", "x" * 5000, "\x1b[2J\u202e.npy", "labels.txt")
 _HEADER_TEXTS: Final = (
-    "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}",
     "{'descr': '|O', 'fortran_order': False, 'shape': (2,)}",
     "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000, 1000000, 1000000)}",
     "{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 3)}",
-    "{'descr': '<f4', 'fortran_order': True, 'shape': ()}",
     "{'descr': '|V0', 'fortran_order': False, 'shape': (9999999999,)}",
-    "{'descr': '<U1', 'fortran_order': False, 'shape': (0, 4)}",
     "{'descr': [('a', '<f4'), ('b', '|O')], 'fortran_order': False, 'shape': (1,)}",
-    "{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (1,)}",
     "{'descr': '<f4'}",
     "(" * 3000,
     "{'shape': " + "9" * 5000 + "}",
-    "\0" * 64,
     "__import__('os').system('true')",
 )
 _BOMB_BYTES: Final = 300 << 20
@@ -89,20 +84,14 @@ def _packed(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> by
 @cache
 def _bomb(method: int) -> bytes:
     """A few kilobytes that unpack to 300 MiB."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", method) as archive, archive.open("x.npy", "w") as member:
-        for _ in range(_BOMB_BYTES >> 20):
-            member.write(bytes(1 << 20))
-    return content.getvalue()
+    return _packed({"x.npy": bytes(_BOMB_BYTES)}, method)
 
 
 _SOUND: Final[dict[str, Callable[[], bytes]]] = {
     "arrays": lambda: _packed({"x.npy": npy(np.zeros((1, 2), np.float32)), "y.npy": npy(np.arange(6))}),
-    "stored arrays": lambda: _packed({"x.npy": npy(np.ones((2, 1, 2), np.float32))}, zipfile.ZIP_STORED),
     "texts": lambda: _packed({"x.npy": npy(np.array(["a", "bc"]))}),
     "labels": lambda: _packed({"labels.txt": b"cat\ndog\n" * 5}, zipfile.ZIP_STORED),
     "many": lambda: _packed({f"{number}.npy": b"" for number in range(3000)}),
-    "none": lambda: _packed({}),
 }
 
 
@@ -119,34 +108,13 @@ def _with_another_number(content: bytes, chance: random.Random) -> bytes:
     return content[:place] + number + content[place + len(number) :]
 
 
-def _encrypted(content: bytes, _: random.Random) -> bytes:
-    found = bytearray(content)
-    for mark, place in ((_LOCAL, 6), (_CENTRAL, 8)):
-        start = content.find(mark)
-        if start >= 0 and start + place < len(found):
-            found[start + place] |= 1
-    return bytes(found)
-
-
-def _damaged(content: bytes, chance: random.Random) -> bytes:
-    found = bytearray(content)
-    for _ in range(chance.randrange(1, 20)):
-        if found:
-            found[chance.randrange(len(found))] = chance.randrange(256)
-    return bytes(found)
-
-
 _EDITS: Final[dict[str, Callable[[bytes, random.Random], bytes]]] = {
     "a number": _with_another_number,
     "another number": _with_another_number,
-    "encrypted": _encrypted,
-    "damaged": _damaged,
     "cut": lambda content, chance: content[: chance.randrange(len(content) + 1)],
     "behind junk": lambda content, chance: chance.randbytes(chance.randrange(1, 3000)) + content,
     "doubled": lambda content, _: content + content,
     "a header": lambda _, chance: _packed({"x.npy": _npy_with_header(chance.choice(_HEADER_TEXTS))}),
-    "a method": lambda _, chance: _packed({"x.npy": npy(np.zeros(2000))}, chance.choice(_METHODS)),
-    "a bomb": lambda _, chance: _bomb(chance.choice(_METHODS[1:])),
+    "a bomb": lambda _, chance: _bomb(chance.choice(_METHODS)),
     "a name": lambda _, chance: _packed({chance.choice(_NAMES): npy(np.zeros((1, 2), np.float32))}),
-    "no archive": lambda _, chance: chance.choice((b"", b"PK", _END, _LOCAL + bytes(26), _END + bytes(18))),
 }

@@ -1,4 +1,4 @@
-"""Command lines, rows of journals and answers of devices: what is written reads back, and nothing else fails badly."""
+"""Command lines and answers of devices: what is written reads back, and nothing else fails badly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from evaltools.device.adb import parse_devices
 from evaltools.device.facts import read_facts, split_sections
 from evaltools.device.process import Answer, read_answer
-from evaltools.engine.codec import Codec, Stored
 from evaltools.errors import EvaltoolsError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
@@ -52,29 +51,6 @@ WORDS = TEXTS | st.sampled_from(["--count", "--use_it", "--nouse_it", "--count=1
 def test_any_words_are_flags_or_refused(words: list[str]) -> None:
     with suppress(EvaltoolsError):
         parse_flags("x", "", "", KNOWN, [word for word in words if not word.startswith("-h")]).options()
-
-
-ROWS = st.builds(
-    Stored[float],
-    st.lists(st.floats(0, 2**53), max_size=4).map(tuple),
-    st.none() | st.floats(0, 2**53),
-    st.floats(allow_nan=False),
-    st.none(),
-)
-
-
-@tried
-@given(ROWS)
-def test_rows_of_a_journal_read_back(row: Stored[float]) -> None:
-    codec = Codec(float)
-    assert codec.decode(codec.encode(row)) == row
-
-
-@tried
-@given(damaged(ROWS.map(Codec(float).encode)))
-def test_damaged_rows_of_a_journal_are_read_or_refused(content: bytes) -> None:
-    with suppress(EvaltoolsError):
-        Codec(float).decode(content)
 
 
 @tried

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile, read_model
-from evaltools.runtime import DelegateCoverage, Session, find_runtime, open_session
+from evaltools.runtime import Session, find_runtime, open_session
 from evaltools.runtime.interpreter import covered_nodes
 from tests import tiny_models
 
@@ -138,13 +138,6 @@ def test_a_delegate_that_fails_is_named_with_its_own_words(
     assert caught.value.delegate == name
 
 
-def test_a_delegate_without_nodes_is_reported_with_zero(
-    classifier: ModelFile, runtime: str, rounding_delegate: Path
-) -> None:
-    text = f"external_delegate_path={rounding_delegate} external_delegate_options=max_nodes:0 use_xnnpack=false"
-    assert opened(classifier, runtime, text).delegation.delegates == (DelegateCoverage("EXTERNAL", True, 0, 0),)
-
-
 def test_a_delegate_that_fails_while_running_is_an_inference_error(
     classifier: ModelFile, runtime: str, rounding_delegate: Path
 ) -> None:
@@ -156,11 +149,6 @@ def test_a_delegate_that_fails_while_running_is_an_inference_error(
             session.run([np.zeros(session.inputs[0].shape, np.float32)])
         messages.append(str(caught.value))
     assert messages[0] == messages[1] == messages[2]
-
-
-def test_a_missing_library_is_the_users_mistake(classifier: ModelFile, runtime: str) -> None:
-    with pytest.raises(UsageError, match=r"--external_delegate_path=/none\.so: no such file"):
-        opened(classifier, runtime, "external_delegate_path=/none.so")
 
 
 def test_a_library_may_be_named_as_vendors_name_theirs(
@@ -177,15 +165,6 @@ def test_a_library_may_be_named_as_vendors_name_theirs(
     assert by_name.delegation == by_path.delegation
     with pytest.raises(UsageError, match=rf"=\./{name}: no such file$"):
         opened(classifier, runtime, f"external_delegate_path=./{name}")
-
-
-def test_a_file_that_is_no_library(
-    classifier: ModelFile, runtime: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "x.so").write_bytes(b"no library")
-    with pytest.raises(ConfigurationUnavailable, match=r"x\.so cannot be loaded: "):
-        opened(classifier, runtime, f"external_delegate_path={tmp_path / 'x.so'}")
-    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_library_for_another_processor(

@@ -61,8 +61,7 @@ def start_server() -> None:
     """Start the server of children, where there is one, for a command that is about to need it.
 
     It is a copy of this process, with which it shares what both have imported. Where this process has other threads,
-    which a copy would lack, or much memory, it is a new Python, as it is where this was not called and the first child
-    starts it.
+    which a copy would lack, or much memory, or where this was not called, the first child starts it as a new Python.
     """
     if contexts()[0].get_start_method() != "forkserver":
         return
@@ -72,9 +71,6 @@ def start_server() -> None:
         importlib.import_module(name)
     if _can_be_copied():
         with suppress(OSError), _started_by(_copy), interrupts_kept_back():
-            forkserver.ensure_running()
-    else:
-        with suppress(OSError), interrupts_kept_back(), imports_not_from_this_folder(), _main_module_hidden():
             forkserver.ensure_running()
 
 

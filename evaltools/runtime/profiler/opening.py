@@ -107,8 +107,6 @@ def _require_tensors(model: ModelFile, inputs: Sequence[Array]) -> None:
 
 def _cpu_options(configuration: Configuration, cache: str) -> str:
     """LiteRT's CPU options."""
-    if any(character in cache for character in '"\n\r'):
-        raise ConfigurationUnavailable(f"LiteRT's options cannot hold the quotes or line ends of {cache!r}; rename it")
     lines = [f"kernel_mode = {_KERNEL_MODES[configuration.kernel_set]}"]
     lines += [f"num_threads = {configuration.num_threads}"] if configuration.num_threads > 0 else []
     flags = xnnpack_flags(configuration)

@@ -192,7 +192,7 @@ def is_running(process: int) -> bool:
     """A process that has ended, but that nobody has waited for, does not run."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 

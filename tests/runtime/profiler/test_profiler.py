@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib.metadata
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.delegates.gpu import GPU
-from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.errors import ConfigurationUnavailable
 from evaltools.metrics.op_profile import OpProfile, run_totals_us
 from evaltools.model import ModelFile, read_model
 from evaltools.model.contents import read_contents
@@ -92,15 +90,6 @@ def test_operators_beside_xnnpack_are_those_that_the_interpreter_says_it_left(cl
     assert all(op.name == f"Delegate/{op.type}:{place}" for place, op in enumerate(inside))
 
 
-def test_half_precision_shows_in_the_names_of_operators(classifier: ModelFile) -> None:
-    def uses_half_precision(text: str) -> bool:
-        return any("F16" in op.type for op in profiled(classifier, text).ops)
-
-    assert uses_half_precision("use_xnnpack=true xnnpack_force_fp16=true")
-    assert uses_half_precision("use_xnnpack=true xnnpack_runtime_flags=4")
-    assert not uses_half_precision("use_xnnpack=true num_threads=2")
-
-
 def test_a_file_of_packed_weights_is_read_and_not_spoilt(classifier: ModelFile, tmp_path: Path) -> None:
     cache = tmp_path / "weights"
     text = f"runtime=compiled use_xnnpack=true xnnpack_weight_cache_file_path={cache}"
@@ -145,43 +134,6 @@ def test_the_time_of_a_loop_is_that_of_its_node_and_its_graphs_stand_apart(tmp_p
     assert calls == {1: {"AllocateTensors": 1, "LESS": 4}, 2: {"AllocateTensors": 1, "ADD": 3}}
     inside = sum(sum(op.times_us) for graph in profile.called for op in graph.ops)
     assert inside <= sum(profile.ops[0].times_us)
-
-
-class RecordingLibrary(LiteRtLibrary):
-    """Writes down what was made and what was freed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.made: list[tuple[str, int | None]] = []
-        self.freed: list[tuple[str, int | None]] = []
-
-    def handle(self, name: str, *arguments: Any) -> ctypes.c_void_p:
-        handle = super().handle(name, *arguments)
-        kinds = {
-            "LiteRtCreateModelFromFile": "Model",
-            "LiteRtCreateManagedTensorBufferFromRequirements": "TensorBuffer",
-        }
-        kind = kinds.get(name, name.removeprefix("LiteRtCreate"))
-        if kind in ("Environment", "Model", "Options", "CompiledModel", "TensorBuffer"):
-            self.made.append((kind, handle.value))
-        return handle
-
-    def destroy(self, kind: str, handle: ctypes.c_void_p) -> None:
-        self.freed.append((kind, handle.value))
-        super().destroy(kind, handle)
-
-
-def test_all_is_freed_and_what_was_made_last_first(classifier: ModelFile) -> None:
-    library = RecordingLibrary()
-    run_once(classifier, KERNEL_MODES["default"], library)
-    assert [kind for kind, _ in library.made] == [
-        "Environment",
-        "Model",
-        "Options",
-        "CompiledModel",
-        *["TensorBuffer"] * 2,
-    ]
-    assert library.freed == library.made[::-1]
 
 
 @pytest.mark.parametrize(
@@ -253,22 +205,6 @@ def test_models_that_cannot_be_profiled_are_refused_by_what_is_in_them(tmp_path:
     inputs = [] if name == "words" else inputs_of(model)
     with pytest.raises(ConfigurationUnavailable, match=words):
         profile_operators(model, Configuration.from_text("c", ""), inputs, 1)
-
-
-@pytest.mark.parametrize("text", ["xnnpack_runtime_flags=-1 use_xnnpack=true", ""])
-def test_nonsense_is_a_usage_error(classifier: ModelFile, text: str) -> None:
-    with pytest.raises(UsageError, match="0 or more|1 or more"):
-        profiled(classifier, text, runs=1 if text else 0)
-
-
-def test_a_quote_in_the_name_of_a_file_is_refused(classifier: ModelFile, tmp_path: Path) -> None:
-    folder = tmp_path / 'quo"ted'
-    folder.mkdir()
-    configuration = Configuration.from_flags(
-        "c", [("use_xnnpack", "true"), ("xnnpack_weight_cache_file_path", str(folder / "weights"))]
-    )
-    with pytest.raises(ConfigurationUnavailable, match="cannot hold the quotes"):
-        profile_operators(classifier, configuration, inputs_of(classifier), 1)
 
 
 def test_events_that_cannot_be_end_in_a_refusal(classifier: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
