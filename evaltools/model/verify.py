@@ -1,145 +1,75 @@
 """Checks a whole model before a runtime sees it: every table, vector and text, and every index into another list.
 
-A table of the TensorFlow Lite schema is described by the numbers of those fields that point to something:
-:class:`NumberVector` (of numbers), :class:`Text`, :class:`Nested` (a table), :class:`NestedList` (a vector of tables)
-or :class:`Union`. Plain numbers lie inside their table and need no check. Source of the field numbers: the public
-``schema.fbs``, version 3c.
+A table of the TensorFlow Lite schema is described by the numbers of those fields that point to something. Plain numbers
+lie inside their table and need no check. Source of the field numbers: the public ``schema.fbs``, version 3c.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct, field
 
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
 
+Fields = Mapping[int, Any]
+"""What each pointing field of a table leads to.
+
+A number is a vector of numbers of so many bytes each, ``TEXT`` a string, a mapping a table with these fields, a list of
+one mapping a vector of such tables. A pair is a table whose kind stands in the field of that number, with the fields of
+each kind; kinds that are not listed have no pointing field.
+"""
+TEXT: Final = "text"
 _MOST_TABLES: Final = 1_000_000
 """A sound file has far fewer; one that refers to the same tables over and over is refused."""
 
 
-class NumberVector(Struct, frozen=True):
-    """A vector of numbers of ``item_bytes`` each."""
-
-    item_bytes: int
-
-
-class Text(Struct, frozen=True):
-    """A string, which ends with a zero byte."""
-
-
-class TableSchema(Struct, frozen=True):
-    """The pointing fields of a table, by number."""
-
-    fields: Mapping[int, NumberVector | Text | Nested | NestedList | Union] = field(default_factory=dict)
-
-
-class Nested(Struct, frozen=True):
-    """A table."""
-
-    schema: TableSchema
-
-
-class NestedList(Struct, frozen=True):
-    """A vector of tables."""
-
-    schema: TableSchema
-
-
-class Union(Struct, frozen=True):
-    """A table whose kind stands in another field; kinds that are not listed have no pointing field."""
-
-    kind_field: int
-    schemas: Mapping[int, TableSchema]
-
-
-def _vectors(item_bytes: int, *numbers: int) -> dict[int, NumberVector | Text | Nested | NestedList | Union]:
-    return {number: NumberVector(item_bytes) for number in numbers}
-
-
-_BYTES: Final = NumberVector(1)
-_INT32S: Final = NumberVector(4)
-
-
-BUILTIN_OPTIONS: Final = {
-    3: TableSchema(_vectors(4, 1, 2)),  # ConcatEmbeddingsOptions
-    8: TableSchema({5: _BYTES}),  # FullyConnectedOptions
-    17: TableSchema({0: _INT32S}),  # ReshapeOptions
-    30: TableSchema({0: _INT32S}),  # SqueezeOptions
-    111: TableSchema({0: Text(), 1: Text()}),  # VarHandleOptions
-    115: TableSchema({0: _INT32S}),  # BucketizeOptions
+BUILTIN_OPTIONS: Final[Mapping[int, Fields]] = {
+    3: {1: 4, 2: 4},  # ConcatEmbeddingsOptions
+    8: {5: 1},  # FullyConnectedOptions
+    17: {0: 4},  # ReshapeOptions
+    30: {0: 4},  # SqueezeOptions
+    111: {0: TEXT, 1: TEXT},  # VarHandleOptions
+    115: {0: 4},  # BucketizeOptions
 }
-BUILTIN_OPTIONS_2: Final = {
-    2: TableSchema(_vectors(8, 0)),  # StablehloBroadcastInDimOptions
-    3: TableSchema(_vectors(8, 0, 1, 2)),  # StablehloSliceOptions
-    4: TableSchema(
-        _vectors(8, 0, 1, 2, 3, 7, 10, 13) | _vectors(1, 4) | _vectors(4, 16)
-    ),  # StablehloConvolutionOptions
-    5: TableSchema({0: Text(), 2: Text(), 4: _INT32S, 5: _BYTES}),  # StablehloCustomCallOptions
-    6: TableSchema(_vectors(8, 0)),  # StablehloReduceOptions
-    7: TableSchema(_vectors(8, 1, 2, 3)),  # StablehloScatterOptions
-    9: TableSchema(_vectors(8, 0)),  # StablehloDynamicSliceOptions
-    10: TableSchema(_vectors(8, 0, 1, 2)),  # StablehloPadOptions
-    12: TableSchema(_vectors(8, 0, 1, 2, 3) | _vectors(4, 4)),  # StablehloDotGeneralOptions
-    13: TableSchema(_vectors(8, 0, 1, 2, 3, 4)),  # StablehloReduceWindowOptions
-    16: TableSchema(_vectors(8, 0, 1, 2, 4)),  # StablehloGatherOptions
-    17: TableSchema(_vectors(8, 0)),  # StablehloTransposeOptions
-    21: TableSchema({0: Text(), 2: _BYTES}),  # StableHLOCompositeOptions
-    23: TableSchema({0: _INT32S}),  # StablehloCaseOptions
+BUILTIN_OPTIONS_2: Final[Mapping[int, Fields]] = {
+    2: {0: 8},  # StablehloBroadcastInDimOptions
+    3: {0: 8, 1: 8, 2: 8},  # StablehloSliceOptions
+    4: {0: 8, 1: 8, 2: 8, 3: 8, 4: 1, 7: 8, 10: 8, 13: 8, 16: 4},  # StablehloConvolutionOptions
+    5: {0: TEXT, 2: TEXT, 4: 4, 5: 1},  # StablehloCustomCallOptions
+    6: {0: 8},  # StablehloReduceOptions
+    7: {1: 8, 2: 8, 3: 8},  # StablehloScatterOptions
+    9: {0: 8},  # StablehloDynamicSliceOptions
+    10: {0: 8, 1: 8, 2: 8},  # StablehloPadOptions
+    12: {0: 8, 1: 8, 2: 8, 3: 8, 4: 4},  # StablehloDotGeneralOptions
+    13: {0: 8, 1: 8, 2: 8, 3: 8, 4: 8},  # StablehloReduceWindowOptions
+    16: {0: 8, 1: 8, 2: 8, 4: 8},  # StablehloGatherOptions
+    17: {0: 8},  # StablehloTransposeOptions
+    21: {0: TEXT, 2: 1},  # StableHLOCompositeOptions
+    23: {0: 4},  # StablehloCaseOptions
 }
 
-_SPARSE_INDICES: Final = {
-    1: TableSchema({0: _INT32S}),
-    2: TableSchema({0: NumberVector(2)}),
-    3: TableSchema({0: _BYTES}),
+_SPARSE_INDICES: Final[Mapping[int, Fields]] = {1: {0: 4}, 2: {0: 2}, 3: {0: 1}}
+_DIMENSION: Final[Fields] = {3: (2, _SPARSE_INDICES), 5: (4, _SPARSE_INDICES)}
+_SPARSITY: Final[Fields] = {0: 4, 1: 4, 2: [_DIMENSION]}
+_QUANTIZATION: Final[Fields] = {0: 4, 1: 4, 2: 4, 3: 8, 5: (4, {1: {0: 1}, 2: {3: 4}, 3: {3: 4}})}
+_TENSOR: Final[Fields] = {0: 4, 3: TEXT, 4: _QUANTIZATION, 6: _SPARSITY, 7: 4, 9: [{0: 4}]}
+_OPERATOR: Final[Fields] = {1: 4, 2: 4, 4: (3, BUILTIN_OPTIONS), 5: 1, 7: 1, 8: 4, 12: (11, BUILTIN_OPTIONS_2)}
+_SUBGRAPH: Final[Fields] = {0: [_TENSOR], 1: 4, 2: 4, 3: [_OPERATOR], 4: TEXT}
+_SIGNATURE: Final[Fields] = {0: [{0: TEXT}], 1: [{0: TEXT}], 2: TEXT}
+MODEL: Final[Fields] = {
+    1: [{1: TEXT}],  # operator codes
+    2: [_SUBGRAPH],
+    3: TEXT,
+    4: [{0: 1}],  # buffers
+    5: 4,
+    6: [{0: TEXT}],  # metadata
+    7: [_SIGNATURE],
+    8: [{0: TEXT}],  # external buffer groups
+    9: [{4: TEXT}],  # external buffers
 }
-_DIMENSION: Final = TableSchema({3: Union(2, _SPARSE_INDICES), 5: Union(4, _SPARSE_INDICES)})
-_SPARSITY: Final = TableSchema({0: _INT32S, 1: _INT32S, 2: NestedList(_DIMENSION)})
-_QUANTIZATION_DETAILS: Final = {1: TableSchema({0: _BYTES}), 2: TableSchema({3: _INT32S}), 3: TableSchema({3: _INT32S})}
-_QUANTIZATION: Final = TableSchema(
-    _vectors(4, 0, 1, 2) | _vectors(8, 3) | {5: Union(4, _QUANTIZATION_DETAILS)},
-)
-_TENSOR: Final = TableSchema(
-    {
-        0: _INT32S,
-        3: Text(),
-        4: Nested(_QUANTIZATION),
-        6: Nested(_SPARSITY),
-        7: _INT32S,
-        9: NestedList(TableSchema({0: _INT32S})),
-    }
-)
-_OPERATOR: Final = TableSchema(
-    {
-        1: _INT32S,
-        2: _INT32S,
-        4: Union(3, BUILTIN_OPTIONS),
-        5: _BYTES,
-        7: _BYTES,
-        8: _INT32S,
-        12: Union(11, BUILTIN_OPTIONS_2),
-    }
-)
-_SUBGRAPH: Final = TableSchema({0: NestedList(_TENSOR), 1: _INT32S, 2: _INT32S, 3: NestedList(_OPERATOR), 4: Text()})
-_TENSOR_MAP: Final = TableSchema({0: Text()})
-_SIGNATURE: Final = TableSchema({0: NestedList(_TENSOR_MAP), 1: NestedList(_TENSOR_MAP), 2: Text()})
-
-MODEL: Final = TableSchema(
-    {
-        1: NestedList(TableSchema({1: Text()})),  # operator codes
-        2: NestedList(_SUBGRAPH),
-        3: Text(),
-        4: NestedList(TableSchema({0: _BYTES})),  # buffers
-        5: _INT32S,
-        6: NestedList(TableSchema({0: Text()})),  # metadata
-        7: NestedList(_SIGNATURE),
-        8: NestedList(TableSchema({0: Text()})),  # external buffer groups
-        9: NestedList(TableSchema({4: Text()})),  # external buffers
-    }
-)
 
 
 def verify_model(model: Table) -> None:
@@ -154,30 +84,21 @@ class _Walk:
     def __init__(self) -> None:
         self._visited = 0
 
-    def check(self, table: Table, schema: TableSchema) -> None:
+    def check(self, table: Table, fields: Fields) -> None:
         self._visited += 1
         if self._visited > _MOST_TABLES:
             raise DamagedFlatbuffer(f"it holds more than {_MOST_TABLES} tables")
-        for number, kind in schema.fields.items():
-            if isinstance(kind, NumberVector):
-                table.check_vector(number, kind.item_bytes)
-            elif isinstance(kind, Text):
+        for number, what in fields.items():
+            if what == TEXT:
                 table.text(number)
-            else:
-                self._check_tables(table, number, kind)
-
-    def _check_tables(self, table: Table, number: int, kind: Nested | NestedList | Union) -> None:
-        if isinstance(kind, NestedList):
-            for item in table.tables(number):
-                self.check(item, kind.schema)
-            return
-        child = table.table(number)
-        if child is None:
-            return
-        if isinstance(kind, Nested):
-            self.check(child, kind.schema)
-        else:
-            self.check(child, kind.schemas.get(table.integer(kind.kind_field, "B"), TableSchema()))
+            elif isinstance(what, int):
+                table.check_vector(number, what)
+            elif isinstance(what, list):
+                for item in table.tables(number):
+                    self.check(item, what[0])
+            elif (child := table.table(number)) is not None:
+                is_union = isinstance(what, tuple)
+                self.check(child, what[1].get(table.integer(what[0], "B"), {}) if is_union else what)
 
 
 def _check_indices_of(model: Table) -> None:
