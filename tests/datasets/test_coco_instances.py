@@ -18,7 +18,6 @@ from evaltools.datasets.object_annotations import (
     AnnotatedImages,
     Category,
     ObjectAnnotation,
-    label_lines,
 )
 from evaltools.errors import DataError
 
@@ -241,8 +240,3 @@ def test_files_that_cannot_be_read_are_named_with_their_flag(tmp_path: Path) -> 
         read_instances(tmp_path / "x.json" / "y", FLAG)
     with pytest.raises(DataError, match=rf"^{FLAG}={tmp_path}/x.json is not a COCO instances file: "):
         read_instances(tmp_path / "x.json", FLAG)
-
-
-def test_label_lines_stand_at_their_numbers() -> None:
-    assert label_lines([]) == []
-    assert label_lines([Category(2, "c"), Category(0, "a")]) == ["a", "???", "c"]

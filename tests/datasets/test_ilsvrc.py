@@ -11,10 +11,8 @@ from scipy.io import savemat
 
 from evaltools.datasets.ilsvrc import (
     Synset,
-    class_labels,
     read_synsets,
     read_validation_ids,
-    shared_labels,
     validation_labels,
 )
 from evaltools.errors import DataError
@@ -63,16 +61,6 @@ def test_each_picture_has_the_first_name_of_its_class(tmp_path: Path) -> None:
     found, ids = read_synsets(folder), read_validation_ids(folder)
     assert validation_labels(found, ids) == ["crane", "kit fox", "kit fox", "entity"]
     assert validation_labels(found, ids, wnids=True) == ["n03126707", "n02119789", "n02119789", "n00001740"]
-
-
-def test_class_labels_are_in_the_order_of_the_wordnet_ids_without_groups() -> None:
-    assert class_labels(SYNSETS) == ["crane", "kit fox", "crane"]
-    assert class_labels(SYNSETS, wnids=True, background=True) == ["background", "n02012849", "n02119789", "n03126707"]
-
-
-def test_names_of_two_classes_are_found_and_groups_do_not_count() -> None:
-    group = Synset(1001, "n1", "kit fox")
-    assert shared_labels((*SYNSETS, group)) == {"crane": ["n02012849", "n03126707"]}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from evaltools.datasets.native_ground_truth import (
     parse_ground_truth,
     to_annotations,
 )
-from evaltools.datasets.object_annotations import AnnotatedImage, Category, ObjectAnnotation
+from evaltools.datasets.object_annotations import AnnotatedImage, ObjectAnnotation
 from evaltools.errors import DataError
 
 FLAG = "--ground_truth_proto"
@@ -265,12 +265,6 @@ def test_there_and_back_and_there_gives_the_same_bits(seed: int) -> None:
 
 def truth(*pictures: Picture) -> NativeGroundTruth:
     return parse_ground_truth(written_by_hand(*pictures), "x")
-
-
-def test_classes_without_a_label_line_are_named_by_their_number() -> None:
-    box: Box = (0.0, 0.0, 1.0, 1.0)
-    data = to_annotations(truth(("a.jpg", 1, [(9, box), (1, box), (-2, box), (9, box)])), {"a.jpg": (8, 8)}, ("x", "y"))
-    assert data.categories == (Category(-2, "class -2"), Category(1, "y"), Category(9, "class 9"))
 
 
 def test_pictures_of_unknown_size_are_left_out_but_their_classes_stay() -> None:

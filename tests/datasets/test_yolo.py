@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from evaltools.datasets.picture_files import AnnotatedFolder
-from evaltools.datasets.yolo import COCO_IDS, labels_folder_beside, names_in_yaml, parse_line, read_yolo
+from evaltools.datasets.yolo import COCO_IDS, names_in_yaml, parse_line, read_yolo
 from evaltools.errors import DataError
 
 NAMES = ("person", "car", "dog")
@@ -189,8 +189,3 @@ def test_names_of_a_yaml_file(content: object) -> None:
 def test_a_yaml_file_without_usable_names_is_refused(content: object, message: str) -> None:
     with pytest.raises(DataError, match=message):
         names_in_yaml(content, "data.yaml")
-
-
-def test_the_label_folder_is_found_beside_images() -> None:
-    assert labels_folder_beside(Path("/images/a/images")) == Path("/images/a/labels")
-    assert labels_folder_beside(Path("images")) == Path("labels")

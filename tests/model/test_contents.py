@@ -13,7 +13,7 @@ from evaltools.errors import ModelError
 from evaltools.model import read_model
 from evaltools.model.contents import OPERATORS, GraphTensor, ModelContents, operator_counts, read_contents
 from tests import tiny_models
-from tests.tflite_writer import Graph, Quantization
+from tests.tflite_writer import Graph
 
 
 def contents_of(folder: Path, content: bytes) -> ModelContents:
@@ -53,21 +53,6 @@ def test_graphs_signatures_and_free_sizes_are_told(tmp_path: Path) -> None:
         [False, False],
         [True, False, True],
     ]
-
-
-@pytest.mark.parametrize(
-    ("quantization", "words"),
-    [
-        (None, ""),
-        (Quantization(0.5, 0), "real = 0.5 * q"),
-        (Quantization(0.5, 3), "real = 0.5 * (q - 3)"),
-        (Quantization(0.0, 0), ""),
-    ],
-)
-def test_quantisation_is_told_as_a_formula(tmp_path: Path, quantization: Quantization | None, words: str) -> None:
-    graph = Graph()
-    fed = graph.tensor("input", (1, 3), "int8", quantization)
-    assert contents_of(tmp_path, graph.to_bytes([fed], [fed])).main.tensors[0].quantization == words
 
 
 def test_a_file_that_vanishes_after_it_was_checked_is_refused_where_it_is_not_held(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ModelError
 from evaltools.model import read_model
 from evaltools.model.flatbuffer import Table
-from evaltools.model.signature import signature_graph, signature_keys, signature_names, with_main_graph
+from evaltools.model.signature import signature_names, with_main_graph
 from evaltools.runtime import open_session
 from tests import tiny_models
 from tests.interpreters import runtime_module
@@ -26,13 +26,6 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "two.tflite"
     path.write_bytes(tiny_models.two_signatures())
     return path
-
-
-def test_the_signatures_come_in_the_order_of_the_file() -> None:
-    model = Table.root(memoryview(tiny_models.two_signatures()))
-    assert signature_keys(model) == ("double", "negate")
-    assert [signature_graph(model, key) for key in ("double", "negate")] == [0, 1]
-    assert signature_keys(Table.root(memoryview(tiny_models.add_chain()))) == ()
 
 
 def test_a_signature_names_tensors() -> None:

@@ -23,10 +23,6 @@ def project(pytester: pytest.Pytester, sample_result: Path) -> pytest.Pytester:
     return pytester
 
 
-def test_gates_are_collected_beside_other_tests(project: pytest.Pytester) -> None:
-    run_pytest(project).assert_outcomes(passed=4)
-
-
 @pytest.mark.parametrize(
     ("paths", "count"),
     [(["below"], 3), (["."], 4), (["gates.toml"], 2), ([".", "gates.toml"], 4), ([ID], 1), ([ID, "below"], 2)],
@@ -41,10 +37,6 @@ def test_files_may_be_several_and_elsewhere(project: pytest.Pytester, tmp_path_f
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "more.toml"
     elsewhere.write_text((project.path / "gates.toml").read_text())
     run_pytest(project, "below", f"--evaltools-gates={elsewhere}").assert_outcomes(passed=5)
-
-
-def test_a_file_given_twice_counts_once(project: pytest.Pytester) -> None:
-    run_pytest(project, "below", f"--evaltools-gates={project.path / 'gates.toml'}").assert_outcomes(passed=3)
 
 
 def test_gates_may_stand_in_pyproject(project: pytest.Pytester, sample_result: Path) -> None:
@@ -80,24 +72,12 @@ def test_files_of_the_ini_file_are_meant_from_its_folder(project: pytest.Pyteste
     plain_pytest(project).assert_outcomes(passed=3)
 
 
-def test_paths_that_the_ini_file_names_do_not_switch_gates_off(project: pytest.Pytester) -> None:
-    project.makeini("[pytest]\nevaltools_gates = gates.toml\naddopts = below")
-    plain_pytest(project).assert_outcomes(passed=3)
-
-
 @pytest.mark.parametrize("file", ["[pytest]\nevaltools_gate = gates.toml", "[pytest]\nevaltools_strikt = true"])
 def test_a_setting_that_is_mistyped_is_an_error(file: str, project: pytest.Pytester) -> None:
     project.makeini(file)
     result = plain_pytest(project)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*there is no setting evaltools_*; use evaltools_gates, *Did you mean evaltools_*[?]"])
-
-
-def test_a_setting_that_is_mistyped_in_pyproject_is_an_error(project: pytest.Pytester) -> None:
-    (project.path / "pyproject.toml").write_text("[tool.pytest.ini_options]\nevaltools_gate = 'gates.toml'\n")
-    result = plain_pytest(project)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "Did you mean evaltools_gates?" in result.stderr.str()
 
 
 def test_each_configuration_of_a_result_is_a_test_of_its_own(project: pytest.Pytester, sample_result: Path) -> None:
@@ -183,18 +163,6 @@ def test_the_marker_selects_gates_and_tests_that_have_it(project: pytest.Pyteste
     project.makepyfile(test_marked="import pytest\n@pytest.mark.accuracy_gate\ndef test_marked(): pass")
     run_pytest(project, "--strict-markers", "-m", "accuracy_gate").assert_outcomes(passed=3, deselected=2)
     run_pytest(project, "--strict-markers", "-m", "not accuracy_gate").assert_outcomes(passed=2, deselected=3)
-
-
-def test_the_marker_is_explained(pytester: pytest.Pytester) -> None:
-    assert "@pytest.mark.accuracy_gate: an accuracy limit" in plain_pytest(pytester, "--markers").stdout.str()
-
-
-def test_tests_that_failed_run_again_alone(project: pytest.Pytester) -> None:
-    file = project.path / "gates.toml"
-    file.write_text(file.read_text().replace("top1 >= 0.5", "top1 >= 0.99"))
-    options = ("--evaltools-gates=gates.toml", "-p", "cacheprovider")
-    project.runpytest_inprocess(*options).assert_outcomes(passed=3, failed=1)
-    project.runpytest_inprocess(*options, "--lf").assert_outcomes(failed=1)
 
 
 def test_a_file_that_is_not_there_is_refused(pytester: pytest.Pytester) -> None:

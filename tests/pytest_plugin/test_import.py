@@ -14,10 +14,6 @@ _LOADED = (
 )
 
 
-def test_pytest_finds_it(pytester: pytest.Pytester) -> None:
-    assert "evaltools-" in pytest_of_its_own(pytester, "--trace-config").stdout.str()
-
-
 def test_importing_it_imports_pytest_and_little_else() -> None:
     completed = subprocess.run([sys.executable, "-c", _LOADED], capture_output=True, text=True, check=True)
     ours = {"evaltools", "evaltools.pytest_plugin", "evaltools.pytest_plugin.settings"}
@@ -38,9 +34,3 @@ def test_a_session_without_gates_loads_nothing_heavy(pytester: pytest.Pytester) 
         """
     )
     pytest_of_its_own(pytester, "-W", "error").assert_outcomes(passed=1)
-
-
-def test_it_can_be_switched_off(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile("def test_own(): pass")
-    pytest_of_its_own(pytester, "-p", "no:evaltools").assert_outcomes(passed=1)
-    assert pytest_of_its_own(pytester, "-p", "no:evaltools", "--evaltools-strict").ret == pytest.ExitCode.USAGE_ERROR

@@ -6,16 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.pytest_plugin.projects import gate, plain_pytest, result_run, run_pytest, write_gates
+from tests.pytest_plugin.projects import gate, result_run, run_pytest, write_gates
 
 UNDECIDED = "top1 drop <= 0.005 at 95 %"
-
-
-def test_a_limit_that_is_kept_passes(pytester: pytest.Pytester, sample_result: Path) -> None:
-    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", "top1 >= 0.95", "top2 >= 0.5"))
-    result = run_pytest(pytester, "-v")
-    result.assert_outcomes(passed=2)
-    assert "gates.toml::sample/xnnpack: top1 >= 0.95 PASSED" in result.stdout.str()
 
 
 def test_a_broken_limit_fails_with_what_was_found(pytester: pytest.Pytester, sample_result: Path) -> None:
@@ -45,11 +38,6 @@ def test_what_is_open_may_be_a_skip_or_an_expected_failure(
         pytester.makeini(f"[pytest]\nevaltools_inconclusive = {kind}")
     result = run_pytest(pytester, *([f"--evaltools-inconclusive={kind}"] if where == "option" else []))
     result.assert_outcomes(**{outcome: 1})
-
-
-def test_an_expected_failure_fails_where_those_are_switched_off(pytester: pytest.Pytester, sample_result: Path) -> None:
-    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", UNDECIDED))
-    run_pytest(pytester, "--evaltools-inconclusive=xfail", "--runxfail").assert_outcomes(failed=1)
 
 
 def test_an_unknown_word_in_the_ini_file_is_refused(pytester: pytest.Pytester, sample_result: Path) -> None:
@@ -102,23 +90,9 @@ def test_a_limit_since_an_earlier_result_is_compared_with_it(pytester: pytest.Py
     result.assert_outcomes(passed=1, deselected=1)
 
 
-def test_a_gate_that_is_about_no_run_fails(pytester: pytest.Pytester, sample_result: Path) -> None:
-    text = gate("sample", "*", "top1 >= 0.5") + 'model = "v2*"\n'
-    write_gates(pytester, result_run("sample", sample_result), text)
-    result = run_pytest(pytester)
-    result.assert_outcomes(failed=1)
-    assert "no result is about it; there are sample (imagenet of float32.tflite)" in result.stdout.str()
-
-
 def test_a_result_that_is_none_fails_every_limit_on_it(pytester: pytest.Pytester) -> None:
     (pytester.path / "result.json").write_text("{}")
     write_gates(pytester, result_run("old", Path("result.json")), gate("old", "*", "top1 >= 0.5", "top1 >= 0.6"))
     result = run_pytest(pytester)
     result.assert_outcomes(failed=2)
     assert result.stdout.str().count("result.json is not an evaltools result") >= 2
-
-
-def test_without_the_option_nothing_changes(pytester: pytest.Pytester, sample_result: Path) -> None:
-    write_gates(pytester, result_run("sample", sample_result), gate("sample", "*", "top1 >= 0.5"))
-    pytester.makepyfile("def test_own(): pass")
-    plain_pytest(pytester).assert_outcomes(passed=1)

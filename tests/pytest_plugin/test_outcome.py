@@ -70,11 +70,6 @@ def test_a_failure_names_all_that_does_not_keep_the_limit_and_nothing_else() -> 
     assert parts[2].splitlines()[-1].startswith("  reason  because of c. That is not a proof")
 
 
-def test_a_skip_says_all_reasons_in_one_line() -> None:
-    assert judge(reported(ABSENT), LENIENT).text == "run/e: not measured: because of e"
-    assert judge(reported(OPEN), LENIENT).text == "run/c: inconclusive: top1 0.5, because of c"
-
-
 def test_words_of_native_code_cannot_command_the_terminal() -> None:
     crashed = Decision("x", "top1 >= 0.5", "not measured", reason=Reason.of_text("died\n\x1b[2J"))
     assert judge(reported(crashed), LENIENT).text.splitlines()[0] == "run/x: not measured: died\\n\\x1b[2J"

@@ -145,11 +145,6 @@ def test_a_run_that_was_cut_short_has_no_result(
     assert str(caught.value).startswith(f"run r: no result ({ended}): line 49\n{SAID}\nline 30\n")
 
 
-def test_a_command_that_gives_no_evaluation_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"run r: no result \(exit code \d\)"):
-        run_source(RunSource("r", ("delegates",)), tmp_path, tmp_path / "result.json")
-
-
 @pytest.mark.parametrize("flag", ["--output_file_path=x.json", "--output-file-path=x.json"])
 def test_where_the_result_goes_is_not_for_the_command_to_say(flag: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="leave --output_file_path out of its command"):

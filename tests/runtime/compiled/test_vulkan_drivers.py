@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -32,13 +31,6 @@ def test_a_library_that_is_not_there_is_named_with_the_manifest(tmp_path: Path) 
         f"{manifest} names libGLX_of_nobody.so.0, which cannot be loaded: libGLX_of_nobody.so.0: cannot open shared "
         "object file: No such file or directory; install what is missing"
     )
-
-
-def test_a_library_beside_its_manifest(tmp_path: Path) -> None:
-    manifest = write_manifest(tmp_path / "icd.json", "./driver.so")
-    (tmp_path / "driver.so").write_bytes(b"no library")
-    told = describe_drivers({"VK_ICD_FILENAMES": str(manifest)})
-    assert re.search(f"names {tmp_path}/driver.so, which cannot be loaded: .*(too short|invalid ELF header)", told)
 
 
 @pytest.mark.parametrize(
