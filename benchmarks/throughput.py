@@ -37,6 +37,7 @@ from evaltools.engine.preparation import preparers
 from evaltools.engine.run import Pass
 from evaltools.engine.task import Prepared
 from evaltools.errors import UsageError
+from evaltools.lazy_sequence import LazySequence
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter
 from evaltools.request.flags import GivenFlags, parse_flags
@@ -120,7 +121,7 @@ def imagenet_task(flags: GivenFlags) -> tuple[ModelFile, ImagenetTask]:
     images = load_labelled_images(options)
     repeat = flags.number("repeat")
     places = list(range(len(images.paths))) * repeat
-    repeated = replace(images, paths=images.paths.chosen(places), truths=images.truths * repeat)
+    repeated = replace(images, paths=LazySequence(places, images.paths.__getitem__), truths=images.truths * repeat)
     return model, build_task([model], repeated, labels.lines, options)
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from array import array
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final, overload
 
 from msgspec import Struct
 
@@ -16,49 +14,11 @@ from evaltools.lazy_sequence import LazySequence
 from evaltools.preprocess import IMAGE_EXTENSIONS
 
 
-def packed_names(names: Sequence[bytes]) -> Sequence[str]:
-    """The names of files as text, in a quarter of the memory: their bytes are kept, one after the other.
-
-    >>> list(packed_names([b"1.jpg", b"2.jpg", b""]))
-    ['1.jpg', '2.jpg', '']
-    """
-    packed, ends = b"".join(names), array("q", accumulate(map(len, names), initial=0))
-    return LazySequence(range(len(ends) - 1), lambda place: os.fsdecode(packed[ends[place] : ends[place + 1]]))
-
-
-class FolderPaths(Sequence[Path]):
-    """Paths of files in one folder, each made of its name when it is asked for: there may be a million.
-
-    >>> FolderPaths(Path("val"), ("1.jpg", "2.jpg"))[1]
-    PosixPath('val/2.jpg')
-    """
-
-    def __init__(self, folder: Path, names: Sequence[str]) -> None:
-        self.folder: Final = folder
-        self.names: Final = names
-
-    @overload
-    def __getitem__(self, place: int) -> Path: ...
-    @overload
-    def __getitem__(self, place: slice) -> FolderPaths: ...
-    def __getitem__(self, place: int | slice) -> Path | FolderPaths:
-        if isinstance(place, slice):
-            return FolderPaths(self.folder, self.names[place])
-        return self.folder / self.names[place]
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def chosen(self, places: Iterable[int]) -> FolderPaths:
-        """The paths at some places."""
-        return FolderPaths(self.folder, LazySequence(array("q", places), self.names.__getitem__))
-
-
 class ImageFolder(Struct, frozen=True):
     """Pictures in bytewise order of their names, and the names of other files that were left out."""
 
     folder: Path
-    paths: FolderPaths
+    paths: Sequence[Path]
     skipped: tuple[str, ...]
 
 
@@ -80,7 +40,12 @@ def list_images(folder: Path, flag: str, every_file: bool = False) -> ImageFolde
         endings = " ".join(sorted(IMAGE_EXTENSIONS))
         raise DataError(f"{flag}={folder} has no pictures ({found}); pictures end in {endings}")
     skipped = [] if len(chosen) == len(names) else [name for name in map(os.fsdecode, names) if not is_picture(name)]
-    return ImageFolder(folder, FolderPaths(folder, packed_names(chosen)), tuple(skipped))
+    paths = LazySequence(range(len(chosen)), partial(_path, folder, list(map(os.fsdecode, chosen))))
+    return ImageFolder(folder, paths, tuple(skipped))
+
+
+def _path(folder: Path, names: Sequence[str], place: int) -> Path:
+    return folder / names[place]
 
 
 def printable_name(name: str) -> str:

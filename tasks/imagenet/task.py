@@ -10,12 +10,13 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from evaltools.datasets.image_folder import FolderPaths, ImageFolder, list_images
+from evaltools.datasets.image_folder import ImageFolder, list_images
 from evaltools.datasets.labels import read_denylist, read_labels
 from evaltools.datasets.order import Order, chosen
 from evaltools.engine.task import Prepared
 from evaltools.errors import DataError, ModelError
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
+from evaltools.lazy_sequence import LazySequence
 from evaltools.metrics.classification import best_classes, rank_of_label
 from evaltools.metrics.native_numbers import shortest
 from evaltools.model import ModelFile, TensorInfo
@@ -85,7 +86,7 @@ class LabelledImages(Struct, frozen=True):
     """Pictures with their right labels, after denylist, order and ``num_images``, and what was left out."""
 
     folder: ImageFolder
-    paths: FolderPaths
+    paths: Sequence[Path]
     truths: tuple[str, ...]
     denylisted: int
     truths_sha256: str
@@ -187,7 +188,7 @@ def load_labelled_images(options: ImagenetOptions) -> LabelledImages:
         raise DataError(f"{options.ground_truth_labels}, line {blank[0]} is empty; every picture needs a label")
     return LabelledImages(
         folder=folder,
-        paths=folder.paths.chosen(kept),
+        paths=LazySequence(kept, folder.paths.__getitem__),
         truths=tuple(truths.lines[index] for index in kept),
         denylisted=len(denied),
         truths_sha256=truths.sha256,
