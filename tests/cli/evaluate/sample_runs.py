@@ -33,15 +33,15 @@ _INTERRUPTED_AT_WORK = """
 import os, signal, sys
 from evaltools.cli.shared import progress
 from evaltools.cli.main import main
-from evaltools.engine.run import _Pass
-next_result, asked = _Pass._next_result, 0
+from evaltools.engine.run import Pass
+next_result, asked = Pass._next_result, 0
 def interrupted(self):
     global asked
     asked += 1
     if asked == 4:
         os.killpg(0, signal.SIGINT)
     return next_result(self)
-_Pass._next_result = interrupted
+Pass._next_result = interrupted
 progress._SECONDS_BETWEEN_OBJECTS = 0.0
 sys.exit(main(sys.argv[1:]))
 """
