@@ -19,6 +19,7 @@ from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.process.supervisor import close_all_but
 
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
@@ -198,17 +199,9 @@ def interrupts_kept_back() -> Iterator[None]:
 
     with imports_not_from_this_folder():
         resource_tracker.ensure_running()  # before the mask: its start ends with letting SIGINT through
-    kept: list[int] = []
-    handler = signal.getsignal(signal.SIGINT)
-    waits = handler is not None and threading.current_thread() is threading.main_thread()
-    if waits:
-        signal.signal(signal.SIGINT, lambda number, _frame: kept.append(number))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if waits:
-            signal.signal(signal.SIGINT, handler)
-        if kept:
-            signal.raise_signal(signal.SIGINT)
+    with deferred_interrupt():
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
