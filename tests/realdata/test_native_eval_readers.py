@@ -93,7 +93,7 @@ def test_the_result_file_is_read_as_its_text_form_says(shared: Path) -> None:
 @pytest.mark.parametrize("case", ["errors/imagenet_delegate_gpu", "errors/idiff_use_gpu"])
 def test_a_recorded_fallback_to_the_cpu_is_seen(shared: Path, case: str) -> None:
     log = read_delegate_log(delegate_lines(text_of(shared, case)))
-    assert log.fallback == "GPU acceleration is unsupported on this platform."
+    assert log.refuted[0].line == "GPU acceleration is unsupported on this platform."
     assert log.taken == ()
 
 

@@ -171,11 +171,6 @@ class DelegateLog(Struct, frozen=True):
     refuted: tuple[Refutation, ...] = ()
     devices: tuple[str, ...] = ()
 
-    @property
-    def fallback(self) -> str | None:
-        """The first line that says that a delegate did not run."""
-        return self.refuted[0].line if self.refuted else None
-
 
 def delegate_lines(text: str) -> tuple[str, ...]:
     r"""The lines of a log that prove or refute delegation, without prefixes, in order, each once.
@@ -202,8 +197,8 @@ def read_delegate_log(lines: Sequence[str]) -> DelegateLog:
 
     >>> found = read_delegate_log(["Replacing 63 out of 64 node(s) with delegate (TfLiteGpuDelegateV2) node, "
     ...                            "yielding 2 partitions for subgraph 0."])
-    >>> found.taken[0].nodes, found.taken[0].total, found.fallback
-    (63, 64, None)
+    >>> found.taken[0].nodes, found.taken[0].total, found.refuted
+    (63, 64, ())
     """
     reader = _Reader()
     for line in lines:

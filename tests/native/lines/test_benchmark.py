@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import struct
-from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -31,7 +30,7 @@ from evaltools.native.lines.benchmark import (
 )
 from evaltools.native.lines.stat_line import stat_figures, stat_line
 from evaltools.parameter import Parameter, Value
-from evaltools.proto import BENCHMARK, PROFILING, message_class
+from evaltools.proto import BENCHMARK, message_class
 from evaltools.result.benchmark import BenchmarkRow, Conditions, Memory, Phase, Round
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
 
@@ -260,68 +259,41 @@ class TestFlags:
         assert len(texts) == len(set(texts))
 
 
-def fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
-    """Field numbers and raw values of a message, read by the wire format: varints, 32 bits, length-delimited."""
-    position = 0
-    while position < len(data):
-        tag, position = varint(data, position)
-        number, kind = tag >> 3, tag & 7
-        if kind == 0:
-            value, position = varint(data, position)
-            yield number, value
-            continue
-        length = 4
-        if kind == 2:
-            length, position = varint(data, position)
-        yield number, data[position : position + length]
-        position += length
-
-
-def varint(data: bytes, position: int) -> tuple[int, int]:
-    value, shift = 0, 0
-    while True:
-        byte = data[position]
-        value |= (byte & 0x7F) << shift
-        position, shift = position + 1, shift + 7
-        if byte < 0x80:
-            return value, position
-
-
-def floats(data: bytes | int) -> dict[int, float]:
-    assert isinstance(data, bytes)
-    return {
-        number: struct.unpack("<f", value)[0] if isinstance(value, bytes) else value for number, value in fields(data)
-    }
+def read(row: BenchmarkRow, model_size_bytes: int = 1, input_bytes: int = 1) -> Any:
+    return message_class("BenchmarkResult", BENCHMARK).FromString(
+        native_benchmark_proto(row, model_size_bytes, input_bytes)
+    )
 
 
 class TestProto:
-    def test_fields_on_the_wire(self) -> None:
-        """Numbers of benchmark_result.proto: latency 2, memory 3, misc 4, and theirs in the order stated there."""
-        row = a_row(a_round([783, 417], [1000, 2000, 3000]))
-        written = dict(fields(native_benchmark_proto(row, model_size_bytes=525598, input_bytes=49152)))
-        assert written.keys() == {2, 3, 4}
-        std = int(math.sqrt(int(2000000 / 3)))
-        latency = [2.0, 1.0, 3.0, std / 1000, 2.0, 1.0, 3.0, 1.862, 0.783, 0.6]
-        assert floats(written[2]) == pytest.approx(dict(enumerate(latency, 1)))
-        assert floats(written[3]) == pytest.approx({1: 4932, 2: 5328, 3: 10900 / 1024})
-        throughput = 49152 * 3 / 0.006 / 2**20
-        assert floats(written[4]) == pytest.approx({1: 0.525598, 2: 3, 3: 2, 4: throughput})
+    def test_all_figures(self) -> None:
+        message = read(a_row(a_round([783, 417], [1000, 2000, 3000])), model_size_bytes=525598, input_bytes=49152)
+        latency, memory, misc = message.latency_metrics, message.memory_metrics, message.misc_metrics
+        assert (latency.avg_ms, latency.min_ms, latency.max_ms, latency.median_ms) == (2.0, 1.0, 3.0, 2.0)
+        assert (latency.p5_ms, latency.p95_ms) == (1.0, 3.0)
+        assert latency.stddev_ms == pytest.approx(int(math.sqrt(int(2000000 / 3))) / 1000)
+        opening = (latency.init_ms, latency.first_inference_ms, latency.average_warm_up_ms)
+        assert opening == pytest.approx((1.862, 0.783, 0.6))
+        assert (memory.init_footprint_kb, memory.overall_footprint_kb) == (4932, 5328)
+        assert memory.peak_mem_mb == pytest.approx(10900 / 1024)
+        assert (misc.num_runs, misc.num_warmup_runs, misc.model_size_mb) == (3, 2, pytest.approx(0.525598))
+        assert misc.model_throughput_in_mb_per_sec == pytest.approx(49152 * 3 / 0.006 / 2**20)
 
     def test_memory_is_missing_where_the_platform_does_not_say(self) -> None:
         row = a_row(a_round([1], [1], memory=NO_MEMORY))
-        message = message_class("BenchmarkResult", BENCHMARK).FromString(native_benchmark_proto(row, 1, 1))
+        message = read(row)
         assert not message.HasField("memory_metrics")
 
     def test_the_peak_is_missing_where_it_was_not_monitored(self) -> None:
         row = a_row(a_round([1], [1], memory=replace(MEMORY, monitored_peak_kb=None)))
-        message = message_class("BenchmarkResult", BENCHMARK).FromString(native_benchmark_proto(row, 1, 1))
+        message = read(row)
         assert message.memory_metrics.init_footprint_kb == 4932
         assert not message.memory_metrics.HasField("peak_mem_mb")
 
     def test_runs_of_several_rounds_count_together(self) -> None:
         larger = replace(MEMORY, peak_kb=5824 + 6000)
         row = a_row(a_round([10], [1000, 3000], 2000), a_round([30, 50], [5000], 4000, larger))
-        message = message_class("BenchmarkResult", BENCHMARK).FromString(native_benchmark_proto(row, 1, 1))
+        message = read(row)
         latency = message.latency_metrics
         assert (latency.avg_ms, latency.min_ms, latency.max_ms, latency.median_ms) == (3.0, 1.0, 5.0, 3.0)
         assert latency.init_ms == 3.0
@@ -331,15 +303,6 @@ class TestProto:
         assert message.memory_metrics.overall_footprint_kb == 6000
 
     def test_a_dry_run_has_no_throughput(self) -> None:
-        message = message_class("BenchmarkResult", BENCHMARK).FromString(
-            native_benchmark_proto(a_row(a_round([], [])), 1, 49152)
-        )
+        message = read(a_row(a_round([], [])), input_bytes=49152)
         assert math.isnan(message.misc_metrics.model_throughput_in_mb_per_sec)
         assert (message.misc_metrics.num_runs, message.latency_metrics.avg_ms) == (0, 0.0)
-
-    def test_the_profile_has_its_own_package(self) -> None:
-        message = message_class("BenchmarkProfilingData", PROFILING)()
-        op = message.runtime_profile.subgraph_profiles.add().per_op_profiles.add(node_type="ADD", run_order=1)
-        op.inference_microseconds.avg = 3
-        # runtime_profile 3, subgraph_profiles 1, per_op_profiles 3; node_type 1, inference_microseconds 2, run_order 6
-        assert message.SerializeToString() == b"\x1a\x0f\x0a\x0d\x1a\x0b\x0a\x03ADD\x12\x02\x18\x03\x30\x01"

@@ -77,7 +77,7 @@ def read(*lines: str) -> DelegateLog:
 )
 def test_a_line_about_nodes(line: str, expected: TakenNodes) -> None:
     found = read(line)
-    assert (found.taken, found.created, found.fallback) == ((expected,), (), None)
+    assert (found.taken, found.created, found.refuted) == ((expected,), (), ())
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_line_about_nodes(line: str, expected: TakenNodes) -> None:
 )
 def test_to_be_created_proves_nothing(line: str, expected: str) -> None:
     found = read(line)
-    assert (found.created, found.taken, found.fallback) == ((expected,), (), None)
+    assert (found.created, found.taken, found.refuted) == ((expected,), (), ())
     assert undelegated(found, [expected]) == {
         expected: "no line of the log says that it took nodes, only that it was created"
     }
@@ -168,7 +168,7 @@ def test_what_benchmark_model_applied_is_proof(line: str, expected: AppliedDeleg
 )
 def test_a_line_that_refutes(line: str, delegate: str) -> None:
     found = read(line)
-    assert (found.refuted, found.fallback) == ((Refutation(delegate, line),), line)
+    assert found.refuted == (Refutation(delegate, line),)
     asked = delegate or "GPU"
     assert undelegated(found, [asked]) == {asked: f'the log says "{line}"'}
 
@@ -194,7 +194,7 @@ def test_a_line_that_refutes(line: str, delegate: str) -> None:
     ],
 )
 def test_a_line_that_is_kept_and_decides_nothing(line: str) -> None:
-    assert read(line).fallback is None
+    assert read(line).refuted == ()
     assert undelegated(read(line, GPU_TAKES), ["GPU"]) == {}
     assert undelegated(read(line), ["GPU"]) == {"GPU": "no line of the log says that it took nodes"}
 
@@ -218,7 +218,7 @@ def test_a_line_that_is_kept_and_decides_nothing(line: str) -> None:
 def test_the_cause_is_quoted_with_what_it_led_to(cause: str) -> None:
     found = read(cause, "Failed to apply GPU delegate.")
     assert undelegated(found, ["GPU"]) == {"GPU": f'the log says "Failed to apply GPU delegate.", after "{cause}"'}
-    assert read(cause).fallback is None
+    assert read(cause).refuted == ()
 
 
 def test_the_first_of_several_causes_is_quoted_and_only_once() -> None:

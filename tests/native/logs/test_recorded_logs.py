@@ -51,7 +51,7 @@ def test_hexagon_logs_what_it_took_before_the_runtime_does(tool: str, nodes: int
 def test_whole_logs_that_refute_delegation(run: str, tool: str, style: str) -> None:
     delegate, line = REFUTED[run]
     found = read_delegate_log(delegate_lines(STYLES[style](recorded(f"{tool}_{run}"))))
-    assert found.fallback == (line or FIRST_WORD_ON_THE_REFERENCE[tool])
+    assert found.refuted[0].line == (line or FIRST_WORD_ON_THE_REFERENCE[tool])
     assert set(undelegated(found, [delegate])) == {delegate}
     assert "XNNPACK" in {family_of(entry.delegate) for entry in found.taken}
 
