@@ -39,7 +39,12 @@ CSV: Final = "csv"
 PROTO: Final = "proto"
 _TOP: Final = 10
 _RULE: Final = "=" * 30
-_CSV_SEPARATOR: Final = ", "
+_OP_WIDTHS: Final = (40, 9, 9, 8, 8, 10, 9, 0)
+_TEXT_HEAD: Final = ("[node type]", "[first]", "[avg ms]", "[%]", "[cdf%]", "[mem KB]", "[times called]", "[Name]")
+_CSV_HEAD: Final = ("node type", "first", "avg_ms", "%", "cdf%", "mem KB", "times called", "name")
+_TYPE_WIDTHS: Final = (40, 9, 10, 11, 11, 10, 9)
+_TEXT_TYPE_HEAD: Final = ("[Node type]", "[count]", "[avg ms]", "[avg %]", "[cdf %]", "[mem KB]", "[times called]")
+_CSV_TYPE_HEAD: Final = ("node type", "count", "avg_ms", "avg %", "cdf %", "mem KB", "times called")
 
 
 class _Section(Struct, frozen=True):
@@ -136,7 +141,7 @@ def _together(first: OpTimes, second: OpTimes) -> OpTimes:
 
 def _tables(ops: Sequence[OpTimes], as_csv: bool) -> list[str]:
     total = sum(sum(op.times_us) for op in ops)
-    row, head = (_csv_row, _CSV_HEAD) if as_csv else (_text_row, _TEXT_HEAD)
+    head = _joined(_CSV_HEAD if as_csv else _TEXT_HEAD, _OP_WIDTHS, as_csv)
     runs = max((len(op.times_us) for op in ops), default=1)
     lines = []
     for title, chosen in (("Run Order", list(ops)), ("Top by Computation Time", by_time(ops)[:_TOP])):
@@ -144,7 +149,7 @@ def _tables(ops: Sequence[OpTimes], as_csv: bool) -> list[str]:
         seen = 0
         for figures in op_figures(chosen, total):
             seen += figures.sum_us
-            lines.append(row(figures, _single_share(seen, total)))
+            lines.append(_op_row(figures, _single_share(seen, total), as_csv))
         lines.append("")
     lines += [f"Number of nodes executed: {len(ops)}", f"{_RULE} Summary by node type {_RULE}"]
     return [*lines, *_type_rows(ops, runs, as_csv), ""]
@@ -157,51 +162,19 @@ def _single_share(part: int, whole: int) -> float:
     return float(np.float32(part) * np.float32(100) / np.float32(whole))
 
 
-def _fields(*widths_and_texts: tuple[int, str]) -> str:
-    return "".join(f"\t{text:>{width}}" for width, text in widths_and_texts)
-
-
-_TEXT_HEAD: Final = (
-    _fields((40, "[node type]"), (9, "[first]"), (9, "[avg ms]"), (8, "[%]"), (8, "[cdf%]"), (10, "[mem KB]"))
-    + "\t[times called]\t[Name]"
-)
-_CSV_HEAD: Final = "node type, first, avg_ms, %, cdf%, mem KB, times called, name"
-_TEXT_TYPE_HEAD: Final = (
-    _fields((40, "[Node type]"), (9, "[count]"), (10, "[avg ms]"), (11, "[avg %]"), (11, "[cdf %]"), (10, "[mem KB]"))
-    + "\t[times called]"
-)
-_CSV_TYPE_HEAD: Final = "node type, count, avg_ms, avg %, cdf %, mem KB, times called"
-
-
-def _text_row(figures: OpFigures, cumulative: float) -> str:
-    return (
-        _fields(
-            (40, figures.op.type),
-            (9, f"{figures.first_us / 1000:.3f}"),
-            (9, f"{figures.avg_us / 1000:.3f}"),
-            (8, f"{figures.share:7.3f}%"),
-            (8, f"{cumulative:7.3f}%"),
-            (10, "0.000"),
-            (9, str(figures.times_called)),
-        )
-        + f"\t{figures.op.name}"
-    )
-
-
-def _csv_row(figures: OpFigures, cumulative: float) -> str:
-    """Commas in names become tabs; those in types stay, as in the native tool."""
-    return _CSV_SEPARATOR.join(
-        [
-            figures.op.type,
-            f"{figures.first_us / 1000:g}",
-            f"{figures.avg_us / 1000:g}",
-            f"{figures.share:g}%",
-            f"{cumulative:g}%",
-            "0",
-            str(figures.times_called),
-            figures.op.name.replace(",", "\t"),
-        ]
-    )
+def _op_row(figures: OpFigures, cumulative: float, as_csv: bool) -> str:
+    """In CSV commas in names become tabs; those in types stay, as in the native tool."""
+    cells = [
+        figures.op.type,
+        _number(figures.first_us / 1000, as_csv),
+        _number(figures.avg_us / 1000, as_csv),
+        _share(figures.share, 7, as_csv),
+        _share(cumulative, 7, as_csv),
+        _number(0, as_csv),
+        str(figures.times_called),
+        figures.op.name.replace(",", "\t") if as_csv else figures.op.name,
+    ]
+    return _joined(cells, _OP_WIDTHS, as_csv)
 
 
 def _type_rows(ops: Sequence[OpTimes], runs: int, as_csv: bool) -> list[str]:
@@ -209,27 +182,36 @@ def _type_rows(ops: Sequence[OpTimes], runs: int, as_csv: bool) -> list[str]:
     types = by_type(ops, runs)
     whole = np.float32(sum(each.time_us for each in types))
     cumulative = np.float32(0)
-    lines = [_CSV_TYPE_HEAD if as_csv else _TEXT_TYPE_HEAD]
+    lines = [_joined(_CSV_TYPE_HEAD if as_csv else _TEXT_TYPE_HEAD, _TYPE_WIDTHS, as_csv)]
     for each in types:
         share = np.float32(each.time_us) / whole * np.float32(100) if whole else np.float32(math.nan)
         cumulative = np.float32(cumulative + share)
-        time_ms = float(np.float32(each.time_us) / np.float32(1000))
-        if as_csv:
-            cells = [each.type, str(each.count), f"{time_ms:g}", f"{share:g}%", f"{cumulative:g}%", "0"]
-            lines.append(_CSV_SEPARATOR.join([*cells, str(each.times_called)]))
-            continue
-        lines.append(
-            _fields(
-                (40, each.type),
-                (9, str(each.count)),
-                (10, f"{time_ms:.3f}"),
-                (11, f"{share:10.3f}%"),
-                (11, f"{cumulative:10.3f}%"),
-                (10, "0.000"),
-                (9, str(each.times_called)),
-            )
-        )
+        cells = [
+            each.type,
+            str(each.count),
+            _number(float(np.float32(each.time_us) / np.float32(1000)), as_csv),
+            _share(float(share), 10, as_csv),
+            _share(float(cumulative), 10, as_csv),
+            _number(0, as_csv),
+            str(each.times_called),
+        ]
+        lines.append(_joined(cells, _TYPE_WIDTHS, as_csv))
     return lines
+
+
+def _number(value: float, as_csv: bool) -> str:
+    return f"{value:g}" if as_csv else f"{value:.3f}"
+
+
+def _share(value: float, width: int, as_csv: bool) -> str:
+    return f"{value:g}%" if as_csv else f"{value:{width}.3f}%"
+
+
+def _joined(cells: Sequence[str], widths: Sequence[int], as_csv: bool) -> str:
+    """A row; in text each cell stands behind a tab, on the right of its column."""
+    if as_csv:
+        return ", ".join(cells)
+    return "".join(f"\t{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
 def _summary(ops: Sequence[OpTimes], subgraph: str) -> list[str]:
