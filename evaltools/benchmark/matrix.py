@@ -78,14 +78,14 @@ def option_configurations(
                 "The 'none' option can not be used together with other perf options in --perf_options_list!"
             )
         return []
-    kept = _kept(own)
+    kept = [(name, value) for name, value in own if name not in _RESET]
     given = {name for name, _ in kept}
-    wanted = all_options if ALL in chosen else list(dict.fromkeys(chosen))
-    found = [
-        _option(name, kept, [flag for flag in _flags(stated) if flag[0] not in given])
-        for kind in wanted
-        for name, stated in _OPTIONS[kind].items()
-    ]
+    found = []
+    for kind in all_options if ALL in chosen else dict.fromkeys(chosen):
+        for name, words in _OPTIONS[kind].items():
+            option = [split_flag(word, CONFIGURATION_PARAMETERS) for word in words.split()]
+            option = [(flag, value) for flag, value in option if flag not in given]
+            found.append(Configuration.from_flags(name, [*_with_effect(kept, option), *option]))
     read = {flag for entry in found for flag, _ in entry.delegates.given}
     unread = [name for name, _ in kept if name in PARAMETERS and name not in read]
     if unread:
@@ -110,14 +110,6 @@ def overruled_flags(text: str, own: Iterable[str]) -> list[str]:
     return [] if text == NONE else [name for name in own if name in _RESET]
 
 
-def _kept(own: Sequence[tuple[str, str]]) -> Flags:
-    return [(name, value) for name, value in own if name not in _RESET]
-
-
-def _option(name: str, kept: Flags, option: Flags) -> Configuration:
-    return Configuration.from_flags(name, [*_with_effect(kept, option), *option])
-
-
 def _with_effect(kept: Flags, option: Flags) -> Flags:
     """The command line's own flags, without those of delegates that the option leaves switched off."""
     values = {name: PARAMETERS[name].parse(value) for name, value in [*kept, *option] if name in PARAMETERS}
@@ -128,7 +120,3 @@ def _with_effect(kept: Flags, option: Flags) -> Flags:
         for name, value in kept
         if name not in PARAMETERS or owner_of(name) in enabled or (owner_of(name) is None and name in readable)
     ]
-
-
-def _flags(text: str) -> Flags:
-    return [split_flag(word, CONFIGURATION_PARAMETERS) for word in text.split()]

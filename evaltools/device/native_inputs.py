@@ -166,10 +166,6 @@ def prepare_coco(request: TaskRequest) -> NativeInputs[EvaluatedPictures]:
     )
     _require_native_pictures(pictures.paths)
     truth = pictures.truth.native if pictures.truth else ()
-    for picture in truth:
-        negative = [number for number in picture.class_ids.tolist() if number < 0]
-        if negative:
-            raise DataError(f"{picture.name} has an object of the class {negative[0]}, at which the native tool ends")
     # The tool ends at a class beyond its labels, whose names mean nothing to it; more lines change no figure.
     classes = 1 + max((number for picture in truth for number in picture.class_ids.tolist()), default=0)
     lines = labels.lines if labels else ()
