@@ -1,7 +1,8 @@
 """Image file -> RGB bytes, as the native tools decode them.
 
 The native tool reads baseline and progressive JPEG with libjpeg-turbo (slow integer DCT, fancy upsampling) and ignores
-EXIF orientation and ICC profiles. Pillow uses the same decoder with the same settings. Beyond native: PNG is read, and
+EXIF orientation and ICC profiles. Pillow uses the same decoder with the same settings, and so does simplejpeg, which is
+faster and decodes where it gives the same bytes (see :mod:`evaltools.preprocess.jpeg`). Beyond native: PNG is read, and
 greyscale, palette, transparent, CMYK and 16-bit pictures have a stated rule each (see :func:`decode_picture`).
 
 Reading and decoding are steps of their own, so that their times can be separated: :func:`read_picture` and
@@ -26,7 +27,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from evaltools.errors import ImageError
 from evaltools.file_content import DATA_BYTES, Unreadable, content_of, opened, require_unpacked
-from evaltools.preprocess.jpeg import least_bytes
+from evaltools.preprocess.jpeg import least_bytes, rgb_as_pillow
 
 RgbImage = npt.NDArray[np.uint8]
 
@@ -228,7 +229,8 @@ def _jpeg_to_rgb(picture: Image.Image, data: bytes) -> RgbImage:
         )
     if picture.mode == "CMYK":
         return _cmyk_to_rgb(picture)
-    return np.asarray(picture.convert("RGB"))
+    rgb = rgb_as_pillow(picture, data)
+    return np.asarray(picture.convert("RGB")) if rgb is None else rgb
 
 
 def _cmyk_to_rgb(picture: Image.Image) -> RgbImage:

@@ -182,6 +182,6 @@ def test_a_picture_that_memory_does_not_suffice_for_is_told_so(tmp_path: Path, m
     def full(*_arguments: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("PIL.Image.Image.convert", full)
+    monkeypatch.setattr("evaltools.preprocess.decode.rgb_as_pillow", full)
     with pytest.raises(ImageError, match="^there is not enough memory to decode it$"):
         decode_image(saved(tmp_path, "a.jpg", Image.new("RGB", (4, 4))))
