@@ -30,6 +30,7 @@ COMMANDS_GONE: Final[Mapping[str, str]] = {
 """Commands."""
 _ONE_MACHINE: Final = "a suite runs on one machine; give each machine a suite of fewer models"
 GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
+    "doctor": {"driver": "it is Mesa's lavapipe, which computes in fp16 and fp32; leave it out"},
     "power": {"margin": "evaltools power is about examples in a random order"},
     "suite": {
         "executor": _ONE_MACHINE,
@@ -37,6 +38,7 @@ GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
         "ray_address": _ONE_MACHINE,
         "shard_count": _ONE_MACHINE,
         "shard_index": _ONE_MACHINE,
+        "workers": "each job of a suite takes the cores that there are; leave it out",
         "slower": "--against says what is slower beyond what two runs differ by; evaltools gate has limits of your own",
     },
 }
