@@ -60,7 +60,7 @@ def test_what_is_said_of_each_chip_is_in_its_compiled_file(tmp_path: Path) -> No
         assert f"{chip['chip']}  {chip['nodes']} of {chip['total_nodes']} nodes" in done.out
         compiled = inspect(file).out
         sdk = npu["compiler"].rpartition("SDK ")[2]
-        assert f"compiled    for the NPU of Qualcomm {chip['chip']} (by its SDK {sdk}): DISPATCH_OP x6" in compiled
+        assert f"compiled for the NPU of Qualcomm {chip['chip']} (by its SDK {sdk}): DISPATCH_OP x6" in compiled
     assert "all: CPU keeps CONV_2D x6, float32 [int8, float32] -> float32 (from the graph); the compiler: " in done.out
     assert "all: warning: 6 partitions: values go to the NPU and back as often" in done.out
 
