@@ -36,8 +36,7 @@ from evaltools.report.page.screens import print_configurations, print_result
 from evaltools.request import Options, Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.runs.finished_shards import FinishedShards
-from evaltools.runs.measure import measure
+from evaltools.runs.measure import FinishedShards, measure
 from evaltools.task_kind import Detail
 from evaltools.tasks.shared.declared import declared_task
 from evaltools.tasks.shared.evaluation import Observer

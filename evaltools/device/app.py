@@ -62,7 +62,7 @@ class AppProgram(Struct, frozen=True):
     root: str
     readable: Sequence[str]
 
-    def command(self, _work: PartWork, _sent: SentFiles, _taskset: str) -> str:
+    def command(self, _sent: SentFiles, _taskset: str) -> str:
         """The script. The log is followed, so that no line is lost where Android forgets old ones meanwhile.
 
         A mark in it keeps the lines of an earlier start from being taken for those of this one.

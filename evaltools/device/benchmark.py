@@ -26,7 +26,7 @@ from evaltools.device.native_numerics import refuse_numerics
 from evaltools.device.native_program import require_binary
 from evaltools.device.part import PartWork, StderrLines
 from evaltools.device.pool import SPLIT_EACH, Job, require_answer, run_on_devices
-from evaltools.device.python_program import Pythons
+from evaltools.device.python_program import python_on
 from evaltools.device.request import carry_out_on_host, device_request, without_host_options
 from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
@@ -112,11 +112,10 @@ class _EvaltoolsBenchmark:
             examples=0,
             request=to_bytes(without_host_options(sent.request).stating(output_file_path=_RESULT)),
             files=sent.files,
-            folders=sent.folders,
+            folders=sent.whole_folders,
             results=(_RESULT,),
         )
         self._names = sent.host_names()
-        self._pythons = Pythons(flags, console)
         self._request = request
         self._folder = folder
         self._console = console
@@ -130,7 +129,7 @@ class _EvaltoolsBenchmark:
                 self._console.print(f"{device.serial}: {line.decode('utf-8', 'replace')}", style="dim")
 
         into = Path(tempfile.mkdtemp(dir=self._folder))
-        python = self._pythons.on(device, KIND)
+        python = python_on(device, KIND)
         done = device.do(self._work, python, into, StderrLines(on_line))
         require_answer(done, _WITH_A_RESULT, _RESULT, "result")
         return done.part, _place(into, self._request, self._names, done.out)

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
@@ -20,15 +20,16 @@ from rich.filesize import decimal
 from evaltools.device import detached
 from evaltools.device.adb import SHELL_TIMEOUT_S, Adb, Link
 from evaltools.device.errors import DeviceError, FileMissing
-from evaltools.device.facts import facts_that_change, masks_of_cpus
+from evaltools.device.facts import conditions_now, masks_of_cpus
 from evaltools.device.flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.device.lock import DeviceLock
-from evaltools.device.part import PartDone, PartWork, Program, SentFiles, conditions_of, cool_down
+from evaltools.device.part import PartDone, PartWork, Program, SentFiles, cool_down
 from evaltools.device.process import Answer
-from evaltools.device.store import ARCHIVE, RUNS, chunks, remote_path, runs_on, stored_folder, write_archive
+from evaltools.device.store import RUNS, archives, remote_path, runs_on, stored_folder
 from evaltools.device.transfer import pull, push
-from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DeviceConditions, DevicePart
+from evaltools.errors import OutputError
+from evaltools.result.device import DeviceConditions, DeviceFacts
+from evaltools.result.device_run import DevicePart
 
 _LARGE: Final = 10_000_000
 """Bytes of a file about whose sending a line is printed."""
@@ -48,7 +49,8 @@ class Device:
         link: the way to it
         facts: at the beginning; the Python in them is the one that is used
         lock: that of evaltools' folder there
-        known: files and folders that the device has had since it was away
+        known: files that the device has had since it was away
+        python: evaltools there, once it has been looked at since then
         limit_s: the seconds after which a part counts as hanging; less once the device has done one
     """
 
@@ -69,6 +71,7 @@ class Device:
         self._slowest_s = 0.0
         self._report = report
         self.known: set[str] = set()
+        self.python: Program | None = None
         self._left: list[str] | None = None
 
     def shell(self, command: str, timeout_s: float = SHELL_TIMEOUT_S) -> Answer:
@@ -84,7 +87,7 @@ class Device:
 
         def on_sending(size: int) -> None:
             if size >= _LARGE:
-                self._report(f"{self.serial}: sending {local.name.removesuffix(ARCHIVE)}, {decimal(size)}")
+                self._report(f"{self.serial}: sending {local.name}, {decimal(size)}")
 
         if remote not in self.known:
             push(self.link, local, remote, on_sending=on_sending)
@@ -97,6 +100,7 @@ class Device:
         Its files may be gone, so that they are looked for again.
         """
         self.known.clear()
+        self.python = None
         try:
             self.lock.take()
         except DeviceError:
@@ -151,8 +155,8 @@ class Device:
     ) -> Answer:
         flags = self.flags
         run = posixpath.join(flags.root, RUNS, f"{work.index}-of-{work.count}-{uuid.uuid4().hex[:16]}")
-        taskset = masks_of_cpus(self.facts.cpu_frequencies).get(flags.taskset, flags.taskset)
-        command = self._with_libraries(program.command(work, sent, taskset))
+        taskset = masks_of_cpus(self.facts.conditions.cpu_frequencies).get(flags.taskset, flags.taskset)
+        command = self._with_libraries(program.command(sent, taskset))
         if len(shlex.quote(shlex.quote(command)).encode()) > _LONGEST_COMMAND:  # too long for adb's command line
             command = f"exec sh {shlex.quote(self._put_content('command', command.encode()))}"
         self._left = [*(self._left or []), run]
@@ -183,36 +187,27 @@ class Device:
         return cool_down(self._conditions, self.serial, self.flags.cool_down_c, self.link.stop, report=self._report)
 
     def _conditions(self) -> DeviceConditions:
-        return conditions_of(self.link.patiently(partial(facts_that_change, self.link)))
+        return self.link.patiently(partial(conditions_now, self.link))
 
     def _send(self, work: PartWork) -> SentFiles:
         """Send the files of a part."""
         for local, remote in work.files.items():
             self.put(local, remote)
-        manifests, archives = {}, {}
-        for name, pictures in work.pictures.items():
-            if pictures.manifest is not None:
-                manifests[name] = self.put(pictures.manifest)
-            archives[name] = self._put_archives("pictures", pictures.folder, pictures.chosen)
-        for name, folder in work.folders.items():
-            files = sorted(path for path in folder.rglob("*") if path.is_file())
-            archives[name] = self._put_archives("files", folder, files)
+        folders = {}
+        for name, sent in work.folders.items():
+            names = [self._put_content("names.json", sent.names)] if sent.names else []
+            tars = archives(sent.folder, sent.files)
+            folders[name] = [*names, *(self._put_content("files.tar", content) for content in tars)]
         request = self._put_content("request.json", work.request) if work.request else ""
-        return SentFiles(manifests, archives, request)
-
-    def _put_archives(self, name: str, folder: Path, files: Sequence[Path]) -> tuple[str, ...]:
-        paths = []
-        for chunk in chunks(files):
-            with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
-                archive = Path(temporary, f"{name}{ARCHIVE}")
-                write_archive(archive, folder, chunk)
-                paths.append(self.put(archive))
-        return tuple(paths)
+        return SentFiles(folders, request, work.records_only)
 
     def _put_content(self, name: str, content: bytes) -> str:
         with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
             file = Path(temporary, name)
-            file.write_bytes(content)
+            try:
+                file.write_bytes(content)
+            except OSError as error:
+                raise OutputError(f"{file} cannot be written: {error.strerror}; make room, or set TMPDIR") from error
             return self.put(file)
 
     def clean_up(self) -> DeviceError | None:

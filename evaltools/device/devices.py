@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
@@ -14,7 +13,6 @@ from evaltools.device.device import Device
 from evaltools.device.errors import DeviceError
 from evaltools.device.facts import find_devices, masks_of_cpus
 from evaltools.device.flags import KINDS_OF_CPUS, DeviceFlags
-from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceLeftOut
 
 
@@ -31,14 +29,27 @@ class DevicesUsed:
 
     def __init__(self, flags: DeviceFlags, console: Console) -> None:
         self.stop = threading.Event()
-        adb = Adb(flags.adb)
-        usable, self.left_out = _usable(adb, flags)
-        for entry in self.left_out:
-            console.print(f"left out: {entry.reason}")
-        self._devices = {facts.serial: Device(adb, facts, flags, self.stop, console.print) for facts in usable}
+        self.left_out: list[DeviceLeftOut] = []
+        self._devices: dict[str, Device] = {}
         self._flags = flags
         self._console = console
         self._held = ExitStack()
+        adb = Adb(flags.adb)
+        wanted = flags.serials
+        if not flags.all_devices and not wanted:
+            wanted = (adb.choose(),)
+        for serial in wanted:
+            adb.connect(serial)
+        for found in find_devices(adb, wanted):
+            facts, problem = found.facts, found.problem
+            if facts is not None and flags.taskset in KINDS_OF_CPUS:
+                has_kinds = masks_of_cpus(facts.conditions.cpu_frequencies)
+                problem = "" if has_kinds else f"{found.serial}: it does not say which CPUs are {flags.taskset}"
+            if facts is None or problem:
+                self._leave_out(DeviceError(problem, found.serial))
+            else:
+                self._devices[found.serial] = Device(adb, facts, flags, self.stop, console.print)
+        self._require_any()
 
     @property
     def serials(self) -> tuple[str, ...]:
@@ -55,13 +66,9 @@ class DevicesUsed:
                 try:
                     held.enter_context(device.lock)
                 except DeviceError as error:
-                    if not self._flags.all_devices:
-                        raise
-                    self.left_out.append(DeviceLeftOut(serial, str(error)))
-                    self._console.print(f"left out: {error}")
+                    self._leave_out(error)
                     del self._devices[serial]
-            if not self._devices:
-                raise _none_usable(self.left_out)
+            self._require_any()
             self._held = held.pop_all()
         return self
 
@@ -72,61 +79,14 @@ class DevicesUsed:
             for device in self._devices.values():
                 device.leave()
 
+    def _leave_out(self, error: DeviceError) -> None:
+        """Go on without a device where all were asked for; else raise its error."""
+        if not self._flags.all_devices:
+            raise error
+        self.left_out.append(DeviceLeftOut(error.serial, str(error)))
+        self._console.print(f"left out: {error}")
 
-def _usable(adb: Adb, flags: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list[DeviceLeftOut]]:
-    """The devices that can be used, and those that are left out.
-
-    A device that is named must be usable; with ``all`` the usable ones are taken. Raises :class:`DeviceError` where
-    there is none, or one that was named cannot be used.
-    """
-    wanted = flags.serials
-    if not flags.all_devices and not wanted:
-        wanted = (adb.choose(),)
-    for serial in wanted:
-        adb.connect(serial)
-    left_out: list[DeviceLeftOut] = []
-    usable: list[DeviceFacts] = []
-    for found in find_devices(adb, wanted):
-        problem = found.problem if found.facts is None else _why_not_used(found.facts, flags.taskset, usable)
-        if found.facts is not None and not problem:
-            usable.append(found.facts)
-        elif wanted:
-            raise DeviceError(problem, found.serial)
-        else:
-            left_out.append(DeviceLeftOut(found.serial, problem))
-    if not usable:
-        raise _none_usable(left_out)
-    return tuple(usable), left_out
-
-
-def _none_usable(left_out: Iterable[DeviceLeftOut]) -> DeviceError:
-    reasons = "".join(f"\n  {entry.reason}" for entry in left_out)
-    return DeviceError(f"no device can be used; evaltools device list says what to do{reasons}")
-
-
-def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) -> str:
-    """Why a device cannot be used that is the same as one of ``others``, or lacks the CPUs of the mask; else empty."""
-    for other in others:
-        if facts.identity and facts.identity == other.identity:
-            return (
-                f"{facts.serial} is the same device as {other.serial}, connected twice, and would disturb itself; "
-                "name one of the two in --serials"
-            )
-    return why_not_bound(facts, mask)
-
-
-def why_not_bound(facts: DeviceFacts, mask: str) -> str:
-    """Why a device has none of the CPUs of ``--taskset``; empty if it has some, or does not say."""
-    masks = masks_of_cpus(facts.cpu_frequencies)
-    named = "; ".join(f"{name} are {own}" for name, own in masks.items())
-    if mask in KINDS_OF_CPUS and mask not in masks:
-        return f"{facts.serial}: --taskset={mask}: it does not say that its CPUs differ; give a mask of them"
-    if not mask or facts.cpus is None or mask in masks:
-        return ""
-    count = max([facts.cpus, *(cpu.cpu + 1 for cpu in facts.cpu_frequencies)])
-    if int(mask, 16) % (1 << count):
-        return ""
-    return (
-        f"{facts.serial}: --taskset={mask} names none of its {count} CPUs; give a mask of them, such as "
-        f"{(1 << count) - 1:x} for all{f'; {named}' if named else ''}"
-    )
+    def _require_any(self) -> None:
+        if not self._devices:
+            reasons = "".join(f"\n  {entry.reason}" for entry in self.left_out)
+            raise DeviceError(f"no device can be used; evaltools device list says what to do{reasons}")

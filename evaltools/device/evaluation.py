@@ -4,24 +4,44 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.part import PartDone, PartWork, PictureFolder
-from evaltools.device.parts import RECORDS, RUN, WITH_RECORDS, MissingParts, PartsFolder
-from evaltools.device.pool import SPLIT_EACH, Job, PoolOutcome, complete_jobs, device_run_of, jobs_of, parts_of
-from evaltools.device.python_program import Pythons
+from evaltools.device.part import PartDone, PartWork, SentFolder, StderrLines
+from evaltools.device.parts import (
+    RECORDS,
+    RUN,
+    KeptPart,
+    PartProgress,
+    PartsFolder,
+    part_figures,
+    part_messages,
+    progress_of,
+)
+from evaltools.device.pool import (
+    SPLIT_EACH,
+    Alike,
+    Job,
+    Pool,
+    PoolOutcome,
+    complete_jobs,
+    device_run_of,
+    jobs_of,
+    parts_of,
+    require_answer,
+)
+from evaltools.device.python_program import python_on
 from evaltools.device.request import (
     DeviceRequest,
     carry_out_on_host,
@@ -29,10 +49,10 @@ from evaltools.device.request import (
     pictures_on_device,
     without_host_options,
 )
-from evaltools.device.store import stored_folder
+from evaltools.device.store import names_in, stored_folder
 from evaltools.device.transfer import sha256_of
 from evaltools.engine.execution import Shard
-from evaltools.engine.journal import Journal
+from evaltools.engine.ledger import Tally
 from evaltools.engine.run_folder import (
     RunIdentity,
     decode,
@@ -45,19 +65,20 @@ from evaltools.engine.run_folder import (
     run_journal,
 )
 from evaltools.errors import UsageError
-from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
+from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK
+from evaltools.native.logs.delegates import delegate_lines
 from evaltools.report.files.evaluation import planned_files
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
-from evaltools.result.device_run import HOST, DeviceLeftOut
+from evaltools.result.device_run import HOST, DeviceLeftOut, LostAttempt
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
-from evaltools.runs.finished_shards import FinishedShards
+from evaltools.runs.measure import FinishedShards
 from evaltools.runs.stored import to_bytes
 from evaltools.tasks.shared.declared import DeclaredTask, declared_task
 from evaltools.tasks.shared.evaluation import Evaluation, Observer
-from evaltools.tasks.shared.merging import RunAtPlace, files_below, with_files
+from evaltools.tasks.shared.merging import RunAtPlace, files_below, run_identity, with_files
 from evaltools.tasks.shared.request import flags_to_repeat
 
 _PARTS: Final = "parts on devices"
@@ -65,68 +86,59 @@ _SERIALS: Final = "devices that do everything"
 _WHOLE: Final = "result.json"
 _REFERENCE: Final = "reference"
 _REFERENCE_ON_HOST: Final = "that of the reference run on this computer"
-
-
-class MergedParts(Struct, frozen=True):
-    """The parts that are done, as ``shards``; ``merge_request`` is the request that makes the result of them.
-
-    ``are_all``: no part is missing.
-    """
-
-    merge_request: Request
-    shards: FinishedShards
-    are_all: bool
+WITH_RECORDS: Final = (OK, NOT_MEASURED, EXAMPLES_FAILED)
 
 
 @contextmanager
 def parts_on_devices(
     request: Request, flags: DeviceFlags, console: Console, observer: Observer
-) -> Iterator[MergedParts]:
+) -> Iterator[tuple[Request, FinishedShards, bool]]:
     """A context that runs the parts on entry; their records can be read until it ends.
+
+    It gives the request that makes the result, the parts that are done as shards, and whether no part is missing.
 
     Raises :class:`UsageError` for flags that make no sense together, and :class:`DeviceError` where devices have not
     done the parts that a result needs.
     """
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     kind, run_dir = declared_task(request.task), request.options.path("run_dir")
+    is_each = flags.split == SPLIT_EACH
     sent = device_request(request, flags.root, flags.libraries)
     examples = examples_of(kind, request)
     _require_sense(kind, request, flags, examples)
-    pythons = Pythons(flags, console)
     with run_folder(run_dir) as folder, run_journal(folder) as journal:
-        begun = _Begun.read(journal, flags, identity_of(flags, sent))
-        is_done = begun.count > 0 and all(map(PartsFolder(folder, begun.count).is_done, begun.jobs(flags.split)))
-        with (
-            tempfile.TemporaryDirectory(prefix="evaltools-") as temporary,
-            nullcontext() if is_done else DevicesUsed(flags, console) as devices,
-        ):
+        count = int(journal.fact(_PARTS) or 0)
+        require_same_run(journal, identity_of(flags, sent), has_begun=bool(count))
+        if count and flags.parts not in (0, count):
+            raise UsageError(f"--parts={flags.parts}: the run in {folder} began with {count}; leave the flag out")
+        kept = PartsFolder(folder, count)
+        serials: list[str] = decode(journal.fact(_SERIALS) or "[]", list[str], folder)
+        jobs = jobs_of(flags.split, serials, count)
+        is_done = bool(jobs) and all(map(kept.is_done, jobs))
+        with nullcontext() if is_done else DevicesUsed(flags, console) as devices:
             if devices is not None:
-                serials = devices.serials if flags.split == SPLIT_EACH else ()
-                count = begun.count or _parts_wanted(kind, flags, examples, len(devices.serials))
-                begun = begun.write(journal, request, count, serials)
-            against_host = _against_host_outputs(kind, request, folder) if flags.split == SPLIT_EACH else None
+                kept = PartsFolder(folder, count or _parts_wanted(kind, flags, examples, len(devices.serials)))
+                serials = list(dict.fromkeys((*serials, *devices.serials)))
+                jobs = jobs_of(flags.split, serials, kept.count)
+                journal.state({_PARTS: str(kept.count), _SERIALS: encode(serials)})
+                if not has_own_request(journal):
+                    journal.state(request_facts(to_plain(request), identity_of(flags, sent)))
+            against_host = _against_host_outputs(kind, request, folder) if is_each else None
             if against_host is not None:
                 request, sent = against_host, device_request(against_host, flags.root, flags.libraries)
-            run = DeviceEvaluation(
-                kind=kind,
-                request=request,
-                sent=sent,
-                examples=examples,
-                jobs=begun.jobs(flags.split),
-                kept=PartsFolder(folder, begun.count),
-                manifests=sent.manifests(Path(temporary)),
-                pythons=pythons,
-                is_each=flags.split == SPLIT_EACH,
-                is_against_host=against_host is not None,
-            )
-            if flags.include_host:
-                run = replace(run, host=(run.run_on_host(folder, console),))
-            outcome = PoolOutcome[PartDone]() if devices is None else run.run(devices, console, observer)
-        done = [job for job in run.jobs if run.kept.is_done(job)]
-        complete = complete_jobs(run.jobs, done, outcome, _step(run_dir))
-        shards = run.finished(complete, outcome.left_out)
-        shards = replace(shards, started_at=started_at, elapsed_s=round(time.perf_counter() - clock, 3))
-        yield MergedParts(run.merge_request, shards, len(complete) == len(run.jobs))
+            run = DeviceEvaluation(kind, request, sent, examples, kept, is_each, against_host is not None)
+            host = (run.on_host(folder, console),) if flags.include_host else ()
+            outcome = PoolOutcome[PartDone]()
+            if devices is not None:
+                outcome = run.do(jobs, devices, console, observer)
+        done = [job for job in jobs if kept.is_done(job)]
+        complete = complete_jobs(jobs, done, outcome, _step(run_dir))
+        shards = replace(
+            run.finished(complete, outcome.left_out, host),
+            started_at=started_at,
+            elapsed_s=round(time.perf_counter() - clock, 3),
+        )
+        yield run.merge_request, shards, len(complete) == len(jobs)
 
 
 def examples_of(kind: DeclaredTask, request: Request) -> Evaluation[Any]:
@@ -165,45 +177,6 @@ def identity_of(flags: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
     for option, pictures in sent.pictures.items():
         found = with_files(found, f"the files of --{option}", files_below([pictures]))
     return found
-
-
-class _Begun(Struct, frozen=True):
-    """How a run was begun: in ``count`` parts, 0 for one that is new, and with ``--split=each`` on ``serials``.
-
-    A run that is resumed keeps its count, and its devices beside those that it has now.
-    """
-
-    identity: RunIdentity
-    count: int
-    serials: tuple[str, ...]
-
-    def jobs(self, split: str) -> list[Job]:
-        """All parts."""
-        return jobs_of(split, self.serials, self.count)
-
-    @classmethod
-    def read(cls, journal: Journal, flags: DeviceFlags, identity: RunIdentity) -> _Begun:
-        """What the journal states.
-
-        Raises :class:`UsageError` for that of another run, and for another ``--parts`` than the run has.
-        """
-        count = int(journal.fact(_PARTS) or 0)
-        require_same_run(journal, identity, has_begun=bool(count))
-        if count and flags.parts not in (0, count):
-            raise UsageError(
-                f"--parts={flags.parts}: the run in {journal.folder} began with {count}; leave the flag out"
-            )
-        serials: list[str] = decode(journal.fact(_SERIALS) or "[]", list[str], journal.folder)
-        return cls(identity, count, tuple(serials))
-
-    def write(self, journal: Journal, request: Request, count: int, serials: Sequence[str]) -> _Begun:
-        """Write to the journal how the run goes on, and return that."""
-        together = tuple(dict.fromkeys((*self.serials, *serials)))
-        facts = {_SERIALS: encode(list(together)), _PARTS: str(count)}
-        if not self.count or not has_own_request(journal):
-            facts |= request_facts(to_plain(request), self.identity)
-        journal.state(facts)
-        return replace(self, count=count, serials=together)
 
 
 def _against_host_outputs(kind: DeclaredTask, request: Request, folder: Path) -> Request | None:
@@ -248,29 +221,40 @@ def _require_sense(kind: DeclaredTask, request: Request, flags: DeviceFlags, exa
         )
 
 
-class DeviceEvaluation(Struct, frozen=True):
-    """What is sent to devices, and how the host makes a result of their parts.
+class DeviceEvaluation:
+    """An evaluation whose parts devices do; those that are done are kept in the run folder.
 
-    ``jobs`` are all parts, ``kept`` is the folder with those that are done, ``host`` the run on the host, if one was
-    asked for. ``is_each``: every device does everything. ``is_against_host``: it is compared with outputs of the host.
+    ``is_each``: every device does everything, ``is_against_host``: and is compared with outputs of the host. Devices
+    that share the parts must be alike in what the records say of configurations.
     """
 
-    kind: DeclaredTask
-    request: Request
-    sent: DeviceRequest
-    examples: Evaluation[Any]
-    jobs: list[Job]
-    kept: PartsFolder
-    manifests: Mapping[str, Path]
-    pythons: Pythons
-    is_each: bool
-    is_against_host: bool
-    host: tuple[RunAtPlace, ...] = ()
+    def __init__(
+        self,
+        kind: DeclaredTask,
+        request: Request,
+        sent: DeviceRequest,
+        examples: Evaluation[Any],
+        kept: PartsFolder,
+        is_each: bool = False,
+        is_against_host: bool = False,
+    ) -> None:
+        self._kind = kind
+        self._request = request
+        self._sent = sent
+        self._examples = examples
+        self._kept = kept
+        self._is_each = is_each
+        self._is_against_host = is_against_host
+        self._names = {option: names_in(folder) for option, folder in sent.pictures.items()}
+        self._alike = Alike(RunIdentity.changes)
+        self._progress: dict[Job, PartProgress] = {}
+        self._losses: dict[Job, list[LostAttempt]] = {}
+        self._on_progress: Callable[[Tally], None] = lambda _tally: None
 
     @property
     def is_whole(self) -> bool:
         """Whether one device does all examples, so that it also measures what only a whole run can measure."""
-        return bool(self.kind.whole_run_option) and not self.is_each and self.kept.count == 1
+        return bool(self._kind.whole_run_option) and not self._is_each and self._kept.count == 1
 
     @property
     def good_codes(self) -> tuple[int, ...]:
@@ -278,18 +262,18 @@ class DeviceEvaluation(Struct, frozen=True):
 
         1 is a broken limit; in a task without limits, a crash of Python.
         """
-        return (*WITH_RECORDS, LIMIT_BROKEN) if self.kind.has_limits else WITH_RECORDS
+        return (*WITH_RECORDS, LIMIT_BROKEN) if self._kind.has_limits else WITH_RECORDS
 
     @property
     def on_devices(self) -> Request:
         """The request that is sent for every part; :meth:`work` adds which part it is."""
-        return self._without_host_work(without_host_options(self.sent.request)).stating(run_dir=RUN, progress="json")
+        return self._without_host_work(without_host_options(self._sent.request)).stating(run_dir=RUN, progress="json")
 
     def _without_host_work(self, request: Request) -> Request:
         """The request without what the host does once for all parts."""
         if self.is_whole:
-            name = self.kind.whole_run_option
-            stated = {name: self.request.options.value(name)} if name in self.request.options else {}
+            name = self._kind.whole_run_option
+            stated = {name: self._request.options.value(name)} if name in self._request.options else {}
             return request.stating(**stated, output_file_path=_WHOLE)
         return request.in_parts()
 
@@ -300,88 +284,138 @@ class DeviceEvaluation(Struct, frozen=True):
         It leaves out what only a whole run measures, where devices share the examples: the host would measure that on
         its own CPU, which says nothing about a device's outputs.
         """
-        whole = replace(self.request, devices=None).of_no_run()
-        if not self.kind.whole_run_option or self.is_each or self.is_whole:
+        whole = replace(self._request, devices=None).of_no_run()
+        if not self._kind.whole_run_option or self._is_each or self.is_whole:
             return whole
-        parameter = whole.options.parameters[self.kind.whole_run_option]
+        parameter = whole.options.parameters[self._kind.whole_run_option]
         return whole.stating(**{parameter.name: parameter.in_parts})
 
-    def run_on_host(self, folder: Path, console: Console) -> RunAtPlace:
+    def on_host(self, folder: Path, console: Console) -> RunAtPlace:
         """Do everything on the host as well, in a folder below ``folder``.
 
         Finished by an earlier command, it is kept.
         """
         console.print("on this computer first ...", style="dim")
-        request = self._without_host_work(without_host_options(self.request))
+        request = self._without_host_work(without_host_options(self._request))
         run_dir = folder / HOST
         carry_out_on_host(request.stating(run_dir=run_dir, progress="none"), self.good_codes)
         return RunAtPlace((run_dir,), HOST, flags_to_repeat(request.options))
 
-    def run(self, devices: DevicesUsed, console: Console, observer: Observer) -> PoolOutcome[PartDone]:
+    def do(
+        self, jobs: Sequence[Job], devices: DevicesUsed, console: Console, observer: Observer
+    ) -> PoolOutcome[PartDone]:
         """Do the parts that are missing, as far as the devices can; the ``observer`` is shown their progress."""
-        size, count = self.examples.example_count, self.kept.count
-        with observer.progress(
-            "on devices", sum(Shard(job.index, count).size_of(size) for job in self.jobs)
-        ) as on_progress:
-            missing = MissingParts(
-                self.kind, self.pythons, self.jobs, self.kept, size, self.work, self.good_codes, on_progress
-            )
-            outcome = missing.run(devices, console)
+        kept = self._kept
+        for job in filter(kept.is_done, jobs):
+            self._progress[job] = self._finished(job)
+            self._alike.require(job, kept.read(job).part.serial, run_identity(kept.of(job) / RUN))
+        missing = [job for job in jobs if not kept.is_done(job)]
+        with observer.progress("on devices", sum(map(self._size_of, jobs))) as self._on_progress:
+            outcome = Pool(devices, missing, kept.count, self._do, console, self._lose).run()
         known = {*devices.serials, *(entry.serial for entry in devices.left_out)}
-        away = dict.fromkeys(
-            job.serial for job in self.jobs if job.serial not in known and job.serial and not self.kept.is_done(job)
-        )
         outcome.left_out[:0] = [
             DeviceLeftOut(
                 serial,
                 f"{serial} began this run and is not among the devices now: connect it, name it in --serials, then "
                 "resume the run",
             )
-            for serial in away
+            for serial in dict.fromkeys(job.serial for job in missing if job.serial)
+            if serial not in known
         ]
         return outcome
 
-    def work(self, shard: Shard) -> PartWork:
+    def _size_of(self, job: Job) -> int:
+        return Shard(job.index, self._kept.count).size_of(self._examples.example_count)
+
+    def _do(self, device: Device, job: Job) -> PartDone:
+        """One part on one device, with its records, which are kept."""
+        program = python_on(device, self._kind)
+        most = self._size_of(job) - 1  # it is whole once its records are here
+
+        def on_line(line: bytes) -> None:
+            progress = progress_of(line)
+            if progress is not None:
+                self._report(job, replace(progress, done=min(progress.done, most)))
+
+        folder = self._kept.unfinished(job)
+        done = device.do(self.work(job), program, folder, StderrLines(on_line))
+        if done.code not in self.good_codes:
+            device.python = None  # a package may be gone
+        require_answer(done, self.good_codes, RECORDS, "records")
+        run = folder / RUN
+        self._alike.require(job, device.serial, run_identity(run))
+        part = replace(
+            done.part,
+            delegate_lines=delegate_lines(f"{part_messages(run)}\n{done.err}"),
+            figures=part_figures(run),
+            lost=tuple(self._losses.get(job, ())),
+        )
+        self._kept.keep(job, KeptPart(part, device.facts))
+        self._report(job, self._finished(job))
+        return done
+
+    def _lose(self, job: Job, attempt: LostAttempt) -> None:
+        """Its examples are to be done again."""
+        self._report(job, PartProgress(0))
+        self._losses.setdefault(job, []).append(attempt)
+
+    def _report(self, job: Job, progress: PartProgress) -> None:
+        self._progress[job] = progress
+        parts = list(self._progress.values())
+        failed: Counter[str] = Counter()
+        for part in parts:
+            failed.update(part.failed)
+        done, failed_examples = sum(part.done for part in parts), sum(part.failed_examples for part in parts)
+        self._on_progress(Tally(done, failed_examples, dict(failed)))
+
+    def _finished(self, job: Job) -> PartProgress:
+        """Of a part that is done: as many examples failed as for the configuration with the most failures, at least."""
+        failed = {figures.configuration: figures.failed for figures in self._kept.read(job).part.figures}
+        return PartProgress(self._size_of(job), max(failed.values(), default=0), failed)
+
+    def work(self, job: Job) -> PartWork:
         """What one part sends to a device, and what it fetches."""
-        request = self.on_devices
+        request, sent, shard = self.on_devices, self._sent, Shard(job.index, self._kept.count)
         if shard.count > 1:
             request = request.stating(shard_index=shard.index, shard_count=shard.count)
+        pictures = {
+            pictures_on_device(option): SentFolder(
+                folder, self._examples.pictures_of(option, shard), self._names[option]
+            )
+            for option, folder in sent.pictures.items()
+        }
         return PartWork(
             index=shard.index,
             count=shard.count,
-            examples=shard.size_of(self.examples.example_count),
+            examples=self._size_of(job),
             request=to_bytes(request),
-            files=self.sent.files,
-            pictures={
-                pictures_on_device(option): PictureFolder(
-                    folder, self.examples.pictures_of(option, shard), self.manifests[option]
-                )
-                for option, folder in self.sent.pictures.items()
-            },
-            folders=self.sent.folders,
+            files=sent.files,
+            folders={**pictures, **sent.whole_folders},
             results=(RECORDS, _WHOLE) if self.is_whole else (RECORDS,),
             records_only=not self.is_whole,
         )
 
-    def finished(self, jobs: Sequence[Job], left_out: Sequence[DeviceLeftOut]) -> FinishedShards:
-        """The finished parts ``jobs``, which :attr:`merge_request` makes a result of."""
-        kept = self.kept
+    def finished(
+        self, jobs: Sequence[Job], left_out: Sequence[DeviceLeftOut], host: tuple[RunAtPlace, ...] = ()
+    ) -> FinishedShards:
+        """The finished parts ``jobs``, and the run on the ``host``; :attr:`merge_request` makes a result of them."""
+        kept = self._kept
         found = [kept.read(job) for job in jobs]
         device_run = device_run_of(
             "evaltools",
-            SPLIT_EACH if self.is_each else "pool",
+            SPLIT_EACH if self._is_each else "pool",
             (entry.device for entry in found),
             [entry.part for entry in found],
             left_out,
         )
         repeated = flags_to_repeat(self.on_devices.options)
-        places = self.host + tuple(
+        places = host + tuple(
             RunAtPlace(tuple(kept.of(job) / RUN for job in jobs if job.serial == serial), serial, repeated)
             for serial in dict.fromkeys(job.serial for job in jobs)
         )
-        whole = _result_of_device(kept.of(jobs[0]) / _WHOLE, self.request) if self.is_whole else None
-        host_names = self.sent.host_names(_REFERENCE_ON_HOST if self.is_against_host else "")
-        return FinishedShards(places, device_run, self.request.command, whole, host_names)
+        whole = _result_of_device(kept.of(jobs[0]) / _WHOLE, self._request) if self.is_whole else None
+        host_names = self._sent.host_names(_REFERENCE_ON_HOST if self._is_against_host else "")
+        return FinishedShards(places, device_run, self._request.command, whole, host_names)
 
 
 def _result_of_device(path: Path, request: Request) -> EvaluationResult:

@@ -10,7 +10,7 @@ from typing import Final
 
 from evaltools.device.adb import NOT_LISTED, USABLE, Adb, Link, next_step
 from evaltools.device.errors import DeviceError
-from evaltools.result.device import DeviceCpu, DeviceFacts, DeviceFinding
+from evaltools.result.device import DeviceConditions, DeviceCpu, DeviceFacts, DeviceFinding
 
 PROPERTIES: Final = (
     "ro.product.model",
@@ -37,9 +37,8 @@ _COMMANDS: Final = {
     ),
     "model": "tr '\\000' '\\n' < /proc/device-tree/model",
     "compatible": "tr '\\000' '\\n' < /proc/device-tree/compatible",
-    "identity": "cat /proc/sys/kernel/random/boot_id && ls -di /data/local/tmp && getprop ro.serialno",
     "machine": "uname -m",
-    "cpus": "cat /sys/devices/system/cpu/present",
+    "cpus": "ls -d /sys/devices/system/cpu/cpu[0-9]* | wc -l",
     "cpufreq": _CPUFREQ,
     "battery": "command -v dumpsys > /dev/null && dumpsys battery",
     "thermal": "command -v dumpsys > /dev/null && dumpsys thermalservice",
@@ -75,7 +74,6 @@ _HAL: Final = "Current temperatures from HAL"
 _TEMPERATURE: Final = re.compile(r"Temperature\{(.*)\}")
 _NO_DEGREES: Final = ("6", "7", "8")
 """Types of Android's Temperature.java that are no temperatures: a battery's voltage, current and percentage."""
-_LEAST_OF_IDENTITY: Final = 3
 _COLDEST: Final = -40.0
 _HOTTEST: Final = 150.0
 
@@ -88,18 +86,6 @@ def parse_properties(text: str) -> dict[str, str]:
     """
     pairs = [line.partition("=") for line in text.splitlines()]
     return {name: value.strip() for name, _, value in pairs if name in PROPERTIES and value.strip()}
-
-
-def parse_identity(text: str) -> str:
-    r"""A text that no other machine has.
-
-    A boot's random number, a folder's number and name, and a serial number if there is one.
-
-    >>> parse_identity("3f0e\n  1311 /data/local/tmp\nR58M\n"), parse_identity("3f0e\n")
-    ('3f0e 1311 /data/local/tmp R58M', '')
-    """
-    words = text.split()
-    return " ".join(words) if len(words) >= _LEAST_OF_IDENTITY else ""
 
 
 def parse_soc(properties: Mapping[str, str], compatible: str) -> str | None:
@@ -117,22 +103,6 @@ def last_line(text: str) -> str | None:
     """The last line that is not empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else None
-
-
-def parse_count(text: str) -> int | None:
-    """The number of CPUs in a list of the kernel, such as ``0-3,6``; None for any other text.
-
-    >>> parse_count("0-3,6"), parse_count("no such file")
-    (5, None)
-    """
-    total = 0
-    for part in text.strip().split(","):
-        first, dash, last = part.partition("-")
-        start, end = _count(first), _count(last if dash else first)
-        if start is None or end is None:
-            return None
-        total += end - start + 1
-    return total
 
 
 def parse_frequencies(text: str) -> tuple[DeviceCpu, ...]:
@@ -184,7 +154,7 @@ def parse_battery(text: str) -> tuple[int | None, int | None]:
     return (level * 100 // scale if level is not None and scale else None), _whole(said.get("temperature", ""))
 
 
-def parse_thermal(text: str) -> tuple[int | None, dict[str, float] | None]:
+def parse_thermal(text: str) -> tuple[int | None, dict[str, float]]:
     """Status (0 to 6) and degrees Celsius by sensor, from ``dumpsys thermalservice``.
 
     The HAL's present temperatures count where they are listed, else the service's cached ones. Values that no device
@@ -194,7 +164,7 @@ def parse_thermal(text: str) -> tuple[int | None, dict[str, float] | None]:
     status = re.search(r"^\s*Thermal Status: (\d+)\s*$", text, re.MULTILINE)
     before, heading, after = text.partition(_HAL)
     temperatures = _temperatures(after if heading else before) or _temperatures(before)
-    return (_count(status[1]) if status else None), temperatures or None
+    return (_count(status[1]) if status else None), temperatures
 
 
 def _temperatures(text: str) -> dict[str, float]:
@@ -206,7 +176,7 @@ def _temperatures(text: str) -> dict[str, float]:
     return found
 
 
-def parse_zones(text: str) -> dict[str, float] | None:
+def parse_zones(text: str) -> dict[str, float]:
     r"""Degrees Celsius by zone from lines of millidegrees and the zone's type; a second of a type is numbered.
 
     >>> parse_zones("48312 cpu-thermal\n47000 cpu-thermal\n")
@@ -216,7 +186,7 @@ def parse_zones(text: str) -> dict[str, float] | None:
     for line in text.splitlines():
         value, _, name = line.strip().partition(" ")
         _keep(found, name.strip(), value, 1000.0)
-    return found or None
+    return found
 
 
 def _keep(found: dict[str, float], name: str, text: str, unit: float) -> None:
@@ -245,29 +215,27 @@ def _count(text: str) -> int | None:
 
 def device_facts(link: Link) -> DeviceFacts:
     """Ask a device for its facts with one shell command; raises :class:`DeviceError`."""
-    return _ask(link, _COMMANDS)
+    return read_facts(link.serial, _ask(link, _COMMANDS))
 
 
-def facts_that_change(link: Link) -> DeviceFacts:
-    """The facts that change while a device works, and no others; raises :class:`DeviceError`."""
-    return _ask(link, _THAT_CHANGE)
+def conditions_now(link: Link) -> DeviceConditions:
+    """What changes while a device works; raises :class:`DeviceError`."""
+    return read_conditions(_ask(link, _THAT_CHANGE))
 
 
-def _ask(link: Link, names: Iterable[str]) -> DeviceFacts:
+def _ask(link: Link, names: Iterable[str]) -> dict[str, str]:
     mark = f"evaltools-{uuid.uuid4().hex[:12]}"
-    return read_facts(link.serial, split_sections(link.shell(facts_command(mark, names)).text, mark))
+    return split_sections(link.shell(facts_command(mark, names)).text, mark)
 
 
 def read_facts(serial: str, sections: Mapping[str, str]) -> DeviceFacts:
     """The facts in the answers of :func:`facts_command`.
 
-    >>> facts = read_facts("R5", {"machine": "aarch64", "cpus": "0-7", "python": "Python 3.11.2"})
+    >>> facts = read_facts("R5", {"machine": "aarch64", "cpus": "8", "python": "Python 3.11.2"})
     >>> facts.machine, facts.cpus, facts.python, facts.sdk
     ('aarch64', 8, '3.11.2', None)
     """
     properties = parse_properties(sections.get("properties", ""))
-    level, temperature = parse_battery(sections.get("battery", ""))
-    status, temperatures = parse_thermal(sections.get("thermal", ""))
     python = re.match(r"Python (\S+)", sections.get("python", ""))
     sdk = properties.get("ro.build.version.sdk", "")
     return DeviceFacts(
@@ -278,16 +246,24 @@ def read_facts(serial: str, sections: Mapping[str, str]) -> DeviceFacts:
         sdk=_count(sdk),
         android=properties.get("ro.build.version.release"),
         abi=properties.get("ro.product.cpu.abi"),
-        identity=parse_identity(sections.get("identity", "")),
         machine=last_line(sections.get("machine", "")),
-        cpus=parse_count(sections.get("cpus", "")),
+        cpus=_count(sections.get("cpus", "")) or None,
+        conditions=read_conditions(sections),
+        free_bytes=free_bytes(sections.get("space", "")),
+        python=python[1] if python else None,
+    )
+
+
+def read_conditions(sections: Mapping[str, str]) -> DeviceConditions:
+    """What changes, in the answers of :func:`facts_command`."""
+    level, temperature = parse_battery(sections.get("battery", ""))
+    status, temperatures = parse_thermal(sections.get("thermal", ""))
+    return DeviceConditions(
         battery_level=level,
         battery_temperature=temperature,
         thermal_status=status,
         temperatures=temperatures or parse_zones(sections.get("zones", "")),
         cpu_frequencies=parse_frequencies(sections.get("cpufreq", "")),
-        free_bytes=free_bytes(sections.get("space", "")),
-        python=python[1] if python else None,
     )
 
 

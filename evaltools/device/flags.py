@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -267,13 +268,22 @@ def read_root(text: str) -> str:
 
 
 def _wheels(flags: Options) -> tuple[Path, ...]:
+    """The wheels to send, which are unpacked into one folder.
+
+    Those of evaltools are left aside: it is sent as it is here. Raises :class:`UsageError` for two of one package.
+    """
     folder = flags.path("device_wheels")
     if folder is None:
         return ()
-    wheels = tuple(sorted(folder.glob("*.whl")))
-    if not wheels:
+    found: dict[str, Path] = {}
+    for wheel in sorted(folder.glob("*.whl")):
+        name = re.sub(r"[-_.]+", "-", wheel.name.partition("-")[0]).lower()
+        if name in found:
+            raise UsageError(f"--device_wheels: {found[name]} and {wheel} are both {name}; delete the wrong one there")
+        found[name] = wheel
+    if not found:
         raise UsageError(f"--device_wheels={folder}: no folder with *.whl files; fill it with pip download --platform")
-    return wheels
+    return tuple(wheel for name, wheel in found.items() if name != "evaltools")
 
 
 def _epsilon(flags: Options) -> float | None:

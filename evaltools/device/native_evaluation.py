@@ -21,7 +21,7 @@ from evaltools.device.native_numerics import INPUTS
 from evaltools.device.native_outcome import NativeRun, WhatRan, native_runtime, why_not_started
 from evaltools.device.native_program import NativeRuns, StepDone, interleaved, output_file
 from evaltools.device.native_result import assemble_native
-from evaltools.device.part import PartWork, PictureFolder
+from evaltools.device.part import PartWork, SentFolder
 from evaltools.device.pool import SPLIT_EACH, Alike, Job, parts_of, run_on_devices
 from evaltools.device.process import last_lines
 from evaltools.device.store import remote_path
@@ -85,7 +85,7 @@ class _NativeEvaluation:
         runs = [self._run_of(which, step, job, device.facts) for which, step in zip(order, found, strict=True)]
         if not job.serial:
             ran = WhatRan.of(self._inputs, device.serial, runs)
-            self._alike.admit(job, device.serial, ran, lambda: ran)
+            self._alike.require(job, device.serial, ran)
         self._console.print(
             f"{device.serial}: part {job.index + 1} of {self._count} done in {part.elapsed_s:.0f} s", style="dim"
         )
@@ -111,10 +111,10 @@ class _NativeEvaluation:
         truth_file = "" if truth is None else sent(folder / inputs.ground_truth_name, truth)
         labels = "" if inputs.label_text is None else sent(folder / "labels.txt", inputs.label_text)
         named = {str(path): sent(path) for each in inputs.configurations for path in each.files if path.is_file()}
-        folders = {_PICTURES: PictureFolder(pictures[0].parent, pictures)} if pictures else {}
+        folders = {_PICTURES: SentFolder(pictures[0].parent, pictures)} if pictures else {}
         if check is not None:
             named[str(check.accelerated.path)] = sent(check.accelerated.path)
-            folders = {INPUTS: PictureFolder(check.inputs[0].parent, check.inputs)} if check.inputs else {}
+            folders = {INPUTS: SentFolder(check.inputs[0].parent, check.inputs)} if check.inputs else {}
         steps = []
         for number, which in enumerate(order):
             configuration = inputs.configurations[which]
@@ -129,7 +129,7 @@ class _NativeEvaluation:
             count=self._count,
             examples=len(pictures) or inputs.example_count,
             files=files,
-            pictures=folders,
+            folders=folders,
         )
         return work, steps
 

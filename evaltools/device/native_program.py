@@ -54,12 +54,12 @@ class NativeProgram(Struct, frozen=True):
     binary: str
     steps: Sequence[Sequence[str]]
 
-    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+    def command(self, sent: SentFiles, taskset: str) -> str:
         """A shell command that unpacks the folders, then runs all steps, whatever their exit codes."""
         lines = [f"chmod +x {shlex.quote(self.binary)} || exit 3"]
-        for name in work.pictures:
+        for name, archives in sent.folders.items():
             lines.append(f"mkdir {shlex.quote(name)} || exit 3")
-            lines += [f"tar -xf {shlex.quote(path)} -C {shlex.quote(name)} || exit 3" for path in sent.archives[name]]
+            lines += [f"tar -xf {shlex.quote(path)} -C {shlex.quote(name)} || exit 3" for path in archives]
         affinity = f"taskset {shlex.quote(taskset)} " if taskset else ""
         for number, step in enumerate(self.steps):
             run = f"{affinity}{shlex.join([self.binary, *step])}"

@@ -1,14 +1,13 @@
 """The program on a device with Python: it lays out the files of a part, then carries out the request.
 
-Its arguments: ``--part --pictures NAME MANIFEST ARCHIVE... --folder NAME ARCHIVE... -- REQUEST``, of an evaluation with
-``--part`` where only its records count.
+Its arguments: ``--part --folder NAME FILE... -- REQUEST``, with ``--part`` where only the records of an evaluation
+count.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import sys
 import tarfile
 from collections.abc import Iterable, Sequence
@@ -28,58 +27,40 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="on_device")
     parser.add_argument("--check", nargs="+")
     parser.add_argument("--part", action="store_true")
-    parser.add_argument("--pictures", nargs="+", action="append", default=[])
     parser.add_argument("--folder", nargs="+", action="append", default=[])
     parser.add_argument("request", nargs="?")
     given = parser.parse_args(arguments)
     program = importlib.import_module(_CARRY_OUT)
     program.set_up_process()
     if given.check:
-        print(json.dumps(describe_installation(given.check)))
+        for module in given.check:
+            importlib.import_module(module)
         return 0
-    for folder, manifest, *archives in given.pictures:
-        lay_out(Path(folder), Path(manifest), map(Path, archives))
-    for folder, *archives in given.folder:
-        Path(folder).mkdir()
-        _unpack(map(Path, archives), Path(folder))
+    for folder, *files in given.folder:
+        lay_out(Path(folder), map(Path, files))
     carried_out: int = program.carry_out_file(Path(given.request), is_part=given.part)
     return carried_out
 
 
-def describe_installation(modules: Iterable[str]) -> dict[str, object]:
-    """The versions of this package and of Python, after importing all modules that are needed."""
-    for module in modules:
-        importlib.import_module(module)
-    from importlib.metadata import version
+def lay_out(folder: Path, files: Iterable[Path]) -> None:
+    """Make a folder of the files in archives, and in a list ``.json`` of names and sizes; those are empty, but as long.
 
-    return {
-        "evaltools": version("evaltools"),
-        "python": sys.version.split()[0],
-        "folder": str(Path(__file__).parents[1]),
-    }
-
-
-def lay_out(folder: Path, manifest: Path, archives: Iterable[Path]) -> None:
-    """Make a folder of the files in ``manifest``.
-
-    Those in ``archives`` with their content, the others empty but with their sizes.
+    The list comes first.
     """
     folder.mkdir()
-    for name, size in json_values(manifest.read_text()):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "wb") as file:
-            file.truncate(size)
-    _unpack(archives, folder)
-
-
-def _unpack(archives: Iterable[Path], folder: Path) -> None:
-    for archive in archives:
-        with tarfile.open(archive) as files:
+    for file in files:
+        if file.suffix == ".json":
+            for name, size in json_values(file.read_text()):
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with open(path, "wb") as empty:
+                    empty.truncate(size)
+            continue
+        with tarfile.open(file) as archive:
             if hasattr(tarfile, "data_filter"):
-                files.extractall(folder, filter="data")
+                archive.extractall(folder, filter="data")
             else:
-                files.extractall(folder)
+                archive.extractall(folder)
 
 
 if __name__ == "__main__":

@@ -4,39 +4,35 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
 from msgspec import Struct, field
 
 from evaltools.device.errors import CommandFailed
-from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DeviceConditions, DevicePart, hottest
+from evaltools.result.device import DeviceConditions, hottest
+from evaltools.result.device_run import DevicePart
 from evaltools.text import printable
 
 _BETWEEN_LOOKS_S: Final = 5.0
 _LONGEST_S: Final = 600.0
 
 
-class PictureFolder(Struct, frozen=True):
-    """A folder of which the ``chosen`` files are sent.
-
-    ``manifest`` is a file that names all, None where none is needed.
-    """
+class SentFolder(Struct, frozen=True):
+    """A folder of which ``files`` are sent; ``names`` is the list of all (:func:`names_in`), empty if not needed."""
 
     folder: Path
-    chosen: tuple[Path, ...]
-    manifest: Path | None = None
+    files: Sequence[Path]
+    names: bytes = b""
 
 
 class PartWork(Struct, frozen=True):
     """The work of one part: the ``index``-th of ``count``, with ``examples`` examples.
 
     ``request`` is the request as JSON, for programs that take one. ``files`` are single files with their paths on the
-    device. ``pictures`` are folders of which some files are sent, and ``folders`` are sent whole; both are by their
-    names in the request. ``results`` are the files to fetch from the program's working directory. ``records_only``: of
-    an evaluation only the records count.
+    device, ``folders`` are by their names in the request. ``results`` are the files to fetch from the program's working
+    directory. ``records_only``: of an evaluation only the records count.
     """
 
     index: int
@@ -44,27 +40,26 @@ class PartWork(Struct, frozen=True):
     examples: int
     files: Mapping[Path, str]
     request: bytes = b""
-    pictures: Mapping[str, PictureFolder] = field(default_factory=dict)
-    folders: Mapping[str, Path] = field(default_factory=dict)
+    folders: Mapping[str, SentFolder] = field(default_factory=dict)
     results: tuple[str, ...] = ()
     records_only: bool = False
 
 
 class SentFiles(Struct, frozen=True):
-    """Where the files of a part are on the device: manifests and archives by the names of the folders in them.
+    """Where the files of a part are on the device: by the name of a folder its list of names, if any, and its archives.
 
-    ``request`` is the file with that, empty where there is none.
+    ``request`` is the file with that, empty where there is none; ``records_only`` is that of the part.
     """
 
-    manifests: Mapping[str, str]
-    archives: Mapping[str, tuple[str, ...]]
+    folders: Mapping[str, Sequence[str]]
     request: str = ""
+    records_only: bool = False
 
 
 class Program(Protocol):
     """A program that does the work of a part on a device."""
 
-    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+    def command(self, sent: SentFiles, taskset: str) -> str:
         """The shell command for a part, which runs in a folder of its own; ``taskset`` is a mask of CPUs, or empty."""
 
 
@@ -90,17 +85,6 @@ class StderrLines:
         *lines, self._rest = (self._rest + err).split(b"\n")
         for line in lines:
             self._on_line(line)
-
-
-def conditions_of(facts: DeviceFacts) -> DeviceConditions:
-    """The facts about a device that change while it works."""
-    return DeviceConditions(
-        battery_level=facts.battery_level,
-        battery_temperature=facts.battery_temperature,
-        thermal_status=facts.thermal_status,
-        temperatures=facts.temperatures or {},
-        cpu_frequencies=facts.cpu_frequencies,
-    )
 
 
 def cool_down(

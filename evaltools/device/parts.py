@@ -4,39 +4,25 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 from msgspec import Struct, field
-from msgspec.structs import replace
-from rich.console import Console
 
-from evaltools.device.device import Device
-from evaltools.device.devices import DevicesUsed
-from evaltools.device.part import PartDone, PartWork, StderrLines
-from evaltools.device.pool import Alike, Job, PoolOutcome, require_answer, run_jobs
-from evaltools.device.python_program import Pythons
+from evaltools.device.pool import Job
 from evaltools.documents import json_as
-from evaltools.engine.execution import Shard
 from evaltools.engine.journal import JOURNAL_NAME, Journal
-from evaltools.engine.ledger import Tally
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run_folder import decode, digest, journals_of
 from evaltools.errors import DataError, OutputError
-from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK
 from evaltools.file_content import content_of
-from evaltools.native.logs.delegates import delegate_lines
 from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DevicePart, LostAttempt, PartFigures
-from evaltools.task_kind import RequestKind
-from evaltools.tasks.shared.merging import QUIET, described_in, differences_of_runs
+from evaltools.result.device_run import DevicePart, PartFigures
+from evaltools.tasks.shared.merging import QUIET, described_in
 
 RUN: Final = "run"
 RECORDS: Final = f"{RUN}/{JOURNAL_NAME}"
-WITH_RECORDS: Final = (OK, NOT_MEASURED, EXAMPLES_FAILED)
 _FACTS: Final = "part.json"
 _POOL: Final = "pool"
 _PROGRESS: Final = b'{"phase": "evaluation"'
@@ -116,93 +102,6 @@ def progress_of(line: bytes) -> PartProgress | None:
         return json_as(line, PartProgress) if line.startswith(_PROGRESS) else None
     except ValueError:
         return None
-
-
-class MissingParts:
-    """The parts of an evaluation that devices do with evaltools itself, and which are kept in the run folder.
-
-    ``work`` says what a part is, ``good_codes`` are the exit codes of one that leaves records. Devices must be alike in
-    what the records say of configurations. ``on_progress`` gets the progress of all parts together.
-    """
-
-    def __init__(
-        self,
-        kind: RequestKind,
-        pythons: Pythons,
-        jobs: Sequence[Job],
-        kept: PartsFolder,
-        examples: int,
-        work: Callable[[Shard], PartWork],
-        good_codes: Collection[int],
-        on_progress: Callable[[Tally], None],
-    ) -> None:
-        self._kind = kind
-        self._pythons = pythons
-        self._kept = kept
-        self._examples = examples
-        self._work = work
-        self._good_codes = good_codes
-        self._on_progress = on_progress
-        done = [job for job in jobs if kept.is_done(job)]
-        self._missing = [job for job in jobs if job not in done]
-        self._progress = {job: self._finished(job) for job in done}
-        self._losses: dict[Job, list[LostAttempt]] = {}
-        earlier = ((job, kept.read(job).part.serial, kept.of(job) / RUN) for job in done)
-        self._alike = Alike(differences_of_runs, earlier)
-
-    def run(self, devices: DevicesUsed, console: Console) -> PoolOutcome[PartDone]:
-        """Do them, as far as the devices can."""
-        return run_jobs(self._do, self._missing, self._kept.count, devices, console, self._lose)
-
-    def _do(self, device: Device, job: Job) -> PartDone:
-        """One part on one device, with its records, which are kept."""
-        program = self._pythons.on(device, self._kind)
-        shard = Shard(job.index, self._kept.count)
-        most = shard.size_of(self._examples) - 1  # it is whole once its records are here
-
-        def on_line(line: bytes) -> None:
-            progress = progress_of(line)
-            if progress is not None:
-                self._report(job, replace(progress, done=min(progress.done, most)))
-
-        folder = self._kept.unfinished(job)
-        done = device.do(self._work(shard), program, folder, StderrLines(on_line))
-        if done.code not in self._good_codes:
-            device.known.discard(program.folder)  # a package may be gone
-        require_answer(done, self._good_codes, RECORDS, "records")
-        run = done.folder / RUN
-        self._alike.admit(job, device.serial, run, lambda: self._keep(done, job, device.facts))
-        self._report(job, self._finished(job))
-        return done
-
-    def _keep(self, done: PartDone, job: Job, device: DeviceFacts) -> Path:
-        """Keep a part in the run folder; returns where its records are."""
-        run = done.folder / RUN
-        lines = delegate_lines(f"{part_messages(run)}\n{done.err}")
-        lost = tuple(self._losses.get(job, ()))
-        part = replace(done.part, delegate_lines=lines, figures=part_figures(run), lost=lost)
-        self._kept.keep(job, KeptPart(part, device))
-        return self._kept.of(job) / RUN
-
-    def _lose(self, job: Job, attempt: LostAttempt) -> None:
-        """Its examples are to be done again."""
-        self._report(job, PartProgress(0))
-        self._losses.setdefault(job, []).append(attempt)
-
-    def _report(self, job: Job, progress: PartProgress) -> None:
-        self._progress[job] = progress
-        parts = list(self._progress.values())
-        failed: Counter[str] = Counter()
-        for part in parts:
-            failed.update(part.failed)
-        done, failed_examples = sum(part.done for part in parts), sum(part.failed_examples for part in parts)
-        self._on_progress(Tally(done, failed_examples, dict(failed)))
-
-    def _finished(self, job: Job) -> PartProgress:
-        """Of a part that is done: as many examples failed as for the configuration with the most failures, at least."""
-        failed = {figures.configuration: figures.failed for figures in self._kept.read(job).part.figures}
-        size = Shard(job.index, self._kept.count).size_of(self._examples)
-        return PartProgress(size, max(failed.values(), default=0), failed)
 
 
 def part_figures(folder: Path) -> tuple[PartFigures, ...]:

@@ -57,31 +57,31 @@ class PoolOutcome(Struct, Generic[Done]):
 
 
 class Pool(Generic[Done]):
-    """Runs ``do(serial, job)`` for every job, one at a time on each device.
+    """Does ``do(device, job)`` for every job of a run in ``count`` parts, one at a time on each device.
 
-    ``do`` raises :class:`DeviceError` where the device did not finish. Then ``is_back(serial)`` waits for the device
-    and returns whether it can be used again. ``on_lost`` is called for every lost attempt. All are called from the
-    devices' threads.
+    ``do`` raises :class:`DeviceError` where the device did not finish, and is called from the devices' threads, as is
+    ``on_lost`` for every lost attempt, which is printed, too.
     """
 
     def __init__(
         self,
-        serials: Sequence[str],
+        devices: DevicesUsed,
         jobs: Sequence[Job],
-        do: Callable[[str, Job], Done],
-        is_back: Callable[[str], bool],
-        stop: threading.Event,
+        count: int,
+        do: Callable[[Device, Job], Done],
+        console: Console,
         on_lost: Callable[[Job, LostAttempt], None] = lambda _job, _attempt: None,
     ) -> None:
-        self._serials = tuple(serials)
+        self._devices = devices
         self._waiting = list(jobs)
         self._running: set[Job] = set()
         self._tries: Counter[Job] = Counter()
+        self._count = count
         self._do = do
-        self._is_back = is_back
-        self._stop = stop
+        self._console = console
+        self._stop = devices.stop
         self._on_lost = on_lost
-        self._outcome: PoolOutcome[Done] = PoolOutcome()
+        self._outcome: PoolOutcome[Done] = PoolOutcome(left_out=list(devices.left_out))
         self._error: BaseException | None = None
         self._changed = threading.Condition()
 
@@ -91,7 +91,8 @@ class Pool(Generic[Done]):
         Raises errors of ``do`` that are no :class:`DeviceError`, and :class:`KeyboardInterrupt`; before that it asks
         the devices to stop, and waits for them.
         """
-        threads = [threading.Thread(target=self._work, args=(serial,), name=serial) for serial in self._serials]
+        devices = [self._devices[serial] for serial in self._devices.serials]
+        threads = [threading.Thread(target=self._work, args=(device,), name=device.serial) for device in devices]
         try:
             for thread in threads:
                 thread.start()
@@ -114,21 +115,21 @@ class Pool(Generic[Done]):
             yield
             self._changed.notify_all()
 
-    def _work(self, serial: str) -> None:
+    def _work(self, device: Device) -> None:
         """The thread of one device; an error that is not a device's stops the other devices, too."""
         try:
-            self._do_jobs(serial)
+            self._do_jobs(device)
         except BaseException as error:
             with self._changing():
                 self._error = self._error or error
                 self._stop.set()
 
-    def _do_jobs(self, serial: str) -> None:
-        lost_in_a_row = 0
+    def _do_jobs(self, device: Device) -> None:
+        serial, lost_in_a_row = device.serial, 0
         while (job := self._take(serial)) is not None:
             started = time.monotonic()
             try:
-                done = self._do(serial, job)
+                done = self._do(device, job)
             except DeviceStopped:
                 with self._changing():
                     self._running.discard(job)
@@ -138,7 +139,7 @@ class Pool(Generic[Done]):
                 attempt = LostAttempt(serial, error.kind, str(error), round(time.monotonic() - started, 3))
                 may_pass = isinstance(error, _WORTH_ANOTHER_TRY)
                 self._lose(job, attempt, may_pass)
-                if not (may_pass and lost_in_a_row < MOST_LOST_IN_A_ROW and self._is_back(serial)):
+                if not (may_pass and lost_in_a_row < MOST_LOST_IN_A_ROW and device.is_back()):
                     self._leave_out(attempt)
                     return
             else:
@@ -166,6 +167,7 @@ class Pool(Generic[Done]):
 
     def _lose(self, job: Job, attempt: LostAttempt, may_be_its_fault: bool) -> None:
         self._on_lost(job, attempt)
+        self._console.print(f"part {job.index + 1} of {self._count}: {printable(attempt.reason)} [{attempt.kind}]")
         with self._changing():
             self._outcome.lost.setdefault(job, []).append(attempt)
             self._tries[job] += may_be_its_fault
@@ -184,37 +186,23 @@ class Pool(Generic[Done]):
 class Alike(Generic[Ran]):
     """Refuses a device that did not run the same as the first one with which it shares parts.
 
-    ``differences`` says what two devices ran otherwise. ``earlier`` are parts that an earlier run did: a part's job,
-    its device, and what that ran.
+    ``differences`` says what two devices ran otherwise.
     """
 
-    def __init__(
-        self, differences: Callable[[Ran, Ran], list[str]], earlier: Iterable[tuple[Job, str, Ran]] = ()
-    ) -> None:
+    def __init__(self, differences: Callable[[Ran, Ran], Sequence[str]]) -> None:
         self._differences = differences
         self._first: dict[str, tuple[str, Ran]] = {}
-        for job, serial, ran in earlier:
-            self._first.setdefault(job.serial, (serial, ran))
-        self._admitting = threading.Lock()
 
-    def admit(self, job: Job, serial: str, ran: Ran, keep: Callable[[], Ran]) -> None:
-        """Take a part that a device has done: ``keep`` does so, and returns what others are to be like.
-
-        Raises :class:`DeviceError` for a device that ran something else than the first.
-        """
-        with self._admitting:
-            if job.serial not in self._first:
-                self._first[job.serial] = (serial, keep())
-                return
-            first, earlier = self._first[job.serial]
-            changed = self._differences(earlier, ran)
-            if changed:
-                raise DeviceError(
-                    f"{serial} is not like {first}, so that their parts make no one result: {'; '.join(changed)}. "
-                    "Use devices that are alike, or compare them with --split=each",
-                    serial,
-                )
-            keep()
+    def require(self, job: Job, serial: str, ran: Ran) -> None:
+        """Raise :class:`DeviceError` for a device that ran something else in its part than the first one did."""
+        first, earlier = self._first.setdefault(job.serial, (serial, ran))
+        changed = self._differences(earlier, ran)
+        if changed:
+            raise DeviceError(
+                f"{serial} is not like {first}, so that their parts make no one result: {'; '.join(changed)}. "
+                "Use devices that are alike, or compare them with --split=each",
+                serial,
+            )
 
 
 class CompleteParts(Struct, Generic[Done], frozen=True):
@@ -223,31 +211,6 @@ class CompleteParts(Struct, Generic[Done], frozen=True):
     done: Mapping[Job, Done]
     device_run: DeviceRun
     are_all: bool
-
-
-def run_jobs(
-    do: Callable[[Device, Job], Done],
-    jobs: Sequence[Job],
-    count: int,
-    devices: DevicesUsed,
-    console: Console,
-    on_lost: Callable[[Job, LostAttempt], None] = lambda _job, _attempt: None,
-) -> PoolOutcome[Done]:
-    """Do ``jobs``, of a run in ``count`` parts, as far as the devices can; those that cannot be used are left out.
-
-    What was lost is printed to stderr.
-    """
-
-    def do_there(serial: str, job: Job) -> Done:
-        return do(devices[serial], job)
-
-    def lost(job: Job, attempt: LostAttempt) -> None:
-        on_lost(job, attempt)
-        console.print(f"part {job.index + 1} of {count}: {printable(attempt.reason)} [{attempt.kind}]")
-
-    outcome = Pool(devices.serials, jobs, do_there, lambda serial: devices[serial].is_back(), devices.stop, lost).run()
-    outcome.left_out[:0] = devices.left_out
-    return outcome
 
 
 def run_on_devices(
@@ -263,7 +226,7 @@ def run_on_devices(
     Raises :class:`DeviceError` where nothing makes a result.
     """
     jobs = jobs_of(split, devices.serials, count)
-    outcome = run_jobs(do, jobs, count, devices, console)
+    outcome = Pool(devices, jobs, count, do, console).run()
     complete = complete_jobs(jobs, outcome.done, outcome)
     parts = [replace(outcome.done[job][0], lost=tuple(outcome.lost.get(job, ()))) for job in complete]
     facts = (devices[serial].facts for serial in devices.serials)
@@ -301,7 +264,7 @@ def parts_of(examples: int, asked: int, devices: int) -> int:
     return max(1, enough)
 
 
-def jobs_of(split: str, serials: Sequence[str], count: int) -> list[Job]:
+def jobs_of(split: str, serials: Iterable[str], count: int) -> list[Job]:
     """The parts: ``count`` that any device may do, or with ``--split=each`` ``count`` for every device."""
     return [Job(index, serial) for serial in (serials if split == SPLIT_EACH else [""]) for index in range(count)]
 
@@ -313,7 +276,7 @@ def complete_jobs(jobs: Sequence[Job], done: Collection[Job], outcome: PoolOutco
     are those of the devices that did all of theirs.
 
     Raises :class:`DeviceError` where there are none; ``step`` ends its message, and says what becomes of the parts that
-    are done. The message repeats no reason that :func:`run_jobs` has just printed for the only device.
+    are done.
     """
     unfinished = {job.serial for job in jobs if job not in done}
     complete = [job for job in jobs if job.serial not in unfinished]
@@ -322,13 +285,8 @@ def complete_jobs(jobs: Sequence[Job], done: Collection[Job], outcome: PoolOutco
     missing = [job for job in jobs if job not in done]
     reasons = [entry.reason for entry in outcome.left_out]
     reasons += [attempts[-1].reason for job, attempts in outcome.lost.items() if job in missing]
-    attempts = [attempt for each in outcome.lost.values() for attempt in each]
-    is_one_device = len({attempt.serial for attempt in attempts}) == 1
-    said = f": {'; '.join(dict.fromkeys(reasons))}"
-    if is_one_device and len(set(reasons)) == 1 and reasons[0] in [attempt.reason for attempt in attempts]:
-        said = "; the reason stands above"
     kept = f"\n  {len(done)} are done{step}" if done else ""
-    raise DeviceError(f"{len(missing)} of {len(jobs)} parts were not done{said}{kept}")
+    raise DeviceError(f"{len(missing)} of {len(jobs)} parts were not done: {'; '.join(dict.fromkeys(reasons))}{kept}")
 
 
 def device_run_of(

@@ -11,8 +11,9 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from evaltools.device.part import SentFolder
 from evaltools.device.process import last_lines
-from evaltools.device.store import remote_path, stored_folder, stored_path, sum_of, write_manifest
+from evaltools.device.store import remote_path, stored_folder, stored_path, sum_of
 from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Request
@@ -20,6 +21,7 @@ from evaltools.runs.handing_over import Ended, carry_out, ending_in_words
 from evaltools.runs.stored import rewritten
 from evaltools.task_kind import request_kind
 from evaltools.tasks.shared.host_names import HostNames
+from evaltools.tasks.shared.merging import files_below
 
 _PICTURES: Final = "evaltools-pictures-"
 _FOLDER: Final = "evaltools-folder-"
@@ -111,13 +113,10 @@ class DeviceRequest(Struct, frozen=True):
         folders = {on_device: str(on_host) for on_device, on_host in self.folders.items()}
         return HostNames(files | pictures | folders, reference)
 
-    def manifests(self, folder: Path) -> dict[str, Path]:
-        """Files in ``folder`` with the names and sizes of all files of each folder of pictures, by option."""
-        found = {}
-        for option, pictures in self.pictures.items():
-            found[option] = folder / f"{option}.json"
-            write_manifest(found[option], pictures, sorted(path for path in pictures.iterdir() if path.is_file()))
-        return found
+    @property
+    def whole_folders(self) -> dict[str, SentFolder]:
+        """The folders that are sent whole, by their names on a device."""
+        return {name: SentFolder(folder, files_below([folder])) for name, folder in self.folders.items()}
 
 
 def device_request(request: Request, root: str, libraries: Path | None = None) -> DeviceRequest:

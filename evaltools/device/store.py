@@ -11,6 +11,7 @@ import json
 import posixpath
 import shlex
 import tarfile
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -20,7 +21,7 @@ from evaltools.device.detached import end
 from evaltools.device.errors import DeviceError
 from evaltools.device.lock import MARKER, OTHERS_FILES
 from evaltools.device.transfer import sha256_of, size_of
-from evaltools.errors import DataError, OutputError
+from evaltools.errors import DataError
 from evaltools.file_content import MODEL_BYTES, Unreadable, content_of
 
 STORE: Final = "store"
@@ -29,8 +30,6 @@ RUNS: Final = "runs"
 _LONGEST_NAME: Final = 200
 """Bytes; a name of 255 leaves no room for what is behind it while it is sent."""
 _CLEAR_S: Final = 120.0
-ARCHIVE: Final = ".tar"
-"""The ending of archives that are sent; before it stands what is in them."""
 MOST_BYTES: Final = 32 << 20
 """The size of an archive: a cut link costs the sending of one."""
 
@@ -118,47 +117,33 @@ def _remote_name(local: Path) -> str:
     return f"file{local.suffix}" if local.suffix.isprintable() else "file"
 
 
-def write_archive(path: Path, folder: Path, files: Sequence[Path]) -> None:
-    """Write a tar archive of ``files`` below ``folder``, without times and owners.
+def archives(folder: Path, files: Sequence[Path], most_bytes: int = MOST_BYTES) -> Iterator[bytes]:
+    """Tar archives of ``files`` below ``folder``, in their order: each of so many bytes at most, or of one larger file.
 
-    Pictures do not become smaller, so it is not compressed. Raises :class:`DataError` for a file that cannot be read,
-    :class:`OutputError` where ``path`` cannot be written.
+    They are without times and owners; pictures do not become smaller, so they are not compressed. Raises
+    :class:`DataError` for a file that cannot be read.
     """
-    try:
-        with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
-            for file in files:
+    left = deque(files)
+    while left:
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            while left and (not packed.tell() or packed.tell() + size_of(left[0]) <= most_bytes):
+                file = left.popleft()
+                try:
+                    content = content_of(file, MODEL_BYTES)
+                except Unreadable as error:
+                    raise DataError(f"{file} cannot be read: {error}") from error
                 entry = tarfile.TarInfo(file.relative_to(folder).as_posix())
-                content = content_of(file, MODEL_BYTES)
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))
-    except Unreadable as error:
-        raise DataError(f"{file} cannot be read: {error}") from error
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}; make room, or set TMPDIR") from error
+        yield packed.getvalue()
 
 
-def chunks(files: Sequence[Path], most_bytes: int = MOST_BYTES) -> Iterator[list[Path]]:
-    """Files in their order, in groups of at most so many bytes, or of one larger file.
+def names_in(folder: Path) -> bytes:
+    """The names and the sizes in bytes of all files of a folder of pictures, as JSON ``[[name, size], ...]``.
 
-    Raises :class:`DataError` for a file that cannot be read.
+    A part gets the content of some files only. With all names, examples have the same numbers in every part. Names that
+    are no Unicode are kept.
     """
-    group: list[Path] = []
-    size = 0
-    for file in files:
-        own = size_of(file)
-        if group and size + own > most_bytes:
-            yield group
-            group, size = [], 0
-        group.append(file)
-        size += own
-    if group:
-        yield group
-
-
-def write_manifest(path: Path, folder: Path, files: Sequence[Path]) -> None:
-    """Write the names below ``folder`` and the sizes in bytes of all files, as JSON ``[[name, size], ...]``.
-
-    A part gets the content of some files only. The manifest names all, so that examples have the same numbers in every
-    part. Names that are no Unicode are kept.
-    """
-    path.write_text(json.dumps([[file.relative_to(folder).as_posix(), size_of(file)] for file in files]))
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return json.dumps([[file.name, size_of(file)] for file in files]).encode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 
 class DeviceCpu(Struct, frozen=True):
@@ -15,16 +15,36 @@ class DeviceCpu(Struct, frozen=True):
     highest_khz: int | None
 
 
+class DeviceConditions(Struct, frozen=True):
+    """What changes while a device works, at one moment; None or empty where it does not say.
+
+    ``battery_temperature`` is in tenths of a degree Celsius, as of ``dumpsys battery``. ``thermal_status`` is that
+    of ``dumpsys thermalservice``, 0 (none) to 6 (shutdown). ``temperatures`` are in degrees Celsius by name: the
+    service's, on boards those of /sys/class/thermal. ``cpu_frequencies`` has the CPUs that are on and have cpufreq.
+    """
+
+    battery_level: int | None = None
+    battery_temperature: int | None = None
+    thermal_status: int | None = None
+    temperatures: dict[str, float] = field(default_factory=dict)
+    cpu_frequencies: tuple[DeviceCpu, ...] = ()
+
+
+def hottest(conditions: DeviceConditions) -> float | None:
+    """The highest temperature that a device states, in degrees Celsius; None where it states none.
+
+    >>> hottest(DeviceConditions(battery_temperature=287, temperatures={"skin": 31.5}))
+    31.5
+    """
+    battery = [] if conditions.battery_temperature is None else [conditions.battery_temperature / 10]
+    return max([*conditions.temperatures.values(), *battery], default=None)
+
+
 class DeviceFacts(Struct, frozen=True):
     """A device at one moment; None (or empty) where it does not say, as Linux boards have no getprop and no dumpsys.
 
-    ``identity`` is the same for two serials of one machine, and for no two machines: the kernel's random number of this
-    boot, the number of the folder /data/local/tmp and ro.serialno; empty where a device says none.
     ``soc`` is ro.soc.manufacturer and ro.soc.model (from SDK 31 on), else ro.board.platform, else the last name in the
-    device tree. ``battery_temperature`` is in tenths of a degree Celsius, as ``dumpsys battery`` gives it.
-    ``thermal_status`` is that of ``dumpsys thermalservice``, 0 (none) to 6 (shutdown). ``temperatures`` are in degrees
-    Celsius by name: the service's, on boards those of /sys/class/thermal. ``cpus`` counts those that the device has,
-    ``cpu_frequencies`` has those that are on and have cpufreq. ``free_bytes`` is the space left in /data/local/tmp.
+    device tree. ``cpus`` counts those that the device has. ``free_bytes`` is the space left in /data/local/tmp.
     ``python`` is the version of ``python3``.
     """
 
@@ -35,14 +55,9 @@ class DeviceFacts(Struct, frozen=True):
     sdk: int | None = None
     android: str | None = None
     abi: str | None = None
-    identity: str = ""
     machine: str | None = None
     cpus: int | None = None
-    battery_level: int | None = None
-    battery_temperature: int | None = None
-    thermal_status: int | None = None
-    temperatures: dict[str, float] | None = None
-    cpu_frequencies: tuple[DeviceCpu, ...] = ()
+    conditions: DeviceConditions = DeviceConditions()
     free_bytes: int | None = None
     python: str | None = None
 

@@ -6,32 +6,12 @@ import statistics
 from collections.abc import Iterable
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from evaltools.result.device import DeviceCpu, DeviceFacts
+from evaltools.result.device import DeviceConditions, DeviceFacts
 
 HOST = "host"
 """The name of this computer beside those of devices."""
-
-
-class DeviceConditions(Struct, frozen=True):
-    """A device at one moment; None or empty where it does not say. Units are those of ``DeviceFacts``."""
-
-    battery_level: int | None = None
-    battery_temperature: int | None = None
-    thermal_status: int | None = None
-    temperatures: dict[str, float] = field(default_factory=dict)
-    cpu_frequencies: tuple[DeviceCpu, ...] = ()
-
-
-def hottest(conditions: DeviceConditions) -> float | None:
-    """The highest temperature that a device states, in degrees Celsius; None where it states none.
-
-    >>> hottest(DeviceConditions(battery_temperature=287, temperatures={"skin": 31.5}))
-    31.5
-    """
-    battery = [] if conditions.battery_temperature is None else [conditions.battery_temperature / 10]
-    return max([*conditions.temperatures.values(), *battery], default=None)
 
 
 class LostAttempt(Struct, frozen=True):

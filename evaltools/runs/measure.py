@@ -2,14 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from evaltools.configuration import Configuration
 from evaltools.request import Request
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.runs.finished_shards import FinishedShards, merge_shards
+from evaltools.result.device_run import DeviceRun
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.shared.declared import DeclaredTask
 from evaltools.tasks.shared.evaluation import Observer
-from evaltools.tasks.shared.run import evaluate
+from evaltools.tasks.shared.host_names import HostNames
+from evaltools.tasks.shared.merging import RunAtPlace
+from evaltools.tasks.shared.run import evaluate, merge
+
+
+class FinishedShards(Struct, frozen=True):
+    """The folders of finished shards, as ``places``. The other fields are for shards that devices did.
+
+    ``device_run`` says how devices did them, ``command`` is the user's command, ``started_at`` (ISO 8601) and
+    ``elapsed_s`` are the times of the run on devices. ``whole`` is the result where one device gave all of it, so that
+    nothing is merged. ``host_names`` are the names of files on the host, by those on devices.
+    """
+
+    places: tuple[RunAtPlace, ...]
+    device_run: DeviceRun | None = None
+    command: tuple[str, ...] = ()
+    whole: EvaluationResult | None = None
+    host_names: HostNames = field(default_factory=HostNames)
+    started_at: str = ""
+    elapsed_s: float = 0.0
+
+    @classmethod
+    def of_one_run(cls, folders: Sequence[Path]) -> FinishedShards:
+        """The shards of a run on the host, which lie in ``folders``."""
+        return cls((RunAtPlace(tuple(folders)),))
+
+    def complete(self, merged: EvaluationResult, configurations: Sequence[Configuration]) -> EvaluationResult:
+        """The merged result of ``configurations``, with facts about devices, and the host's names of files."""
+        environment = merged.environment
+        if self.device_run is not None:
+            environment = replace(
+                environment, command=list(self.command), started_at=self.started_at, elapsed_s=self.elapsed_s
+            )
+        flags = {configuration.name: configuration.to_flags() for configuration in configurations}
+        return replace(
+            merged,
+            device_run=self.device_run,
+            environment=environment,
+            configurations=[self._named(entry, flags) for entry in merged.configurations],
+            failed=[replace(entry, reason=self.host_names.text(entry.reason)) for entry in merged.failed],
+        )
+
+    def _named(self, entry: ConfigurationResult, flags: Mapping[str, list[str]]) -> ConfigurationResult:
+        names = self.host_names
+        place = f"@{entry.place}" if entry.place else ""
+        return replace(
+            entry,
+            flags=flags.get(entry.name.removesuffix(place), entry.flags),
+            delegates=names.delegates(entry.delegates),
+            reason=names.reason(entry.reason),
+        )
 
 
 def measure(
@@ -20,13 +76,18 @@ def measure(
 ) -> EvaluationResult:
     """Evaluate here or on a cluster, as the request says, or take the records from finished ``shards``.
 
-    Raises :class:`~evaltools.errors.UsageError` and its kinds before any long work for what is wrong.
+    Raises :class:`~evaltools.errors.UsageError` and its kinds before any long work for what is wrong, and for shards
+    that are not all those of this run, each finished.
     """
-    if shards is not None:
-        return merge_shards(kind, kind.read(request), shards, observer)
-    if request.options.text("executor") == "ray":
+    if shards is None and request.options.text("executor") == "ray":
         from evaltools.runs.on_ray import shards_on_ray
 
-        with shards_on_ray(kind, request, partial(observer.progress, "shards")) as done:
-            return measure(kind, request.of_no_run(), observer, done)
-    return evaluate(kind.prepare, kind.read(request), observer)
+        with shards_on_ray(kind, request, partial(observer.progress, "shards")) as folders:
+            return measure(kind, request.of_no_run(), observer, FinishedShards.of_one_run(folders))
+    asked = kind.read(request)
+    if shards is None:
+        return evaluate(kind.prepare, asked, observer)
+    if shards.whole is not None:
+        observer.opened(shards.whole.configurations)
+    whole = shards.whole or merge(kind.prepare, asked, shards.places, observer)
+    return kind.evaluation.with_host_names(shards.complete(whole, asked.configurations), shards.host_names)

@@ -12,7 +12,7 @@ import signal
 import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,6 @@ from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.exit_codes import MEASURED
 from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
-from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.stored import seen_from
 from evaltools.tasks.shared.declared import DeclaredTask, declared_task
 from evaltools.tasks.shared.evaluation import Observer
@@ -51,8 +50,8 @@ class ShardDone(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def shards_on_ray(kind: DeclaredTask, request: Request, progress: OnProgress) -> Iterator[FinishedShards]:
-    """The shards of a request, done on a cluster; ``progress`` is a context that is entered with their number.
+def shards_on_ray(kind: DeclaredTask, request: Request, progress: OnProgress) -> Iterator[list[Path]]:
+    """The folders of a request's shards, done on a cluster; ``progress`` is a context, entered with their number.
 
     Raises :class:`UsageError` where Ray is not installed, the cluster is not reachable, or the request is wrong.
     """
@@ -61,14 +60,17 @@ def shards_on_ray(kind: DeclaredTask, request: Request, progress: OnProgress) ->
     if tasks < 0:
         raise UsageError(f"--ray_tasks={tasks}: use a number of tasks, or 0 for one per CPU")
     kind.read(request)
-    ray = _ray_module()
+    try:
+        ray = importlib.import_module("ray")
+    except ImportError as error:
+        raise UsageError("--executor=ray needs Ray: pip install 'evaltools[ray]'") from error
     with run_folder(options.path("run_dir")) as folder, run_journal(folder) as journal:
         stated = _begin(journal, folder, request)
         with joined(ray, options.text("ray_address")):
             count = tasks or stated or max(1, int(ray.cluster_resources().get("CPU", 1)))
             journal.state({TASKS: str(count)})
             folders = _collect(ray, request, count, folder, progress)
-        yield FinishedShards.of_one_run(folders)
+        yield folders
 
 
 def _begin(journal: Journal, folder: Path, request: Request) -> int:
@@ -87,7 +89,10 @@ def _begin(journal: Journal, folder: Path, request: Request) -> int:
 
 
 def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnProgress) -> list[Path]:
-    """Do the missing shards; returns the folders of all shards."""
+    """Do the missing shards; returns the folders of all shards.
+
+    Raises :class:`UsageError` where one failed or was lost.
+    """
     folders = [folder / f"shard-{index}-of-{count}" for index in range(count)]
     missing = [index for index, shard in enumerate(folders) if not (shard / JOURNAL_NAME).exists()]
     task = ray.remote(num_cpus=1, max_retries=_RETRIES)(run_shard)
@@ -95,32 +100,24 @@ def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnP
     tasks = {task.remote(plain, Shard(index, count)): index for index in missing}
     tally = Tally(done=count - len(missing))
     with progress(count) as on_progress:
-        for index, done in _results_in_turn(ray, tasks):
-            _keep(done, folders[index], index)
+        while tasks:
+            (finished,), _ = ray.wait(list(tasks), num_returns=1)
+            index = tasks.pop(finished)
+            try:
+                done: ShardDone = ray.get(finished)
+            except ray.exceptions.RayTaskError as error:
+                raise UsageError(
+                    f"shard {index} failed on its node: {error.cause}. evaltools and the files must be there under the "
+                    "same paths"
+                ) from error
+            except ray.exceptions.RayError as error:
+                raise UsageError(f"shard {index} was lost {_RETRIES + 1} times: {error}") from error
+            if done.code not in MEASURED:
+                raise UsageError(f"shard {index} ended with exit code {done.code}: {done.reason.strip()}")
+            _keep(done.journal, folders[index])
             tally.done += 1
             on_progress(tally)
     return folders
-
-
-def _results_in_turn(ray: Any, tasks: Mapping[Any, int]) -> Iterator[tuple[int, ShardDone]]:
-    """What each task gave, with the number of its shard, as soon as it has ended.
-
-    Raises :class:`UsageError` where one failed or was lost.
-    """
-    waiting = dict(tasks)
-    while waiting:
-        (finished,), _ = ray.wait(list(waiting), num_returns=1)
-        index = waiting.pop(finished)
-        try:
-            done = ray.get(finished)
-        except ray.exceptions.RayTaskError as error:
-            raise UsageError(
-                f"shard {index} failed on its node: {error.cause}. evaltools and the files must be there under the "
-                "same paths"
-            ) from error
-        except ray.exceptions.RayError as error:
-            raise UsageError(f"shard {index} was lost {_RETRIES + 1} times: {error}") from error
-        yield index, done
 
 
 def _for_tasks(request: Request) -> Request:
@@ -130,14 +127,12 @@ def _for_tasks(request: Request) -> Request:
     return request.without(*(each.name for each in parameters if each not in of_shards))
 
 
-def _keep(done: ShardDone, folder: Path, index: int) -> None:
-    """Write the journal of a shard to a folder; raises :class:`UsageError` where it has none."""
-    if done.code not in MEASURED:
-        raise UsageError(f"shard {index} ended with exit code {done.code}: {done.reason.strip()}")
+def _keep(journal: bytes, folder: Path) -> None:
+    """Write the journal of a shard to a folder."""
     unfinished = folder / f"{JOURNAL_NAME}.part"
     try:
         folder.mkdir(exist_ok=True)
-        unfinished.write_bytes(done.journal)
+        unfinished.write_bytes(journal)
         unfinished.rename(folder / JOURNAL_NAME)
     except OSError as error:
         raise OutputError(
@@ -161,14 +156,6 @@ def run_shard(plain: dict[str, Any], shard: Shard) -> ShardDone:
         return ShardDone(code, journal.read_bytes() if journal.exists() else b"", "")
 
 
-def _ray_module() -> Any:
-    """Ray; raises :class:`UsageError` where it is not installed."""
-    try:
-        return importlib.import_module("ray")
-    except ImportError as error:
-        raise UsageError("--executor=ray needs Ray: pip install 'evaltools[ray]'") from error
-
-
 @contextlib.contextmanager
 def joined(ray: Any, address: str) -> Iterator[None]:
     """A context in which the cluster at an address can be used; without an address, Ray is started on this machine.
@@ -183,7 +170,9 @@ def joined(ray: Any, address: str) -> Iterator[None]:
         ray.shutdown()
         raise UsageError(_cannot_be_used(address, error)) from error
     finally:
-        _restore(handlers)
+        if threading.current_thread() is threading.main_thread():  # Ray takes signals for itself
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
     try:
         yield
     finally:
@@ -198,13 +187,6 @@ def _cannot_be_used(address: str, error: Exception) -> str:
         f"Ray cannot be started here: {message}; try again when this machine has less to do, give "
         "--ray_address=HOST:PORT of a cluster that runs, or leave --executor=ray out"
     )
-
-
-def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
-    """Ray takes signals for itself, so that one that is to end the run would dump it."""
-    if threading.current_thread() is threading.main_thread():
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 def _require_listening(address: str) -> None:

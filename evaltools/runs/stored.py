@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,13 +17,11 @@ from evaltools.engine.run_folder import REQUEST, decode, encode, has_own_request
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
-from evaltools.request.plain import REQUEST_VERSION, from_plain, stored_in, to_plain
+from evaltools.request.plain import from_plain, stored_in, to_plain
 from evaltools.task_kind import request_kind
 from evaltools.tasks.shared.merging import require_same_code
 from evaltools.text import printable
 
-_COMMAND_LINE: Final = "command"
-"""The fact under which runs of version 1 kept the words of their command."""
 HANDED_OVER: Final = "evaltools.cli.runs.handed_over"
 """The program that carries out a request in a file."""
 _START: Final = (
@@ -39,58 +36,40 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter], tr
     Raises :class:`UsageError` where there is none, or one of another version, and, unless it is ``trusted``, where this
     user did not begin the run on this machine: nothing that it names is loaded before.
     """
-    outer = _run_on_devices_around(run_dir)
-    if outer is not None:
-        raise UsageError(f"{run_dir} is a part of the run on devices in {outer}; give evaltools resume that folder")
     with copied_journal(run_dir) as journal:
-        text, words = journal.fact(REQUEST), journal.fact(_COMMAND_LINE)
+        text, identity = journal.fact(REQUEST), identity_of(journal)
         has_examples, is_own = bool(journal.examples()), has_own_request(journal)
-        identity = identity_of(journal)
-    if words is not None:
-        raise UsageError(
-            f"the run in {run_dir} is of version 1, made by an earlier evaltools; this one goes on with runs of "
-            f"version {REQUEST_VERSION}. Finish it with that evaltools, or start it anew in another folder"
-        )
     if text is None and has_examples:
         raise UsageError(f"the run in {run_dir} was started from a program of its own; start it from there")
     if text is None:
         raise UsageError(f"the run in {run_dir} ended before its first example; give its command again")
     plain: dict[str, Any] = decode(text, dict[str, Any], run_dir)
     if not (trusted or is_own):
-        raise UsageError(_not_begun_here(run_dir))
-    with _going_on(run_dir):
+        raise UsageError(
+            printable(
+                f"the run in {run_dir} was not begun here by you (no key of yours in {key_file()} fits its seal), so "
+                "nothing that it names is loaded, run or written: give its command again, with "
+                f"--run_dir={run_dir}, or --trust if you know its maker"
+            )
+        )
+    try:
         if identity is None:
             raise UsageError("it does not say what it is of, as every run does")
         require_same_code(identity, Path(stored_in(plain).folder))
         request = from_plain(plain, device_parameters)
-    return seen_from(request, Path.cwd()).stating(run_dir=_as_typed(request, run_dir))
-
-
-def _not_begun_here(run_dir: Path) -> str:
-    return printable(
-        f"the run in {run_dir} was not begun here by you (no key of yours in {key_file()} fits its seal), so nothing "
-        f"that it names is loaded, run or written: give its command again, with --run_dir={run_dir}, or --trust if you "
-        "know its maker"
-    )
-
-
-@contextmanager
-def _going_on(run_dir: Path) -> Iterator[None]:
-    try:
-        yield
     except UsageError as error:
         why = printable(str(error))
         raise UsageError(f"the run in {run_dir} cannot go on: {why}; start it anew in another folder") from None
+    return seen_from(request, Path.cwd()).stating(run_dir=_as_typed(request, run_dir))
 
 
 def begun_here(folders: Sequence[Path]) -> Path:
     """The first of the folders of one run whose request this user made on this machine; else the first."""
-    return next(filter(_is_own, folders), folders[0])
-
-
-def _is_own(folder: Path) -> bool:
-    with copied_journal(folder) as journal:
-        return has_own_request(journal)
+    for folder in folders:
+        with copied_journal(folder) as journal:
+            if has_own_request(journal):
+                return folder
+    return folders[0]
 
 
 def _as_typed(request: Request, run_dir: Path) -> str:
@@ -143,12 +122,6 @@ def rewritten(request: Request, take: Callable[[Parameter | None, Path], str], f
         tests=tuple(map(configuration, request.tests)),
         devices=None if request.devices is None else options(request.devices),
     )
-
-
-def _run_on_devices_around(run_dir: Path) -> Path | None:
-    """The folder of the run on devices of which a folder holds a part: FOLDER/PLACE/PART/run."""
-    part = run_dir.resolve().parent
-    return part.parents[1] if (part / "part.json").exists() else None
 
 
 def changed(request: Request, given: Options, allowed: Callable[[Parameter], bool]) -> Request:

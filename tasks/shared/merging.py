@@ -354,13 +354,13 @@ def times_of_pass(records: Iterable[Record[Any]]) -> list[QuietTime]:
     ]
 
 
-def differences_of_runs(one: Path, other: Path) -> list[str]:
-    """In words, what prevents the runs in two folders from being shards of the same run; empty if nothing does.
+def run_identity(folder: Path) -> RunIdentity:
+    """The identity of the run in a folder, as shards of it on other machines have it, too.
 
-    Raises :class:`UsageError` where one of them never began.
+    Raises :class:`UsageError` where it never began.
     """
-    with journals_of([one, other]) as (first, second):
-        return _identity_in(first).portable().changes(_identity_in(second).portable())
+    with journals_of([folder]) as (journal,):
+        return _identity_in(journal).portable()
 
 
 def _identity_in(shard: Journal) -> RunIdentity:

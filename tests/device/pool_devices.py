@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
+from rich.console import Console
+
+from evaltools.device.device import Device
 from evaltools.device.errors import DeviceError
 from evaltools.device.pool import Job, Pool, PoolOutcome
 from evaltools.result.device_run import LostAttempt
@@ -26,9 +33,9 @@ class Devices:
     waited_for: list[str] = field(default_factory=list)
     losses: list[tuple[Job, LostAttempt]] = field(default_factory=list)
 
-    def do(self, serial: str, job: Job) -> str:
-        self.begun.append((serial, job))
-        return self.act(serial, job)
+    def do(self, device: Device, job: Job) -> str:
+        self.begun.append((device.serial, job))
+        return self.act(device.serial, job)
 
     def is_back(self, serial: str) -> bool:
         self.waited_for.append(serial)
@@ -38,7 +45,18 @@ class Devices:
         self.losses.append((job, attempt))
 
     def pool(self, serials: Sequence[str], jobs: Sequence[Job]) -> Pool[str]:
-        return Pool(serials, jobs, self.do, self.is_back, self.stop, self.lost)
+        return Pool(used(serials, self.is_back, self.stop), jobs, 1, self.do, Console(file=io.StringIO()), self.lost)
+
+
+def used(serials: Sequence[str], is_back: Callable[[str], bool], stop: threading.Event) -> Any:
+    """The devices of a run, of which nothing is known but their serial numbers."""
+
+    class Used(dict[str, SimpleNamespace]):
+        left_out = ()
+
+    found: Any = Used({serial: SimpleNamespace(serial=serial, is_back=partial(is_back, serial)) for serial in serials})
+    found.serials, found.stop = tuple(serials), stop
+    return found
 
 
 def to_its_end(pool: Pool[str]) -> PoolOutcome[str]:

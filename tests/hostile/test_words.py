@@ -61,7 +61,7 @@ def test_an_answer_of_a_device_is_what_was_printed(out: bytes, code: int) -> Non
 
 ANSWERS = {
     "machine": b"aarch64",
-    "cpus": b"0-3,6",
+    "cpus": b"8",
     "battery": b"level: 90\nscale: 100\ntemperature: 310",
     "thermal": b"Thermal Status: 2\nTemperature{mValue=41.5, mType=3, mName=SKIN}",
     "zones": b"48312 cpu-thermal",
@@ -69,13 +69,12 @@ ANSWERS = {
     "space": b"Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/d 100 60 40 60% /data",
     "python": b"Python 3.11.2",
     "properties": b"ro.product.model=Pixel 7\nro.build.version.sdk=34",
-    "identity": b"3f0e\n 1311 /data\nR58M",
 }
 
 
 @tried
-@example({**ANSWERS, "properties": "ro.build.version.sdk=²34".encode(), "cpus": "0-²".encode()})
-@example({**ANSWERS, "cpus": b"0-" + b"9" * 5000, "thermal": b"Thermal Status: " + b"9" * 5000})
+@example({**ANSWERS, "properties": "ro.build.version.sdk=²34".encode(), "cpus": "²".encode()})
+@example({**ANSWERS, "cpus": b"9" * 5000, "thermal": b"Thermal Status: " + b"9" * 5000})
 @given(st.fixed_dictionaries({name: damaged(st.just(answer)) for name, answer in ANSWERS.items()}))
 def test_whatever_a_device_answers_gives_facts(answers: dict[str, bytes]) -> None:
     text = "".join(f"m {name}\n{answer.decode('utf-8', 'replace')}\n" for name, answer in answers.items())

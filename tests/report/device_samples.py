@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from evaltools.result.device import DeviceFacts
+from evaltools.result.device import DeviceConditions, DeviceFacts
 from evaltools.result.device_run import (
-    DeviceConditions,
     DeviceLeftOut,
     DevicePart,
     DeviceRun,

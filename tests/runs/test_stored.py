@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from evaltools.cli.runs.folders import read_given, resume
 from evaltools.engine.journal import JOURNAL_NAME, Finished, TaskJournal, open_journal
 from evaltools.engine.run_folder import IDENTITY as IDENTITY_FACT
-from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, request_facts
+from evaltools.engine.run_folder import REQUEST, RunIdentity, request_facts
 from evaltools.engine.task import Example, Record
 from evaltools.errors import UsageError
 from evaltools.request import Request
@@ -121,14 +121,6 @@ def test_a_folder_that_was_moved_is_named_where_it_lies_now(tmp_path: Path, monk
     moved = stored(request_of("imagenet", "--run_dir=run"), tmp_path / "run").rename(tmp_path / "moved")
     for given in (moved, Path("moved")):
         assert stored_request(given, {}).options.text("run_dir") == str(moved)
-
-
-def test_runs_of_version_1_are_refused_by_name(tmp_path: Path) -> None:
-    journal = open_journal(tmp_path / "run")
-    journal.state({"command": encode([str(tmp_path), "evaltools", "imagenet", "--model_file=m"])})
-    journal.close()
-    with pytest.raises(UsageError, match=r"is of version 1, made by an earlier evaltools; .* version 2\. Finish it"):
-        stored_request(tmp_path / "run", {})
 
 
 def test_a_run_of_another_version_is_refused(tmp_path: Path) -> None:

@@ -16,5 +16,6 @@ def evaluate_on_devices(request: Request, flags: DeviceFlags) -> int:
     console = make_console()
     observer = Terminal(console, request.options)
     with interrupts_restored(), parts_on_devices(request, flags, console, observer) as parts:
-        code = carry_out(parts.merge_request, parts.shards).exit_code
-    return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and not parts.are_all else code
+        merge_request, shards, are_all = parts
+        code = carry_out(merge_request, shards).exit_code
+    return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and not are_all else code

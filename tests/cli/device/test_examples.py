@@ -13,9 +13,9 @@ from evaltools.commands.names import task_of
 from evaltools.device.evaluation import examples_of
 from evaltools.device.on_device import lay_out
 from evaltools.device.pool import parts_of
-from evaltools.device.store import write_archive, write_manifest
+from evaltools.device.store import archives, names_in
 from evaltools.engine.execution import Shard
-from evaltools.errors import DataError, UsageError
+from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags
 from evaltools.tasks.shared.declared import declared_task
 from evaltools.tasks.shared.evaluation import Evaluation, pictures_of_shard
@@ -134,18 +134,6 @@ def test_a_model_with_a_state_is_done_in_one_part(tmp_path: Path) -> None:
     assert examples.task.keeps_state
 
 
-def test_what_is_wrong_is_said_before_anything_is_sent(copied: EvaluationSet, detection: DetectionSet) -> None:
-    with pytest.raises(DataError, match="none: no such folder"):
-        found(evaluation_flags(copied, ground_truth_images_path=copied.folder / "none"))
-    with pytest.raises(UsageError, match="--normalization has no effect without --input_images"):
-        found(diff(copied, "--normalization=unit", "--inputs=noise"))
-    with pytest.raises(UsageError, match="--num_images=-1"):
-        found(detection.flags("--num_images=-1"))
-    copied.model.write_bytes(b"none")
-    with pytest.raises(UsageError, match=r"model\.tflite"):
-        found(copied.flags())
-
-
 @pytest.mark.parametrize("flag", ["output_file_path", "detections_path"])
 def test_a_file_that_cannot_be_written_is_said_before_anything_is_sent(
     flag: str, evaluation: EvaluationSet, detection: DetectionSet, tmp_path: Path
@@ -172,9 +160,10 @@ def evaluation_flags(evaluation: EvaluationSet, **changed: Path) -> list[str]:
 def laid_out(examples: Evaluation[Any], flag: str, pictures: Path, shard: Shard, folder: Path) -> Path:
     """The folder of pictures as a device has it for a part."""
     folder.mkdir(parents=True)
-    write_manifest(folder / "all.json", pictures, sorted(path for path in pictures.iterdir() if path.is_file()))
-    write_archive(folder / "some.tar", pictures, examples.pictures_of(flag, shard))
-    lay_out(folder / flag, folder / "all.json", [folder / "some.tar"])
+    (folder / "all.json").write_bytes(names_in(pictures))
+    (content,) = archives(pictures, examples.pictures_of(flag, shard))
+    (folder / "some.tar").write_bytes(content)
+    lay_out(folder / flag, [folder / "all.json", folder / "some.tar"])
     return folder / flag
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,15 +57,26 @@ def test_two_devices_give_the_result_of_this_computer(network: Network, devices:
     ]
 
 
+def same_there(
+    network: Network,
+    serials: Sequence[str],
+    arguments: Sequence[str],
+    folder: Path,
+    *flags: str,
+    here: Sequence[str] = (),
+) -> Any:
+    """The figures that devices give, which are those of this computer; ``here`` stands before the arguments here."""
+    expected, output = figures_here([*here, *arguments], folder / "here.json"), folder / "devices.json"
+    done = device_runs.run(device_runs.on_devices(network, serials, arguments, f"--output_file_path={output}", *flags))
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+    return expected
+
+
 def test_a_random_sample_is_the_same_on_devices(network: Network, devices: Devices, tmp_path: Path) -> None:
     """Every part makes the order of all pictures for itself, also of those that it does not get."""
     arguments = coco("--record_examples=true", "--use_xnnpack=true", "--order=random", "--seed=3", pictures=9)
-    expected = figures_here(arguments, tmp_path / "here.json")
-    output = tmp_path / "devices.json"
-    command = device_runs.on_devices(network, serials(devices), arguments, f"--output_file_path={output}")
-    done = device_runs.run([*command, "--parts=2"])
-    assert done.code == 0, done.err
-    assert figures(output) == expected
+    same_there(network, serials(devices), arguments, tmp_path, "--parts=2")
 
 
 def test_a_task_without_code_travels_with_the_files_that_it_names(
@@ -78,15 +91,8 @@ def test_a_task_without_code_travels_with_the_files_that_it_names(
     file.write_text(
         "inputs: {kind: arrays, path: arrays}\ntruth: {kind: lines, path: right.txt}\noutput: {kind: scores}\n"
     )
-    options = [f"--model_file={tmp_path / 'model.tflite'}", "--kernels=default"]
-    expected = figures_here(["run", str(file), *options], tmp_path / "here.json")
-    output = tmp_path / "devices.json"
-    command = device_runs.on_devices(
-        network, serials(devices)[:1], [str(file), *options], f"--output_file_path={output}"
-    )
-    done = device_runs.run(command)
-    assert done.code == 0, done.err
-    assert figures(output) == expected
+    arguments = [str(file), f"--model_file={tmp_path / 'model.tflite'}", "--kernels=default"]
+    same_there(network, serials(devices)[:1], arguments, tmp_path, here=["run"])
 
 
 def test_a_task_of_ones_own_travels_with_its_file_and_the_modules_beside_it(
@@ -99,18 +105,9 @@ def test_a_task_of_ones_own_travels_with_its_file_and_the_modules_beside_it(
     (tmp_path / "near.py").write_text("from steps.inner.scale import SCALE as NEAR\n")
     content = task_files.BRIGHTNESS.replace("import numpy as np", "import numpy as np\nfrom near import NEAR")
     task = f"{write_task(tmp_path, content.replace('distance < 0.5', 'distance < NEAR'))}:brightness"
-    options = [
-        f"--model_file={tmp_path / 'model.tflite'}",
-        f"--values={write_values(tmp_path, 40)}",
-        "--times=2",
-        "--kernels=default",
-    ]
-    expected = figures_here(["run", task, *options], tmp_path / "here.json")
-    output = tmp_path / "devices.json"
-    command = device_runs.on_devices(network, serials(devices)[:1], [task, *options], f"--output_file_path={output}")
-    done = device_runs.run(command)
-    assert done.code == 0, done.err
-    assert figures(output) == expected
+    options = [f"--model_file={tmp_path / 'model.tflite'}", f"--values={write_values(tmp_path, 40)}"]
+    arguments = [task, *options, "--times=2", "--kernels=default"]
+    same_there(network, serials(devices)[:1], arguments, tmp_path, here=["run"])
 
 
 def test_each_device_and_this_computer_are_compared_example_by_example(
@@ -143,12 +140,7 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
 
 def test_an_inference_diff_has_the_devices_noise_floor(network: Network, devices: Devices, tmp_path: Path) -> None:
     arguments = inference_diff(f"--input_images={sample.images_dir()}")
-    expected = figures_here(arguments, tmp_path / "here.json")
-    output = tmp_path / "devices.json"
-    command = device_runs.on_devices(network, serials(devices)[:1], arguments, f"--output_file_path={output}")
-    done = device_runs.run(command)
-    assert done.code == 0, done.err
-    assert figures(output) == expected
+    expected = same_there(network, serials(devices)[:1], arguments, tmp_path)
     assert expected["part"]["noise_floor"]
     assert expected["part"]["inputs"][0]["source"].startswith(f"pictures in {sample.images_dir()}, ")
 
@@ -230,7 +222,6 @@ def test_a_run_of_every_device_goes_on_with_those_it_began_with(
 
     inner = device_runs.run(["resume", str(next(run_dir.glob("*/shard-0-of-2/run")))])
     assert inner.code == 2
-    assert f"is a part of the run on devices in {run_dir}; give evaltools resume that folder" in inner.err
 
 
 def test_configurations_in_a_file_may_not_change_meanwhile(network: Network, devices: Devices, tmp_path: Path) -> None:
@@ -269,13 +260,3 @@ def test_a_delegate_that_one_device_cannot_load_is_not_measured_there_alone(
     first, second = serials(devices)
     assert found[f"test@{first}"]["delegates"][0]["nodes"] > 0
     assert found[f"test@{second}"]["status"] == "not measured"
-
-
-def test_clean_deletes_what_runs_have_kept(network: Network, devices: Devices, tmp_path: Path) -> None:
-    command = device_runs.on_devices(network, serials(devices)[:1], imagenet(pictures=4))
-    assert device_runs.run(command).code == 0
-    assert list((devices[0].folder / device_runs.ROOT / "store").iterdir())
-    done = device_runs.run(["device", "clean", f"--adb={network.adb}", f"--serials={devices[0].serial}"])
-    assert done.code == 0, done.err
-    assert "deleted" in done.out
-    assert not (devices[0].folder / device_runs.ROOT).exists()

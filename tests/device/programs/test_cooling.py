@@ -5,12 +5,10 @@ from __future__ import annotations
 import threading
 
 import pytest
-from msgspec.structs import replace
 
 from evaltools.device.errors import CommandFailed
-from evaltools.device.part import conditions_of, cool_down
-from evaltools.result.device import DeviceCpu, DeviceFacts
-from evaltools.result.device_run import DeviceConditions, hottest
+from evaltools.device.part import cool_down
+from evaltools.result.device import DeviceConditions, hottest
 
 
 class Clock(threading.Event):
@@ -102,13 +100,3 @@ def test_the_highest_of_all_temperatures_counts(
     battery: int | None, temperatures: dict[str, float], highest: float | None
 ) -> None:
     assert hottest(DeviceConditions(battery_temperature=battery, temperatures=temperatures)) == highest
-
-
-def test_conditions_are_the_facts_that_change() -> None:
-    cpus = (DeviceCpu(0, "schedutil", 1, 2, 3),)
-    facts = DeviceFacts(
-        "R58M", model="Pixel", battery_level=87, battery_temperature=283, thermal_status=2,
-        temperatures={"SKIN": 31.5}, cpu_frequencies=cpus, free_bytes=5,
-    )  # fmt: skip
-    assert conditions_of(facts) == DeviceConditions(87, 283, 2, {"SKIN": 31.5}, cpus)
-    assert conditions_of(replace(facts, temperatures=None)).temperatures == {}

@@ -15,7 +15,8 @@ from evaltools.device.errors import CommandFailed
 from evaltools.device.native_program import NativeProgram, NativeRuns, StepDone, read_steps
 from evaltools.device.part import PartDone, PartWork, SentFiles
 from evaltools.device.pool import Job
-from evaltools.result.device_run import DeviceConditions, DevicePart
+from evaltools.result.device import DeviceConditions
+from evaltools.result.device_run import DevicePart
 
 _DATE = f"""#!/bin/sh
 exec {shutil.which("date")} --date='2024-06-15 12:00:00.5' "$@"
@@ -57,9 +58,7 @@ def test_the_log_of_a_step_has_nothing_of_an_earlier_process_of_the_same_number(
     for name, text in (("date", _DATE), ("logcat", _LOGCAT), ("tool", _BINARY)):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
-    command = NativeProgram(str(programs / "tool"), (("one",), ("two",))).command(
-        PartWork(index=0, count=1, examples=1, files={}), SentFiles({}, {}), ""
-    )
+    command = NativeProgram(str(programs / "tool"), (("one",), ("two",))).command(SentFiles({}), "")
     variables = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     subprocess.run(["sh", "-c", command], cwd=folder, env=variables, check=True, timeout=60)
     since = "06-15 12:00:00.000"

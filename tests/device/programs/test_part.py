@@ -19,7 +19,7 @@ from evaltools.device.part import PartWork, SentFiles, StderrLines
 from evaltools.device.parts import progress_of
 from evaltools.device.process import Answer
 from evaltools.engine.ledger import Tally
-from evaltools.result.device_run import DeviceConditions
+from evaltools.result.device import DeviceConditions
 from tests.device.fixtures import Devices, device_at
 
 
@@ -107,7 +107,7 @@ WORK = PartWork(index=0, count=1, examples=3, files={})
 class Leaves:
     """A program after which the device is away."""
 
-    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+    def command(self, sent: SentFiles, taskset: str) -> str:
         return "true"
 
 
@@ -125,7 +125,7 @@ class Adding:
     def __init__(self, lines: int) -> None:
         self._lines = lines
 
-    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+    def command(self, sent: SentFiles, taskset: str) -> str:
         return "\n".join(["n='0'", *["n=$((n + 1))"] * self._lines, 'echo "é $n" > count; exit 3'])
 
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 import pytest
 
 from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceAway, DeviceError, DeviceTimeout
-from evaltools.device.pool import MOST_ATTEMPTS, MOST_LOST_IN_A_ROW, Job, Pool
+from evaltools.device.pool import MOST_ATTEMPTS, MOST_LOST_IN_A_ROW, Job
 from evaltools.result.device_run import DeviceLeftOut, LostAttempt
 from tests.device.pool_devices import LONGEST_S, Devices, awaited, by, failing, parts, to_its_end
 
@@ -69,14 +69,13 @@ def test_a_part_that_is_lost_is_done_by_another_device() -> None:
         awaited(a_has_lost)
         return by(serial, job)
 
-    devices = Devices(act, away=["A"])
-    lose = devices.lost
+    class Losing(Devices):
+        def lost(self, job: Job, attempt: LostAttempt) -> None:
+            super().lost(job, attempt)
+            a_has_lost.set()
 
-    def lost(job: Job, attempt: LostAttempt) -> None:
-        lose(job, attempt)
-        a_has_lost.set()
-
-    outcome = to_its_end(Pool(["A", "B"], parts(2), devices.do, devices.is_back, devices.stop, lost))
+    devices = Losing(act, away=["A"])
+    outcome = to_its_end(devices.pool(["A", "B"], parts(2)))
     assert outcome.done == {job: by("B", job) for job in parts(2)}
     ((job, (attempt,)),) = outcome.lost.items()
     assert devices.losses == [(job, attempt)]

@@ -128,16 +128,19 @@ import signal, threading, os
 from pathlib import Path
 from evaltools.device.errors import DeviceStopped
 from evaltools.device.pool import Job, Pool
+from rich.console import Console
+from tests.device.pool_devices import used
 stop, both = threading.Event(), threading.Barrier(2)
-def do(serial, job):
+def do(device, job):
     if both.wait() == 0:
         os.kill(os.getpid(), signal.SIGINT)
     if not stop.wait({LONGEST_S}):
         os._exit(9)
-    Path({str(tmp_path)!r}, serial).write_text("ended")
-    raise DeviceStopped("stopped", serial)
+    Path({str(tmp_path)!r}, device.serial).write_text("ended")
+    raise DeviceStopped("stopped", device.serial)
 try:
-    Pool(["A", "B"], [Job(index) for index in range(9)], do, lambda serial: True, stop).run()
+    devices = used(["A", "B"], lambda serial: True, stop)
+    Pool(devices, [Job(index) for index in range(9)], 9, do, Console()).run()
 except KeyboardInterrupt:
     print("interrupted", sorted(os.listdir({str(tmp_path)!r})), threading.active_count())
 """

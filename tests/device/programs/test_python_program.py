@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import posixpath
+import shutil
 import threading
-from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.device.adb import Adb
+from evaltools.device.device import Device
 from evaltools.device.errors import DeviceError, DeviceStopped
-from evaltools.device.python_program import install, read_folder
+from evaltools.device.python_program import python_on
+from evaltools.tasks.shared.declared import declared_task
 from tests.device.fixtures import Devices, device_at
 
 ROOT = "/data/local/tmp/programs-test"
 PYTHON = "/data/local/tmp/python"
-NEEDED = ("imagenet", ("evaltools.tasks.imagenet.evaluation", "scipy.special"))
+KIND = declared_task("imagenet")
 _STAND_IN = """\
 #!/bin/sh
 # As python3 --version, python3 -m zipfile -e WHEEL FOLDER, and
@@ -28,63 +30,49 @@ esac
 """
 
 
-@pytest.fixture
-def wheel(tmp_path: Path) -> Path:
-    path = tmp_path / "evaltools-1-py3-none-any.whl"
-    path.write_bytes(b"a wheel")
-    return path
-
-
 def put_python(devices: Devices, check: str) -> None:
     program = devices[0].folder / "python"
     program.write_text(_STAND_IN.replace("CHECK", check))
     program.chmod(0o755)
 
 
-@pytest.mark.parametrize("printed", ["", '{"folder": 3}'])
-def test_a_check_that_says_nothing_is_a_missing_program_with_what_it_printed(
-    client: Adb, devices: Devices, wheel: Path, printed: str
-) -> None:
-    put_python(devices, f"echo '{printed}'")
-    with pytest.raises(DeviceError, match=r"did not say where it imports evaltools from") as caught:
-        install(device_at(client, devices[0].serial, root=ROOT), [wheel], *NEEDED, PYTHON)
-    assert (f"; it printed last: {printed};" in str(caught.value)) == bool(printed)
+@pytest.fixture
+def device(client: Adb, devices: Devices) -> Device:
+    found = device_at(client, devices[0].serial, root=ROOT)
+    found.flags = replace(found.flags, python=PYTHON)
+    return found
 
 
-def test_a_stop_ends_the_waiting_for_a_check(client: Adb, devices: Devices, wheel: Path) -> None:
+def test_a_stop_ends_the_waiting_for_a_check(device: Device, devices: Devices) -> None:
     put_python(devices, "sleep 60")
-    stop = threading.Event()
-    timer = threading.Timer(3.0, stop.set)
+    timer = threading.Timer(3.0, device.link.stop.set)
     timer.start()
     with pytest.raises(DeviceStopped):
-        install(device_at(client, devices[0].serial, root=ROOT, stop=stop), [wheel], *NEEDED, PYTHON)
+        python_on(device, KIND)
     timer.join()
 
 
-@pytest.mark.parametrize("printed", ["", "\n", "hello", "{", "{}", "3", '["folder"]', "null", "[" * 100_000])
-def test_no_text_is_no_folder(printed: str) -> None:
-    assert read_folder(printed) is None
-
-
-def test_a_program_that_cannot_be_started_stays_for_another_try(client: Adb, devices: Devices, wheel: Path) -> None:
+def test_a_program_that_cannot_be_started_stays_for_another_try(device: Device, devices: Devices) -> None:
     put_python(devices, "echo no module numpy >&2; exit 1")
-    store = device_at(client, devices[0].serial, root=ROOT)
     programs = devices[0].folder / "programs-test" / "programs"
     inodes = []
     for _ in range(2):
         with pytest.raises(DeviceError, match="no module numpy"):
-            install(store, [wheel], *NEEDED, PYTHON)
+            python_on(device, KIND)
         inodes.append([path.stat().st_ino for path in programs.iterdir()])
     assert inodes[0] == inodes[1]
 
 
-def test_what_was_left_half_unpacked_is_unpacked_anew(client: Adb, devices: Devices, wheel: Path) -> None:
-    put_python(devices, 'echo "{\\"folder\\": \\"$PYTHONPATH/evaltools\\"}"')
-    store = device_at(client, devices[0].serial, root=ROOT)
-    name = posixpath.basename(install(store, [wheel], *NEEDED, PYTHON).folder)
+def test_what_was_left_half_unpacked_is_unpacked_anew(device: Device, devices: Devices) -> None:
+    put_python(devices, "true")
     programs = devices[0].folder / "programs-test" / "programs"
+    shutil.rmtree(programs, ignore_errors=True)
+    python_on(device, KIND)
+    assert device.facts.python == "3.11.2"
+    (name,) = (path.name for path in programs.iterdir())
     (programs / name).rename(programs / f"{name}.part")
     (programs / f"{name}.part" / "old").touch()
-    assert posixpath.basename(install(store, [wheel], *NEEDED, PYTHON).folder) == name
+    device.python = None
+    python_on(device, KIND)
     assert [path.name for path in programs.iterdir()] == [name]
     assert [path.name for path in (programs / name).iterdir()] == ["evaltools"]

@@ -11,23 +11,18 @@ import pytest
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb import Adb, Link
-from evaltools.device.devices import DevicesUsed, why_not_bound
+from evaltools.device.devices import DevicesUsed
 from evaltools.device.errors import DeviceError
 from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags
 from evaltools.device.lock import DeviceLock
 from evaltools.device.part import PartWork, SentFiles
-from evaltools.device.python_program import Pythons
 from evaltools.device.store import remote_path
 from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags
-from evaltools.result.device import DeviceCpu, DeviceFacts
 from tests.cli.device import runs as device_runs
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network, wait_until
-
-NO_CPU = "8" + "0" * 250
-"""A mask of a CPU that no device has."""
 
 
 def flags_of(words: Sequence[str]) -> DeviceFlags:
@@ -40,38 +35,20 @@ def used(words: Sequence[str]) -> tuple[DevicesUsed, io.StringIO]:
     return DevicesUsed(flags_of(words), make_console(text)), text
 
 
-def pythons_of(folder: Path, *names: str) -> str:
-    """What is printed about these wheels."""
+def test_two_wheels_of_one_package_are_refused_and_one_of_evaltools_is_left_aside(tmp_path: Path) -> None:
+    names = ["evaltools-0.0.1-py3-none-any.whl", "My_Pkg-1-py3-none-any.whl", "other-1-py3-none-any.whl"]
     for name in names:
-        (folder / name).write_bytes(b"")
-    text = io.StringIO()
-    Pythons(flags_of([f"--device_wheels={folder}"]), make_console(text))
-    return text.getvalue()
-
-
-def test_two_wheels_of_one_package_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"My_Pkg-1-.* and .*my\.pkg-2-.*\.whl are both my-pkg, and one would be"):
-        pythons_of(tmp_path, "My_Pkg-1-py3-none-any.whl", "my.pkg-2-py3-none-any.whl", "other-1-py3-none-any.whl")
-
-
-def test_a_wheel_of_evaltools_itself_is_left_aside(tmp_path: Path) -> None:
-    printed = pythons_of(tmp_path, "evaltools-0.0.1-py3-none-any.whl", "other-1-py3-none-any.whl")
-    assert printed.startswith(f"left aside: {tmp_path}/evaltools-0.0.1-py3-none-any.whl: evaltools is sent")
-
-
-def test_a_mask_without_a_cpu_of_the_device_is_refused(network: Network, devices: Devices) -> None:
-    serial = devices[0].serial
-    with pytest.raises(DeviceError, match=rf"{serial}: --taskset={NO_CPU} names none of its \d+ CPUs; give a mask"):
-        used([f"--adb={network.adb}", f"--serials={serial}", f"--taskset={NO_CPU}"])
-    assert used([f"--adb={network.adb}", f"--serials={serial}", "--taskset=1"])[0].serials == (serial,)
-    with pytest.raises(DeviceError, match=rf"no device can be used;(?s:.)*{serial}: --taskset"):
-        used([f"--adb={network.adb}", "--serials=all", f"--taskset={NO_CPU}"])
+        (tmp_path / name).touch()
+    assert sorted(flags_of([f"--device_wheels={tmp_path}"]).wheels) == [tmp_path / name for name in names[1:]]
+    (tmp_path / "my.pkg-2-py3-none-any.whl").touch()
+    with pytest.raises(UsageError, match=r"My_Pkg-1-.* and .*my\.pkg-2-.*\.whl are both my-pkg"):
+        flags_of([f"--device_wheels={tmp_path}"])
 
 
 class Sleeping:
     """A program that goes on when the device is lost."""
 
-    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+    def command(self, sent: SentFiles, taskset: str) -> str:
         return "sleep 300"
 
 
@@ -135,24 +112,20 @@ def test_a_device_that_is_in_use_stops_the_command_or_is_left_out(
 
 def test_of_two_serials_of_one_device_one_is_left_out(network: Network, devices: Devices, proxy: FaultProxy) -> None:
     found, text = used([f"--adb={network.adb}", "--serials=all"])
-    (left_out,) = found.left_out
     first = {devices[0].serial, proxy.serial}
-    assert set(found.serials) == {*first, devices[1].serial} - {left_out.serial}
-    assert left_out.serial in first
-    (other,) = first - {left_out.serial}
-    assert (
-        f"left out: {left_out.serial} is the same device as {other}, connected twice, and would disturb"
-        in text.getvalue()
-    )
-    with pytest.raises(DeviceError, match=f"^{proxy.serial} is the same device as .*, connected twice, .* name one"):
-        used([f"--adb={network.adb}", f"--serials={devices[0].serial},{proxy.serial}"])
-    assert used([f"--adb={network.adb}", f"--serials={proxy.serial}"])[0].serials == (proxy.serial,)
+    with found:
+        (left_out,) = found.left_out
+        assert set(found.serials) == {*first, devices[1].serial} - {left_out.serial}
+        assert left_out.serial in first
+    assert f"left out: device {left_out.serial} is in use by " in text.getvalue()
+    named, _ = used([f"--adb={network.adb}", f"--serials={devices[0].serial},{proxy.serial}"])
+    with pytest.raises(DeviceError, match=f"^device {proxy.serial} is in use by "), named:
+        pass
 
 
-def test_the_kinds_of_cpus_are_named_where_they_differ() -> None:
-    cpus = tuple(DeviceCpu(number, None, None, None, 1800 if number < 4 else 2400) for number in range(8))
-    phone = DeviceFacts("A", cpus=8, cpu_frequencies=cpus)
-    board = DeviceFacts("B", cpus=4, cpu_frequencies=cpus[:4])
-    assert [why_not_bound(phone, mask) for mask in ("", "big", "little", "1")] == [""] * 4
-    assert "such as ff for all; big are f0; little are f" in why_not_bound(phone, "100")
-    assert "B: --taskset=big: it does not say that its CPUs differ" in why_not_bound(board, "big")
+def test_kinds_of_cpus_that_a_device_does_not_name_are_refused(
+    network: Network, devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaltools.device.devices.masks_of_cpus", lambda _cpus: {})
+    with pytest.raises(DeviceError, match=f"{devices[0].serial}: it does not say which CPUs are big"):
+        used([f"--adb={network.adb}", f"--serials={devices[0].serial}", "--taskset=big"])

@@ -9,8 +9,8 @@ import pytest
 from evaltools.device.errors import DeviceError
 from evaltools.device.pool import Job, PoolOutcome, complete_jobs, device_run_of, jobs_of
 from evaltools.device.process import last_lines
-from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DeviceConditions, DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
+from evaltools.result.device import DeviceConditions, DeviceFacts
+from evaltools.result.device_run import DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
 
 POOL = (Job(0), Job(1), Job(2))
 EACH = (Job(0, "A"), Job(1, "A"), Job(0, "B"), Job(1, "B"))
@@ -61,16 +61,6 @@ def test_the_last_reason_of_a_part_that_was_given_up_is_said() -> None:
     assert missing(POOL, [Job(0), Job(2)], other).startswith(
         "1 of 3 parts were not done: B is not like A; it killed the device\n"
     )
-
-
-def test_the_reason_of_a_single_device_is_said_once() -> None:
-    """It stands on stderr since the part was lost."""
-    found = outcome({Job(0): ["A is away", "A has no Python"]}, "A has no Python")
-    assert missing(POOL, [], found) == "3 of 3 parts were not done; the reason stands above"
-    assert missing(POOL, [Job(1)], found, "; go on") == (
-        "2 of 3 parts were not done; the reason stands above\n  1 are done; go on"
-    )
-    assert missing(POOL, [], outcome({}, "A is full")) == "3 of 3 parts were not done: A is full"
 
 
 def part(index: int, serial: str) -> DevicePart:

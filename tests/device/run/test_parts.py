@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,15 +19,16 @@ from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError
+from evaltools.device.evaluation import WITH_RECORDS, DeviceEvaluation
 from evaltools.device.part import PartDone, PartWork
-from evaltools.device.parts import WITH_RECORDS, KeptPart, MissingParts, PartsFolder
+from evaltools.device.parts import KeptPart, PartsFolder
 from evaltools.device.pool import Job, PoolOutcome
 from evaltools.device.python_program import PythonProgram
 from evaltools.engine.execution import Shard
 from evaltools.engine.ledger import Tally
 from evaltools.errors import DataError, OutputError
-from evaltools.result.device import DeviceCpu, DeviceFacts
-from evaltools.result.device_run import DeviceConditions, DevicePart, LostAttempt, PartFigures
+from evaltools.result.device import DeviceConditions, DeviceCpu, DeviceFacts
+from evaltools.result.device_run import DevicePart, LostAttempt, PartFigures
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 from evaltools.tasks.shared.declared import declared_task
 from tests.tasks.part_runs import DESCRIBED, Part
@@ -34,6 +36,7 @@ from tests.tasks.part_runs import DESCRIBED, Part
 OTHER_RUNTIME = (replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default")), DESCRIBED[1])
 EXAMPLES = 10
 KIND = declared_task("imagenet")
+PYTHON = PythonProgram("python3", "/packages")
 
 
 def facts_of(serial: str) -> DeviceFacts:
@@ -140,7 +143,7 @@ class Phone(Struct):
     fails_after: list[DeviceError] = field(default_factory=list)
     prints: Sequence[bytes] = ()
     done: list[int] = field(default_factory=list)
-    known: set[str] = field(default_factory=lambda: {"imagenet on A"})
+    python: PythonProgram | None = PYTHON
 
     @property
     def facts(self) -> DeviceFacts:
@@ -154,7 +157,7 @@ class Phone(Struct):
     def do(
         self, work: PartWork, program: PythonProgram, folder: Path, on_output: Callable[[bytes, bytes], None]
     ) -> PartDone:
-        assert program.folder == f"imagenet on {self.serial}"
+        assert program == PYTHON
         if self.fails:
             raise self.fails.pop(0)
         for piece in self.prints:
@@ -166,6 +169,11 @@ class Phone(Struct):
         self.done.append(work.index)
         part = part_of(Job(work.index), self.serial, work.count)
         return PartDone(part, self.code, "", self.err, folder)
+
+
+@pytest.fixture(autouse=True)
+def has_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltools.device.evaluation.python_on", lambda _phone, _kind: PYTHON)
 
 
 class Run(Struct):
@@ -193,16 +201,16 @@ class Run(Struct):
             left_out = ()
             stop = self.stop
 
-        devices: Any = Phones({phone.serial: phone for phone in self.phones})
-        pythons: Any = SimpleNamespace(
-            on=lambda phone, kind: PythonProgram("python3", f"{kind.name} on {phone.serial}")
-        )
-        missing = MissingParts(KIND, pythons, self.jobs, self.kept, EXAMPLES, self._work, WITH_RECORDS, on_progress)
-        return missing.run(devices, make_console(self.printed))
+        class Evaluation(DeviceEvaluation):
+            def work(self, job: Job) -> PartWork:
+                return PartWork(job.index, count, self._size_of(job), {})
 
-    @staticmethod
-    def _work(shard: Shard) -> PartWork:
-        return PartWork(shard.index, shard.count, shard.size_of(EXAMPLES), {})
+        count = self.count
+        devices: Any = Phones({phone.serial: phone for phone in self.phones})
+        nothing: Any = SimpleNamespace(pictures={}, example_count=EXAMPLES)
+        observer: Any = SimpleNamespace(progress=lambda _phase, _total: nullcontext(on_progress))
+        evaluation = Evaluation(KIND, nothing, nothing, nothing, self.kept)
+        return evaluation.do(self.jobs, devices, make_console(self.printed), observer)
 
 
 def test_parts_are_done_and_kept_with_their_figures(tmp_path: Path) -> None:
@@ -295,7 +303,7 @@ def test_a_part_is_done_where_its_code_says_so_and_its_records_are_there(
     run = Run(tmp_path, [Phone("A", code=code, leaves_records=leaves_records, err="x\nKilled\n")], count=1)
     found = run.do()
     assert run.kept.is_done(Job(0)) is is_done
-    assert bool(run.phones[0].known) is (code in WITH_RECORDS), "a package may be gone"
+    assert bool(run.phones[0].python) is (code in WITH_RECORDS), "a package may be gone"
     if not is_done:
         assert {attempt.kind for attempt in found.lost[Job(0)]} == {CommandFailed.kind}
         assert found.left_out[0].reason == (

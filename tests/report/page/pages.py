@@ -21,7 +21,7 @@ from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.result.benchmark import Phase
 from evaltools.result.capture import ProcessUse, RunCapture
-from evaltools.result.device_run import DeviceConditions
+from evaltools.result.device import DeviceConditions
 from evaltools.result.evaluation import (
     EvaluationResult,
     ExecutionUsed,

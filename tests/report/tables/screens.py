@@ -31,7 +31,7 @@ from evaltools.report.page.screens import (
     print_result,
 )
 from evaltools.result.benchmark import BenchmarkResult
-from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList
+from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceFinding, DeviceList
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.verdict import UNCHANGED_ANSWERS, Reason, Verdict
 from evaltools.stats.interval import Interval
@@ -147,8 +147,7 @@ def _models(console: Console) -> None:
 def _devices(console: Console) -> None:
     phone = DeviceFacts(
         "R58M12345678", model="Pixel 7 Pro", manufacturer="Google", soc="Tensor G2", sdk=34, android="14",
-        abi="arm64-v8a", cpus=8, battery_level=87, battery_temperature=283, thermal_status=0,
-        temperatures={"SKIN": 26.5},
+        abi="arm64-v8a", cpus=8, conditions=DeviceConditions(87, 283, 0, {"SKIN": 26.5}),
     )  # fmt: skip
     silent = DeviceFinding("emulator-5554", "unauthorized", None, "this computer is not trusted; confirm on its screen")
     print_devices(DeviceList("1", "adb", (DeviceFinding(phone.serial, "device", phone), silent)), console)

@@ -15,7 +15,7 @@ from evaltools.engine.run_folder import RunIdentity
 from evaltools.errors import UsageError
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.tasks.shared.figures import sum_up
-from evaltools.tasks.shared.merging import MergedRun, RunAtPlace, differences_of_runs, merged_run
+from evaltools.tasks.shared.merging import MergedRun, RunAtPlace, merged_run, run_identity
 from tests.tasks.part_runs import DESCRIBED, IDENTITY, Numbers, Part, quiet
 
 ELSEWHERE = replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default"))
@@ -267,11 +267,9 @@ def test_flags_that_a_place_was_to_repeat_and_did_not_are_named(
     assert message in str(caught.value)
 
 
-def test_runs_that_are_none_have_no_differences_to_tell(tmp_path: Path) -> None:
-    run = Part(4).write(tmp_path / "run")
+def test_a_run_that_never_began_has_no_identity(tmp_path: Path) -> None:
     open_journal(tmp_path / "empty").close()
-    for one, other in ((run, tmp_path / "empty"), (tmp_path / "empty", run)):
-        with pytest.raises(UsageError, match="ended before its first example"):
-            differences_of_runs(one, other)
+    with pytest.raises(UsageError, match="ended before its first example"):
+        run_identity(tmp_path / "empty")
     with pytest.raises(UsageError, match="is not a run folder"):
-        differences_of_runs(run, tmp_path)
+        run_identity(tmp_path)

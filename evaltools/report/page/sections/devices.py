@@ -9,8 +9,8 @@ from typing import Final
 from evaltools.report.page.content.page import some_of
 from evaltools.report.page.sections.speed import temperatures
 from evaltools.report.words.numbers import milliseconds
-from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList
-from evaltools.result.device_run import DeviceConditions, DevicePart, DeviceRun, hottest, median_us
+from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceFinding, DeviceList, hottest
+from evaltools.result.device_run import DevicePart, DeviceRun, median_us
 from evaltools.result.section import Block, Cell, Lines, Note, Number, Section, Table, number_cell
 
 _COLUMNS: Final = (
@@ -51,9 +51,9 @@ def _cells(finding: DeviceFinding) -> list[str]:
 
 def _fact_cells(facts: DeviceFacts) -> list[str]:
     """The cells behind serial and state, empty where nothing is known."""
-    level = "" if facts.battery_level is None else f"{facts.battery_level}%"
-    warmth = "" if facts.battery_temperature is None else f"{facts.battery_temperature / 10:.1f} C"
-    conditions = DeviceConditions(battery_temperature=facts.battery_temperature, temperatures=facts.temperatures or {})
+    conditions = facts.conditions
+    level = "" if conditions.battery_level is None else f"{conditions.battery_level}%"
+    warmth = "" if conditions.battery_temperature is None else f"{conditions.battery_temperature / 10:.1f} C"
     highest = hottest(conditions)
     sdk = "" if facts.sdk is None else f"(SDK {facts.sdk})"
     return [
@@ -65,7 +65,7 @@ def _fact_cells(facts: DeviceFacts) -> list[str]:
         "" if facts.cpus is None else str(facts.cpus),
         " ".join(filter(None, [level, warmth])),
         "" if highest is None else f"{highest:.1f} C",
-        throttling(facts.thermal_status),
+        throttling(conditions.thermal_status),
         "" if facts.free_bytes is None else f"{facts.free_bytes / _GIB:.1f} GiB",
     ]
 
