@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from typing import Final
 
 GONE: Final[Mapping[str, str]] = {
+    "adb_port": "adb follows ANDROID_ADB_SERVER_PORT",
+    "cool_down_timeout": "--cool_down waits for ten minutes at most",
     "disagreements_path": "--report=page.html shows the pictures that changed",
     "drawn_examples": "runs on devices and on a cluster share all examples",
     "in_lowest_tenth": "evaltools power is about examples in a random order",
     "input_cache": "pictures stored in the size of the model's input are read fastest",
     "input_cache_gb": "no inputs are kept any more; leave it out",
+    "keep_on_device": "evaltools device clean deletes what runs keep there",
     "limit": "hold the result to it with evaltools gate RESULT.json --limit=...",
     "method": "evaltools locate takes each look that it needs; --operators=FIRST-LAST looks at fewer operators",
     "npu_compiler_plugin_dir": "it has the native name now, --compiler_plugin_library_path",
