@@ -61,6 +61,7 @@ SOME = [
     ("later", "abort"),
     ("between", "length"),
     ("free", "hang"),
+    ("destroy", "fork"),
     ("destroy", "segv"),
     ("exit", "abort"),
 ]

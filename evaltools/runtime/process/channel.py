@@ -13,6 +13,7 @@ import selectors
 import socket
 import struct
 import time
+from contextlib import suppress
 from typing import Any, Final
 
 SECRET_BYTES: Final = 16
@@ -90,11 +91,15 @@ class Channel:
             self._arrived += piece
         return _unpacked(content)
 
+    def send_no_more(self) -> None:
+        """Let the other end see that nothing more will come; what it sent can still be received."""
+        with suppress(OSError):
+            self._end.shutdown(socket.SHUT_WR)
+
     def close(self) -> None:
         """Close this end."""
         if self._incoming is not None:
             self._incoming.close()
-            self._incoming = None
         self._end.close()
 
     def _content(self) -> bytes | None:

@@ -125,16 +125,22 @@ class ChildProcess:
         return returned
 
     def leave(self, moment: str, seconds: float) -> str:
-        """Ask nothing any more, upon which it ends; returns what it left, empty where that is nothing.
+        """Ask nothing any more, upon which it ends; returns what it sent or left all the same, empty where nothing.
 
         Raises :class:`SessionEnded` where it does not end in time, or with an error.
         """
-        self._channel.close()
+        self._channel.send_no_more()
         ended = self.ended(seconds)
         if ended is None:
             raise self._hung(moment, seconds)
         if ended.code:
             raise self._died(moment)
+        try:
+            self._channel.receive(0)
+        except WrongMessage as error:
+            return f"{self._name} sent {error} ({moment})"
+        except (EOFError, OSError):
+            pass
         return left_behind(ended).removeprefix("; ")
 
     def _answer(self, order: Any, moment: str, seconds: float) -> _Answer:
