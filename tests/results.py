@@ -69,7 +69,7 @@ def result(
         examples=None,
     )
     made = EvaluationResult(
-        schema_version="4",
+        schema_version="5",
         task="imagenet",
         complete=True,
         stopped=None,

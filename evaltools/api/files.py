@@ -6,27 +6,16 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from evaltools.api.benchmarks import Benchmark
 from evaltools.api.configurations import OneConfiguration, read_tests
 from evaltools.api.options import errors_in_python
 from evaltools.api.result import Result
 from evaltools.api.suites import Suite
 from evaltools.errors import UsageError
-from evaltools.gates.suite_result import read_suite
+from evaltools.gates.suite_result import SuiteResult
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.inspection import Inspection
-from evaltools.result.json_file import read_json
-from evaltools.result_file import read_result
-
-
-class _Head(msgspec.Struct):
-    """What distinguishes results: a benchmark is of no task, and a suite has a version of its own."""
-
-    schema_version: str = ""
-    task: str | None = None
-    suite_version: str | None = None
+from evaltools.runs.gate_runs import read_any_result
 
 
 def path_of(given: object, what: str) -> Path:
@@ -46,13 +35,10 @@ def load(path: str | Path) -> Result | Benchmark | Suite:
 
     Raises :class:`~evaltools.errors.DataError` for a file that holds none.
     """
-    file = path_of(path, "the result to load")
-    head = read_json(file, _Head, "evaltools result")
-    if head.suite_version is not None:
-        return Suite(read_suite(file))
-    if head.task is None:
-        return Benchmark(read_json(file, BenchmarkResult, "evaltools benchmark result"))
-    return Result(read_result(file))
+    found = read_any_result(path_of(path, "the result to load"))
+    if isinstance(found, SuiteResult):
+        return Suite(found)
+    return Benchmark(found) if isinstance(found, BenchmarkResult) else Result(found)
 
 
 @errors_in_python({})

@@ -31,10 +31,9 @@ from evaltools.device.request import carry_out_on_host, device_request, without_
 from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
 from evaltools.request import Request
-from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
+from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow, read_benchmark
 from evaltools.result.device_run import HOST, DevicePart
 from evaltools.result.environment import describe_environment
-from evaltools.result.json_file import read_json
 from evaltools.runs.stored import to_bytes
 from evaltools.tasks.shared.host_names import HostNames
 
@@ -137,7 +136,7 @@ class _EvaltoolsBenchmark:
 
 def _place(folder: Path, request: BenchmarkRequest, names: HostNames, printed: str) -> BenchmarkPlace:
     """The result that evaltools wrote into ``folder``, with the names that files have on the host."""
-    result = read_json(folder / _RESULT, BenchmarkResult, "benchmark result")
+    result = read_benchmark(folder / _RESULT)
     rows = [
         with_host_names(row, candidate.configuration.to_flags(), names)
         for row, candidate in zip(result.rows, request.candidates, strict=True)

@@ -10,13 +10,14 @@ from msgspec.structs import replace
 
 from evaltools.gates.outcome import GateOutcome
 from evaltools.result.evaluation import Environment, EvaluationResult
-from evaltools.result.json_file import json_in, read_content
+from evaltools.result.json_file import json_of_version, read_content
 from evaltools.result.load import Load
 from evaltools.result.verdict import Verdict, VerdictKind
 from evaltools.result_file import with_typed_part
 from evaltools.stats.interval import Interval
 
-SUITE_VERSION: Final = "1"
+SUITE_VERSION: Final = "2"
+_WHAT: Final = "result of evaltools suite"
 
 
 class SuiteRow(Struct, frozen=True):
@@ -81,7 +82,7 @@ class SuiteResult(Struct, frozen=True):
     ``changes`` says what is worse than in an earlier suite, null where there is none to compare with.
     """
 
-    suite_version: Literal["1"]
+    suite_version: str
     environment: Environment
     stopped: str
     entries: list[SuiteEntry]
@@ -95,7 +96,7 @@ def read_suite(path: Path) -> SuiteResult:
 
 def suite_in(content: bytes, path: Path) -> SuiteResult:
     """The same from the content of a file that was read already."""
-    read = json_in(content, path, SuiteResult, "result of evaltools suite")
+    read = json_of_version(content, path, SuiteResult, _WHAT, SUITE_VERSION)
     entries = [
         entry if entry.evaluation is None else replace(entry, evaluation=with_typed_part(path, entry.evaluation))
         for entry in read.entries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final, Literal
 
 from msgspec import Struct, field
@@ -10,12 +11,14 @@ from evaltools.metrics.latency import Latency
 from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import DelegateUsed, DelegationProof, Environment, RuntimeUsed
+from evaltools.result.json_file import json_of_version, read_content
 from evaltools.result.load import Load
 from evaltools.result.model import Model
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency import Drift, LatencyRatio
 
-BENCHMARK_SCHEMA_VERSION: Final = "2"
+BENCHMARK_SCHEMA_VERSION: Final = "3"
+_WHAT: Final = "evaltools benchmark result"
 
 
 class StatFigures(Struct, frozen=True):
@@ -218,3 +221,13 @@ class BenchmarkResult(Struct, frozen=True):
         for row in self.rows:
             if not 0 <= row.model < len(self.models):
                 raise ValueError(f"a row is of model {row.model}, and there are {len(self.models)}")
+
+
+def read_benchmark(path: Path) -> BenchmarkResult:
+    """Read and check the result of a benchmark; raises :class:`~evaltools.errors.DataError` for a file that is none."""
+    return benchmark_in(read_content(path), path)
+
+
+def benchmark_in(content: bytes, path: Path) -> BenchmarkResult:
+    """The same from the content of a file that was read already."""
+    return json_of_version(content, path, BenchmarkResult, _WHAT, BENCHMARK_SCHEMA_VERSION)

@@ -21,7 +21,7 @@ from evaltools.stats.interval import Interval
 from evaltools.stats.latency import Drift
 from evaltools.stats.series import Withheld
 
-SCHEMA_VERSION: Final = "4"
+SCHEMA_VERSION: Final = "5"
 
 
 class Environment(Struct, frozen=True):
@@ -267,7 +267,7 @@ class EvaluationResult(Struct, frozen=True):
     ``device_run`` says how it was done on devices.
     """
 
-    schema_version: Literal["4"]
+    schema_version: Literal["5"]
     task: str
     complete: bool
     stopped: Literal["interrupted", "too many failed examples", "every configuration was given up"] | None

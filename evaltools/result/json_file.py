@@ -68,6 +68,21 @@ def json_in(content: bytes, path: Path, kind: type[ResultType], what: str) -> Re
         raise misfit(path, what, error.__cause__ or error) from error
 
 
+class _Versions(msgspec.Struct):
+    """What a file of a benchmark or of a suite says of itself before anything else is read."""
+
+    schema_version: str = ""
+    suite_version: str = ""
+
+
+def json_of_version(content: bytes, path: Path, kind: type[ResultType], what: str, current: str) -> ResultType:
+    """Structs from the content of a file of the ``current`` version; raises :class:`DataError` as above."""
+    head = json_in(content, path, _Versions, what)
+    if found := head.suite_version or head.schema_version:
+        require_version(found, current, path, what)
+    return json_in(content, path, kind, what)
+
+
 def require_version(found: Any, current: str, path: Path, what: str) -> None:
     """Raise :class:`DataError`, naming both, for a file of another version than the ``current`` one, counted from 1."""
     if found in [str(earlier) for earlier in range(1, int(current))]:

@@ -19,7 +19,7 @@ from evaltools.gates.gate_file import BENCHMARK, Gate, RunSource
 from evaltools.gates.other_results import AnyResult, OtherResult, part_names, part_of_suite, parts_of_benchmark
 from evaltools.gates.suite_result import SuiteResult, read_suite
 from evaltools.request import Request
-from evaltools.result.benchmark import BenchmarkResult
+from evaltools.result.benchmark import BenchmarkResult, read_benchmark
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import read_json
 from evaltools.result.verdict import Reason
@@ -166,7 +166,7 @@ def read_any_result(path: Path) -> Result:
     if head.suite_version is not None:
         return read_suite(path)
     if head.task is None and head.models is not None:
-        return read_json(path, BenchmarkResult, "evaltools benchmark result")
+        return read_benchmark(path)
     return read_result(path)
 
 

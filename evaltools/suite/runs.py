@@ -19,8 +19,7 @@ from evaltools.errors import OutputError
 from evaltools.exit_codes import INTERRUPTED, MEASURED, NOT_WRITTEN
 from evaltools.gates.suite_result import SuiteEntry
 from evaltools.gates.suite_rows import rows_of_benchmark, rows_of_evaluation
-from evaltools.result.benchmark import BenchmarkResult
-from evaltools.result.json_file import read_json
+from evaltools.result.benchmark import read_benchmark
 from evaltools.result_file import read_result
 from evaltools.runs.handing_over import carry_out, ending_in_words
 from evaltools.suite.entries import Entry
@@ -104,7 +103,7 @@ class Runs:
         place = self.place(entry) / RESULT
         outcome = replace(outcome, state="done", result=str(place.relative_to(self._folder)) if self.is_kept else "")
         if entry.request.task == BENCHMARK.name:
-            return replace(outcome, rows=rows_of_benchmark(_benchmark_in(place)))
+            return replace(outcome, rows=rows_of_benchmark(read_benchmark(place)))
         result = read_result(place)
         return replace(outcome, rows=rows_of_evaluation(result), evaluation=result)
 
@@ -112,10 +111,6 @@ class Runs:
         text = self._journal.fact(entry.key)
         found: _Done | None = None if text is None else decode(text, _Done, self._journal.folder)
         return found
-
-
-def _benchmark_in(path: Path) -> BenchmarkResult:
-    return read_json(path, BenchmarkResult, "evaltools benchmark result")
 
 
 def _last_words(printed: str) -> str:

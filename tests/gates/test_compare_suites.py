@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from evaltools.gates.compare_suites import OldFile, compare_results, compare_suites, slower_runs
 from evaltools.gates.outcome import GateOutcome
-from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
+from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult, SuiteRow
 from evaltools.gates.suite_rows import rows_of_evaluation
 from evaltools.report.words.gates import reason_in_words
 from evaltools.result.evaluation import EvaluationResult
@@ -25,7 +25,7 @@ def entry(model: str, made: EvaluationResult | None = MADE, *rows: SuiteRow, rea
 
 
 def suite(*entries: SuiteEntry) -> SuiteResult:
-    return SuiteResult("1", MADE.environment, "", list(entries))
+    return SuiteResult(SUITE_VERSION, MADE.environment, "", list(entries))
 
 
 def compared(now: SuiteResult, before: SuiteResult) -> GateOutcome:

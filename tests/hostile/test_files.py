@@ -36,7 +36,7 @@ YAML = b"gpu:\n  use_gpu: true\n  num_threads: 4\nother: use_xnnpack=true\n"
 TASK = (
     b"inputs: {kind: arrays, path: x}\ntruth:\n  kind: lines\n  path: y\noutput: {kind: scores}\nmetrics: [accuracy]\n"
 )
-RESULT = b'{"schema_version": "4", "task": "imagenet", "complete": true, "configurations": [{"name": "test"}]}'
+RESULT = b'{"schema_version": "5", "task": "imagenet", "complete": true, "configurations": [{"name": "test"}]}'
 
 
 def line_of_yolo(path: Path) -> object:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.op_profile import Opening, OpProfile, OpTimes
 from evaltools.result.benchmark import (
+    BENCHMARK_SCHEMA_VERSION,
     AccuracyGiven,
     BenchmarkFigures,
     BenchmarkResult,
@@ -55,4 +56,4 @@ def benchmark(*rows: BenchmarkRow, sizes: tuple[int, ...] = (4_000_000,)) -> Ben
     """Of models a.tflite, b.tflite and so on."""
     environment = Environment("0", "3", "p", "m", "c", 2, {}, "now", 1.0, [])
     models = [Model(f"models/{'abcdef'[number]}.tflite", "00", size, 1, [], []) for number, size in enumerate(sizes)]
-    return BenchmarkResult("1", environment, {}, models, list(rows))
+    return BenchmarkResult(BENCHMARK_SCHEMA_VERSION, environment, {}, models, list(rows))

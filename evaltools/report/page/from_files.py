@@ -12,7 +12,7 @@ from evaltools.errors import DataError, UsageError
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult, suite_in
 from evaltools.report.page.content.sources import Sources
-from evaltools.result.benchmark import BenchmarkResult
+from evaltools.result.benchmark import BenchmarkResult, benchmark_in
 from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import json_in, read_content
@@ -40,7 +40,7 @@ def source_in(content: bytes, path: Path) -> Source:
     if "task" in document:
         return result_in(content, path)
     if "rows" in document:
-        return json_in(content, path, BenchmarkResult, "evaltools benchmark result")
+        return benchmark_in(content, path)
     if "examples_per_second" in document:
         return json_in(content, path, RunCapture, "summary of evaltools capture")
     if "process" in document and "models" in document:

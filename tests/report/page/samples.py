@@ -12,7 +12,7 @@ from PIL import Image
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
-from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
+from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult, SuiteRow
 from evaltools.metrics.classification import Agreement
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.content.sources import Sources
@@ -145,7 +145,7 @@ def suite(text: str) -> SuiteResult:
     entries.append(SuiteEntry("gone", "m.tflite", "00", text, [], "failed", reason=text))
     worse = Decision(text, text, "fail", Found(text, 0.5), Reason.of_text(text))
     changes = outcome_of("1", text, [GateDecisions(text, text, (worse,), warnings=(text,))], "suite")
-    return SuiteResult("1", classifier().environment, text, entries, changes=changes)
+    return SuiteResult(SUITE_VERSION, classifier().environment, text, entries, changes=changes)
 
 
 def read(sources: Sources, images: Path | None = None) -> PageRead:
