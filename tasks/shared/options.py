@@ -75,7 +75,8 @@ _SAVED: Final = "call .save() of the result"
 _SHARED: Final = (
     Parameter(
         "example_timeout",
-        "Seconds after which an example, or loading the model, counts as hanging.",
+        "Seconds after which an example, or loading the model, counts as hanging; once examples are done, a hundred "
+        "times the longest, 30 at least.",
         default=300.0,
         about="execution",
         not_native=NotNative("a native run is bounded as a whole, by --part_timeout"),

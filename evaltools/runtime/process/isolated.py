@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded
 from evaltools.model import ModelFile
+from evaltools.runtime.process import child
 from evaltools.runtime.process.child import ChildProcess
 from evaltools.runtime.process.environments import packages_of
 from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
@@ -25,6 +26,7 @@ from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts
 _NAME: Final = "the process of this configuration"
 _LONGEST_MESSAGES: Final = 2000
 _SECONDS_TO_FREE: Final = 60.0
+_TIMES_AS_LONG: Final = 100
 _FREEING: Final = "while its model and delegates were released"
 _LEAVING: Final = "when it had released its model and delegates, at its exit"
 Returned = TypeVar("Returned")
@@ -59,6 +61,7 @@ class IsolatedSession(ChildProcess):
     def __init__(
         self, model: ModelFile, configuration: Configuration, timeout_s: float, opener: Open, timeout_flag: str
     ) -> None:
+        self._longest_s = 0.0
         super().__init__(_Held(), _NAME, timeout_s, timeout_flag, packages_of(configuration))
         try:
             facts, self.delegation, self.inputs, self.outputs = self.ask(
@@ -91,11 +94,19 @@ class IsolatedSession(ChildProcess):
         if self._over is not None:
             return [self._over] * len(block)
         parcels = [self._memory.put_inputs(slot, inputs) for slot, inputs in enumerate(block)]
+        start = time.monotonic()
         try:
-            outcomes = self.ask(_Held.run, parcels, invocations, moment="during a run")
+            outcomes = self.ask(_Held.run, parcels, invocations, moment="during a run", seconds=self._limit_s)
         except InferenceError as error:
             return [error] * len(block)
+        self._longest_s = max(self._longest_s, time.monotonic() - start)
         return [outcome if isinstance(outcome, InferenceError) else self._with_outputs(outcome) for outcome in outcomes]
+
+    @property
+    def _limit_s(self) -> float:
+        """How long a block may take: the time-out, later a hundred times the longest one, half a minute at least."""
+        longest = _TIMES_AS_LONG * self._longest_s
+        return min(self.timeout_s, max(child.LEAST_LIMIT_S, longest)) if longest else self.timeout_s
 
     def call(self, function: Callable[..., Returned], *arguments: Any, timeout_s: float = 0.0) -> Returned:
         """Call ``function`` with the child's session and ``arguments``, all of which must travel.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError, SessionEnded
+from evaltools.runtime.process.child import ChildProcess
 from evaltools.runtime.session import Array, BlockSession, Crashes, Inference, Session, Watched, run_each
 
 
@@ -41,6 +42,7 @@ class Restarting(Generic[Process]):
         self._turn = threading.Lock()
         self._ending = threading.Lock()
         self._closed = threading.Event()
+        self._has_hung = False
 
     def outcomes(
         self,
@@ -74,8 +76,10 @@ class Restarting(Generic[Process]):
             found = work(self._opened(), block)
         except SessionEnded as error:
             return [earlier or error] * len(block)
-        if any(isinstance(outcome, SessionEnded) for outcome in found):
-            self._end_process()
+        for outcome in found:
+            if isinstance(outcome, SessionEnded):
+                self._has_hung = self._has_hung or outcome.hung
+                self._end_process()
         return found
 
     def close(self) -> None:
@@ -106,6 +110,8 @@ class Restarting(Generic[Process]):
         if process is None and not self._closed.is_set():
             try:
                 process = self._process = self._open_again()
+                if self._has_hung and isinstance(process, ChildProcess):
+                    process.hurry()
             except (EvaltoolsError, OSError) as error:
                 if isinstance(error, ConfigurationUnavailable) and error.crashed:
                     self._earlier_crashes += Crashes(1, str(error))

@@ -27,11 +27,13 @@ from evaltools.errors import (
 )
 from evaltools.runtime import open_session
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
+from evaltools.runtime.process.restarting import RestartingSession
 from evaltools.runtime.session import Array
 from tests import tiny_models
 from tests.runtime.openers import (
     aborting,
     doubling,
+    ending_at_three,
     isolated,
     leaving,
     model_of,
@@ -202,3 +204,25 @@ def test_a_time_out_names_the_flag_that_sets_it(tmp_path: Path) -> None:
         open_isolated(model, asked, 0.5, never_opened, "--example_timeout")
     assert "0.5 s" in str(caught.value)
     assert "--example_timeout=SECONDS allows more" in str(caught.value)
+
+
+def test_what_takes_far_longer_than_before_hangs_and_after_a_hang_less_time_is_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evaltools.runtime.process.child.LEAST_LIMIT_S", 0.5)
+
+    def opened() -> IsolatedSession:
+        return isolated(ending_at_three, "external_delegate_path=hang", 30.0)
+
+    def seconds_given() -> float:
+        outcome = session.run_block([[np.full((2, 3), 3, np.float32)]])[0]
+        assert isinstance(outcome, SessionEnded)
+        assert outcome.hung
+        return float(str(outcome).removeprefix("no answer within ").partition(" s ")[0])
+
+    session = RestartingSession(opened(), opened)
+    session.run([np.full((2, 3), 1, np.float32)])
+    assert 0.5 <= seconds_given() < 30
+    assert seconds_given() == 3
+    assert session.crashes.count == 2
+    session.close()
