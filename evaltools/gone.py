@@ -33,6 +33,7 @@ COMMANDS_GONE: Final[Mapping[str, str]] = {
 """Commands."""
 _ONE_MACHINE: Final = "a suite runs on one machine; give each machine a suite of fewer models"
 GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
+    "benchmark": {"cpu_affinity": "taskset -c CPUS evaltools benchmark ... binds it, as any program"},
     "doctor": {"driver": "it is Mesa's lavapipe, which computes in fp16 and fp32; leave it out"},
     "power": {"margin": "evaltools power is about examples in a random order"},
     "suite": {

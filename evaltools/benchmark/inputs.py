@@ -165,7 +165,7 @@ def read_values(tensor: TensorInfo, file: str) -> Array:
     if len(content) != size:
         raise DataError(
             f"The size of {file} is {len(content)} bytes. It should be {size} bytes. The input {described(tensor)} "
-            "takes raw little-endian numbers"
+            "takes raw little-endian numbers, as array.tofile(FILE) writes them"
         )
     if tensor.dtype == "bool":
         return np.frombuffer(content, np.uint8).astype(np.bool_).reshape(tensor.shape)
