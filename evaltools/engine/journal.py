@@ -40,6 +40,8 @@ _MOST_BYTES: Final = 8 << 30
 _MOST_OF_A_VALUE: Final = 64 << 20
 """Bytes of one record or fact."""
 _MOST_DEFINED: Final = 16
+_DAMAGED: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What reading a damaged file raises; SQLite's own message may hold bytes of it, which are no text."""
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS inputs (example INTEGER PRIMARY KEY, preprocessing_us INTEGER);
@@ -159,7 +161,7 @@ class Journal:
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.DatabaseError as error:
+        except _DAMAGED as error:
             raise DataError(f"{self._place} cannot be read: {error}; start the run anew in another folder") from error
 
     @property
@@ -301,7 +303,7 @@ def open_journal(folder: Path) -> Journal:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         return _with_tables(connection, folder)
-    except sqlite3.DatabaseError as error:
+    except _DAMAGED as error:
         if connection is not None:
             connection.close()
         raise UsageError(f"--run_dir={folder}: {_why_unusable(path, error)}") from error
@@ -335,7 +337,7 @@ def copied_journal(folder: Path) -> Iterator[Journal]:
         with closing(sqlite3.connect(copy)) as connection:
             try:
                 journal = _with_tables(connection, folder)
-            except sqlite3.DatabaseError as error:
+            except _DAMAGED as error:
                 raise UsageError(f"{folder}: {_why_unusable(folder / JOURNAL_NAME, error)}") from error
             yield journal
 
@@ -413,7 +415,7 @@ def _schema(connection: sqlite3.Connection) -> set[tuple[str, ...]]:
     return set(connection.execute(f"SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT {_MOST_DEFINED}"))
 
 
-def _why_unusable(path: Path, error: sqlite3.DatabaseError) -> str:
+def _why_unusable(path: Path, error: Exception) -> str:
     if "locked" in str(error):
         return "another run is using it; wait for that, or give another folder"
     return f"{path} cannot be used: {error}; give another folder"

@@ -154,7 +154,7 @@ class AnswerPairs:
         self._count += 1
         self._same += baseline.top1 == other.top1
         most = len(self._lost)
-        own, theirs = (most if answer.rank is None else answer.rank for answer in (baseline, other))
+        own, theirs = (most if answer.rank is None else min(answer.rank, most) for answer in (baseline, other))
         flipped = self._lost if own < theirs else self._gained
         for rank in range(min(own, theirs), max(own, theirs)):
             flipped[rank] += 1

@@ -71,6 +71,10 @@ class Scores(Struct, frozen=True):
     top5_overlap: float | None
     tied_best: int = 0
 
+    def __post_init__(self) -> None:
+        if min(self.same_best, self.tied_best) < 0 or self.same_best + self.tied_best > self.positions:
+            raise ValueError(f"{self.same_best} and {self.tied_best} of {self.positions} best classes")
+
     @property
     def share(self) -> float:
         """Share of positions with the same best class, 0..1."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from evaltools.datasets.image_folder import ImageFolder, list_images
 from evaltools.datasets.labels import read_denylist, read_labels
@@ -73,13 +73,13 @@ class TopKObservation(Struct, frozen=True):
 
     classes: tuple[int, ...]
     scores: tuple[float, ...]
-    rank: int | None
+    rank: Annotated[int, Meta(ge=0)] | None
     nonfinite: int
 
     @property
     def top1(self) -> int:
-        """The class that came first."""
-        return self.classes[0]
+        """The class that came first; -1 in a damaged record without any."""
+        return self.classes[0] if self.classes else -1
 
 
 class LabelledImages(Struct, frozen=True):
