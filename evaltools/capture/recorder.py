@@ -187,7 +187,7 @@ class Recorder:
             yield self._event(row, call)
 
     def models(self) -> list[ModelCalls]:
-        """What was called of every model, in the order in which they were call."""
+        """What was called of every model, in the order in which they were called."""
         with self._adding:
             return [model.facts() for model in (*self._models, *self._buffers.values())]
 

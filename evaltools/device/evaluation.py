@@ -216,7 +216,7 @@ def _require_sense(kind: DeclaredTask, request: Request, flags: DeviceFlags, exa
         )
     if flags.split != SPLIT_EACH and flags.parts > 1 and whole and whole in request.options:
         raise UsageError(
-            f"--{whole} has no effect on several parts: the noise floor are those of a device that does all; leave out "
+            f"--{whole} has no effect on several parts: the noise floor is that of a device that does all; leave out "
             "one of it and --parts"
         )
 
