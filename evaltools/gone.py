@@ -31,9 +31,16 @@ COMMANDS_GONE: Final[Mapping[str, str]] = {
     "baseline": "a saved result is the baseline; evaltools gate NEW.json --against=OLD.json compares with it",
 }
 """Commands."""
+_NUMERICS: Final = (
+    "LiteRT's numerics checks are not run any more; --native_binary=run_eval, TensorFlow's inference_diff, compares "
+    "outputs on devices"
+)
+PROGRAMS_GONE: Final[Mapping[str, str]] = {"gpu_numerics_check": _NUMERICS, "npu_numerics_check": _NUMERICS}
+"""Programs for ``--native_binary``, by the names of their files."""
 _ONE_MACHINE: Final = "a suite runs on one machine; give each machine a suite of fewer models"
 GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "benchmark": {"cpu_affinity": "taskset -c CPUS evaltools benchmark ... binds it, as any program"},
+    "device": {"epsilon": _NUMERICS, "input_dir": _NUMERICS, "npu_model": _NUMERICS},
     "doctor": {"driver": "it is Mesa's lavapipe, which computes in fp16 and fp32; leave it out"},
     "power": {"margin": "evaltools power is about examples in a random order"},
     "suite": {

@@ -22,7 +22,6 @@ from evaltools.device.devices import DevicesUsed
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_benchmark import BenchmarkPlace, NativeBenchmark
 from evaltools.device.native_flags import refuse_options
-from evaltools.device.native_numerics import refuse_numerics
 from evaltools.device.native_program import require_binary
 from evaltools.device.part import PartWork, StderrLines
 from evaltools.device.pool import SPLIT_EACH, Job, require_answer, run_on_devices
@@ -46,7 +45,6 @@ def read_device_benchmark(asked: Request, flags: DeviceFlags) -> BenchmarkReques
     """What is to be measured on devices, as far as the host can check it; raises :class:`UsageError` and its kinds."""
     if flags.program != "evaltools":
         refuse_options(asked.options, flags.program)
-    refuse_numerics(flags)
     if flags.parts:
         raise UsageError("--parts has no effect on a benchmark, which every device does as a whole; leave it out")
     if flags.program == "app" and flags.taskset:

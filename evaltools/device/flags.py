@@ -70,28 +70,6 @@ PARAMETERS: Final = (
         only_with=("device_program=evaltools|native",),
     ),
     Parameter(
-        "epsilon",
-        "For LiteRT's numerics checks as --native_binary: elements that differ by more than this are counted; 1e-4.",
-        default=0.0,
-        about="run",
-        only_with=("native_binary",),
-    ),
-    Parameter(
-        "npu_model",
-        "For npu_numerics_check: the model compiled for the NPU, a file here, which is compared with the model on the "
-        "CPU.",
-        role="input_file",
-        about="run",
-        only_with=("native_binary",),
-    ),
-    Parameter(
-        "input_dir",
-        "For npu_numerics_check: a folder here with NAME.raw for each input, by its name in the signature.",
-        role="input_folder",
-        about="run",
-        only_with=("native_binary",),
-    ),
-    Parameter(
         "app_apk",
         "The benchmark app, a file here that is installed first, for --device_program=app.",
         role="input_file",
@@ -176,9 +154,6 @@ class DeviceFlags(Struct, frozen=True):
     python: str
     wheels: tuple[Path, ...]
     native_binary: Path | None
-    epsilon: float | None
-    npu_model: Path | None
-    input_dir: Path | None
     libraries: Path | None
     app_apk: Path | None
     app_package: str
@@ -230,9 +205,6 @@ def read_device_flags(flags: Options) -> DeviceFlags:
         python=flags.text("device_python"),
         wheels=_wheels(flags),
         native_binary=flags.path("native_binary"),
-        epsilon=_epsilon(flags),
-        npu_model=flags.path("npu_model"),
-        input_dir=flags.path("input_dir"),
         libraries=flags.path("device_libraries"),
         app_apk=flags.path("app_apk"),
         app_package=flags.text("app_package"),
@@ -284,14 +256,6 @@ def _wheels(flags: Options) -> tuple[Path, ...]:
     if not found:
         raise UsageError(f"--device_wheels={folder}: no folder with *.whl files; fill it with pip download --platform")
     return tuple(wheel for name, wheel in found.items() if name != "evaltools")
-
-
-def _epsilon(flags: Options) -> float | None:
-    if "epsilon" not in flags:
-        return None
-    if flags.real("epsilon") < 0:
-        raise UsageError(f"--epsilon={flags.real('epsilon'):g}: use 0 or more, such as 1e-4")
-    return flags.real("epsilon")
 
 
 def _cool_down(flags: Options) -> float | None:

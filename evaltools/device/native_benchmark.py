@@ -17,13 +17,13 @@ from evaltools.device.app import install_app, run_app
 from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_flags import configuration_flags
-from evaltools.device.native_numerics import library_folders
 from evaltools.device.native_outcome import native_runtime, signal_of, why_not_started
 from evaltools.device.native_program import Killed, NativeRuns, StepDone, interleaved
 from evaltools.device.part import PartWork
 from evaltools.device.pool import Job
 from evaltools.device.process import last_lines
 from evaltools.device.request import RequestFiles
+from evaltools.device.store import stored_folder
 from evaltools.native.logs.benchmark import row_of_logs
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.native.logs.log_lines import plain_lines
@@ -84,7 +84,7 @@ class NativeBenchmark:
         self._named = RequestFiles(flags.root)
         count = len(request.candidates)
         self._order = [which for number in range(request.options.rounds) for which in interleaved(count, number)]
-        arguments = _arguments(options, request, self._named, library_folders(flags))
+        arguments = _arguments(options, request, self._named, _library_folders(flags))
         self._steps = tuple(arguments[which] for which in self._order)
 
     def run(self, device: Device, job: Job) -> tuple[DevicePart, BenchmarkPlace]:
@@ -154,6 +154,12 @@ def _arguments(
         graph = f"--graph={named.take_file(candidate.model.path)}"
         arguments.append((graph, threads, *stated, *delegates))
     return arguments
+
+
+def _library_folders(flags: DeviceFlags) -> dict[str, str]:
+    """The folder of ``--device_libraries`` with its path on devices; empty without one."""
+    folder = flags.libraries
+    return {} if folder is None else {str(folder): stored_folder(flags.root, folder)[0]}
 
 
 def _start_of(step: StepDone, facts: DeviceFacts) -> _ProgramStart:

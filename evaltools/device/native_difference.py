@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.device.native_inputs import NativeInputs
-from evaltools.device.native_outcome import NativeOutcome
+from evaltools.device.native_outcome import NativeOutcome, with_times
 from evaltools.errors import DataError
 from evaltools.gates.limits import check_limits
 from evaltools.native.logs.delegation import reference_delegation
@@ -40,8 +40,7 @@ def with_difference(
         described, figures = outcome.described, outcome.figures
         if figures is not None:
             _require_outputs(inputs, described.name, figures)
-            latency = figures.inference if figures.inference.count else None
-            described = replace(described, inference_latency=latency, finished_examples=figures.runs)
+            described = with_times(described, figures)
             comparisons.append(_comparison(inputs, described.name, figures))
         else:
             kept = False if inputs.data.limits else None
@@ -74,8 +73,7 @@ def _with_verdict(
 
 
 def _is_equal(figures: NativeFigures) -> bool:
-    no_error = all(error.avg_error == 0 for error in figures.errors)
-    return figures.runs > 0 and no_error and all(entry.max_diff == 0 for entry in figures.numerics)
+    return figures.runs > 0 and all(error.avg_error == 0 for error in figures.errors)
 
 
 def _require_outputs(inputs: NativeInputs[DiffRequest], name: str, figures: NativeFigures) -> None:
@@ -109,7 +107,7 @@ def _reference(
         runtime=runtime,
         delegates=taken.delegates,
         delegation=taken.proof,
-        inference_latency=latency if latency.count else None,
+        inference_latency=latency if measured else None,
         failed_examples=0,
         finished_examples=inputs.example_count if measured else 0,
         place=place,
@@ -129,21 +127,19 @@ def _comparison(inputs: NativeInputs[DiffRequest], name: str, figures: NativeFig
         limits=checks,
         within_limits=all(check.kept for check in checks) if inputs.data.limits else None,
         native_errors=list(figures.errors),
-        numerics=list(figures.numerics),
     )
 
 
 def _details(inputs: NativeInputs[DiffRequest], comparisons: list[DiffComparison]) -> InferenceDiff:
-    source = _INPUT_SOURCE if inputs.check is None else inputs.check.input_source
     return InferenceDiff(
         num_runs=inputs.example_count,
-        invocations_per_run=INVOCATIONS if inputs.check is None else 1,
+        invocations_per_run=INVOCATIONS,
         warmup_runs=0,
         seed=1,
         compat="native",
         signature="",
         inputs=[
-            InputUsed(tensor.signature_name or tensor.name, tensor.dtype, list(tensor.shape), source)
+            InputUsed(tensor.signature_name or tensor.name, tensor.dtype, list(tensor.shape), _INPUT_SOURCE)
             for tensor in inputs.model.inputs
         ],
         reference_loaded_from=None,

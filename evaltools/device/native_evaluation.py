@@ -17,7 +17,6 @@ from evaltools.device.devices import DevicesUsed
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_flags import configuration_flags, task_flags
 from evaltools.device.native_inputs import NativeInputs
-from evaltools.device.native_numerics import INPUTS
 from evaltools.device.native_outcome import NativeRun, WhatRan, native_runtime, why_not_started
 from evaltools.device.native_program import NativeRuns, StepDone, interleaved, output_file
 from evaltools.device.native_result import assemble_native
@@ -94,7 +93,7 @@ class _NativeEvaluation:
 
     def _part(self, job: Job, order: Sequence[int]) -> tuple[PartWork, list[list[str]]]:
         """A part, and the arguments of each of its steps, which run the configurations in this order."""
-        inputs, check = self._inputs, self._inputs.check
+        inputs = self._inputs
         pictures = inputs.pictures[job.index :: self._count]
         truth = inputs.ground_truth(job.index, self._count)
         folder = Path(tempfile.mkdtemp(dir=self._folder))
@@ -112,15 +111,9 @@ class _NativeEvaluation:
         labels = "" if inputs.label_text is None else sent(folder / "labels.txt", inputs.label_text)
         named = {str(path): sent(path) for each in inputs.configurations for path in each.files if path.is_file()}
         folders = {_PICTURES: SentFolder(pictures[0].parent, pictures)} if pictures else {}
-        if check is not None:
-            named[str(check.accelerated.path)] = sent(check.accelerated.path)
-            folders = {INPUTS: SentFolder(check.inputs[0].parent, check.inputs)} if check.inputs else {}
         steps = []
         for number, which in enumerate(order):
             configuration = inputs.configurations[which]
-            if check is not None:
-                steps.append(check.arguments(configuration, model, named))
-                continue
             words = [f"--model_file={model}", f"--output_file_path={output_file(number)}"]
             words += task_flags(inputs.task, _PICTURES, labels, truth_file, inputs.num_runs)
             steps.append(words + configuration_flags(configuration, named))

@@ -11,8 +11,6 @@ from msgspec import Struct
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.datasets.native_ground_truth import NativeGroundTruth
-from evaltools.device.flags import DeviceFlags
-from evaltools.device.native_numerics import NumericsCheck, numerics_check, refuse_numerics
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.native.logs.evaluation import NativeTask
@@ -46,8 +44,7 @@ class NativeInputs(Struct, Generic[Data], frozen=True):
     ``data`` is what a result says of them: :class:`LabelledImages` of imagenet, :class:`EvaluatedPictures` of coco,
     :class:`DiffRequest` of inference_diff, which makes its own random numbers for ``num_runs`` runs. ``truth`` is a
     line for each of imagenet's ``pictures``, or the content of coco's file for all. ``label_text`` is the content of
-    ``--model_output_labels``, None where the tool takes none. ``check`` is what a numerics check of LiteRT is given,
-    None for TensorFlow's programs.
+    ``--model_output_labels``, None where the tool takes none.
     """
 
     task: NativeTask
@@ -60,7 +57,6 @@ class NativeInputs(Struct, Generic[Data], frozen=True):
     label_text: bytes | None = None
     to_tensor: ImageToTensor | None = None
     num_runs: int | None = None
-    check: NumericsCheck | None = None
 
     @property
     def configurations(self) -> tuple[Configuration, ...]:
@@ -183,11 +179,8 @@ def prepare_coco(request: TaskRequest) -> NativeInputs[EvaluatedPictures]:
     )
 
 
-def prepare_diff(request: DiffRequest, flags: DeviceFlags | None = None) -> NativeInputs[DiffRequest]:
-    """Read and check what inference_diff is to compare, as :func:`prepare_imagenet` does.
-
-    ``flags`` may name a numerics check of LiteRT, which compares once.
-    """
+def prepare_diff(request: DiffRequest) -> NativeInputs[DiffRequest]:
+    """Read and check what inference_diff is to compare, as :func:`prepare_imagenet` does."""
     model = read_model(request.model_file)
     check_types(model, native=True)
     if not model.outputs:
@@ -198,18 +191,14 @@ def prepare_diff(request: DiffRequest, flags: DeviceFlags | None = None) -> Nati
             raise UsageError(f"{limit.text}: the native tool gives only avg_error; use --max_avg_error, {_ELSEWHERE}")
         if limit.output is not None and not any(limit.output in names for names in output_names(model)):
             model.named("output", limit.output, model.outputs)
-    check = None if flags is None else numerics_check(model, flags)
-    runs = (NATIVE_RUNS if check is None else 1) if request.inputs.num_runs is None else request.inputs.num_runs
-    if check is not None and runs != 1:
-        raise UsageError(f"--num_runs={runs}: {check.accelerator}_numerics_check compares one run; leave it out")
-    return NativeInputs("inference_diff", request, model, request, num_runs=runs, check=check)
+    runs = NATIVE_RUNS if request.inputs.num_runs is None else request.inputs.num_runs
+    return NativeInputs("inference_diff", request, model, request, num_runs=runs)
 
 
-def prepare_native(request: TaskRequest, flags: DeviceFlags) -> NativeInputs[Any]:
+def prepare_native(request: TaskRequest) -> NativeInputs[Any]:
     """Read and check what a native tool is to evaluate; raises :class:`UsageError` for a task that has none."""
     if isinstance(request, DiffRequest):
-        return prepare_diff(request, flags)
-    refuse_numerics(flags)
+        return prepare_diff(request)
     if isinstance(request.options, ImagenetOptions):
         return prepare_imagenet(request)
     if isinstance(request.options, CocoOptions):

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.device.native_inputs import NativeInputs
-from evaltools.device.native_numerics import ended_above_limits
 from evaltools.device.transfer import sha256_of
 from evaltools.errors import DataError
 from evaltools.native.logs.delegates import read_delegate_log
@@ -184,8 +183,8 @@ class WhatRan(Struct, frozen=True):
 
 
 def _delegation(inputs: NativeInputs[Any], run: NativeRun) -> LoggedDelegation:
-    own = inputs.model.node_count if inputs.check is None else inputs.check.accelerated.node_count
-    reference = inputs.model.node_count if inputs.task == "inference_diff" else None
+    own = inputs.model.node_count
+    reference = own if inputs.task == "inference_diff" else None
     return delegation_of(run.configuration, read_delegate_log(run.delegate_lines), own, reference)
 
 
@@ -201,10 +200,8 @@ def _read(inputs: NativeInputs[Any], run: NativeRun) -> tuple[NativeEvaluationLo
 def _figures(inputs: NativeInputs[Any], run: NativeRun, log: NativeEvaluationLog) -> NativeFigures | str:
     """The figures, or why there are none."""
     failure = _failure(run, log)
-    if failure is not None and not (inputs.check is not None and ended_above_limits(run.log)):
+    if failure is not None:
         return failure
-    if inputs.check is not None:
-        return inputs.check.read(run.log)
     if run.proto is None:
         return "the native tool came to its end, but its result file is missing, and its text has six digits only"
     try:

@@ -18,6 +18,7 @@ from evaltools.device.part import PartDone, PartWork, SentFiles
 from evaltools.device.pool import Job
 from evaltools.device.store import remote_path
 from evaltools.errors import UsageError
+from evaltools.gone import PROGRAMS_GONE
 from evaltools.result.device_run import DevicePart
 from evaltools.text import printable
 
@@ -126,6 +127,8 @@ def require_binary(flags: DeviceFlags, command: str) -> Path:
     binary = flags.native_binary
     if binary is None:
         raise UsageError(f"--device_program=native needs --native_binary=PATH, {command}'s program for the device")
+    if instead := PROGRAMS_GONE.get(binary.name):
+        raise UsageError(f"--native_binary={binary} is gone: {instead}")
     if not binary.is_file():
         raise UsageError(f"--native_binary={binary}: no such file; build it with bazel for the device's ABI")
     return binary

@@ -36,9 +36,6 @@ _WHAT_IS_NOT_KNOWN: Final = {
 }
 
 
-_OF_A_CHECK: Final = "a numerics check takes no times, and prints the figures of one run with six digits"
-
-
 def assemble_native(
     inputs: NativeInputs[Any], runs: Sequence[NativeRun], runtime: RuntimeUsed, started_at: str, elapsed_s: float = 0.0
 ) -> EvaluationResult:
@@ -71,7 +68,7 @@ def assemble_native(
         result = with_detection(empty, inputs, outcomes)
     else:
         result = with_difference(empty, inputs, outcomes, runtime)
-    note = _WHAT_IS_NOT_KNOWN[inputs.task] if inputs.check is None else _OF_A_CHECK
+    note = _WHAT_IS_NOT_KNOWN[inputs.task]
     return with_task_figures(_finished(result, [warning for outcome in outcomes for warning in outcome.warnings], note))
 
 

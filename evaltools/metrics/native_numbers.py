@@ -27,23 +27,6 @@ class NativeError(Struct, frozen=True):
     max_error: float | None
 
 
-class NumericsDifference(Struct, frozen=True):
-    """What a numerics check of LiteRT prints of one output, in raw numbers with six digits, over its elements.
-
-    ``output`` is the number that the program gives it, in the order of the model's first signature. ``different`` of
-    the ``elements`` differ by more than ``epsilon``. None where a figure is not a finite number.
-    """
-
-    output: int
-    max_diff: float | None
-    min_diff: float | None
-    mean_diff: float | None
-    mse: float | None
-    different: int
-    elements: int
-    epsilon: float
-
-
 def mean_error(test: npt.NDArray[np.generic], reference: npt.NDArray[np.generic]) -> float:
     """``sum(|float32(test) - float32(reference)|) / float32(n)`` of raw values, summed in float32 from first to last.
 

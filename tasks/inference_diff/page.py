@@ -8,7 +8,6 @@ from functools import partial
 from typing import Final
 
 from evaltools.metrics.boxes import BoxAgreement
-from evaltools.metrics.native_numbers import NumericsDifference
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.page.charts.figures import QUANTA, Apart, floor_chart
 from evaltools.report.page.charts.times import shares_chart
@@ -201,19 +200,8 @@ def _native_errors(result: EvaluationResult, diff: InferenceDiff) -> list[Note]:
             names = [tensor.name for tensor in result.model.outputs[number : number + 1]]
             figures = (("avg_error", error.avg_error), ("between runs", error.std_dev), ("largest", error.max_error))
             text = ", ".join(f"{name} {figure(value, None)}" for name, value in figures)
-            if comparison.numerics:
-                text = _numerics_text(comparison.numerics[number])
             notes.append(Note(f"{comparison.configuration}, output {number} {' '.join(names)}".rstrip(), text))
     return notes
-
-
-def _numerics_text(found: NumericsDifference) -> str:
-    figures = (("max_diff", found.max_diff), ("mean_diff", found.mean_diff), ("mse", found.mse))
-    named = ", ".join(f"{name} {figure(value, None)}" for name, value in figures)
-    ratio = found.different / found.elements if found.elements else 0.0
-    return (
-        f"{named}, {found.different} of {found.elements} elements ({ratio:.3g}) differ by more than {found.epsilon:g}"
-    )
 
 
 def _times(result: EvaluationResult, diff: InferenceDiff) -> Table:

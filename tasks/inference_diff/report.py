@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.metrics.latency import Latency, summarise_latency
-from evaltools.metrics.native_numbers import NativeError, NumericsDifference, widened
+from evaltools.metrics.native_numbers import NativeError, widened
 from evaltools.native.lines.evaluation import fill_latency, latency_line
 from evaltools.report.words.next_commands import next_command, ran_on_devices, stated
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
@@ -43,12 +43,7 @@ def sections(result: EvaluationResult) -> list[Section]:
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
-    """Numbers are printed as C++ streams print them, ``%g``; those of a numerics check as that prints them."""
-    part: InferenceDiff = result.part
-    own = [entry for entry in part.comparisons if entry.configuration == configuration.name]
-    checked = sorted((found for entry in own for found in entry.numerics), key=lambda found: found.output)
-    if checked:
-        return [line for found in checked for line in _numerics_lines(found)]
+    """Numbers are printed as C++ streams print them, ``%g``."""
     reference, test = _latencies(result, configuration)
     printed = [
         f"Num evaluation runs: {_runs(result, configuration)}",
@@ -58,17 +53,6 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
     return printed + [
         f"OutputDiff[{position}]: avg_error={_number(error.avg_error):g}, std_dev={widened(_number(error.std_dev)):g}"
         for position, error in _errors(result, configuration)
-    ]
-
-
-def _numerics_lines(found: NumericsDifference) -> list[str]:
-    return [
-        f"Max diff: {_number(found.max_diff):g}",
-        f"Min diff: {_number(found.min_diff):g}",
-        f"Mean diff: {_number(found.mean_diff):g}",
-        f"MSE: {_number(found.mse):g}",
-        f"Total {found.different} out of {found.elements} are different elements, for output #{found.output}, "
-        f"threshold - {found.epsilon:g}",
     ]
 
 

@@ -10,7 +10,7 @@ from evaltools.gates.limits import LimitCheck
 from evaltools.gates.verdict import OutputVerdict
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.latency import Latency
-from evaltools.metrics.native_numbers import NativeError, NumericsDifference
+from evaltools.metrics.native_numbers import NativeError
 from evaltools.metrics.output_difference import OutputDifference
 
 
@@ -94,8 +94,8 @@ class DiffComparison(Struct, frozen=True):
 
     ``boxes`` and ``boxes_verdict`` stand in for the verdicts of a detector's four outputs; the verdict on all stands
     with the configuration. ``within_limits`` is null where no limit was set. ``native_errors`` has the errors by output
-    where a native tool measured, which gives nothing else; ``outputs`` is empty then. ``numerics`` has what LiteRT's
-    numerics check says of each output besides. ``by_kind`` separates noise from photos, where there are both.
+    where a native tool measured, which gives nothing else; ``outputs`` is empty then. ``by_kind`` separates noise from
+    photos, where there are both.
     """
 
     configuration: str
@@ -106,7 +106,6 @@ class DiffComparison(Struct, frozen=True):
     limits: list[LimitCheck]
     within_limits: bool | None
     native_errors: list[NativeError] = field(default_factory=list)
-    numerics: list[NumericsDifference] = field(default_factory=list)
     by_kind: list[OfOneKind] = field(default_factory=list)
 
 

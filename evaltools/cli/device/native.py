@@ -24,7 +24,7 @@ def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
     console, kind = make_console(), declared_task(request.task)
     binary = require_binary(flags, kind.command)
     refuse_options(request.options, flags.program)
-    inputs = prepare_native(kind.read(request), flags)
+    inputs = prepare_native(kind.read(request))
     files = planned_files(request)
     page = planned_report(request)
     with interrupts_restored():

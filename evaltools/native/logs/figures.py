@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evaltools.errors import DataError
 from evaltools.metrics.latency import Latency
-from evaltools.metrics.native_numbers import NativeError, NumericsDifference
+from evaltools.metrics.native_numbers import NativeError
 from evaltools.native.logs.evaluation import NativeTask
 from evaltools.proto import message_class
 
@@ -27,8 +27,7 @@ class NativeFigures(Struct, frozen=True):
 
     imagenet and coco have ``preprocessing``. Of imagenet, ``right[k - 1]`` pictures have their label among the k best
     classes. Of coco, ``precisions`` are by IoU threshold, and ``overall`` is None without a ground truth.
-    inference_diff has its ``reference`` inside, and an error for each output; ``numerics`` are those of LiteRT's
-    numerics checks, by output, which take no times.
+    inference_diff has its ``reference`` inside, and an error for each output.
     """
 
     task: NativeTask
@@ -40,7 +39,6 @@ class NativeFigures(Struct, frozen=True):
     overall: float | None = None
     reference: Latency = NOTHING_TIMED
     errors: tuple[NativeError, ...] = ()
-    numerics: tuple[NumericsDifference, ...] = ()
 
 
 def read_figures(data: bytes) -> NativeFigures:

@@ -272,6 +272,7 @@ def test_the_benchmark_app(network: Network, devices: Devices, tmp_path: Path) -
     [
         (["--device_program=native"], "--device_program=native needs --native_binary=PATH"),
         (["--device_program=native", "--native_binary=/none"], "--native_binary=/none: no such file"),
+        (["--native_binary=gpu_numerics_check"], "--native_binary=gpu_numerics_check is gone: LiteRT's numerics"),
         (["--device_program=app"], "--device_program=app can only benchmark"),
         (
             ["--device_program=evaltools", "--native_binary=/bin/true"],

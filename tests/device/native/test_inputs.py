@@ -14,7 +14,6 @@ from PIL import Image
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.datasets.native_ground_truth import parse_ground_truth
-from evaltools.device.flags import BY_NAME, DeviceFlags, read_device_flags
 from evaltools.device.native_inputs import (
     NativeInputs,
     normalization_warnings,
@@ -25,7 +24,6 @@ from evaltools.device.native_inputs import (
 )
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model.metadata import InputNormalization
-from evaltools.request import Options
 from evaltools.tasks.coco.task import CocoOptions
 from evaltools.tasks.imagenet.task import ImagenetOptions
 from evaltools.tasks.inference_diff.input_options import InputOptions
@@ -34,10 +32,6 @@ from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.device.native.runs import PLAIN, REFERENCE
 from tests.limits import limit_of
-
-
-def flags_of(**given: Path) -> DeviceFlags:
-    return read_device_flags(Options.of({name: str(value) for name, value in given.items()}, BY_NAME))
 
 
 def imagenet_request(**changes: Any) -> TaskRequest:
@@ -185,13 +179,13 @@ def test_inference_diff_has_the_native_number_of_runs_unless_another_is_asked_fo
     assert prepare_diff(diff_request()).num_runs == 5
     assert prepare_diff(diff_request(inputs=InputOptions())).num_runs == 50
     limited = diff_request(limits=(limit_of("max_avg_error", "0=1"),))
-    assert prepare_native(limited, flags_of()).model.sha256 == prepare_diff(limited).model.sha256
+    assert prepare_native(limited).model.sha256 == prepare_diff(limited).model.sha256
 
 
 def test_what_a_native_tool_is_given_is_asked_for_in_the_same_words() -> None:
-    imagenet: NativeInputs[Any] = prepare_native(imagenet_options(num_images=7), flags_of())
-    coco: NativeInputs[Any] = prepare_native(coco_request(), flags_of())
-    diff: NativeInputs[Any] = prepare_native(diff_request(), flags_of())
+    imagenet: NativeInputs[Any] = prepare_native(imagenet_options(num_images=7))
+    coco: NativeInputs[Any] = prepare_native(coco_request())
+    diff: NativeInputs[Any] = prepare_native(diff_request())
     assert [inputs.can_be_split for inputs in (imagenet, coco, diff)] == [True, False, False]
     assert [inputs.num_runs for inputs in (imagenet, coco, diff)] == [None, None, 5]
     assert [inputs.example_count for inputs in (imagenet, coco, diff)] == [7, len(coco.pictures), 5]
