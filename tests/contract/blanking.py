@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from itertools import zip_longest
+from difflib import SequenceMatcher, unified_diff
 from typing import Any, Final
 
-_NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.])")
+_NUMBER: Final = re.compile(r"(?<![\w.])(?!(?<=\[)\d+\])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.])")
+"""Not the index in ``outputs[3]``, which is no figure."""
 _RULES: Final = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -28,23 +29,19 @@ _RULES: Final = tuple(
     )
 )
 _UNSTEADY_LINES: Final = re.compile(
-    r"^(?:evaluated \d|latency in quiet|noise floor:|runs: \d|.*\bbound by\b|.*\bAMOUNT left\b|.*latency|.*p50"
-    r"|.*the machine was not quiet)"
+    r"evaluated \d|[\w+ ]+: \d+ of \d+ \(\d+ %\)|.*\bbound by\b|.*\bAMOUNT left\b|.*the machine was not quiet"
 )
-"""Lines about progress and speed."""
+"""Lines about progress and load."""
 _MANY: Final = 16
 _UNSTEADY_KEYS: Final = re.compile(
-    r"(?:environment|execution|memory|latency|_us|_ms|_s|_mb|seconds|drift|folder|file|images|digest|version"
-    r"|^load$|messages|processes|packages|command|speed|source|startup|timing|sha256|started_at|peak|trace)"
+    r"environment|(?:.*_)?version|load|speed|speed_interval|memory|(?:.*_)?latency(?:_.*)?|.*_(?:us|ms|s|seconds|kb|mb)"
+    r"|workers|one_worker|bound|quiet_latency_examples"
 )
+"""The whole of a key."""
 
 
 def blank_text(text: str) -> str:
-    """The screen without times and progress.
-
-    >>> blank_text("x: 2.19x [2.02, 2.35] the speed of reference; 3.5 ms")
-    'x: SPEED; AMOUNT\\n'
-    """
+    """The screen without times and progress."""
     lines = []
     for line in text.splitlines():
         for pattern, replacement in _RULES:
@@ -58,13 +55,10 @@ def facts(document: Any, path: str = "") -> Iterator[str]:
     """A line ``path: value`` for each value of a JSON document that does not depend on the machine.
 
     Of many numbers in a list their number and sum are facts.
-
-    >>> list(facts({"a": [1, {"b": None}], "elapsed_s": 3.5}))
-    ['a[0]: 1', 'a[1].b: null']
     """
     if isinstance(document, dict):
         for key in sorted(document):
-            if not _UNSTEADY_KEYS.search(key):
+            if not _UNSTEADY_KEYS.fullmatch(key):
                 yield from facts(document[key], f"{path}.{key}" if path else key)
     elif isinstance(document, list) and len(document) > _MANY and _are_numbers(document):
         known = [value for value in document if value is not None]
@@ -81,22 +75,16 @@ def _are_numbers(values: list[Any]) -> bool:
 
 
 def differences(recorded: str, now: str, tolerance: float) -> list[str]:
-    """The pairs of lines that differ in more than numbers within the relative tolerance.
-
-    >>> differences("a 1.00 b", "a 1.04 b", 0.05), differences("a 1.00 b", "a 1.2 b", 0.05)
-    ([], ['- a 1.00 b', '+ a 1.2 b'])
-    """
-    found: list[str] = []
-    for old, new in zip_longest(recorded.splitlines(), now.splitlines()):
-        if old is None or new is None or not _are_alike(old, new, tolerance):
-            found.extend(f"{sign} {line}" for sign, line in (("-", old), ("+", new)) if line is not None)
-    return found
+    """A unified diff of the lines; numbers within the relative tolerance are equal."""
+    old, new = recorded.splitlines(), now.splitlines()
+    before, after = ([_NUMBER.sub("N", line) for line in lines] for lines in (old, new))
+    for tag, first, last, start, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag == "equal":
+            pairs = zip(old[first:last], new[start:end], strict=True)
+            old[first:last] = [other if _are_alike(one, other, tolerance) else one for one, other in pairs]
+    return list(unified_diff(old, new, lineterm="", n=1))[2:]
 
 
 def _are_alike(old: str, new: str, tolerance: float) -> bool:
-    if old == new:
-        return True
-    if _NUMBER.sub("N", old) != _NUMBER.sub("N", new):
-        return False
     pairs = zip(_NUMBER.findall(old), _NUMBER.findall(new), strict=True)
     return all(math.isclose(float(one), float(other), rel_tol=tolerance, abs_tol=1e-12) for one, other in pairs)
