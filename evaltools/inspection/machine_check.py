@@ -69,7 +69,7 @@ _TOOLS: Final = (
     ("C compiler", ("cc", "--version"), "to build an external delegate: install gcc or clang"),
 )
 _PACKAGES: Final = (
-    ("simplejpeg", "simplejpeg", "decodes JPEG a quarter faster: pip install simplejpeg"),
+    ("simplejpeg", "simplejpeg", "decodes JPEG a quarter faster and notices damaged ones: pip install simplejpeg"),
     ("faster-coco-eval", "faster_coco_eval", "large detection sets: pip install 'evaltools[fast]'"),
     ("ray", "ray", "--executor=ray: pip install 'evaltools[ray]'"),
 )

@@ -27,7 +27,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from evaltools.errors import ImageError
 from evaltools.file_content import DATA_BYTES, Unreadable, content_of, opened, require_unpacked
-from evaltools.preprocess.jpeg import least_bytes, rgb_as_pillow
+from evaltools.preprocess.jpeg import damage, least_bytes, rgb_as_pillow
 
 RgbImage = npt.NDArray[np.uint8]
 
@@ -79,11 +79,17 @@ def read_picture(path: Path) -> bytes:
 
 
 def decode_picture(
-    data: bytes, extension: str, height: int | None = None, width: int | None = None, path: Path | None = None
+    data: bytes,
+    extension: str,
+    height: int | None = None,
+    width: int | None = None,
+    path: Path | None = None,
+    damaged: bool = False,
 ) -> RgbImage:
     """Decode the bytes of a picture file whose name ends in ``extension`` (``path.suffix``, in capitals or not).
 
     ``height`` and ``width`` are needed for ``.rgb8`` files only; ``path`` is named where a file is not a picture.
+    ``damaged`` takes what libjpeg-turbo makes of JPEG data that it calls corrupt, as the native tool does.
 
     Returns an array ``(H, W, 3)`` of uint8, rows from top to bottom. Rules by picture kind:
 
@@ -93,7 +99,7 @@ def decode_picture(
       Adobe marker as ``(255 - c) * (255 - k) / 255``.
     * 16-bit PNG keeps its high byte, ``value >> 8``.
 
-    Raises :class:`ImageError` for bytes that are truncated, too large, or no picture of the extension's kind.
+    Raises :class:`ImageError` for bytes that are truncated, damaged, too large, or no picture of the extension's kind.
 
     >>> decode_picture(bytes(range(12)), ".rgb8", 2, 2)[1, 0].tolist()
     [6, 7, 8]
@@ -104,7 +110,7 @@ def decode_picture(
     decoder = _decoder(extension)
     with _opened(io.BytesIO(data), decoder, path) as picture:
         _check_size(picture, len(data))
-        return decoder.to_rgb(picture, data)
+        return decoder.to_rgb(picture, data, damaged)
 
 
 def picture_header(path: Path) -> PictureHeader | None:
@@ -201,9 +207,12 @@ def _decoder(extension: str) -> _Decoder:
 
 
 class _Decoder:
-    """Which Pillow plug-in reads an extension, and how its picture, or the file's bytes, become RGB."""
+    """Which Pillow plug-in reads an extension, and how its picture, or the file's bytes, become RGB.
 
-    def __init__(self, pillow_format: str, to_rgb: Callable[[Image.Image, bytes], RgbImage]) -> None:
+    The last argument of ``to_rgb`` says whether a damaged picture is taken.
+    """
+
+    def __init__(self, pillow_format: str, to_rgb: Callable[[Image.Image, bytes, bool], RgbImage]) -> None:
         self.pillow_format: Final = pillow_format
         self.to_rgb: Final = to_rgb
         self.unreadable: Final = f"is not a readable {pillow_format} picture"
@@ -220,17 +229,20 @@ def _check_size(picture: Image.Image, file_bytes: int) -> None:
         raise ImageError(f"is too large: {picture.width}x{picture.height}x{components}; {error}") from error
 
 
-def _jpeg_to_rgb(picture: Image.Image, data: bytes) -> RgbImage:
+def _jpeg_to_rgb(picture: Image.Image, data: bytes, damaged: bool) -> RgbImage:
     least = least_bytes(data)
     if len(data) < least:
         raise ImageError(
             f"is damaged: it states {picture.width}x{picture.height} pixels, which take {least} bytes or more, and has "
             f"{len(data)}"
         )
-    if picture.mode == "CMYK":
-        return _cmyk_to_rgb(picture)
     rgb = rgb_as_pillow(picture, data)
-    return np.asarray(picture.convert("RGB")) if rgb is None else rgb
+    if rgb is not None:
+        return rgb
+    reason = None if damaged else damage(picture, data)
+    if reason is not None:
+        raise ImageError(f"is damaged, says libjpeg-turbo: {reason}")
+    return _cmyk_to_rgb(picture) if picture.mode == "CMYK" else np.asarray(picture.convert("RGB"))
 
 
 def _cmyk_to_rgb(picture: Image.Image) -> RgbImage:
@@ -245,7 +257,7 @@ def _cmyk_to_rgb(picture: Image.Image) -> RgbImage:
     return rgb.astype(np.uint8)
 
 
-def _png_to_rgb(picture: Image.Image, _: bytes) -> RgbImage:
+def _png_to_rgb(picture: Image.Image, _data: bytes, _damaged: bool) -> RgbImage:
     if picture.mode.startswith("I"):
         high_byte = (np.asarray(picture).astype(np.uint32) >> 8).astype(np.uint8)
         return np.repeat(high_byte[..., None], 3, axis=2)

@@ -8,12 +8,13 @@ which every version gives the same bytes, whatever way the file is fed to it, ar
 * grey, or three components with the sampling 4:4:4, 4:2:2 or 4:2:0: versions upsample 4:4:0 differently;
 * without two bytes FF in a row in the compressed data: where these stand for one, as in damaged files, the result
   depends on how much of the file libjpeg-turbo has at hand, and Pillow gives it a part at a time;
-* without anything that libjpeg-turbo warns about.
+* without anything that libjpeg-turbo warns about. Some of that means damage (see :func:`damage`).
 """
 
 from __future__ import annotations
 
 import math
+import re
 import struct
 from typing import Final
 
@@ -40,6 +41,14 @@ _OTHER_MARKERS: Final = frozenset({0xC4, 0xDB, 0xDD, *range(0xE0, 0xF0), 0xFE})
 """Huffman tables, quantisation tables, restart interval, application data, comment."""
 _SAMPLINGS: Final = frozenset({(0x11, 0x11, 0x11), (0x21, 0x11, 0x11), (0x22, 0x11, 0x11)})
 """Horizontal and vertical sampling factors of the three components, as the file stores them."""
+_DAMAGE: Final = re.compile(
+    "premature end of data segment|bad Huffman code|bad arithmetic code|instead of RST"
+    "|extraneous bytes before marker 0xd[0-7]"
+)
+"""libjpeg-turbo's warnings after which pixels are other than those that were stored.
+
+The others, such as extraneous bytes before the end marker or an unknown revision, are said of intact pictures too.
+"""
 
 
 def rgb_as_pillow(picture: Image.Image, data: bytes) -> npt.NDArray[np.uint8] | None:
@@ -58,6 +67,22 @@ def rgb_as_pillow(picture: Image.Image, data: bytes) -> npt.NDArray[np.uint8] | 
         return None
     rgb.flags.writeable = False
     return rgb
+
+
+def damage(picture: Image.Image, data: bytes) -> str | None:
+    """What libjpeg-turbo says of compressed data that do not make up a picture, which it decodes all the same.
+
+    Pillow does not tell, simplejpeg does: None without it, and for intact pictures. The picture is decoded at an eighth
+    of its size, which takes half of the time.
+    """
+    if _decode_jpeg is None:
+        return None
+    space = "CMYK" if picture.mode == "CMYK" else "GRAY"
+    try:
+        _decode_jpeg(data, space, fastdct=True, fastupsample=True, min_height=1, min_width=1, min_factor=8, strict=True)
+    except Exception as error:
+        return str(error) if _DAMAGE.search(str(error)) else None
+    return None
 
 
 def least_bytes(data: bytes) -> int:

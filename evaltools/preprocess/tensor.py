@@ -80,7 +80,8 @@ class ImageToTensor(Struct, frozen=True):
     input, or int16) goes through real values: ``round(real / scale) + zero_point``, which needs ``quantization``.
 
     ``blue_first`` gives the channels as blue, green, red, with means and deviations in RGB order all the same.
-    ``channels_first`` gives a plane for each channel, ``(1, 3, height, width)``.
+    ``channels_first`` gives a plane for each channel, ``(1, 3, height, width)``. ``damaged`` is for whoever decodes:
+    pictures that the native tool takes though they are damaged count.
 
     With a ``letterbox`` the whole picture keeps its aspect ratio, and ``crop_fraction`` does not count;
     :meth:`placement` says where it lies.
@@ -99,6 +100,7 @@ class ImageToTensor(Struct, frozen=True):
     letterbox: Letterbox | None = None
     blue_first: bool = False
     channels_first: bool = False
+    damaged: bool = False
 
     def __call__(self, image: npt.NDArray[np.uint8], already_sized: bool = False) -> npt.NDArray[np.generic]:
         """Turn ``(H, W, 3)`` uint8 into the input, ``(1, height, width, 3)`` of ``dtype`` unless channels go first.

@@ -145,6 +145,7 @@ def input_transform(
         letterbox,
         blue_first=channel_order == "bgr",
         channels_first=found == "nchw",
+        damaged=native,
     )
 
 
@@ -180,7 +181,7 @@ def load_picture(path: Path, to_tensor: ImageToTensor) -> LoadedPicture:
     start = time.perf_counter_ns()
     content = read_picture(path)
     was_read = time.perf_counter_ns()
-    image = decode_picture(content, path.suffix, to_tensor.height, to_tensor.width, path)
+    image = decode_picture(content, path.suffix, to_tensor.height, to_tensor.width, path, to_tensor.damaged)
     decoded = time.perf_counter_ns()
     is_sized = path.suffix.lower() == ".rgb8"
     values = to_tensor(image, already_sized=is_sized)

@@ -1,4 +1,4 @@
-"""JPEG through simplejpeg against Pillow alone: the same pixels, or the same error."""
+"""JPEG through simplejpeg against Pillow alone: the same pixels, or the same error. Which files count as damaged."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ def by_pillow(data: bytes) -> Pixels | str:
         return f"is not a readable JPEG picture: {error}"
 
 
-def outcome(data: bytes) -> Pixels | str:
+def outcome(data: bytes, *, damaged: bool = True) -> Pixels | str:
+    """What evaltools makes of a file; of a damaged one as the native tool, which takes what Pillow takes."""
     try:
-        return decode_picture(data, ".jpg")
+        return decode_picture(data, ".jpg", damaged=damaged)
     except ImageError as error:
         return str(error)
 
@@ -319,6 +320,61 @@ def test_doubled_ff_where_pillow_reads_the_next_part(monkeypatch: pytest.MonkeyP
         differing += not is_same(simplejpeg.decode_jpeg(doubled, "RGB", strict=False), expected)
         position = data.find(b"\xff\0", position + 2)
     assert differing > 0
+
+
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    ("RGB", {}),
+    ("L", {}),
+    ("CMYK", {}),
+    ("RGB", {"progressive": True}),
+    ("RGB", {"restart_marker_blocks": 2}),
+    ("RGB", {"optimize": True, "subsampling": "4:4:4"}),
+]
+END = b"\xff\xd9"
+
+
+@pytest.mark.parametrize(("mode", "options"), KINDS)
+def test_a_picture_cut_and_ended_is_damaged_unless_the_native_tool_is_imitated(
+    mode: str, options: dict[str, Any]
+) -> None:
+    data = jpeg(drawn(120, 160), mode, quality=95, **options)
+    cut = data[: len(data) // 3] + END
+    assert outcome(cut, damaged=False) == (
+        "is damaged, says libjpeg-turbo: Corrupt JPEG data: premature end of data segment"
+    )
+    grey_below = outcome(cut)
+    assert isinstance(grey_below, np.ndarray)
+    assert grey_below.shape == (120, 160, 3)
+
+
+def test_bytes_that_are_no_code_are_damage() -> None:
+    """No Huffman code of the standard tables has only ones in all of its 16 bits.
+
+    libjpeg-turbo looks for that in progressive pictures, and elsewhere near the end only.
+    """
+    data = jpeg(drawn(24, 24), "L", quality=95)
+    middle = (segment(data, SCAN)[1] + len(data)) // 2
+    assert "bad Huffman code" in str(outcome(inserted(data, middle, b"\xff\0" * 8), damaged=False))
+
+
+@pytest.mark.parametrize("marker", [0xD3, 0xD5])
+def test_a_restart_marker_out_of_order_is_damage(marker: int) -> None:
+    data = jpeg(drawn(64, 64), restart_marker_rows=1)
+    position = data.index(b"\xff\xd0", segment(data, SCAN)[1])
+    assert "instead of RST" in str(outcome(changed(data, position + 1, marker), damaged=False))
+
+
+@pytest.mark.parametrize(("mode", "options"), KINDS)
+def test_odd_pictures_whose_pixels_are_whole_count(mode: str, options: dict[str, Any]) -> None:
+    """Bytes before and behind the end marker, an unknown revision of JFIF, EXIF that makes no sense."""
+    data = jpeg(drawn(120, 160), mode, exif=b"Exif\0\0nothing", **options)
+    whole = outcome(data, damaged=False)
+    assert isinstance(whole, np.ndarray)
+    odd = [data[:-2] + b"\x12\x34\x56" + END, data + bytes(500), data + data]
+    if JFIF in data:
+        odd.append(changed(data, data.index(b"JFIF\0") + 5, 9))
+    for each in odd:
+        assert is_same(outcome(each, damaged=False), whole)
 
 
 def test_sizes_are_checked_before_decoding(monkeypatch: pytest.MonkeyPatch) -> None:

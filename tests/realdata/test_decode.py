@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 from PIL import Image
 
+from evaltools.errors import ImageError
 from evaltools.preprocess.decode import decode_image, decode_picture, read_picture
 from evaltools.preprocess.jpeg import rgb_as_pillow
 
@@ -30,6 +31,14 @@ def by_pillow(path: Path) -> npt.NDArray[np.uint8]:
 def test_every_photo_is_decoded_as_by_pillow(files: list[Path]) -> None:
     different = [path.name for path in files if not np.array_equal(decode_image(path), by_pillow(path))]
     assert different == []
+
+
+def test_a_photo_cut_at_a_third_and_ended_is_damaged(files: list[Path]) -> None:
+    pytest.importorskip("simplejpeg", reason="no simplejpeg for this platform")
+    for path in files[::10]:
+        data = read_picture(path)
+        with pytest.raises(ImageError, match="is damaged"):
+            decode_picture(data[: len(data) // 3] + b"\xff\xd9", path.suffix)
 
 
 def test_simplejpeg_decodes_nearly_all_photos(files: list[Path]) -> None:

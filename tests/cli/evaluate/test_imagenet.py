@@ -16,6 +16,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from PIL import Image
 
 from evaltools.proto import message_class
 from evaltools.result_file import read_result
@@ -192,6 +193,24 @@ def test_the_native_tool_stops_at_the_first_picture_that_fails(copied: Evaluatio
     completed = evaltools_here(*copied.flags("--use_xnnpack=false", "--compat=native"))
     assert completed.code == 4
     assert "stopped after 1 of 30 examples: an example failed, and the native tool stops there" in completed.err
+
+
+def test_a_damaged_jpeg_fails_with_its_reason_and_counts_for_the_native_tool_alone(copied: EvaluationSet) -> None:
+    """A third of the file, properly ended, of which libjpeg-turbo makes a picture that is grey below."""
+    pytest.importorskip("simplejpeg", reason="no simplejpeg for this platform")
+    png = copied.images / "000.png"
+    with Image.open(png) as picture:
+        picture.convert("RGB").resize((200, 200)).save(png.with_suffix(".jpg"), quality=95)
+    png.unlink()
+    whole = png.with_suffix(".jpg").read_bytes()
+    png.with_suffix(".jpg").write_bytes(whole[: len(whole) // 3] + b"\xff\xd9")
+    completed = evaltools_here(*copied.flags("--use_xnnpack=false"))
+    assert completed.code == 4
+    assert "000.jpg: is damaged, says libjpeg-turbo: Corrupt JPEG data: premature end of data segment" in completed.err
+    assert "INFO: Num evaluation runs: 29" in completed.out
+    native = evaltools_here(*copied.flags("--use_xnnpack=false", "--compat=native"))
+    assert native.code == 0, native.err
+    assert "INFO: Num evaluation runs: 30" in native.out
 
 
 def test_json_validates_and_holds_the_same_figures(evaluation: EvaluationSet, tmp_path: Path) -> None:
