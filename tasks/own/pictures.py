@@ -26,12 +26,17 @@ _SIDE: Final = 128
 
 
 def image_input(
-    image: str | os.PathLike[str], tensors: Sequence[TaskTensor], normalization: str = "auto"
+    image: str | os.PathLike[str],
+    tensors: Sequence[TaskTensor],
+    normalization: str = "auto",
+    crop: float | None = None,
 ) -> tuple[Array, ...]:
     """The input of a model that takes one RGB picture, from a picture file: the whole picture, resized.
 
-    Values are normalised as ``normalization`` says, written as for ``--normalization``. ``auto``: as the model's
-    metadata say, else as the native tools do: -1..1 for real numbers, the pixels themselves for quantised ones.
+    With ``crop``, above 0 and at most 1, only the square in its middle whose side is that share of the shorter side;
+    0.875 is what ``evaltools imagenet`` and the native tool for classifiers feed: ``partial(et.image_input,
+    crop=0.875)``. Values are normalised as ``normalization`` says, written as for ``--normalization``. ``auto``: as the
+    model's metadata say, else as the native tools do: -1..1 for real numbers, the pixels themselves for quantised ones.
     Raises :class:`~evaltools.errors.ImageError` for a file that is not a picture.
     """
     if not isinstance(image, (str, os.PathLike)):
@@ -40,11 +45,13 @@ def image_input(
         )
     if len(tensors) != 1:
         raise TaskError(f"image_input makes one input, and the model has {len(tensors)}; write a prepare of your own")
-    return (load_picture(Path(image), picture_transform(tensors[0], normalization)).values,)
+    if crop is not None and not 0 < crop <= 1:
+        raise TaskError(f"image_input got crop={crop:g}; use a share above 0 and at most 1, such as 0.875, or None")
+    return (load_picture(Path(image), picture_transform(tensors[0], normalization, crop)).values,)
 
 
 @functools.lru_cache(maxsize=16)
-def picture_transform(tensor: TaskTensor, stated: str) -> ImageToTensor:
+def picture_transform(tensor: TaskTensor, stated: str, crop: float | None = None) -> ImageToTensor:
     """What makes an RGB picture the input; raises :class:`TaskError` for an input that takes none."""
     shape, dtype = tensor.shape, tensor.dtype
     if not tensor.layout or dtype.name not in ACCEPTED_TYPES:
@@ -68,7 +75,7 @@ def picture_transform(tensor: TaskTensor, stated: str) -> ImageToTensor:
         np.dtype(dtype),
         normalization,
         quantization,
-        crop_fraction=None,
+        crop_fraction=crop,
         blue_first=tensor.channel_order == "bgr",
         channels_first=tensor.layout == "nchw",
     )

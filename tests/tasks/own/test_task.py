@@ -242,6 +242,16 @@ def test_image_input_has_the_layout_and_the_colours_of_the_input(tmp_path: Path)
         et.image_input(tmp_path / "a.png", [TaskTensor("input", (1, 1, 1, 3), np.dtype("uint8"), free_size=True)])
 
 
+def test_image_input_crops_the_square_in_the_middle_as_classifiers_are_fed(tmp_path: Path) -> None:
+    pixels = np.arange(8 * 12 * 3, dtype=np.uint16).astype(np.uint8).reshape(8, 12, 3)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    tensor = TaskTensor("input", (1, 4, 4, 3), np.dtype("uint8"))
+    found = et.image_input(tmp_path / "a.png", [tensor], crop=0.5)
+    np.testing.assert_array_equal(found[0][0], pixels[2:6, 4:8])
+    with pytest.raises(TaskError, match="image_input got crop=87.5; use a share above 0 and at most 1"):
+        et.image_input(tmp_path / "a.png", [tensor], crop=87.5)
+
+
 def test_a_layout_or_an_order_needs_an_input_that_takes_pictures(tmp_path: Path) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(tiny_models.vector_input())
