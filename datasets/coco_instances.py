@@ -29,6 +29,7 @@ class _Annotation(msgspec.Struct):
     bbox: tuple[float, float, float, float]
     area: float | None = None
     iscrowd: int | bool | None = 0
+    id: int | float | str | None = None
 
 
 class _Category(msgspec.Struct):
@@ -85,6 +86,7 @@ def parse_instances(content: bytes, where: str) -> AnnotatedImages:
 def _check(instances: _Instances, where: str) -> None:
     _require_unique(instances.images, "images", where)
     _require_unique(instances.categories, "categories", where)
+    _require_unique((each for each in instances.annotations if each.id is not None), "annotations", where)
     for number, image in enumerate(instances.images):
         if not all(size >= 1 and size.is_integer() for size in (image.width, image.height)):
             raise DataError(
@@ -113,7 +115,7 @@ def _check(instances: _Instances, where: str) -> None:
             )
 
 
-def _require_unique(entries: Iterable[_Image | _Category], what: str, where: str) -> None:
+def _require_unique(entries: Iterable[_Image | _Category | _Annotation], what: str, where: str) -> None:
     repeated = [number for number, count in Counter(entry.id for entry in entries).items() if count > 1]
     if repeated:
         raise DataError(f"{where}: {what} has the id {repeated[0]} more than once; every id must be there once")

@@ -130,6 +130,7 @@ def _about_truth(pictures: EvaluatedPictures, truth: Truth) -> list[str]:
             f"{truth.unlisted_annotations} annotations of {truth.path} are of pictures that it does not list; they "
             "count nowhere"
         )
+    found += _about_repeated(truth)
     if truth.dropped_by_native:
         found.append(
             f"{truth.dropped_by_native} annotations reach beyond their picture; the native lines leave them out, as "
@@ -143,6 +144,22 @@ def _about_truth(pictures: EvaluatedPictures, truth: Truth) -> list[str]:
     if not any(image.annotations for image in truth.images):
         found.append("not one object is annotated in these pictures, so no accuracy is known")
     return found
+
+
+def _about_repeated(truth: Truth) -> list[str]:
+    """Objects with the class and the box of another one in their picture, of which one detection finds one only."""
+    repeated = [
+        (image, len(image.annotations) - len({(each.category_id, each.bbox) for each in image.annotations}))
+        for image in truth.images
+    ]
+    count = sum(more for _, more in repeated)
+    if not count:
+        return []
+    first = next(image.file_name for image, more in repeated if more)
+    return [
+        f"{count} annotations of {truth.path} repeat the class and the box of another one in their picture, such as "
+        f"in {first!r}; a detection finds one of them, and mAP is lower for the other: take out what is there twice"
+    ]
 
 
 def _about_head(head: HeadUsed, output: TensorInfo) -> list[str]:

@@ -215,6 +215,10 @@ def test_a_wrong_value_is_named_with_its_place(parts: dict[str, list[Entry]], re
     [
         ({"images": [IMAGE, {**IMAGE, "file_name": "b.jpg"}]}, "images has the id 7 more than once"),
         ({"categories": [CATEGORY, CATEGORY]}, "categories has the id 3 more than once"),
+        (
+            {"annotations": [{**ANNOTATION, "id": 5}, ANNOTATION, {**ANNOTATION, "id": 5}]},
+            "annotations has the id 5 more",
+        ),
         ({"images": [{**IMAGE, "id": 1}, {**IMAGE, "width": 0}]}, "images[1] (a.jpg) states the size 0x40"),
         ({"images": [{**IMAGE, "height": -4}]}, "images[0] (a.jpg) states the size 80x-4"),
         (

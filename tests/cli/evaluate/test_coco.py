@@ -87,6 +87,20 @@ def test_wrong_flags(made: DetectionSet, flag: str, message: str) -> None:
     assert "reference " not in completed.err, "nothing was opened"
 
 
+def test_objects_that_are_annotated_twice_are_told(made: DetectionSet) -> None:
+    """Each a second time under another number: half of them cannot be found, so mAP is about halved."""
+    document = made.document()
+    once = document["annotations"]
+    made.annotations.write_text(json.dumps({**document, "annotations": [{**each, "id": -each["id"]} for each in once]}))
+    with answered_by(sessions(test=Finding(everything))):
+        assert "repeat the class and the box" not in evaltools_here(*made.flags("--reference=none")).err
+    twice = [*once, *({**each, "id": -each["id"]} for each in once)]
+    made.annotations.write_text(json.dumps({**document, "annotations": twice}))
+    with answered_by(sessions(test=Finding(everything))):
+        completed = evaltools_here(*made.flags("--reference=none"))
+    assert f"{len(once)} annotations of {made.annotations} repeat the class and the box of another" in completed.err
+
+
 def less(index: int) -> list[Found]:
     """Against ``everything``: the last boxes of the first two pictures are missing."""
     return everything(index)[: 5 if index < 2 else 6]
