@@ -24,6 +24,7 @@ from evaltools.engine.ledger import Tally
 from evaltools.errors import EvaltoolsError, OutputError
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.report.files.evaluation import (
+    PLOT,
     file_per_configuration,
     files_read,
     planned_files,
@@ -167,8 +168,14 @@ def write_and_show(
     result: EvaluationResult, files: dict[str, Path], console: Console, options: Options, with_lines: bool = True
 ) -> list[OutputError]:
     """Write the files, print the native lines and the tables; returns what could not be written."""
-    contents = rendered(result, files, options.text("output_format"))
-    not_written = write_measured(contents, files, console)
+    figures = {name: path for name, path in files.items() if name != PLOT}
+    contents = rendered(result, figures, options.text("output_format"))
+    not_written = write_measured(contents, figures, console)
+    if PLOT in files:
+        from evaltools.report.files.plot import plot_models
+
+        plot, name = files[PLOT], Path(result.model.file).name
+        not_written += write_outputs({PLOT: plot}, {PLOT: lambda: plot_models({name: result}, plot)})
     if with_lines:
         not_written += print_to_stdout(native_lines(result))
     detail: Detail = "answer" if options.is_on("quiet") else "all" if options.is_on("verbose") else "figures"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import scipy.stats  # noqa: F401
-import vl_convert  # noqa: F401
 from msgspec import Struct
 
 import evaltools.pytest_plugin.collect  # noqa: F401

@@ -56,13 +56,7 @@ def file_per_configuration(output: Path, configurations: Sequence[str]) -> dict[
 
 
 def rendered(result: EvaluationResult, files: Mapping[str, Path], stated: str = "") -> dict[str, bytes]:
-    """The content of each planned file; there is none for configurations that were not measured."""
-    if PLOT in files:
-        from evaltools.report.files.plot import plot_models
-
-        others = {name: path for name, path in files.items() if name != PLOT}
-        name = Path(result.model.file).name
-        return rendered(result, others, stated) | {PLOT: plot_models({name: result}, files[PLOT])}
+    """The content of each planned file but the plot; there is none for configurations that were not measured."""
     if _WHOLE_RESULT in files:
         return {_WHOLE_RESULT: format_of(files[_WHOLE_RESULT], stated).render(result, None)}
     return {

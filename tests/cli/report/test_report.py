@@ -5,15 +5,19 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from evaltools.datasets import sample
+from evaltools.exit_codes import NOT_WRITTEN
 from evaltools.gates.outcome import outcome_of
+from evaltools.report.page.rendering import drawing
 from evaltools.result.json_file import encode_json
-from tests.command import evaltools_here
+from tests.command import evaltools_here, one_test
 from tests.evaluation_set import make_evaluation_set
 from tests.report.benchmark_samples import benchmark, row
 from tests.report.page.reading import PageRead, at
@@ -183,3 +187,29 @@ def test_a_result_comes_from_a_pipe_or_begins_with_a_byte_order_mark(tmp_path: P
     results = report_on(tmp_path, tmp_path / "marked.json", pipe).results
     writer.join()
     assert results == [json.loads(content)] * 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ulimit -v limits nothing elsewhere")
+def test_where_no_chart_can_be_drawn_the_result_is_there_and_the_page_says_so(tmp_path: Path) -> None:
+    """Below 64 GiB of addresses, what draws charts ends its process."""
+    result, page = tmp_path / "result.json", tmp_path / "page.html"
+    command = one_test("diff", str(sample.model_file("int8")), "--num_runs=2", "--quiet")
+    files = (f"--output={result}", f"--plot={tmp_path}/plot.png", f"--report={page}")
+    limited = ("sh", "-c", 'ulimit -v 50000000; exec "$@"', "sh", sys.executable, "-m", "evaltools.cli.main")
+    done = subprocess.run([*limited, *command, *files], capture_output=True, text=True)
+    assert "evaltools: no chart can be drawn: the process that draws them ended with SIGTRAP" in done.stderr
+    assert done.returncode == NOT_WRITTEN
+    assert json.loads(result.read_text())["examples_done"] == 2
+    assert not (tmp_path / "plot.png").exists()
+    assert "no chart can be drawn" in page.read_text()
+    assert page_at(page).results == [json.loads(result.read_text())]
+
+
+def test_a_process_that_draws_and_was_killed_is_started_again(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.html", tmp_path / "b.html"
+    assert evaltools_here("report", IMAGENET, f"--output={first}").code == 0
+    drawing._drawing(os.getpid()).kill()
+    assert evaltools_here("report", IMAGENET, f"--output={second}").code == 0
+    assert "no chart can be drawn" in second.read_text()
+    assert evaltools_here("report", IMAGENET, f"--output={second}").code == 0
+    assert first.read_text().count("<svg") == second.read_text().count("<svg") > 0

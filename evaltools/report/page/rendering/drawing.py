@@ -1,12 +1,27 @@
-"""Vega-Lite specifications as SVG inside a page, without scripts and without addresses."""
+"""Vega-Lite specifications as SVG inside a page, without scripts and without addresses.
+
+vl-convert draws them with V8, which ends its process where it cannot have 64 GiB of addresses (``ulimit -v``). So it
+runs in a process of its own, which is kept for the next chart.
+"""
 
 from __future__ import annotations
 
+import atexit
+import base64
+import contextlib
+import functools
+import json
 import math
+import os
 import re
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
+from evaltools.errors import OutputError
 from evaltools.result.section import Chart
 from evaltools.text import printable
 
@@ -18,14 +33,26 @@ _SIZE: Final = re.compile(r' (?:class|width|height|version)="[^"]*"')
 _VERSION: Final = "v5.20"
 _SCALE: Final = 2.0
 """Pixels of a PNG for each of the chart."""
+_PROGRAM: Final = f"""
+import base64, json, sys
+import vl_convert
+for line in sys.stdin:
+    spec, colour, kind = json.loads(line)
+    svg = vl_convert.vegalite_to_svg(spec, vl_version={_VERSION!r}).replace("currentColor", colour)
+    drawn = svg.encode() if kind == "svg" else vl_convert.svg_to_png(svg, scale={_SCALE})
+    print(base64.b64encode(drawn).decode(), flush=True)
+"""
+_ONE_AT_A_TIME: Final = threading.Lock()
 
 
 def svg_of(chart: Chart) -> str:
-    """A chart as an ``svg`` element that scales with the page, and whose text alternative says what there is to see."""
-    import vl_convert
+    """A chart as an ``svg`` element that scales with the page, and whose text alternative says what there is to see.
+
+    Raises :class:`OutputError` where it cannot be drawn.
+    """
     from markupsafe import escape
 
-    svg = str(vl_convert.vegalite_to_svg(drawable(chart.spec), vl_version=_VERSION))
+    svg = _drawn(chart.spec, "currentColor", "svg").decode()
     drawn = _TAG.sub(lambda tag: _UNUSED.sub("", tag[0]), svg)
     head = _HEAD.search(drawn)
     assert head is not None
@@ -36,15 +63,56 @@ def svg_of(chart: Chart) -> str:
 def picture_of(chart: Chart, title: str, remarks: Sequence[str], kind: str) -> bytes:
     """A chart as the content of a ``png`` or ``svg`` file, black on white, with its title and remarks above it.
 
-    The same chart gives the same bytes with the same version of vl-convert.
+    The same chart gives the same bytes with the same version of vl-convert. Raises :class:`OutputError` where it cannot
+    be drawn.
     """
-    import vl_convert
-
     heading = {"text": title, "subtitle": list(remarks), "anchor": "start", "limit": 0}
     config = {**chart.spec["config"], "background": "white"}
-    spec = drawable({**chart.spec, "title": heading, "config": config})
-    svg = str(vl_convert.vegalite_to_svg(spec, vl_version=_VERSION)).replace("currentColor", "black")
-    return svg.encode() if kind == "svg" else bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
+    return _drawn({**chart.spec, "title": heading, "config": config}, "black", kind)
+
+
+def _drawn(spec: Any, colour: str, kind: str) -> bytes:
+    """A specification as the content of a ``png`` or ``svg`` file, with a ``colour`` for what has none of its own."""
+    with _ONE_AT_A_TIME:
+        process = _drawing(os.getpid())
+        try:
+            print(json.dumps([drawable(spec), colour, kind]), file=process.stdin, flush=True)
+            drawn = process.stdout.readline() if process.stdout else ""
+            if not drawn:
+                raise BrokenPipeError
+        except BaseException as error:  # as Ctrl-C, behind which the answer to this chart would be taken for another's
+            _drawing.cache_clear()
+            reason = _ended(process)
+            if not isinstance(error, OSError):
+                raise
+            raise OutputError(
+                f"no chart can be drawn: the process that draws them ended with {reason}. It reserves 64 GiB of "
+                "addresses and more, which ulimit -v must allow"
+            ) from error
+    return base64.b64decode(drawn)
+
+
+@functools.cache
+def _drawing(_of_process: int) -> subprocess.Popen[str]:
+    """The process that draws, which ends with this one; it finds modules where this one does."""
+    program = f"import sys\nsys.path[:] = {sys.path!r}\n{_PROGRAM}"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        encoding="ascii",
+    )
+    atexit.register(_ended, process)
+    return process
+
+
+def _ended(process: subprocess.Popen[str]) -> str:
+    """Let the process end, and say how it did."""
+    with contextlib.suppress(OSError), process:  # what was not sent cannot be
+        pass
+    code = process.wait()
+    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
 
 
 def drawable(value: Any) -> Any:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from evaltools.errors import UsageError
+from evaltools.errors import OutputError, UsageError
 from evaltools.report.page.content.page import Download, Page
 from evaltools.report.page.rendering.other_files import Pictures, linked
 from evaltools.result.json_file import encode_json
@@ -120,7 +120,10 @@ def _svg(chart: Chart) -> Any:
 
     from evaltools.report.page.rendering.drawing import svg_of
 
-    return Markup(svg_of(chart))
+    try:
+        return Markup(svg_of(chart))
+    except OutputError as error:
+        return Markup('<p class="below">{}</p>').format(str(error))
 
 
 def _address(download: Download) -> str:
