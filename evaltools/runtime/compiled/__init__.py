@@ -35,7 +35,8 @@ from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts
 
 _PACKAGE: Final = "ai_edge_litert"
 _ACCELERATORS: Final = {GPU.name: compiled_gpu, NPU.name: compiled_npu}
-_KERNEL_MODES: Final = {"default": "DELEGATE", "builtin": "BUILTIN"}
+_KERNEL_MODES: Final = {"default": 0, "builtin": 2}
+"""By number: the first is called XNNPACK up to ai-edge-litert 2.1, and DELEGATE from 2.2 on."""
 _READABLE: Final = frozenset({"float32", "float16", "int8", "uint8", "int32", "bool"})
 _NOT_ALL_TAKEN: Final = "Some ops are not accelerated"
 _VARIABLES: Final = "Variable tensors not yet supported"
@@ -187,7 +188,7 @@ def _library() -> ModuleType:
         raise ConfigurationUnavailable(message) from error
     if not hasattr(library, "Options"):
         raise ConfigurationUnavailable(
-            f"the CompiledModel of ai-edge-litert {version} has no options; take a later one"
+            f"the CompiledModel of ai-edge-litert {version} has no options; take 2.1.5 or later"
         )
     return library
 
@@ -273,7 +274,7 @@ def _compile(
 def _cpu_options(library: ModuleType, configuration: Configuration, cache: str) -> Any:
     return library.CpuOptions(
         num_threads=max(0, configuration.num_threads),
-        kernel_mode=library.CpuKernelMode[_KERNEL_MODES[configuration.kernel_set]],
+        kernel_mode=library.CpuKernelMode(_KERNEL_MODES[configuration.kernel_set]),
         xnnpack_flags=xnnpack_flags(configuration),
         xnnpack_weight_cache_path=cache,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,20 @@ def classifier(tmp_path: Path) -> ModelFile:
 def convolution(tmp_path: Path) -> ModelFile:
     """What every accelerator takes and computes like the CPU."""
     return model_of(tiny_models.conv((1, 16, 16, 4), 8), tmp_path)
+
+
+def test_ai_edge_litert_2_1_calls_the_mode_of_its_default_kernels_otherwise(
+    classifier: ModelFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From 2.1.5 on it has the options that are needed; before, a sentence says which version does."""
+    of_2_1 = IntEnum("CpuKernelMode", {"XNNPACK": 0, "REFERENCE": 1, "BUILTIN": 2})
+    monkeypatch.setattr("ai_edge_litert.compiled_model.CpuKernelMode", of_2_1)
+    session = opened(classifier, "runtime=compiled")
+    assert session.delegation.delegated_nodes > 0
+    session.close()
+    monkeypatch.delattr("ai_edge_litert.compiled_model.Options")
+    with pytest.raises(ConfigurationUnavailable, match=r"has no options; take 2\.1\.5 or later"):
+        opened(classifier, "runtime=compiled")
 
 
 @pytest.mark.parametrize("kernels", ["default", "builtin"])
