@@ -21,6 +21,18 @@ def contradiction(result: EvaluationResult) -> str:
     return next(_contradictions(result), "")
 
 
+def missing_records(result: EvaluationResult) -> str:
+    """Which configuration has neither an answer nor a failure for some of the examples that were done, in words.
+
+    Empty where none is missing. A reference whose outputs were loaded has no records at all.
+    """
+    for entry in result.configurations:
+        known = entry.finished_examples + entry.failed_examples
+        if entry.status == "measured" and known not in (0, result.examples_done):
+            return f"{entry.name!r} has records of {known} of {result.examples_done} examples"
+    return ""
+
+
 def _contradictions(result: EvaluationResult) -> Iterator[str]:
     names = Counter(entry.name for entry in result.configurations)
     yield from (f"{name!r} is the name of {count} configurations" for name, count in names.items() if count > 1)
@@ -36,6 +48,8 @@ def _contradictions(result: EvaluationResult) -> Iterator[str]:
             yield f"the latency ratio of {found.other!r} to {found.baseline!r} is {found.ratio}"
         if found.interval is not None:
             yield from _of_interval(found.interval, f"the latency ratio of {found.other!r}")
+    if result.complete and (missing := missing_records(result)):
+        yield missing
 
 
 def _of_configuration(entry: ConfigurationResult, names: Counter[str]) -> Iterator[str]:

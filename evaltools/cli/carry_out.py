@@ -198,7 +198,9 @@ def _print_early_end(result: EvaluationResult, total: int, limit: int | None, na
         if native:
             reason = "an example failed, and the native tool stops there (--compat=native)"
     line = f"stopped after {result.examples_done} of {total} examples: {reason}"
-    if result.examples_done == total:
+    if result.stopped == "records are missing":
+        line = f"the result is not complete: {reason}"
+    elif result.examples_done == total:
         line = f"all {total} examples were run, what follows was not finished: {reason}"
     console.print(line, style="bold red")
 

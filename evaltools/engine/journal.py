@@ -13,12 +13,14 @@ import stat
 import sys
 import tempfile
 import time
+import zlib
 from array import array
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Generic
 
+import msgspec
 from msgspec import Struct
 
 from evaltools.engine.codec import Codec, Stored
@@ -43,13 +45,14 @@ _MOST_DEFINED: Final = 16
 _DAMAGED: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
 """What reading a damaged file raises; SQLite's own message may hold bytes of it, which are no text."""
 _TABLES: Final = """
-CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS inputs (example INTEGER PRIMARY KEY, preprocessing_us INTEGER);
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS inputs (example INTEGER PRIMARY KEY, preprocessing_us INTEGER, checksum INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS records (
-    configuration TEXT, example INTEGER, failed INTEGER NOT NULL, content BLOB NOT NULL,
+    configuration TEXT, example INTEGER, failed INTEGER NOT NULL, content BLOB NOT NULL, checksum INTEGER NOT NULL,
     PRIMARY KEY (configuration, example)
 ) WITHOUT ROWID;
 """
+_TABLE_NAMES: Final = ("facts", "inputs", "records")
 
 
 _Kind = type | tuple[type, ...]
@@ -89,7 +92,7 @@ class Journal:
     def state(self, facts: Mapping[str, str]) -> None:
         """Write facts, all or none."""
         with self._writing():
-            self._connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
+            self._connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", map(checked, facts.items()))
 
     def read_plainly(self, configuration: str) -> Iterator[Stored[Any]]:
         """All records of one configuration, in order, without knowing its task.
@@ -130,8 +133,8 @@ class Journal:
             ) as records,
             self._writing(),
         ):
-            self._connection.executemany("INSERT OR IGNORE INTO inputs VALUES (?, ?)", inputs)
-            self._connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", records)
+            self._connection.executemany("INSERT OR IGNORE INTO inputs VALUES (?, ?, ?)", map(checked, inputs))
+            self._connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?)", map(checked, records))
 
     def examples(self) -> set[int]:
         """The numbers of the examples that have rows."""
@@ -201,13 +204,13 @@ class TaskJournal(Journal, Generic[Observation]):
         """Write the examples that wait for the next batch."""
         inputs = [(entry.example.index, entry.preprocessing_us) for entry in self._waiting]
         rows = [
-            (record.configuration, record.example.index, record.failure is not None, self._content(record))
+            (record.configuration, record.example.index, int(record.failure is not None), self._content(record))
             for entry in self._waiting
             for record in entry.records
         ]
         with self._writing():
-            self._connection.executemany("INSERT OR REPLACE INTO inputs VALUES (?, ?)", inputs)
-            self._connection.executemany("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)", rows)
+            self._connection.executemany("INSERT OR REPLACE INTO inputs VALUES (?, ?, ?)", map(checked, inputs))
+            self._connection.executemany("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?)", map(checked, rows))
         self._waiting.clear()
         self._rows_waiting = 0
         self._written_at = time.monotonic()
@@ -386,6 +389,7 @@ def _with_tables(connection: sqlite3.Connection, folder: Path | None) -> Journal
     _require_own_schema(connection)
     with connection:
         _make_tables(connection)
+    _require_sound(connection)
     return Journal(connection, folder)
 
 
@@ -408,6 +412,21 @@ def _require_own_schema(connection: sqlite3.Connection) -> None:
         _make_tables(empty)
         if found and found != _schema(empty):
             raise sqlite3.DatabaseError("it holds other tables than the journal of a run")
+
+
+def checked(row: tuple[object, ...]) -> tuple[object, ...]:
+    """A row with the checksum of its values behind them: SQLite does not notice that a bit of a value is another."""
+    return (*row, zlib.crc32(msgspec.msgpack.encode(row)))
+
+
+def _require_sound(connection: sqlite3.Connection) -> None:
+    """Raise :class:`sqlite3.DatabaseError` where a page, or a row, is not as it was written."""
+    for (found,) in connection.execute("PRAGMA quick_check(1)"):
+        if found != "ok":
+            raise sqlite3.DatabaseError("its pages are damaged")
+    for table in _TABLE_NAMES:
+        if any(checked(row[:-1]) != row for row in connection.execute(f"SELECT * FROM {table}")):
+            raise sqlite3.DatabaseError(f"a row of its {table} is damaged")
 
 
 def _schema(connection: sqlite3.Connection) -> set[tuple[str, ...]]:

@@ -261,8 +261,9 @@ class ExecutionUsed(Struct, frozen=True):
 class EvaluationResult(Struct, frozen=True):
     """The whole result.
 
-    ``complete`` is false where the run ended before the last example; ``stopped`` says why. ``examples_done`` counts
-    the examples that were tried, failed ones included. ``part`` is what the ``task`` adds, of its ``part_type``
+    ``complete`` is false where the run ended before the last example, or where a configuration has neither an answer
+    nor a failure for some of them; ``stopped`` says why. ``examples_done`` counts the examples that were tried, failed
+    ones included. ``part`` is what the ``task`` adds, of its ``part_type``
     (:mod:`evaltools.task_kind`). ``pictures_digest`` changes with the names of the pictures, their sizes and order.
     ``device_run`` says how it was done on devices.
     """
@@ -270,7 +271,10 @@ class EvaluationResult(Struct, frozen=True):
     schema_version: Literal["5"]
     task: str
     complete: bool
-    stopped: Literal["interrupted", "too many failed examples", "every configuration was given up"] | None
+    stopped: (
+        Literal["interrupted", "too many failed examples", "every configuration was given up", "records are missing"]
+        | None
+    )
     examples_done: int
     environment: Environment
     model: Model

@@ -316,7 +316,7 @@ class Evaluation(ABC, Generic[Observation]):
         if cls.breaks_limits(result):
             return exit_codes.LIMIT_BROKEN
         is_clean = not any(entry.not_clean or entry.nan_outputs for entry in result.configurations)
-        is_whole = not result.failed and is_clean
+        is_whole = result.stopped is None and not result.failed and is_clean
         return exit_codes.OK if is_whole else exit_codes.EXAMPLES_FAILED
 
 

@@ -20,6 +20,7 @@ from evaltools.report.words.load import load_in_words
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
 from evaltools.result.fastest_cpu import with_cpu_ratios
+from evaltools.result_consistency import missing_records
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Crashes
@@ -191,7 +192,19 @@ def _assemble(
         ],
         pictures_digest=digest_of_files(pictures) if pictures else "",
     )
+    result = _complete_with_all_records(result, evaluation.request.execution.shard.size_of(evaluation.example_count))
     return with_cpu_ratios(with_task_figures(result))
+
+
+def _complete_with_all_records(result: EvaluationResult, total: int) -> EvaluationResult:
+    """The result, which is not complete where a record of one of so many examples is missing."""
+    missing = missing_records(result)
+    if result.examples_done != total:
+        missing = f"there are records of {result.examples_done} of {total} examples"
+    if not (result.complete and missing):
+        return result
+    warnings = [f"{missing}; the others are lost, so start the run anew in another folder", *result.warnings]
+    return replace(result, complete=False, stopped="records are missing", warnings=warnings)
 
 
 def _busy(configurations: Sequence[ConfigurationResult], measured: MeasuredPass) -> list[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +270,39 @@ def test_rows_that_make_no_sense_are_a_data_error(change: str, message: str, ope
     opened._connection.execute(change)
     with pytest.raises(DataError, match=message):
         list(opened.records("a", 1000))
+
+
+def everything_in(journal: Journal) -> Any:
+    task = expecting(journal)
+    records = [list(task.records(name, 9)) for name in ("a", "b")]
+    return records, list(task.fates()), list(task.preprocessing_us(9)), task.fact("command")
+
+
+@pytest.mark.parametrize("opener", [lambda folder: closing(open_journal(folder)), copied_journal])
+def test_a_journal_with_a_flipped_bit_is_refused_or_reads_the_same(
+    opener: Callable[[Path], AbstractContextManager[Journal]], opened: TaskJournal[float], tmp_path: Path
+) -> None:
+    for index in range(10):
+        opened.add(finished(index, "a", "b"))
+    opened.flush()
+    opened.state({"command": "x" * 100})
+    was = everything_in(opened)
+    opened.close()
+    sound = (tmp_path / "new" / "run" / JOURNAL_NAME).read_bytes()
+    in_use = [place for place, byte in enumerate(sound) if byte]
+    chance = random.Random(1)
+    refused = 0
+    for number in range(100):
+        place, bit = chance.choice(in_use), chance.randrange(8)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / JOURNAL_NAME).write_bytes(sound[:place] + bytes([sound[place] ^ 1 << bit]) + sound[place + 1 :])
+        try:
+            with opener(folder) as journal:
+                assert everything_in(journal) == was, f"bit {bit} of byte {place}"
+        except (DataError, UsageError):
+            refused += 1
+    assert refused > 80
 
 
 def test_a_write_that_fails_is_undone_and_says_how_to_go_on(

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from evaltools.engine.journal import JOURNAL_NAME
+from evaltools.engine.journal import JOURNAL_NAME, checked
 from tests.hostile.edited_results import another_value, places_in
 
 _ENDLESS: Final = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
@@ -60,7 +60,19 @@ def _run(journal: Path, statements: str) -> None:
     with closing(sqlite3.connect(journal)) as connection:
         with suppress(sqlite3.Error):  # a build of SQLite may refuse what another lets be
             connection.executescript(statements)
+            if statements.startswith("UPDATE"):
+                _check_anew(connection)
         connection.commit()
+
+
+def _check_anew(connection: sqlite3.Connection) -> None:
+    """Write the checksums of all rows anew, as who means harm would."""
+    for table in ("facts", "inputs", "records"):
+        rows = [row[:-1] for row in connection.execute(f"SELECT * FROM {table}")]
+        for row in rows:
+            with suppress(UnicodeError):
+                values = ", ".join("?" * (len(row) + 1))
+                connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({values})", checked(row))
 
 
 def _by_statement(journal: Path, chance: random.Random) -> str:
@@ -77,6 +89,7 @@ def _in_a_fact(journal: Path, chance: random.Random) -> str:
         document = json.loads(text)
         done = _another(document, chance)
         connection.execute("UPDATE facts SET value = ? WHERE name = ?", (json.dumps(document), name))
+        _check_anew(connection)
         connection.commit()
     return f"{name}{done}"
 
@@ -94,6 +107,7 @@ def _in_records(journal: Path, chance: random.Random) -> str:
                 "UPDATE records SET content = ? WHERE configuration = ? AND example = ?",
                 (msgspec.msgpack.encode(decoded), configuration, example),
             )
+        _check_anew(connection)
         connection.commit()
     return done
 

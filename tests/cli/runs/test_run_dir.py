@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from evaltools import exit_codes
 from evaltools.engine.journal import JOURNAL_NAME
 from tests.cli.evaluate.sample_runs import (
     figures,
@@ -99,6 +100,23 @@ def test_only_what_is_missing_is_run(finished: Path) -> None:
     again = journal_rows(finished)
     assert again.keys() == rows.keys()
     assert {example for example, name in rows if again[example, name] != rows[example, name]} <= {3, 17}
+
+
+def test_a_result_without_the_records_of_some_examples_is_not_complete(finished: Path, tmp_path: Path) -> None:
+    """An answer or a failure of every example is what makes it one; limits then judge nothing."""
+    with sqlite3.connect(finished / JOURNAL_NAME) as connection:
+        connection.execute("DELETE FROM records WHERE example >= 12")
+    connection.close()
+    result = tmp_path / "r.json"
+    merged = evaltools_here("merge", str(finished), f"--output={result}", "--quiet")
+    assert merged.code == exit_codes.EXAMPLES_FAILED, merged.err
+    assert "Not complete: records are missing." in merged.err
+    found = figures(result)
+    assert (found["complete"], found["stopped"]) == (False, "records are missing")
+    assert found["warnings"][0].startswith("there are records of 12 of ")
+    judged = evaltools_here("gate", str(result), "--limit=top1 >= 0.01")
+    assert judged.code == exit_codes.NOT_MEASURED, judged.out
+    assert "records are missing" in judged.out
 
 
 def test_a_run_is_resumed_from_any_folder(copied: EvaluationSet, tmp_path: Path) -> None:

@@ -26,8 +26,13 @@ _MOST_NAMED: Final = 2
 def answer_of(results: Mapping[str, EvaluationResult]) -> str:
     """How many configurations do the same job as what they were compared with, and what the others do.
 
-    Of one that was compared with nothing, what is known of it.
+    Of one that was compared with nothing, what is known of it. It ends with why a run has not all of its examples.
     """
+    early = dict.fromkeys(result.stopped for result in results.values() if result.stopped)
+    return " ".join([_answer_of(results), *(f"Not complete: {why}." for why in early)])
+
+
+def _answer_of(results: Mapping[str, EvaluationResult]) -> str:
     every = ModelRows.of(results)
     if not every.rows:
         (first, *_) = results.values()
