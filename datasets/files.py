@@ -12,13 +12,13 @@ from evaltools.file_content import DATA_BYTES, Unreadable, content_of
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
-def read_bytes(path: Path, flag: str, kind: str, may_be_pipe: bool = True) -> bytes:
+def read_bytes(path: Path, flag: str, kind: str, may_be_pipe: bool = True, most_bytes: int = DATA_BYTES) -> bytes:
     """The content of a file; raises :class:`DataError`. ``kind`` says what is expected, as in "a text file".
 
     What a flag names ``may_be_pipe``, as a shell's ``<(command)`` is; what lies in a folder may not.
     """
     try:
-        return content_of(path, DATA_BYTES, may_be_pipe)
+        return content_of(path, most_bytes, may_be_pipe)
     except Unreadable as error:
         raise DataError(f"{flag}={path} cannot be read: {error}; give {kind}") from error
 

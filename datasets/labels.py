@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from evaltools.datasets.files import decode_text, numbers_by_line, read_bytes
 from evaltools.errors import DataError, UsageError
-from evaltools.file_content import Unreadable, zip_members
+from evaltools.file_content import DATA_BYTES, TEXT_BYTES, Unreadable, zip_members
 
 _GIVE_LABELS: Final = "give a text file of labels"
 
@@ -35,8 +35,9 @@ def read_labels(path: Path, flag: str, keep_carriage_return: bool = False) -> La
 
     Raises :class:`DataError` for a missing, empty or non-text file, and for a model without labels.
     """
-    content = read_bytes(path, flag, "a text file")
-    if path.suffix == ".tflite":
+    is_model = path.suffix == ".tflite"
+    content = read_bytes(path, flag, "a text file", most_bytes=DATA_BYTES if is_model else TEXT_BYTES)
+    if is_model:
         content = _packed_labels(content, f"{flag}={path}")
     text = decode_text(content, f"{flag}={path}")
     if not keep_carriage_return:
@@ -93,7 +94,7 @@ def read_denylist(path: Path, flag: str, example_count: int) -> frozenset[int]:
 
     Blank lines are skipped. Raises :class:`DataError` for a line that is not a number or out of range.
     """
-    where, content = f"{flag}={path}", read_bytes(path, flag, "a text file")
+    where, content = f"{flag}={path}", read_bytes(path, flag, "a text file", most_bytes=TEXT_BYTES)
     positions = numbers_by_line(content, where, "give one picture number per line")
     for line, position in positions.items():
         if not 1 <= position <= example_count:

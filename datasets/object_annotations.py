@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from evaltools.datasets.files import numbers_by_line, read_bytes
 from evaltools.errors import DataError
+from evaltools.file_content import TEXT_BYTES
 
 
 class Category(Struct, frozen=True):
@@ -85,7 +86,7 @@ class Selection(Struct, frozen=True):
 def read_allowlist(path: Path, flag: str) -> frozenset[int]:
     """Read picture ids, one per line; blank lines are skipped. Raises :class:`DataError`."""
     expected = "give one picture id per line"
-    ids = numbers_by_line(read_bytes(path, flag, "a text file"), f"{flag}={path}", expected)
+    ids = numbers_by_line(read_bytes(path, flag, "a text file", most_bytes=TEXT_BYTES), f"{flag}={path}", expected)
     if not ids:
         raise DataError(f"{flag}={path} names no picture; {expected}, or leave the flag out for all")
     return frozenset(ids.values())

@@ -43,8 +43,10 @@ class Unreadable(ValueError):
 def opened(path: Path, may_be_pipe: bool = False) -> Iterator[io.FileIO]:
     """A regular file to be read; raises :class:`Unreadable`, also for what goes wrong while it is read.
 
-    A pipe without a writer, or a device without an end, is refused, unless it ``may_be_pipe``, as ``/dev/stdin`` is.
+    A pipe without a writer, or a device without an end, is refused. What ``may_be_pipe`` may be one that is open
+    already, as ``/dev/stdin`` and a shell's ``<(command)`` are.
     """
+    may_be_pipe = may_be_pipe and (path.is_relative_to("/dev") or path.is_relative_to("/proc"))
     try:
         with os.fdopen(os.open(path, _READ | (0 if may_be_pipe else _DO_NOT_WAIT)), "rb", buffering=0) as file:
             if not may_be_pipe and not _is_regular(file):

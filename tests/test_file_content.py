@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from evaltools.datasets.input_files import read_arrays
-from evaltools.datasets.labels import read_labels
+from evaltools.datasets.labels import read_denylist, read_labels
+from evaltools.datasets.object_annotations import read_allowlist
 from evaltools.errors import DataError
 from evaltools.file_content import Unreadable, content_of, text_of, zip_members
 
@@ -64,6 +65,19 @@ def test_what_is_no_file_or_too_large_is_refused_at_once(tmp_path: Path) -> None
         assert tracemalloc.get_traced_memory()[1] < _FEW
     finally:
         tracemalloc.stop()
+
+
+def test_lists_that_a_flag_names_are_neither_awaited_nor_read_without_end(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="--labels=.*pipe cannot be read: it is not a regular file; save what it gives"):
+        read_labels(tmp_path / "pipe", "--labels")
+    (tmp_path / "sparse").touch()
+    os.truncate(tmp_path / "sparse", 1 << 30)
+    for read in (read_labels, read_allowlist, lambda path, flag: read_denylist(path, flag, 9)):
+        with pytest.raises(
+            DataError, match="--list=.*sparse cannot be read: it is too large: more than 67108864 bytes"
+        ):
+            read(tmp_path / "sparse", "--list")
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED])

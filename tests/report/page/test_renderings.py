@@ -93,6 +93,19 @@ def test_every_number_is_the_same_in_all_renderings(kind: str) -> None:
                 assert all(number.text.replace("[", "\\[").replace("]", "\\]") in markdown for number in numbers(block))
 
 
+@pytest.mark.parametrize("name", ["=1+1", "@SUM(A1)", "+cmd", "-2+3", "\t=1", "\r=1", "\x1b[2J", "a\nb"])
+def test_no_cell_of_a_csv_is_a_formula_or_an_escape(name: str) -> None:
+    [[heading], [cell]] = csv.reader(io.StringIO(csv_of(Table("", (name,), [(name,)])).decode()))
+    assert heading == cell
+    assert cell.isprintable()
+    assert not cell.startswith(("=", "@", "+", "-"))
+
+
+@pytest.mark.parametrize("text", ["-1.5", "+3", "-0.5%", "-", "a-b", "'quoted'", "0 = 0"])
+def test_what_is_no_formula_stays_in_a_csv(text: str) -> None:
+    assert csv_of(Table("", (), [(text,)])) == f"{text}\n".encode()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [60, 80])
 def test_no_number_of_a_table_is_cut_on_a_narrow_terminal(kind: str, width: int) -> None:
