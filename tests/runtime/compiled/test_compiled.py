@@ -43,7 +43,7 @@ def test_ai_edge_litert_2_1_calls_the_mode_of_its_default_kernels_otherwise(
     classifier: ModelFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From 2.1.5 on it has the options that are needed; before, a sentence says which version does."""
-    of_2_1 = IntEnum("CpuKernelMode", {"XNNPACK": 0, "REFERENCE": 1, "BUILTIN": 2})
+    of_2_1 = IntEnum("of_2_1", {"XNNPACK": 0, "REFERENCE": 1, "BUILTIN": 2})
     monkeypatch.setattr("ai_edge_litert.compiled_model.CpuKernelMode", of_2_1)
     session = opened(classifier, "runtime=compiled")
     assert session.delegation.delegated_nodes > 0
