@@ -8,6 +8,8 @@ import textwrap
 from typing import Final, TextIO
 
 _BREAKS: Final = re.compile(r"[^\n\t]+")
+_WORKFLOW_COMMAND: Final = re.compile(r"^[^\S\n]*:(?=:\w)|#(?=#\[\w)", re.MULTILINE)
+"""How a line begins that GitHub Actions takes for a command, such as ``::error::``; an old form may stand anywhere."""
 _STACK: Final = re.compile(r"\s*(@|#\d+|PC: @)\s+(0x)?[0-9a-f]{4,}\b|\s*\*\*\* .*(stack trace|received by PID).*\*\*\*")
 _WHY: Final = re.compile(
     r"\b(check failed|assertion .*failed|assert|fatal|panic|terminate called|what\(\):|error|failed|cannot|abort)", re.I
@@ -31,13 +33,17 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    r"""The same for a text of several lines, in which tabs stay, too.
+    r"""The same for a text of several lines, in which tabs stay, too, and none is a command to GitHub Actions.
 
     >>> print(printable_lines("two\nlin\res"))
     two
     lin\res
+    >>> print(printable_lines("no file a\n::error::b"))
+    no file a
+    \x3a:error::b
     """
-    return _BREAKS.sub(lambda between: printable(between[0]), text)
+    shown = _BREAKS.sub(lambda between: printable(between[0]), text)
+    return _WORKFLOW_COMMAND.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):02x}", shown)
 
 
 def with_article(noun: str) -> str:

@@ -1,9 +1,11 @@
-"""What is quoted of native code that has ended."""
+"""What is quoted of native code that has ended, and what is printed of names from elsewhere."""
 
 from __future__ import annotations
 
 import pytest
 
+from evaltools.cli.shared.streams import complain, say
+from evaltools.cli.shared.terminal import make_console
 from evaltools.text import last_words
 
 GLOG = """\
@@ -56,3 +58,18 @@ def test_nothing_is_quoted_of_nothing(text: str) -> None:
 
 def test_one_endless_word_is_cut() -> None:
     assert last_words("x" * 1000, 20) == f"... {'x' * 20}"
+
+
+@pytest.mark.parametrize(
+    "name", ["a\n::error::b", "::error file=x,line=1::b", "a\n \t::set-output name=x::1", "a ##[error]b"]
+)
+def test_no_line_of_what_is_printed_is_a_command_to_github_actions(
+    capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    """GitHub Actions takes ``::command`` at the start of a line, behind blanks, and ``##[command]`` anywhere."""
+    complain(f"{name}: no such file")
+    say(name)
+    make_console().print(name)
+    printed = "".join(capfd.readouterr())
+    assert "error" in printed or "set-output" in printed
+    assert not any(line.lstrip().startswith("::") or "##[" in line for line in printed.splitlines())

@@ -133,7 +133,7 @@ def why_not_measured(
         return Reason("ended_early", names={"why": str(result.stopped)})
     if result.execution is not None and result.execution.shard is not None:
         return Reason("shard", names={"shard": result.execution.shard})
-    return _why_not_clean(result, configuration, allowed)
+    return _why_not_clean(result, configuration, allowed) or _why_reference_crashed(result, configuration, allowed)
 
 
 def _why_not_clean(result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed) -> Reason | None:
@@ -148,6 +148,17 @@ def _why_not_clean(result: EvaluationResult, configuration: ConfigurationResult,
     if crashes > allowed.crashes or (configuration.not_clean and not crashes):
         return Reason("not_clean", {"crashes": crashes}, {"why": configuration.not_clean})
     return None
+
+
+def _why_reference_crashed(
+    result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed
+) -> Reason | None:
+    """The crash of the reference, which the command that measured ends with 4 for, whatever the limit is about."""
+    reference = reference_of(configuration, result.configurations)
+    if reference is None or reference.crashes <= allowed.crashes:
+        return None
+    crashed = Reason("not_clean", {"crashes": reference.crashes}, {"why": reference.not_clean or reference.first_crash})
+    return of_another("the reference", crashed)
 
 
 def _why_no_reference(result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed) -> Reason | None:

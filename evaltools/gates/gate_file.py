@@ -229,6 +229,8 @@ def _require_used(variables: Iterable[str], runs: Iterable[_RunEntry], path: Pat
 
 def _sources(name: str, run: _RunEntry, variables: Mapping[str, str], path: Path) -> list[RunSource]:
     """The run of an entry, or one for each of its models."""
+    if not name.isprintable():
+        raise UsageError(f"{path}: {name!r} is not a name for a run: use printable characters")
     place = f"{path}: runs.{name}"
     if bool(run.command) == bool(run.result):
         raise UsageError(f"{place}: give either command or result")

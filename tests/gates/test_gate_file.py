@@ -188,6 +188,11 @@ GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
             GATE + "[runs.a]\ncommand = 'evaltools gate --gates=gates.toml'",
             "gives verdicts and no result",
         ),
+        (
+            GATE + '[runs."a\\u0000b"]\nresult = "a.json"',
+            r": 'a\x00b' is not a name for a run: use printable characters",
+        ),
+        (GATE + '[runs."a\\nb"]\nresult = "a.json"', r": 'a\nb' is not a name for a run: use printable characters"),
         (GATE + '[runs.a]\nresult = "a\\u0000b"', ": runs.a: a NUL character can be in no command and no file name"),
     ],
 )

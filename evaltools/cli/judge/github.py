@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.shared.streams import complain
+from evaltools.cli.shared.streams import command
 from evaltools.errors import OutputError
 from evaltools.file_content import Unreadable, text_of
 from evaltools.gates.gate_file import Gate, GateFile
@@ -33,7 +33,7 @@ def show_on_github(
     if os.environ.get(_ON) != "true":
         return []
     for line in error_lines(outcome, file, is_inconclusive_allowed):
-        complain(line)
+        command(line)
     contents = {_SUMMARY: markdown_summary(outcome), _OUTPUT: f"verdict={outcome.verdict}\n".encode()}
     return [error for name, content in contents.items() for error in _append(name, content)]
 

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TextIO
 
-from evaltools.text import columns_of, printable_lines, wrapped
+from evaltools.text import columns_of, printable, printable_lines, wrapped
 
 
 def complain(message: str) -> None:
@@ -15,6 +15,11 @@ def complain(message: str) -> None:
     On a terminal its lines wrap at spaces.
     """
     _write(sys.stderr, wrapped(printable_lines(message), columns_of(sys.stderr)))
+
+
+def command(line: str) -> None:
+    """Print a line to stderr that is a command to whoever runs this, as GitHub Actions."""
+    _write(sys.stderr, printable(line))
 
 
 def say(text: str) -> bool:

@@ -44,7 +44,7 @@ ALONE: dict[str, tuple[EvaluationResult, str]] = {
     "a configuration was not measured": (fast(status="not measured", reason="no such library"), "no such library"),
     "the run was interrupted": (replace(MADE, complete=False, stopped="interrupted"), "interrupted"),
     "one shard of twenty": (replace(MADE, execution=SHARD), "shard 3/20"),
-    "the reference crashed": (reference(crashes=1, not_clean="crashed once"), "the reference: not clean"),
+    "the reference crashed": (reference(crashes=2, not_clean="crashed twice"), "the reference: not clean"),
     "the reference has NaN": (reference(nan_outputs=1), "the reference: 1 of its outputs"),
 }
 AGAINST: dict[str, tuple[EvaluationResult, str]] = {
@@ -98,6 +98,7 @@ def test_a_result_that_is_not_whole_or_not_clean_is_not_measured(
         ("37 of 40 pictures are none", "allow_failed_examples = 37"),
         ("all outputs are NaN", "allow_nan_outputs = 200"),
         ("a process crashed and was started again", "allow_crashes = 2"),
+        ("the reference crashed", "allow_crashes = 2"),
     ],
 )
 def test_what_a_gate_allows_by_name_is_judged(name: str, key: str, tmp_path: Path) -> None:
