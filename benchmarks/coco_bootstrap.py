@@ -26,10 +26,10 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from benchmarks.coco_metrics import box_area, pixels, synthetic_set
+from evaltools.metrics.coco_bootstrap import coco_figures, resample_weights
 from evaltools.metrics.coco_stats import image_matches
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
-from evaltools.stats.coco_bootstrap import coco_figures, percentile_interval, resample_weights
 
 PARAMETERS = (
     Parameter("pictures", "Pictures in the synthetic set.", default=5000),
@@ -71,8 +71,8 @@ def measure(dataset: Entry, results: list[list[Entry]], resamples: int, seed: in
     figures = [bootstrap(dataset, entries, weights) for entries in results]
     for first, second in itertools.pairwise(figures):
         for place, name in enumerate(NAMES):
-            change = percentile_interval(second[:, place] - first[:, place])
-            print(f"  {name:5s} changes by {change.low:+.5f} to {change.high:+.5f}")
+            low, high = np.nanquantile(second[:, place] - first[:, place], [0.025, 0.975])
+            print(f"  {name:5s} changes by {low:+.5f} to {high:+.5f}")
 
 
 def bootstrap(dataset: Entry, entries: list[Entry], weights: npt.NDArray[np.uint16]) -> npt.NDArray[np.float64]:

@@ -10,9 +10,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
+from evaltools.metrics.interval import Interval
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.verdict import Verdict
-from evaltools.stats.interval import Interval
 from evaltools.task_kind import metric_named
 
 

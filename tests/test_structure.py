@@ -15,7 +15,7 @@ LAYERS = {
     "for all": "documents errors exit_codes extensions file_content gone lazy_sequence text",
     "facts and numbers": (
         "configuration datasets delegates metrics model parameter preprocess proto request result result_consistency "
-        "result_file stats task_kind"
+        "result_file task_kind"
     ),
     "running models": "candidates engine runtime",
     "judging and saying": "gates native report",

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
+from evaltools.metrics.interval import Interval
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.places import against_reference
-from evaltools.stats.interval import Interval
 from evaltools.task_kind import all_metrics, kind_of
 from evaltools.tasks.coco.page import disagreements
 from evaltools.tasks.coco.result import CocoDetection

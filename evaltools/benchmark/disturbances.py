@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from evaltools.metrics.latency import Drift, is_clear
 from evaltools.report.words.numbers import p_value
 from evaltools.result.benchmark import Conditions
-from evaltools.stats.latency import Drift, is_clear
 
 FREQUENCY_CHANGE: Final = 0.15
 DEGREES_RISE: Final = 10.0

@@ -25,13 +25,13 @@ from evaltools.engine.describe import describe_entry
 from evaltools.engine.machine_load import LoadOverTime
 from evaltools.engine.opening import NotMeasured, Opened, open_configuration
 from evaltools.errors import EvaltoolsError, InferenceError
+from evaltools.metrics.latency import drift
 from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile
 from evaltools.result.benchmark import BenchmarkRow, Phase, Round
 from evaltools.runtime import Session
 from evaltools.runtime.did_not_run import require_full_delegation
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
-from evaltools.stats.latency import drift
 
 _PROFILER_AT_MOST: Final = 30
 """How many times as long as others a profiled run may take; models that call graphs often come near it."""

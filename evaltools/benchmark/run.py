@@ -18,7 +18,7 @@ from evaltools.benchmark.fresh_process import CandidateProgress, Watcher, descri
 from evaltools.benchmark.request import BenchmarkOptions, BenchmarkRequest, Candidate, Inputs
 from evaltools.engine.describe import describe_model
 from evaltools.engine.opening import NotMeasured
-from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.latency import drift, median_interval, rounds_ratio, summarise_latency
 from evaltools.metrics.native_numbers import native_percentile
 from evaltools.native.logs.benchmark import medians_of
 from evaltools.parameter import Value
@@ -34,7 +34,6 @@ from evaltools.result.benchmark import (
 )
 from evaltools.result.environment import describe_environment
 from evaltools.result.load import load_of_parts
-from evaltools.stats.latency import drift, median_interval, rounds_ratio
 
 PERCENTILES: Final = (1, 5, 10, 25, 50, 75, 90, 95, 99)
 _INTERRUPTED: Final = "it was interrupted"

@@ -6,10 +6,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.power import examples_to_judge
+from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p, share_bound
 from evaltools.result.verdict import IDENTICAL_ANSWERS, UNCHANGED_ANSWERS, Reason, Verdict, VerdictKind
-from evaltools.stats.interval import Interval
-from evaltools.stats.power import examples_to_judge
-from evaltools.stats.proportions import PairedCounts, change_interval, mcnemar_p, share_bound
 
 DEFAULT_MARGIN: Final = 0.005
 LEVEL: Final = 0.05

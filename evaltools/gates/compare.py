@@ -18,12 +18,7 @@ from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Evidence, of_another, why_not_measured
 from evaltools.gates.verdict import GRADES, NOT_DECIDED, ODD_REFERENCE
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.evidence import Judged, ScoreMean
-from evaltools.result.load import Load
-from evaltools.result.model import Tensor
-from evaltools.result.verdict import Reason
-from evaltools.stats.between_runs import (
+from evaltools.metrics.between_runs import (
     IndependentMeans,
     IndependentShares,
     PlainChange,
@@ -32,12 +27,17 @@ from evaltools.stats.between_runs import (
     ratio_between_runs,
     timed,
 )
-from evaltools.stats.interval import confidence_of_each
-from evaltools.stats.latency import LatencyRatio, at_confidence
-from evaltools.stats.means import MeanChange, mean_change
-from evaltools.stats.power import Change, CountedChange
-from evaltools.stats.proportions import PairedCounts
-from evaltools.stats.resampled import resampled_change
+from evaltools.metrics.interval import confidence_of_each
+from evaltools.metrics.latency import LatencyRatio, at_confidence
+from evaltools.metrics.means import MeanChange, mean_change
+from evaltools.metrics.power import Change, CountedChange
+from evaltools.metrics.proportions import PairedCounts
+from evaltools.metrics.resampled import resampled_change
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evidence import Judged, ScoreMean
+from evaltools.result.load import Load
+from evaltools.result.model import Tensor
+from evaltools.result.verdict import Reason
 from evaltools.task_kind import kind_of, metric_named
 
 DEFAULT_MARGIN: Final = 0.005

@@ -16,11 +16,11 @@ from evaltools.gates.decide import Decision
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult, SuiteRow
 from evaltools.gates.suite_rows import rows_of_benchmark
+from evaltools.metrics.between_runs import Timed, ratio_between_runs
+from evaltools.metrics.latency import LatencyRatio
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import Environment, EvaluationResult
 from evaltools.result.verdict import Reason
-from evaltools.stats.between_runs import Timed, ratio_between_runs
-from evaltools.stats.latency import LatencyRatio
 from evaltools.task_kind import kind_of
 
 Key = tuple[str, str]

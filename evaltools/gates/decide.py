@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
+from evaltools.metrics.between_runs import IndependentMeans, IndependentShares
+from evaltools.metrics.interval import Interval, confidence_of_each
+from evaltools.metrics.latency import LatencyRatio, at_confidence
+from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange, MeanOfScores
+from evaltools.metrics.power import Change, examples_to_place
+from evaltools.metrics.proportions import share_bound
 from evaltools.parameter import did_you_mean
 from evaltools.result.verdict import FEW_UNEQUAL, Reason
-from evaltools.stats.between_runs import IndependentMeans, IndependentShares
-from evaltools.stats.interval import Interval, confidence_of_each
-from evaltools.stats.latency import LatencyRatio, at_confidence
-from evaltools.stats.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange, MeanOfScores
-from evaltools.stats.power import Change, examples_to_place
-from evaltools.stats.proportions import share_bound
 
 GateVerdict = Literal["pass", "fail", "inconclusive", "not measured"]
 GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("pass", "inconclusive", "fail", "not measured")

@@ -7,15 +7,15 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.metric import present
+from evaltools.metrics.power import Change, Share
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.evidence import OutputFigures, ScoreMean
 from evaltools.result.load import Load
 from evaltools.result.metrics import METRICS
 from evaltools.result.places import against_reference, reference_of
 from evaltools.result.verdict import Reason
-from evaltools.stats.latency import LatencyRatio
-from evaltools.stats.power import Change, Share
 from evaltools.task_kind import kind_of
 
 MOST_LOAD: Final = 1.0

@@ -7,8 +7,8 @@ from typing import Literal
 from msgspec.structs import replace
 
 from evaltools.gates.accuracy_verdict import unchanged_reasons
+from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange
 from evaltools.result.verdict import FEW_DIFFERING, FEW_UNEQUAL, Reason, Verdict
-from evaltools.stats.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange
 
 Better = Literal["higher", "lower"]
 

@@ -9,12 +9,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.gates.outcome import GateOutcome
+from evaltools.metrics.interval import Interval
 from evaltools.result.evaluation import Environment, EvaluationResult
 from evaltools.result.json_file import json_of_version, read_content
 from evaltools.result.load import Load
 from evaltools.result.verdict import Verdict, VerdictKind
 from evaltools.result_file import with_typed_part
-from evaltools.stats.interval import Interval
 
 SUITE_VERSION: Final = "2"
 _WHAT: Final = "result of evaltools suite"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaltools.gates.suite_result import SuiteRow
+from evaltools.metrics.interval import Interval
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, EvaluationResult, RuntimeUsed
 from evaltools.result.load import Load
 from evaltools.result.places import against_reference
-from evaltools.stats.interval import Interval
 from evaltools.task_kind import kind_of
 
 

@@ -38,8 +38,8 @@ from msgspec.structs import replace
 
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference, RunDifference
+from evaltools.metrics.proportions import share_bound
 from evaltools.result.verdict import Reason
-from evaltools.stats.proportions import share_bound
 
 Grade = Literal[
     "identical", "equivalent", "fp16", "bf16", "int8", "not decided", "the reference is the odd one out", "diverged"

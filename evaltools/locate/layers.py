@@ -23,6 +23,7 @@ from evaltools.locate.names import fit
 from evaltools.locate.part import WHOLE, Outcome, Part, TensorRuns
 from evaltools.locate.request import LocateRequest
 from evaltools.locate.sides import FLOAT_ROUNDOFF, Side
+from evaltools.metrics.means import Rows, contributions, mean_interval
 from evaltools.model.contents import Graph, GraphTensor, read_contents
 from evaltools.model.cut import NotCuttable
 from evaltools.model.float_layer import is_quantized_layer, with_float_layer
@@ -38,7 +39,6 @@ from evaltools.result.locate import (
     decibels,
 )
 from evaltools.runtime.session import Array
-from evaltools.stats.means import Rows, contributions, mean_interval
 
 Floats = npt.NDArray[np.float64]
 AGAINST: Final = "other"

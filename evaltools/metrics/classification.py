@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.stats.proportions import PairedCounts
+from evaltools.metrics.proportions import PairedCounts
 
 
 class ClassificationMetrics(Struct, frozen=True):

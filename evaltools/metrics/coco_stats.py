@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from evaltools.errors import UsageError
-from evaltools.stats.coco_bootstrap import AREAS, IOU_THRESHOLDS, ImageMatches
+from evaltools.metrics.coco_bootstrap import AREAS, IOU_THRESHOLDS, ImageMatches
 
 CocoEvaluator = Literal["pycocotools", "faster-coco-eval"]
 EVALUATORS: Final[tuple[CocoEvaluator, ...]] = ("pycocotools", "faster-coco-eval")

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from evaltools.stats.interval import Interval
-from evaltools.stats.power import Change, Share
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.power import Change, Share
 
 
 class Absent(Enum):

@@ -11,15 +11,14 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
-from evaltools.metrics.latency import Latency
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.latency import Drift, Latency
+from evaltools.metrics.series import Withheld
 from evaltools.parameter import Value
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.load import Load
 from evaltools.result.model import Model
 from evaltools.result.verdict import Verdict
-from evaltools.stats.interval import Interval
-from evaltools.stats.latency import Drift
-from evaltools.stats.series import Withheld
 
 SCHEMA_VERSION: Final = "5"
 

@@ -7,17 +7,18 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from evaltools.stats.interval import Interval
-from evaltools.stats.means import MeanOfScores
-from evaltools.stats.power import Change, Share
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.means import MeanOfScores
+from evaltools.metrics.power import Change, Share
 
 
 class ScoreMean(Struct, frozen=True):
     """The mean of ``count`` scores with their standard deviation; ``better`` is the direction that is wished for.
 
-    ``unequal``, ``low``, ``high`` and ``is_bounded`` are as in :class:`~evaltools.stats.means.MeanOfScores`. ``scores``
-    are those of each example in order, where all were recorded. ``margin`` is the change that counts as none where the
-    metric has one of its own, ``bounds`` are those that it states. ``interval`` is that of the mean, None for none.
+    ``unequal``, ``low``, ``high`` and ``is_bounded`` are as in :class:`~evaltools.metrics.means.MeanOfScores`.
+    ``scores`` are those of each example in order, where all were recorded. ``margin`` is the change that counts as none
+    where the metric has one of its own, ``bounds`` are those that it states. ``interval`` is that of the mean, None for
+    none.
     """
 
     mean: float

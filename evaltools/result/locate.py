@@ -14,10 +14,10 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Struct
 
+from evaltools.metrics.interval import Interval
 from evaltools.result.evaluation import ConfigurationResult, Environment
 from evaltools.result.json_file import json_in, misfit, require_version
 from evaltools.result.model import Model
-from evaltools.stats.interval import Interval
 
 SCHEMA_VERSION: Final = "2"
 

@@ -12,13 +12,13 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from evaltools.gates.accuracy_verdict import LEVEL, change_verdict, unchanged_reasons
+from evaltools.metrics.coco_bootstrap import ImageMatches, category_precisions, coco_figures, resample_weights
 from evaltools.metrics.coco_stats import CocoStats
+from evaltools.metrics.interval import Interval, holm
+from evaltools.metrics.means import FEWEST_DIFFERING
+from evaltools.metrics.power import examples_to_judge_figure
+from evaltools.metrics.resampled import FEWEST_EXAMPLES, SEED, resampled_change
 from evaltools.result.verdict import TOO_FEW_PICTURES, Reason, Verdict
-from evaltools.stats.coco_bootstrap import ImageMatches, category_precisions, coco_figures, resample_weights
-from evaltools.stats.interval import Interval, holm
-from evaltools.stats.means import FEWEST_DIFFERING
-from evaltools.stats.power import examples_to_judge_figure
-from evaltools.stats.resampled import FEWEST_EXAMPLES, SEED, resampled_change
 from evaltools.tasks.coco.result import BoxComparison, CategoryChange, DetectionFigures, StatChange
 
 _STATS: Final = tuple(field.name for field in fields(CocoStats))

@@ -10,11 +10,11 @@ from msgspec.structs import fields
 
 from evaltools.metrics.coco_stats import CocoStats
 from evaltools.metrics.metric import ABSENT, Figure, Metric
+from evaltools.metrics.power import Change
+from evaltools.metrics.resampled import resampled_change
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
 from evaltools.result.places import against_reference
-from evaltools.stats.power import Change
-from evaltools.stats.resampled import resampled_change
 from evaltools.tasks.coco.result import BoxComparison, CocoDetection, DetectionFigures
 from evaltools.tasks.shared.showing import figures_by, judged_by, task_name
 

@@ -9,9 +9,9 @@ from msgspec import Struct, field
 from evaltools.datasets.order import Order
 from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CocoEvaluation
+from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
-from evaltools.stats.interval import Interval
 
 _FEW_PAIRS: Final = 20
 _MOSTLY: Final = 0.5

@@ -14,10 +14,10 @@ from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.task import Example
 from evaltools.gates.accuracy_verdict import accuracy_verdict, unchanged_reasons
 from evaltools.metrics.classification import AnswerPairs, ClassificationMetrics, ComparedAnswers, TopKCounts
+from evaltools.metrics.interval import holm
+from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p, wilson_interval
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.verdict import Verdict
-from evaltools.stats.interval import holm
-from evaltools.stats.proportions import PairedCounts, change_interval, mcnemar_p, wilson_interval
 from evaltools.tasks.imagenet.result import ChangedAnswer, Classified, Comparison, Effect, FirstAnswer, TopKChange
 from evaltools.tasks.imagenet.task import TopKObservation
 from evaltools.tasks.shared.figures import MeasuredPass, RunSums, judge_records, sum_up

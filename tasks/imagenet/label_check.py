@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from evaltools.engine.execution import available_cores
 from evaltools.engine.task import Prepared
 from evaltools.errors import DataError, ImageError, InferenceError
+from evaltools.metrics.proportions import PairedCounts, mcnemar_p
 from evaltools.preprocess import NORMALIZATION_NAMES, ImageToTensor, parse_normalization
 from evaltools.runtime import Session
-from evaltools.stats.proportions import PairedCounts, mcnemar_p
 from evaltools.tasks.imagenet.task import ImagenetTask
 
 _MOST_PROBES: Final = 64

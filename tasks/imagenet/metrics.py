@@ -7,13 +7,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from evaltools.metrics.interval import Interval
 from evaltools.metrics.metric import ABSENT, Figure, Metric
+from evaltools.metrics.power import Change, CountedChange, Share
+from evaltools.metrics.proportions import PairedCounts
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
 from evaltools.result.places import against_reference
-from evaltools.stats.interval import Interval
-from evaltools.stats.power import Change, CountedChange, Share
-from evaltools.stats.proportions import PairedCounts
 from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.imagenet.task import TOP_K
 from evaltools.tasks.shared.showing import figures_by, judged_by, task_name

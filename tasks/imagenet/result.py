@@ -8,9 +8,9 @@ from msgspec import Struct, field
 
 from evaltools.datasets.order import Order
 from evaltools.metrics.classification import Agreement, ClassificationMetrics
+from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Latency
-from evaltools.stats.interval import Interval
-from evaltools.stats.proportions import PairedCounts
+from evaltools.metrics.proportions import PairedCounts
 from evaltools.text import printable
 
 

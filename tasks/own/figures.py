@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from evaltools.engine.task import Example
 from evaltools.gates.mean_verdict import mean_verdict
-from evaltools.result.verdict import Verdict
-from evaltools.stats.means import (
+from evaltools.metrics.means import (
     GROUPS,
     MOST_ALONE,
     MeanChange,
@@ -24,6 +23,7 @@ from evaltools.stats.means import (
     mean_change,
     mean_of_scores,
 )
+from evaltools.result.verdict import Verdict
 from evaltools.tasks.own.definition import Mean, Pooled
 from evaltools.tasks.own.result import DrawnExample, MetricComparison, MetricMean
 from evaltools.tasks.own.task import ObservedScores

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Latency
+from evaltools.metrics.means import MeanChange
+from evaltools.metrics.power import Change
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged, ScoreMean
 from evaltools.result.places import against_reference
 from evaltools.result.small_pictures import Drawing
-from evaltools.stats.interval import Interval
-from evaltools.stats.means import MeanChange
-from evaltools.stats.power import Change
 from evaltools.tasks.own.definition import Mean
 
 

@@ -13,7 +13,7 @@ from evaltools.engine.execution import Execution
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.task import Example, Record
-from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.latency import LatencyRatio, drift, latency_ratio, summarise_latency
 from evaltools.result.evaluation import (
     ConfigurationResult,
     ExecutionUsed,
@@ -23,7 +23,6 @@ from evaltools.result.evaluation import (
 )
 from evaltools.result.load import Load
 from evaltools.runtime.session import Crashes
-from evaltools.stats.latency import LatencyRatio, drift, latency_ratio
 
 
 class MeasuredPass(Struct, frozen=True):

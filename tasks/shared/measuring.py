@@ -26,10 +26,10 @@ from evaltools.engine.run_folder import encode
 from evaltools.engine.stages import Span
 from evaltools.engine.task import Example
 from evaltools.engine.trace import Trace
+from evaltools.metrics.latency import FEWEST_PROCESSES, latency_ratio
 from evaltools.result.load import load_of_parts
 from evaltools.runtime import Open, Session, Watched
 from evaltools.runtime.session import Crashes
-from evaltools.stats.latency import FEWEST_PROCESSES, latency_ratio
 from evaltools.tasks.shared.evaluation import Evaluation, Observer, OpenConfigurations
 from evaltools.tasks.shared.figures import MeasuredPass
 from evaltools.tasks.shared.merging import CRASHES, QUIET, crashes_in

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.metrics.metric import Metric, present
+from evaltools.metrics.power import POWER
 from evaltools.report.words.next_commands import next_command, stated
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.evidence import Judged
 from evaltools.result.verdict import FEW_DIFFERING, FEW_UNEQUAL, TEXT, TOO_FEW_PICTURES, Verdict
-from evaltools.stats.power import POWER
 from evaltools.task_kind import kind_of
 
 _OF_PICTURES: Final = ("normalization", "channel_order", "input_layout")

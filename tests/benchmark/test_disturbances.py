@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.benchmark.disturbances import find_disturbances
+from evaltools.metrics.latency import Drift
 from evaltools.result.benchmark import Conditions
-from evaltools.stats.latency import Drift
 
 BEFORE: Final = Conditions(
     affinity=[2, 5],

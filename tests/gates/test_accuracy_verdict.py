@@ -6,8 +6,8 @@ import pytest
 from scipy import optimize
 
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN, accuracy_verdict
+from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p
 from evaltools.report.words.verdicts import change_in_words
-from evaltools.stats.proportions import PairedCounts, change_interval, mcnemar_p
 
 QUANTILE = 1.959963985
 

@@ -18,17 +18,16 @@ from evaltools.gates.gate_file import Gate
 from evaltools.gates.other_results import hold_all
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.classification import Agreement, ClassificationMetrics
-from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.metrics.native_numbers import NativeError
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Scores, Values
+from evaltools.metrics.power import CountedChange, Share
+from evaltools.metrics.proportions import PairedCounts
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison
 from evaltools.result.model import Model, Tensor
 from evaltools.result.verdict import Reason
-from evaltools.stats.interval import Interval
-from evaltools.stats.latency import LatencyRatio
-from evaltools.stats.power import CountedChange, Share
-from evaltools.stats.proportions import PairedCounts
 from evaltools.task_kind import all_metrics
 from evaltools.tasks.imagenet.result import Classified, TopKChange
 from tests.results import configuration, result, topk_of, with_part

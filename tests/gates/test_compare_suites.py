@@ -10,9 +10,9 @@ from evaltools.gates.compare_suites import OldFile, compare_results, compare_sui
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult, SuiteRow
 from evaltools.gates.suite_rows import rows_of_evaluation
+from evaltools.metrics.interval import Interval
 from evaltools.report.words.gates import reason_in_words
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.stats.interval import Interval
 from tests.gates.test_compare import GOOD, measured
 
 MADE = measured(GOOD)

@@ -13,14 +13,14 @@ from scipy import optimize, stats
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import GATE_VERDICTS, Decision, Found, GateVerdict, decide, worst_verdict
 from evaltools.gates.evidence import Evidence
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.latency import LatencyRatio
+from evaltools.metrics.power import CountedChange, Share, examples_to_place
+from evaltools.metrics.proportions import PairedCounts, change_scores
+from evaltools.metrics.resampled import ResampledChange
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.result.load import Load
 from evaltools.result.verdict import Reason
-from evaltools.stats.interval import Interval
-from evaltools.stats.latency import LatencyRatio
-from evaltools.stats.power import CountedChange, Share, examples_to_place
-from evaltools.stats.proportions import PairedCounts, change_scores
-from evaltools.stats.resampled import ResampledChange
 
 QUANTILE_95 = 1.6448536269514722
 

@@ -10,7 +10,7 @@ import pytest
 
 from evaltools.errors import UsageError
 from evaltools.gates.criteria import parse_criterion
-from evaltools.stats.proportions import FEW_FLIPS, change_p, change_scores
+from evaltools.metrics.proportions import FEW_FLIPS, change_p, change_scores
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "gates.md").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from evaltools.gates.mean_verdict import mean_verdict
+from evaltools.metrics.means import MeanChange
 from evaltools.report.words.verdicts import score_change_in_words
-from evaltools.stats.means import MeanChange
 
 
 @pytest.mark.parametrize(

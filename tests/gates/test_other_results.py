@@ -18,12 +18,11 @@ from evaltools.gates.other_results import (
     unjudged,
 )
 from evaltools.gates.suite_result import SuiteEntry, SuiteRow
-from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedMemory, LoggedRound, Phase, StatFigures
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
 from evaltools.result.verdict import Reason
-from evaltools.stats.interval import Interval
-from evaltools.stats.latency import LatencyRatio
 from tests.report.benchmark_samples import a_round, benchmark, row
 from tests.report.page.samples import classifier
 

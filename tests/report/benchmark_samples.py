@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.op_profile import Opening, OpProfile, OpTimes
 from evaltools.result.benchmark import (
@@ -19,7 +20,6 @@ from evaltools.result.benchmark import (
 )
 from evaltools.result.evaluation import Environment
 from evaltools.result.model import Model
-from evaltools.stats.interval import Interval
 
 QUIET = Conditions([0, 1], [], [], {})
 PROFILE = OpProfile(

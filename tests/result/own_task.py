@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from evaltools.metrics.power import Share
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
 from evaltools.result.section import Lines, Section
-from evaltools.stats.power import Share
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.engine.task import Example, Prepared
 from evaltools.metrics.metric import Metric
+from evaltools.metrics.power import Share
 from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
 from evaltools.result.section import Section, no_sections
 from evaltools.runtime.session import Array
-from evaltools.stats.power import Share
 from evaltools.tasks.shared.evaluation import Evaluation, Findings
 from evaltools.tasks.shared.figures import MeasuredPass, judge_records, sum_up
 from evaltools.tasks.shared.request import TaskRequest

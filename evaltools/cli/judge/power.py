@@ -35,7 +35,7 @@ def run(arguments: list[str]) -> int:
     images = flags.number("num_images")
     if images < 0:
         raise UsageError(f"--num_images={images}: use 1 or more")
-    from evaltools.stats.power import MOST_EXAMPLES, examples_to_see, mcnemar_power
+    from evaltools.metrics.power import MOST_EXAMPLES, examples_to_see, mcnemar_power
 
     what = f"a drop of {100 * drop:g} points with {100 * flip_rate:g} % flips"
     lines = []

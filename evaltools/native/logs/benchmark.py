@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import DataError
+from evaltools.metrics.latency import median_interval
 from evaltools.native.logs.delegates import DelegateLog, delegate_lines, read_delegate_log
 from evaltools.native.logs.delegation import FALLBACK_HINT, LoggedDelegation, delegation_of
 from evaltools.native.logs.log_lines import plain_lines
 from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedMemory, LoggedRound, StatFigures
 from evaltools.result.evaluation import DelegateUsed, RuntimeUsed
-from evaltools.stats.latency import median_interval
 
 _INT: Final = r"-?\d{1,18}"
 _FINITE: Final = rf"{_INT}(?:\.\d{{1,18}})?(?:e[+-]?\d{{1,2}})?"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from evaltools.metrics.latency import Latency
+from evaltools.metrics.latency import Latency, LatencyRatio, is_clear
 from evaltools.report.words.numbers import milliseconds, p_value
 from evaltools.result.evaluation import (
     ConfigurationResult,
@@ -16,7 +16,6 @@ from evaltools.result.evaluation import (
     LatencyComparison,
 )
 from evaltools.result.section import Word
-from evaltools.stats.latency import LatencyRatio, is_clear
 from evaltools.text import printable
 
 if TYPE_CHECKING:

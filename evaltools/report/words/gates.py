@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.outcome import GateOutcome
+from evaltools.metrics.power import POWER
 from evaltools.report.words.numbers import in_unit, number_in
 from evaltools.report.words.verdicts import any_reason_in_words
 from evaltools.result.verdict import FEW_UNEQUAL, TEXT, Reason
-from evaltools.stats.power import POWER
 from evaltools.text import printable
 
 _ANY: Final = "*"

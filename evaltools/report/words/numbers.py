@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.metric import Metric
 from evaltools.result.evaluation import LatencyComparison
-from evaltools.stats.interval import Interval
-from evaltools.stats.latency import LatencyRatio
 
 _SMALLEST_P: Final = 1e-9
 _WIDEST_INTERVAL: Final = 3.0

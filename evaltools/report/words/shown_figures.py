@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from evaltools.metrics.interval import Interval
 from evaltools.result.benchmark import BenchmarkFigures, BenchmarkResult, BenchmarkRow, LoggedFigures
-from evaltools.stats.interval import Interval
 
 _KB_PER_MB: Final = 1024
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from evaltools.metrics.power import POWER
 from evaltools.report.words.numbers import change as change_text
 from evaltools.report.words.numbers import points, two_digits
 from evaltools.result.verdict import (
@@ -17,7 +18,6 @@ from evaltools.result.verdict import (
     Reason,
     Verdict,
 )
-from evaltools.stats.power import POWER
 from evaltools.task_kind import metric_named
 
 OF_OUTPUTS: Final = "outputs"

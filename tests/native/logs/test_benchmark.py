@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from evaltools.benchmark.run import with_ratios
 from evaltools.configuration import Configuration
 from evaltools.errors import DataError
+from evaltools.metrics.latency import median_interval
 from evaltools.native.logs.benchmark import parse_benchmark_log, row_of_logs
 from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedMemory, StatFigures
 from evaltools.result.evaluation import DelegationProof, RuntimeUsed
-from evaltools.stats.latency import median_interval
 from tests.native.logs.log_styles import STYLES, recorded
 
 GPU = "use_gpu=true"

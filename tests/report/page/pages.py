@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
-from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.latency import Drift, LatencyRatio, summarise_latency
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
@@ -30,8 +31,6 @@ from evaltools.result.evaluation import (
     RuntimeUsed,
 )
 from evaltools.result.locate import Errors, InFloat, KeepInFloat, Verdict, Weights
-from evaltools.stats.interval import Interval
-from evaltools.stats.latency import Drift, LatencyRatio
 from evaltools.tasks.own.definition import Better
 from tests.report.benchmark_samples import PROFILE, QUIET, a_round, benchmark, row
 from tests.report.device_samples import BOARD, PHONE, lost, part, run_of, timed_part

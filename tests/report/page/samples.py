@@ -14,7 +14,9 @@ from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
 from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult, SuiteRow
 from evaltools.metrics.classification import Agreement
+from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.means import MeanChange
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of
@@ -34,8 +36,6 @@ from evaltools.result.small_pictures import Drawing, Panel
 from evaltools.result.verdict import Reason
 from evaltools.result.verdict import Verdict as TaskVerdict
 from evaltools.result_file import read_result
-from evaltools.stats.interval import Interval
-from evaltools.stats.means import MeanChange
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer, TopKChange
 from evaltools.tasks.own.definition import Better, Mean
 from evaltools.tasks.own.result import DrawnExample, ExampleScores, MetricComparison, MetricMean, OwnPart

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.metrics.classification import Agreement
-from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.latency import Drift, LatencyRatio, summarise_latency
 from evaltools.metrics.op_profile import OpProfile, OpTimes
 from evaltools.report.page.rendering.terminal import show_block
 from evaltools.report.page.screens import (
@@ -35,8 +36,6 @@ from evaltools.result.evaluation import (
     RuntimeUsed,
 )
 from evaltools.result.verdict import TOO_FEW_PICTURES, Reason, Verdict, VerdictKind
-from evaltools.stats.interval import Interval
-from evaltools.stats.latency import Drift, LatencyRatio
 from evaltools.tasks.imagenet.result import Comparison, TopKChange
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, on_front, row
 from tests.report.device_samples import BOARD, NOTHING, PHONE, lost, part, run_of, timed_part

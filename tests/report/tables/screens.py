@@ -21,6 +21,7 @@ from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
 from evaltools.metrics.classification import Agreement
+from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.screens import (
     print_benchmark,
@@ -34,7 +35,6 @@ from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceFinding, DeviceList
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.verdict import UNCHANGED_ANSWERS, Reason, Verdict
-from evaltools.stats.interval import Interval
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer
 from evaltools.text import wrapped
 from tests import results

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from evaltools.metrics.interval import Interval
 from evaltools.report.page.sections.benchmarks import after_benchmark
 from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.evaluation import DelegateUsed
-from evaltools.stats.interval import Interval
 from tests.report.benchmark_samples import benchmark, row
 from tests.report.tables.cases import ROUND
 

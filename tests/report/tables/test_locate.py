@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.metrics.interval import Interval
 from evaltools.report.page.screens import print_answer, print_operators
 from evaltools.report.words.locate import answer_lines, suspect_lines
 from evaltools.result.locate import Errors, InFloat, KeepInFloat, LocateResult, Operator, OutputErrors
-from evaltools.stats.interval import Interval
 from tests.locate.bundle_cases import CPU, addition, case_of, result_of
 
 LONG = "functional_1/block_13_expand/Conv2D;" * 3 + "functional_1/block_13_expand_relu/Relu6"

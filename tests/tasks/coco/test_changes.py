@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.coco_stats import DetectedObject, EvaluatedSet, TrueObject, evaluate_with_matches
+from evaltools.metrics.interval import Interval
 from evaltools.report.words.verdicts import change_in_words
 from evaltools.result.verdict import Verdict
-from evaltools.stats.interval import Interval
 from evaltools.tasks.coco.changes import (
     CategoryDraws,
     changes_of_categories,

@@ -10,8 +10,8 @@ from scipy import stats
 
 from evaltools.engine.task import Example
 from evaltools.metrics.classification import Agreement, ClassificationMetrics, ComparedAnswers, TopKAccuracy
+from evaltools.metrics.proportions import PairedCounts, wilson_interval
 from evaltools.report.words.verdicts import change_in_words
-from evaltools.stats.proportions import PairedCounts, wilson_interval
 from evaltools.tasks.imagenet.figures import Changes, classified, topk_comparisons, topk_verdicts
 from evaltools.tasks.imagenet.result import ChangedAnswer, FirstAnswer
 from evaltools.tasks.imagenet.task import TopKObservation

@@ -17,7 +17,7 @@ from scipy import stats
 import evaltools as et
 from evaltools.configuration import Configuration
 from evaltools.errors import InferenceError, TaskError
-from evaltools.stats.means import contributions
+from evaltools.metrics.means import contributions
 from evaltools.tasks.own.definition import Task, TaskFunction, mean, pooled
 from evaltools.tasks.own.evaluation import OwnEvaluation, OwnOptions
 from evaltools.tasks.own.figures import FigureTable

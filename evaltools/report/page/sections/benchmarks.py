@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from evaltools.metrics.latency import FEWEST_PROCESSES, FEWEST_TIMES
 from evaltools.report.page.content.page import First
 from evaltools.report.page.sections.answer import of_result
 from evaltools.report.page.sections.summary import FACTS, versions_in_words
@@ -36,7 +37,6 @@ from evaltools.result.section import (
     Word,
     number_cell,
 )
-from evaltools.stats.latency import FEWEST_PROCESSES, FEWEST_TIMES
 
 _MOST_NAMED: Final = 2
 _MOST_NAMED_FASTEST: Final = 4

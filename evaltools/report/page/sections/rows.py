@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from evaltools.metrics.interval import Interval
 from evaltools.metrics.metric import ABSENT, Better, Metric
 from evaltools.metrics.pareto import pareto_front
 from evaltools.report.words.verdicts import kind_in_words
@@ -16,7 +17,6 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import ScoreMean
 from evaltools.result.section import Tone
 from evaltools.result.verdict import IDENTICAL_ANSWERS, UNCHANGED_ANSWERS, Verdict, VerdictKind
-from evaltools.stats.interval import Interval
 from evaltools.task_kind import kind_of, metric_named
 
 _OF_OUTPUTS: Final = "outputs"

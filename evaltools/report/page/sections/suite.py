@@ -10,6 +10,8 @@ from typing import Final
 from msgspec import Struct
 
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.latency import LatencyRatio
 from evaltools.report.page.content.page import First
 from evaltools.report.page.sections.gates import limits_table, why_notes
 from evaltools.report.page.sections.rows import TONES
@@ -19,8 +21,6 @@ from evaltools.report.words.load import load_in_words
 from evaltools.report.words.numbers import in_times_with_interval, milliseconds, percent
 from evaltools.report.words.verdicts import kind_in_words, verdict_in_words
 from evaltools.result.section import Block, Cell, Lines, Note, Number, Sentence, Table, Tone, Word, path_to
-from evaltools.stats.interval import Interval
-from evaltools.stats.latency import LatencyRatio
 from evaltools.text import printable
 
 _RUN_DIR: Final = ("--run_dir=", "--run-dir=")

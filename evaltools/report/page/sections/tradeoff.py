@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from evaltools.metrics.interval import Interval
 from evaltools.report.page.charts.figures import Tradeoff, tradeoff_chart
 from evaltools.report.page.sections.rows import ModelRows, interval_of
 from evaltools.result.section import Chart
-from evaltools.stats.interval import Interval
 
 
 def models_tradeoff(found: ModelRows) -> Chart | None:

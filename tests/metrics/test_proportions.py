@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from evaltools.stats.interval import holm
-from evaltools.stats.proportions import (
+from evaltools.metrics.interval import holm
+from evaltools.metrics.proportions import (
     PairedCounts,
     change_bound,
     change_interval,

@@ -5,20 +5,17 @@ image stays as it is, and only the accumulation is done again, with the number o
 its weight. One and the same :func:`resample_weights` for two configurations makes their difference a paired one.
 
 Sources: ``COCOeval.accumulate`` and ``COCOeval.summarize`` of pycocotools 2.0 for the figures; B. Efron and
-R. J. Tibshirani, An Introduction to the Bootstrap, 1993, chapters 6 and 13, for the resampling and the interval.
+R. J. Tibshirani, An Introduction to the Bootstrap, 1993, chapter 6, for the resampling.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
-
-from evaltools.stats.interval import Interval
 
 FIGURES: Final = 12
 IOU_THRESHOLDS: Final = 10
@@ -78,24 +75,6 @@ def resample_weights(images: int, resamples: int, seed: int) -> npt.NDArray[np.u
     for row in weights if images else ():
         row[:] = np.bincount(chance.integers(0, images, images), minlength=images)
     return weights
-
-
-def percentile_interval(values: npt.ArrayLike, confidence: float = 0.95) -> Interval:
-    """The percentile interval of bootstrap ``values`` (R,) for a ``confidence`` of 0..1; NaN values are left out.
-
-    Of B ordered values it takes the k-th and the (B + 1 - k)-th, where k is the whole part of (B + 1)(1 - confidence)/2
-    and at least 1 (Efron and Tibshirani 1993, sections 12.5 and 13.3). Both ends are NaN where no value is known.
-
-    >>> percentile_interval(np.arange(1, 1000), 0.9)
-    Interval(low=50.0, high=950.0, confidence=0.9)
-    """
-    given = np.asarray(values, np.float64)
-    ordered = np.sort(given[~np.isnan(given)])
-    if not ordered.size:
-        return Interval(math.nan, math.nan, confidence)
-    place = math.floor((ordered.size + 1) * (1 - confidence) / 2 + 1e-9)
-    place = min(max(place, 1), (ordered.size + 1) // 2)
-    return Interval(float(ordered[place - 1]), float(ordered[ordered.size - place]), confidence)
 
 
 def coco_figures(matches: ImageMatches, weights: Ints) -> Floats:

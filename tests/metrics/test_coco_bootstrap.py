@@ -9,6 +9,11 @@ import numpy.typing as npt
 import pytest
 from msgspec.structs import astuple, fields, replace
 
+from evaltools.metrics.coco_bootstrap import (
+    ImageMatches,
+    coco_figures,
+    resample_weights,
+)
 from evaltools.metrics.coco_stats import (
     DetectedObject,
     EvaluatedSet,
@@ -16,13 +21,6 @@ from evaltools.metrics.coco_stats import (
     evaluate_detections,
     evaluate_with_matches,
 )
-from evaltools.stats.coco_bootstrap import (
-    ImageMatches,
-    coco_figures,
-    percentile_interval,
-    resample_weights,
-)
-from evaltools.stats.interval import Interval
 from tests.metrics.test_coco_stats import CATEGORIES, CUP, found, random_set, true
 
 Detections = list[DetectedObject]
@@ -175,27 +173,3 @@ def test_each_image_is_drawn_as_often_as_a_binomial_count() -> None:
     assert weights.var() == pytest.approx(299 / 300, abs=0.01)
     assert (weights == 0).mean() == pytest.approx((299 / 300) ** 300, abs=0.003)
     assert weights.mean(axis=0) == pytest.approx(np.ones(300), abs=0.12)
-
-
-@pytest.mark.parametrize(
-    ("count", "confidence", "low", "high"),
-    [
-        (1000, 0.95, 25, 976),
-        (999, 0.95, 25, 975),
-        (999, 0.9, 50, 950),
-        (10, 0.95, 1, 10),
-        (1, 0.95, 1, 1),
-        (5, 0, 3, 3),
-    ],
-)
-def test_percentiles_by_place(count: int, confidence: float, low: int, high: int) -> None:
-    values = np.random.default_rng(0).permutation(np.arange(1.0, count + 1))
-    assert percentile_interval(values, confidence) == Interval(low, high, confidence)
-    assert percentile_interval(-values, confidence) == Interval(-high, -low, confidence)
-
-
-def test_percentiles_leave_out_what_is_not_known() -> None:
-    assert percentile_interval([NAN, 3, 1, NAN, 2], 0.5) == Interval(1, 3, 0.5)
-    nothing = percentile_interval([NAN, NAN])
-    assert np.isnan([nothing.low, nothing.high]).all()
-    assert nothing.confidence == 0.95

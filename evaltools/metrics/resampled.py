@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.stats.coco_bootstrap import resample_weights
-from evaltools.stats.interval import confidence_of_each
-from evaltools.stats.power import chance_of_mean, examples_needed
-from evaltools.stats.proportions import share_bound
+from evaltools.metrics.coco_bootstrap import resample_weights
+from evaltools.metrics.interval import confidence_of_each
+from evaltools.metrics.power import chance_of_mean, examples_needed
+from evaltools.metrics.proportions import share_bound
 
 SEED: Final = 0
 """The same pictures are drawn for every configuration, in every run over the same pictures."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evaltools.stats import binomial
+from evaltools.metrics import binomial
 
 NUMBERS = np.array([0, 1, 2, 7, 30, 1000, 250_000, 10_000_000])
 SHARES = (0.0, 1e-7, 0.004, 0.3, 0.5, 0.97, 1.0)

@@ -9,11 +9,11 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.stats.interval import Interval
-from evaltools.stats.latency import LatencyRatio, median_interval
-from evaltools.stats.means import MeanOfScores
-from evaltools.stats.power import Share
-from evaltools.stats.proportions import wilson_interval
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.latency import LatencyRatio, median_interval
+from evaltools.metrics.means import MeanOfScores
+from evaltools.metrics.power import Share
+from evaltools.metrics.proportions import wilson_interval
 
 RUNS_APART: Final = 1.5
 """By this factor medians of two runs may differ where nothing changed: other processes, other memory, another clock.

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.stats.interval import Interval, confidence_of_each
-from evaltools.stats.power import chance_of_mean, examples_needed
-from evaltools.stats.proportions import share_bound, wilson_interval
+from evaltools.metrics.interval import Interval, confidence_of_each
+from evaltools.metrics.power import chance_of_mean, examples_needed
+from evaltools.metrics.proportions import share_bound, wilson_interval
 
 FEWEST_DIFFERING: Final = 10
 """With fewer examples that differ, their spread names no number of examples."""

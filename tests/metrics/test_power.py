@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evaltools.stats.interval import Interval
-from evaltools.stats.power import (
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.power import (
     examples_to_decide,
     examples_to_judge,
     examples_to_judge_figure,
@@ -15,7 +15,7 @@ from evaltools.stats.power import (
     examples_to_see,
     mcnemar_power,
 )
-from evaltools.stats.proportions import PairedCounts, share_bound
+from evaltools.metrics.proportions import PairedCounts, share_bound
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from benchmarks.intervals import (
     shares,
     unquiet_ratios,
 )
-from evaltools.stats.proportions import PairedCounts, change_bound
+from evaltools.metrics.proportions import PairedCounts, change_bound
 
 TRIALS = 600
 

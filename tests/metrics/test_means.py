@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from evaltools.stats.means import GROUPS, MeanChange, contributions, groups_of, mean_change, mean_of_scores
+from evaltools.metrics.means import GROUPS, MeanChange, contributions, groups_of, mean_change, mean_of_scores
 
 
 def unseen(count: int, confidence: float = 0.975) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.stats.interval import Interval
+from evaltools.metrics.interval import Interval
 
 FEW_FLIPS: Final = 30
 """With fewer the normal distribution is not near enough to that of Tango's score: limits would be broken too often."""

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.stats import binomial
-from evaltools.stats.interval import Interval, confidence_of_each
-from evaltools.stats.proportions import FEW_FLIPS, PairedCounts, change_bound, change_p, change_scores
+from evaltools.metrics import binomial
+from evaltools.metrics.interval import Interval, confidence_of_each
+from evaltools.metrics.proportions import FEW_FLIPS, PairedCounts, change_bound, change_p, change_scores
 
 POWER: Final = 0.8
 """The chance with which a number of examples decides, wherever one is named."""
@@ -79,9 +79,9 @@ def examples_to_see(drop: float, flip_rate: float, power: float = POWER, alpha: 
 def examples_to_decide(counts: PairedCounts, limit: float, confidence: float = 0.95, tests: int = 1) -> int | None:
     """How many examples with the observed rates decide whether the drop is at most ``limit``, in 80 % of cases.
 
-    Decided: one of the one-sided bounds (see :func:`~evaltools.stats.proportions.change_bound`) lies on its side of the
-    limit; that of a larger drop with the confidence that each of so many ``tests`` needs. None where no number does it:
-    the observed drop is the limit, or nothing was measured.
+    Decided: one of the one-sided bounds (see :func:`~evaltools.metrics.proportions.change_bound`) lies on its side of
+    the limit; that of a larger drop with the confidence that each of so many ``tests`` needs. None where no number does
+    it: the observed drop is the limit, or nothing was measured.
 
     >>> examples_to_decide(PairedCounts(200, 1, 0), limit=0.02)
     386
@@ -163,7 +163,7 @@ def examples_to_place(
 ) -> int | None:
     """How many examples with the observed share decide on which side of ``limit`` it lies, in 80 % of cases.
 
-    By the exact bounds, see :func:`~evaltools.stats.proportions.share_bound`. That it lies below, or above, has to be
+    By the exact bounds, see :func:`~evaltools.metrics.proportions.share_bound`. That it lies below, or above, has to be
     shown beside so many ``tests``. None where no number does it.
 
     >>> examples_to_place(180, 200, 0.85, 0.95)
@@ -226,7 +226,7 @@ class _Flips:
     def most_lost_within(self, change: float, confidence: float, above: bool) -> Ints:
         """For each number of flips the most lost ones whose lower (``above``) or upper bound is not below ``change``.
 
-        -1 for none; the bounds are those of :func:`~evaltools.stats.proportions.change_bound`.
+        -1 for none; the bounds are those of :func:`~evaltools.metrics.proportions.change_bound`.
         """
         quantile = NormalDist().inv_cdf(confidence)
 
@@ -289,7 +289,7 @@ class CountedChange(Struct, frozen=True):
         return self.counts.change
 
     def bound(self, confidence: float, upper: bool) -> float:
-        """By the flips, see :func:`~evaltools.stats.proportions.change_bound`."""
+        """By the flips, see :func:`~evaltools.metrics.proportions.change_bound`."""
         return change_bound(self.counts, confidence, upper)
 
     def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> int | None:
