@@ -44,7 +44,7 @@ TYPED ?= evaltools tests benchmarks scripts/generate.py scripts/sample/draw_*.py
 types: $(VENV)/ready
 	@mkdir -p $(TYPES) && cd $(TYPES) && rm -rf evaltools tests scripts benchmarks
 	@cp -Rp evaltools tests scripts benchmarks pyproject.toml $(TYPES)/ && cp -Rp tasks datasets $(TYPES)/evaltools/
-	cd $(TYPES) && MYPYPATH=scripts/sample $(CURDIR)/$(VENV)/bin/mypy $(TYPED)
+	cd $(TYPES) && MYPYPATH=scripts/sample "$(CURDIR)/$(VENV)/bin/mypy" $(TYPED)
 
 # The site has the tree's folders, so that links between pages are the same there as here; one that leads nowhere is an error.
 docs: $(DOCS_VENV)/ready

@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 import pytest
 
@@ -18,6 +18,7 @@ from evaltools.request.flags import parse_flags
 from evaltools.result.device import DeviceFacts
 from tests.device.fault_proxy import FaultProxy
 from tests.device.real_device import FIRST_PORT, Facts, Network, NoNetwork, RealDevice
+from tests.expected import leave_out
 
 SECOND = Facts(model="Second model", sdk=29, temperature=415, thermal_status=2)
 Devices = tuple[RealDevice, RealDevice]
@@ -38,13 +39,6 @@ _PROBED: Final = range(5554, 5586)
 """Ports at which every adb server looks for emulators."""
 
 
-def leave_out(reason: NoNetwork) -> NoReturn:
-    """Skip, or fail where ``EVALTOOLS_EXPECT_ADBD`` says that the devices can be had."""
-    if os.environ.get("EVALTOOLS_EXPECT_ADBD"):
-        pytest.fail(str(reason))
-    pytest.skip(str(reason))
-
-
 def device_at(
     client: Adb,
     serial: str,
@@ -63,7 +57,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
     try:
         opened = Network(tmp_path_factory.mktemp("network")).__enter__()
     except NoNetwork as reason:
-        leave_out(reason)
+        leave_out("ADBD", reason)
     yield opened
     opened.__exit__(None, None, None)
 

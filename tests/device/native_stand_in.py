@@ -8,6 +8,7 @@ files it answers as before: only latencies would differ.
 
 from __future__ import annotations
 
+import json
 import stat
 import sys
 import tempfile
@@ -43,7 +44,8 @@ _TASK_FLAGS: Final[dict[NativeTask, tuple[str, ...]]] = {
 _COMMON_FLAGS: Final = ("model_file", "output_file_path", "num_interpreter_threads")
 _KEPT: Final = ("use_xnnpack",)
 """Delegate flags that evaltools gets too; the other delegates are not there."""
-_SCRIPT: Final = """#!{python}
+_SCRIPT: Final = """#!/bin/sh
+"exec" {quoted} "$0" "$@"  # Python reads a text here; its path may have blanks
 import hashlib
 import shutil
 import subprocess
@@ -131,6 +133,7 @@ def write_stand_in(folder: Path, task: NativeTask, delegate_lines: Sequence[str]
     path = folder / f"{task}_run_eval"
     path.write_text(
         _SCRIPT.format(
+            quoted=json.dumps(sys.executable),
             python=sys.executable,
             known=sorted(known),
             delegate_lines=list(delegate_lines),

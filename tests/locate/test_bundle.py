@@ -183,7 +183,7 @@ def script_of(flags: str, folder: Path) -> str:
     return text
 
 
-@pytest.mark.parametrize("flags", ["runtime=litert external_delegate_path=a.so", "runtime=compiled use_gpu=true"])
+@pytest.mark.parametrize("flags", ["runtime=litert external_delegate_path=/a.so", "runtime=compiled use_gpu=true"])
 def test_scripts_are_short_need_the_wheel_and_numpy_and_read_as_ruff_wants_them(flags: str, tmp_path: Path) -> None:
     text = script_of(flags, tmp_path)
     assert len(text.splitlines()) < 75

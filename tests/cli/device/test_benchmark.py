@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_a_device_that_is_lost_for_good_leaves_the_result_of_the_others(
     network: Network, devices: Devices, tmp_path: Path
 ) -> None:
     python = devices[0].folder / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     python.chmod(0o755)
     output = tmp_path / "result.json"
     serials = [device.serial for device in devices]

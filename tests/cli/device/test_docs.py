@@ -31,7 +31,7 @@ def test_a_command_of_the_page_runs(
     command: str, network: Network, devices: Devices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for device in devices:
-        device.add_program("python3", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+        device.add_program("python3", f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     serial = devices[0].serial
     if "--device_program=app" in command:
         add_android(devices[0], "org.tensorflow.lite.benchmark/.BenchmarkModelActivity")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -167,7 +168,9 @@ def test_a_package_that_a_device_lacks_is_missed_before_anything_is_run(
     lacking.mkdir()
     (lacking / "pycocotools.py").write_text("raise ImportError('no pycocotools on this board')")
     python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={lacking}:$PYTHONPATH exec {sys.executable} "$@"\n')
+    python.write_text(
+        f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(lacking))}:$PYTHONPATH exec {shlex.quote(sys.executable)} "$@"\n'
+    )
     python.chmod(0o755)
     done = device_runs.run(device_runs.on_devices(network, serials(devices)[:1], coco(pictures=4), python=python))
     assert done.code == 3, done.err

@@ -51,6 +51,10 @@ def write_gates(
     return path
 
 
+def live_run(*words: str, name: str = "live") -> str:
+    return f"[runs.{name}]\ncommand = {json.dumps(shlex.join(words))}\n"
+
+
 def gate(folder: Path, *arguments: object) -> Completed:
     completed = evaltools_here("gate", *map(str, arguments), cwd=folder)
     assert "Traceback" not in completed.err
@@ -137,8 +141,8 @@ def test_a_result_is_named_by_the_run_whose_file_it_is_or_by_its_own_name(folder
 
 
 def test_without_words_the_runs_of_the_file_are_read_and_run(folder: Path) -> None:
-    command = " ".join(imagenet(f"'--config={FAST}: use_xnnpack=true'", pictures=6))
-    runs = f'[runs.night]\nresult = "nightly.json"\n[runs.live]\ncommand = {json.dumps(command)}\n'
+    live = live_run(*imagenet(f"--config={FAST}: use_xnnpack=true", pictures=6))
+    runs = f'[runs.night]\nresult = "nightly.json"\n{live}'
     path = write_gates(folder, KEPT, more=runs)
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
@@ -200,9 +204,9 @@ def test_what_cannot_be_compared_with_its_earlier_result_is_not_measured(folder:
 def test_everything_that_is_wrong_is_told_at_once_and_nothing_is_run(folder: Path) -> None:
     words = imagenet("--config=v1q: use_xnnpack=true", pictures=2)
     words[1:3] = ["--model_file=none.tflite", "--ground_truth_images_path=nowhere"]
-    runs = f"[runs.live]\ncommand = {json.dumps(shlex.join(words))}\n"
+    runs = live_run(*words)
     runs += '[runs.old]\nresult = "gone.json"\n[runs.typo]\ncommand = "diff --num_run=2"\n'
-    runs += f'[runs.good]\ncommand = "diff --model_file={sample.model_file("int8")}"\n'
+    runs += live_run("diff", f"--model_file={sample.model_file('int8')}", name="good")
     gates = '[[gates]]\nrun = "good"\nmodel = "v2*"\nlimits = ["max_error <= 1"]\n'
     gates += '[[gates]]\nrun = "[ot]*"\nlimits = ["max_error <= 1"]\n'
     write_gates(folder, KEPT, configuration="v1p", more=f'run = "live"\n{gates}{runs}')
@@ -355,7 +359,7 @@ def test_benchmarks_and_suites_are_compared_with_limits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", ["top1 >= 0.5", "failed_examples <= 0", "snr_db >= 3"])
 def test_a_limit_on_what_benchmarks_never_have_is_refused(limit: str, folder: Path) -> None:
-    live = f'[runs.live]\ncommand = "benchmark {sample.model_file("int8")}"\n'
+    live = live_run("benchmark", str(sample.model_file("int8")))
     write_gates(folder, limit, configuration="*", more=live)
     completed = gate(folder)
     assert completed.code == 2
@@ -363,7 +367,7 @@ def test_a_limit_on_what_benchmarks_never_have_is_refused(limit: str, folder: Pa
 
 
 def test_a_limit_on_what_the_task_of_a_run_never_has_is_refused_before_anything_runs(folder: Path) -> None:
-    live = f'[runs.live]\ncommand = "diff --model_file={sample.model_file("int8")}"\n'
+    live = live_run("diff", f"--model_file={sample.model_file('int8')}")
     write_gates(folder, KEPT, configuration="*", more=live)
     completed = gate(folder)
     assert (completed.code, completed.out) == (2, "")
@@ -464,8 +468,8 @@ def test_modules_beside_a_file_of_gates_are_not_imported(tmp_path: Path) -> None
     for name in ("random", "numpy", "json"):
         (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name} of this folder')")
     (tmp_path / "gates.toml").write_text(
-        f'[runs.a]\ncommand = "diff --model_file={sample.model_file("float32")} --num_runs=1"\n'
-        '[[gates]]\nlimits = ["max_error <= 1"]\n'
+        live_run("diff", f"--model_file={sample.model_file('float32')}", "--num_runs=1")
+        + '[[gates]]\nlimits = ["max_error <= 1"]\n'
     )
     done = evaltools_here("gate", cwd=tmp_path)
     assert (done.code, "The limit is kept." in done.out) == (0, True)

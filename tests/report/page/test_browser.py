@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +17,24 @@ from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of
 from evaltools.result.section import Cell, Number, Section, Table
+from tests.expected import leave_out
 from tests.report.page.pages import measured_benchmark, timed
 from tests.report.page.samples import changed, classifier, search
 from tests.report.page.test_page import hostile
 
-playwright = pytest.importorskip("playwright.sync_api", reason="no browser: pip install 'evaltools[browser]'")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install 'evaltools[browser]'")
-CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
-)
-pytestmark = [
-    pytest.mark.once,
-    pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium on the PATH, as apt-get install chromium brings"),
-]
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    programs = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    chromium = next(filter(None, programs), None)
+    if chromium is None:
+        leave_out("BROWSER", "there is no Chromium on the PATH, as apt-get install chromium brings")
+    if not find_spec("playwright") or not find_spec("axe_playwright_python"):
+        leave_out("BROWSER", "what drives a browser is not installed: pip install 'evaltools[browser]'")
+    with import_module("playwright.sync_api").sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield opened
         opened.close()
 
@@ -99,6 +100,7 @@ def test_axe_finds_no_fault(name: str, browser: Any, pages: dict[str, Path]) -> 
 
 
 def faults_by_axe(page: Any, **options: Any) -> list[tuple[str, str, str]]:
+    axe = import_module("axe_playwright_python.sync_playwright")
     found = axe.Axe().run(page, options={"resultTypes": ["violations"], **options}).response["violations"]
     return [(fault["impact"], fault["id"], fault["nodes"][0]["html"][:200]) for fault in found]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -37,7 +38,7 @@ def test_no_screen_is_left_behind() -> None:
 def test_a_real_terminal_shows_the_same(width: int, tmp_path: Path) -> None:
     """The command writes to the terminal itself, which knows its own width; every screen after the other."""
     socket, done = str(tmp_path / "tmux"), tmp_path / "done"
-    show = f"{sys.executable} -m tests.report.tables.screens {' '.join(SCREENS)}; touch {done}; sleep 60"
+    show = f"{shlex.quote(sys.executable)} -m tests.report.tables.screens {' '.join(SCREENS)}; touch {done}; sleep 60"
     tmux = ["tmux", "-S", socket, "-f", "/dev/null"]
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     start = [*tmux, "new-session", "-d", "-x", str(width), "-y", "1000", show]

@@ -16,8 +16,8 @@ from tests.tasks.declared import OPTIONS, run_sample
 
 RANDOM = ("--order=random", "--seed=3")
 STATED_TASK = """
-inputs: {{kind: pictures, path: {folder}/images}}
-truth: {{kind: lines, path: {folder}/ground_truth.txt, labels: {folder}/labels.txt}}
+inputs: {{kind: pictures, path: "{folder}/images"}}
+truth: {{kind: lines, path: "{folder}/ground_truth.txt", labels: "{folder}/labels.txt"}}
 output: {{kind: scores}}
 """
 LIMITS = {"audio": "num_recordings", "text": "num_rows"}
