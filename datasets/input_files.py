@@ -229,13 +229,7 @@ def _array_in(content: bytes) -> npt.NDArray[Any]:
     return found
 
 
-def read_arrays(content: bytes, only: str = "") -> dict[str, npt.NDArray[Any]]:
-    """The arrays in the content of an ``.npz`` file by name, or the one of a name alone; raises :class:`Unreadable`.
-
-    Raises :class:`KeyError` with the names that there are where that one is missing.
-    """
+def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
+    """The arrays in the content of an ``.npz`` file by name; raises :class:`Unreadable`."""
     with zip_members(content) as archive:
-        members = {member.removesuffix(".npy"): member for member in archive.namelist()}
-        if only and only not in members:
-            raise KeyError(", ".join(members) or "none")
-        return {name: read_array(archive.read(member)) for name, member in members.items() if only in ("", name)}
+        return {member.removesuffix(".npy"): read_array(archive.read(member)) for member in archive.namelist()}

@@ -657,7 +657,7 @@ def run(
     compat: Literal['native'] | None = None,
     **options: Any,
 ) -> Result:
-    """A task of your own: a function with ``@evaltools.task``, ``"FILE.py:NAME"`` or ``"FILE.yaml"``.
+    """A task of your own: a function with ``@evaltools.task`` or ``"FILE.py:NAME"``.
 
     One that comes with evaltools or is installed goes by its name. ``options`` are those of the task and those of
     ``evaltools run``. Everything else as for :func:`imagenet`.

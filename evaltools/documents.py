@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from xml.etree import ElementTree
@@ -71,30 +71,6 @@ def yaml_values(text: str, loader: type[yaml.SafeLoader]) -> Any:
             return yaml.load(text, loader)
         except yaml.YAMLError as error:
             raise ValueError(" ".join(str(error).split())) from error
-
-
-def yaml_line(text: str, loader: type[yaml.SafeLoader], keys: Sequence[str | int]) -> int:
-    r"""The line, from 1, of what is below these keys and places of lists, as far as there is such a thing.
-
-    >>> import yaml
-    >>> yaml_line("a: 1\nb:\n  - c: 2\n", yaml.SafeLoader, ["b", 0, "c"])
-    3
-    """
-    import yaml
-
-    node = yaml.compose(text, loader)
-    line = node.start_mark.line if node else 0
-    for key in keys:
-        if isinstance(node, yaml.MappingNode):
-            found = next(((name, value) for name, value in node.value if name.value == str(key)), None)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(key, int):
-            found = (node.value[key], node.value[key])
-        else:
-            found = None
-        if found is None:
-            break
-        line, node = found[0].start_mark.line, found[1]
-    return int(line) + 1
 
 
 def xml_root(content: bytes, target: ElementTree.TreeBuilder) -> ElementTree.Element:

@@ -1,8 +1,9 @@
-"""Flags of earlier versions, with what to do instead. A message about an unknown flag says it."""
+"""What earlier versions had, with what to do instead. The message about an unknown flag, command or task says it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Final
 
 GONE: Final[Mapping[str, str]] = {
@@ -37,6 +38,11 @@ _NUMERICS: Final = (
 )
 PROGRAMS_GONE: Final[Mapping[str, str]] = {"gpu_numerics_check": _NUMERICS, "npu_numerics_check": _NUMERICS}
 """Programs for ``--native_binary``, by the names of their files."""
+FILES_GONE: Final[Mapping[str, str]] = dict.fromkeys(
+    (".yaml", ".yml"),
+    "a task is a function with @evaltools.task, ten lines of Python, and is run as FILE.py:NAME",
+)
+"""Files that were tasks, by the ends of their names."""
 _ONE_MACHINE: Final = "a suite runs on one machine; give each machine a suite of fewer models"
 GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "benchmark": {"cpu_affinity": "taskset -c CPUS evaltools benchmark ... binds it, as any program"},
@@ -56,6 +62,10 @@ GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
 """Flags of one command, which other commands may have."""
 
 
-def instead_of(flag: str, command: str = "") -> str:
-    """What to do instead of a flag that is gone, from every command or from this one; empty for any other flag."""
-    return GONE_OF.get(command, {}).get(flag) or GONE.get(flag, "")
+def instead_of(word: str, command: str = "") -> str:
+    """What to do instead of what is gone, a flag of every command or of this one, or a file; empty for anything else.
+
+    >>> instead_of("run_timeout"), instead_of("imagenet")
+    ('it is --example_timeout, as in every command', '')
+    """
+    return GONE_OF.get(command, {}).get(word) or GONE.get(word) or FILES_GONE.get(PurePath(word).suffix, "")

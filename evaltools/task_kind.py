@@ -36,12 +36,10 @@ _NO_TASKS: Final = {
     "suite": "evaltools.suite.kind:KIND",
 }
 """The kinds of requests that are not tasks, by name."""
-TASK_FILE_ENDINGS: Final = (".yaml", ".yml")
-"""Of files that state a task of one's own without code."""
 OWN: Final = "own"
 """What results call every task of one's own."""
 _OUTSIDE: Final = "evaltools.tasks.own"
-"""Finds those that are not in the tree: ``FILE.py:NAME``, ``FILE.yaml``, installed ones, which may be a function."""
+"""Finds those that are not in the tree: ``FILE.py:NAME``, installed ones, which may be a function."""
 
 
 Detail = Literal["answer", "figures", "all"]
@@ -195,19 +193,19 @@ def kind_of(name: str) -> TaskKind:
 
 
 def names_file(task: str) -> bool:
-    """Whether the name of a task is that of a file: ``FILE.py:NAME``, ``FILE.yaml``.
+    """Whether the name of a task is that of a file: ``FILE.py:NAME``.
 
-    >>> [names_file(name) for name in ("own.py:mine", "task.yaml", "imagenet")]
+    >>> [names_file(name) for name in ("own.py:mine", "own.py", "imagenet")]
     [True, True, False]
     """
-    return ":" in task or task.endswith((".py", *TASK_FILE_ENDINGS))
+    return ":" in task or task.endswith(".py")
 
 
 def file_named(task: str) -> Path | None:
     """The file in the name of a task, None where there is none.
 
-    >>> [str(file_named(name)) for name in ("own.py:mine", "task.yaml", "imagenet")]
-    ['own.py', 'task.yaml', 'None']
+    >>> [str(file_named(name)) for name in ("own.py:mine", "imagenet")]
+    ['own.py', 'None']
     """
     return Path(task.rpartition(":")[0] or task) if names_file(task) else None
 
@@ -215,10 +213,10 @@ def file_named(task: str) -> Path | None:
 def name_in_limits(task: str) -> str:
     """What limits call a task of one's own.
 
-    >>> [name_in_limits(name) for name in ("own.py:mine", "tests/rooms.yaml", "installed")]
-    ['mine', 'rooms', 'installed']
+    >>> [name_in_limits(name) for name in ("own.py:mine", "installed")]
+    ['mine', 'installed']
     """
-    return Path(task).stem if task.endswith(TASK_FILE_ENDINGS) else task.rpartition(":")[2]
+    return task.rpartition(":")[2]
 
 
 def recorded_kind(name: str) -> TaskKind:

@@ -178,14 +178,6 @@ def suite_schema() -> bytes:
     return schema_text(json_schema(SuiteResult, "evaltools suite result")).encode()
 
 
-def task_file_schema() -> bytes:
-    """The JSON schema of what stands in a task.yaml, for editors."""
-    from evaltools.result.json_file import json_schema, schema_text
-    from evaltools.tasks.task_file.schema import TaskFile
-
-    return schema_text(json_schema(TaskFile, "evaltools task")).encode()
-
-
 def python_stub() -> bytes:
     """The types of what ``import evaltools`` gives, with every option and every figure by its name."""
     import evaltools
@@ -278,7 +270,6 @@ GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/result/benchmark.schema.json": benchmark_schema,
     "evaltools/result/locate.schema.json": locate_schema,
     "evaltools/gates/suite.schema.json": suite_schema,
-    "tasks/task_file/task.schema.json": task_file_schema,
     "docs/delegate-flags.md": delegate_flags,
     "docs/result-format.md": result_page,
     "evaltools/__init__.pyi": python_stub,

@@ -172,7 +172,6 @@ def test_flags_in_the_docs_exist() -> None:
     known = {name for own in COMMANDS.values() for parameter in own for name in parameter.names}
     known |= {*PARAMETERS, *benchmark_flags.REFUSED, "help", "version", "flags"}
     foreign = {"platform", "dest", "nouse_gpu", "flag", "use", "use_"}
-    foreign |= {"arrays", "truth", "num_examples"}  # of a task.yaml, in tasks.md
     foreign |= {"truths", "debug"}  # of the task in tasks.md, of every command
     foreign |= {"library", "strict"}  # of the script in a bundle, of twine
     for page in PAGES:

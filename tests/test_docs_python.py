@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 def test_every_example_of_a_page_runs(page: str, folder: Path) -> None:
     program = ""
     for kind, name, content in re.findall(r"```(\w+)(?: (\S+))?\n(.*?)```", (ROOT / "docs" / page).read_text(), re.S):
-        if kind in ("python", "yaml") and name:
+        if kind == "python" and name:
             (folder / name).write_text(content)
         elif kind == "python":
             program += content

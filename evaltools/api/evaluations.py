@@ -105,15 +105,13 @@ def run(
     progress: bool | OnProgress | None = None,
     **options: Any,
 ) -> Result | Models:
-    """A task of your own: a function with ``@evaltools.task``, ``"FILE.py:NAME"`` or ``"FILE.yaml"``.
+    """A task of your own: a function with ``@evaltools.task`` or ``"FILE.py:NAME"``.
 
     One that comes with evaltools or is installed goes by its name. ``options`` are those of the task and those of
     ``evaltools run``. Everything else as for :func:`imagenet`.
     """
     if not isinstance(task, str | os.PathLike | TaskFunction):
-        raise UsageError(
-            f'task: expected a function with @evaltools.task above it, "FILE.py:NAME" or "FILE.yaml", got {task!r}'
-        )
+        raise UsageError(f'task: expected a function with @evaltools.task above it or "FILE.py:NAME", got {task!r}')
     kind = FunctionTask(located(task)) if isinstance(task, TaskFunction) else kind_named(os.fspath(task))
     return _evaluate(kind, model, options, reference, tests, progress)
 

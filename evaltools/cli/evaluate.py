@@ -15,10 +15,10 @@ from evaltools.tasks.shared.declared import declared_task
 from evaltools.tasks.shared.options import MODEL_FILE
 
 _USAGE_OF_RUN: Final = """\
-usage: evaltools run FILE.py:NAME|FILE.yaml MODEL.tflite --option=value ...
+usage: evaltools run FILE.py:NAME MODEL.tflite --option=value ...
 
-A task of your own. NAME is a function with @evaltools.task in FILE.py; its parameters are the options. FILE.yaml states
-a task without code. An installed task needs only its name. evaltools run FILE.py:NAME --help lists all options."""
+A task of your own. NAME is a function with @evaltools.task in FILE.py; its parameters are the options. An installed
+task needs only its name. evaltools run FILE.py:NAME --help lists all options."""
 
 
 def run_own_task(arguments: list[str]) -> int:
@@ -27,7 +27,7 @@ def run_own_task(arguments: list[str]) -> int:
         print(_USAGE_OF_RUN)
         return 0
     if not arguments or arguments[0].startswith("-"):
-        raise UsageError("which task? Write evaltools run FILE.py:NAME MODEL.tflite --option=value ..., or FILE.yaml")
+        raise UsageError("which task? Write evaltools run FILE.py:NAME MODEL.tflite --option=value ...")
     return run_task(arguments[0], arguments[1:])
 
 

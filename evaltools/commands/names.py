@@ -19,9 +19,7 @@ SAME_JOB: Final = "Does it do the same job as the CPU?"
 """The question that tasks answer."""
 QUESTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
     SAME_JOB: {
-        "run": Command(
-            "evaluate:run_own_task", "A task of your own: run FILE.py:NAME|FILE.yaml MODEL.tflite --option=value ..."
-        ),
+        "run": Command("evaluate:run_own_task", "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."),
     },
     "How fast is it?": {
         "benchmark": Command(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from evaltools.documents import yaml_line, yaml_values
+from evaltools.documents import yaml_values
 from evaltools.errors import UsageError
 from evaltools.file_content import Unreadable, text_of
 
@@ -60,20 +59,12 @@ def _same_key(key: yaml.Node) -> object:
     return (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else id(key)
 
 
-def read_yaml(path: Path, flag: str = "") -> Any:
-    """The content of a YAML file as plain Python values; raises :class:`UsageError` with the reason.
-
-    ``flag`` names the file, if one does.
-    """
-    where = f"{flag}={path}" if flag else str(path)
+def read_yaml(path: Path, flag: str) -> Any:
+    """The content of the YAML file of a flag as plain Python values; raises :class:`UsageError` with the reason."""
+    where = f"{flag}={path}"
     try:
         return yaml_values(text_of(path), _Loader)
     except Unreadable as error:
         raise UsageError(f"{where} cannot be read: {error}") from error
     except ValueError as error:
         raise UsageError(f"{where} is not valid YAML: {error}") from error
-
-
-def line_in_yaml(path: Path, keys: Sequence[str | int]) -> int:
-    """The line of what is below these keys in a file that :func:`read_yaml` reads."""
-    return yaml_line(text_of(path), _Loader, keys)

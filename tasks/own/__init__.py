@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
-from evaltools.task_kind import OWN, TASK_FILE_ENDINGS, Accuracy, tree_kinds
+from evaltools.task_kind import OWN, Accuracy, tree_kinds
 from evaltools.tasks.shared.declared import DeclaredTask
 from evaltools.tasks.shared.options import (
     CHANNEL_ORDER,
@@ -50,7 +50,7 @@ _SHARED: Final = (
 
 _OF_PICTURES: Final = (replace(CHANNEL_ORDER, given_counts=True), INPUT_LAYOUT)
 _PICTURES: Final = "images"
-"""The option by which tasks that come with evaltools, and those of a FILE.yaml, take pictures."""
+"""The option by which tasks that come with evaltools take pictures."""
 LABEL_METRICS: Final = {
     "accuracy": "audio, text: share of examples whose best label is right, 0..1",
     "label_map": "audio, text: mean over the labels of the average precision of their scores, 0..1",
@@ -58,7 +58,7 @@ LABEL_METRICS: Final = {
     "score_shift": "audio, text: largest change of a score against the reference, mean over the examples",
 }
 """What the metrics of tasks with scores of labels mean (:mod:`evaltools.tasks.own.label_scores`)."""
-_OF_ALL: Final = "A task of your own: run FILE.py:NAME|FILE.yaml MODEL.tflite --option=value ..."
+_OF_ALL: Final = "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."
 _OTHER_NAMES: Final = ("help", "debug", "task", "model", "tests")
 """What the command line and Python take beside options."""
 
@@ -105,7 +105,7 @@ class FunctionTask(DeclaredTask):
     def loaded(self) -> Loaded:
         """The task's function; raises :class:`UsageError` where this stands for all tasks."""
         if self._loaded is None:
-            raise UsageError("which task of your own? Write FILE.py:NAME or FILE.yaml")
+            raise UsageError("which task of your own? Write FILE.py:NAME")
         return self._loaded
 
     @cached_property
@@ -140,8 +140,7 @@ class FunctionTask(DeclaredTask):
     @property
     def _may_take_pictures(self) -> bool:
         """A function in a FILE.py may, whatever it calls them."""
-        is_known = self.loaded.is_built_in or self._typed.endswith(TASK_FILE_ENDINGS)
-        return not is_known or any(option.parameter.name == _PICTURES for option in self.own_options)
+        return not self.loaded.is_built_in or any(option.parameter.name == _PICTURES for option in self.own_options)
 
     def with_stated_paths(self, options: Options, folder: Path) -> Options:
         """The options, completed with the defaults of the function's parameters that are paths."""
@@ -189,7 +188,7 @@ def comes_with_evaltools(
 
 
 def kind_named(text: str) -> DeclaredTask:
-    """The task that ``FILE.py:NAME``, ``FILE.yaml`` or the name of an installed task stands for.
+    """The task that ``FILE.py:NAME`` or the name of an installed task stands for.
 
     Raises :class:`UsageError`.
     """

@@ -1,4 +1,4 @@
-"""Finds a task by its name: ``FILE.py:NAME``, ``FILE.yaml``, or an entry point of the group ``evaltools.tasks``."""
+"""Finds a task by its name: ``FILE.py:NAME``, or an entry point of the group ``evaltools.tasks``."""
 
 from __future__ import annotations
 
@@ -18,24 +18,19 @@ from msgspec import Struct
 from evaltools.errors import UsageError
 from evaltools.extensions import TASKS, entries, imported, reason_and_place, unusable
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import OWN, TASK_FILE_ENDINGS, names_file, tree_kinds
+from evaltools.task_kind import OWN, names_file, tree_kinds
 from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.faults import FAULTS, calling_task, sentence
 from evaltools.tasks.shared.declared import DeclaredTask
 
-_HOW: Final = "write FILE.py:NAME or FILE.yaml for one of your own"
-_TASK_FILES: Final = "evaltools.tasks.task_file"
-"""Makes the task of a FILE.yaml, of tasks that are made as one's own are."""
+_HOW: Final = "write FILE.py:NAME for one of your own"
 _MODULES: Final = "evaltools_own_task_"
 _BESIDE: Final[dict[Path, dict[str, Path]]] = {}
 """The modules beside the file of a task that it imported, by their names."""
 
 
 class Origin(Struct, frozen=True):
-    """Where another process finds the task again: an installed ``module``, or else the ``file``.
-
-    The one task that a FILE.yaml states has no ``name`` in it.
-    """
+    """Where another process finds the task again: an installed ``module``, or else the ``file``."""
 
     file: Path
     name: str
@@ -46,13 +41,10 @@ class Origin(Struct, frozen=True):
 
     def in_file(self, file: str) -> str:
         """What the task is called where its file is elsewhere."""
-        return f"{file}:{self.name}" if self.name else file
+        return f"{file}:{self.name}"
 
     def load(self) -> TaskFunction[...]:
         """The task's function; raises :class:`UsageError`."""
-        if not self.name:
-            function: TaskFunction[...] = importlib.import_module(f"{_TASK_FILES}.function").task_in(self.file)
-            return function
         return _task_in(_imported(self.module) if self.module else _executed(self.file), self.name, str(self.file))
 
     @property
@@ -95,13 +87,10 @@ class Loaded(Struct, frozen=True):
 
 
 def load_task(text: str) -> Loaded:
-    """The task that ``FILE.py:NAME``, ``FILE.yaml`` or the name of an installed one stands for.
+    """The task that ``FILE.py:NAME`` or the name of an installed one stands for.
 
     Raises :class:`UsageError`.
     """
-    if text.endswith(TASK_FILE_ENDINGS):
-        origin = Origin(Path(text).absolute(), "")
-        return Loaded(origin.load(), origin)
     file, colon, name = text.rpartition(":")
     if colon and file.endswith(".py"):
         origin = Origin(Path(file).absolute(), name)

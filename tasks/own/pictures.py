@@ -92,14 +92,7 @@ def pairs(
     """
     if num_images < 0:
         raise UsageError(f"--num_images={num_images}: give a number of pictures, or 0 for all")
-    return matched(chosen(list_images(images, "--images").paths, num_images, order, seed), targets)
-
-
-def matched(files: Sequence[Path], targets: Path | None) -> list[Example]:
-    """An example for each file, with the file of the same stem in a folder as its target, if there is a folder.
-
-    Raises :class:`~evaltools.errors.DataError` for a file without such a one, or with several.
-    """
+    files = chosen(list_images(images, "--images").paths, num_images, order, seed)
     if targets is None:
         return [Example(printable_name(file.name), file) for file in files]
     found: dict[str, list[Path]] = {}

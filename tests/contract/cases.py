@@ -99,7 +99,7 @@ def _a_folder_of_models(folder: Path) -> None:
     shutil.copy(_INT8, folder / "models")
 
 
-def _a_task_file(folder: Path) -> None:
+def _a_task_of_its_own(folder: Path) -> None:
     (folder / "own.py").write_text(
         """from pathlib import Path
 
@@ -240,7 +240,7 @@ CASES: Final = (
     Case(
         "own_task",
         ("run", "own.py:brightness", _INT8, f"--images={_SAMPLE}/images", *_XNNPACK, f"--output={_RESULT}"),
-        prepare=_a_task_file,
+        prepare=_a_task_of_its_own,
         result=_RESULT,
     ),
     Case(

@@ -18,7 +18,6 @@ from evaltools.errors import EvaltoolsError
 from evaltools.gates.gate_file import read_gate_file
 from evaltools.request.yaml_file import read_yaml
 from evaltools.result_file import read_result
-from evaltools.tasks.task_file.function import task_in
 from tests.hostile.examples import damaged, tried
 
 COCO = (
@@ -33,9 +32,6 @@ GATES = (
     b'[runs.a]\nresult = "a.json"\n[[gates]]\nrun = "a"\nlimits = ["top1 >= 85 % at 95 %", "top1 drop <= 1 points"]\n'
 )
 YAML = b"gpu:\n  use_gpu: true\n  num_threads: 4\nother: use_xnnpack=true\n"
-TASK = (
-    b"inputs: {kind: arrays, path: x}\ntruth:\n  kind: lines\n  path: y\noutput: {kind: scores}\nmetrics: [accuracy]\n"
-)
 RESULT = b'{"schema_version": "5", "task": "imagenet", "complete": true, "configurations": [{"name": "test"}]}'
 
 
@@ -52,10 +48,9 @@ def line_of_yolo(path: Path) -> object:
         (b"cat\r\ndog\n", lambda path: read_labels(path, "--labels")),
         (GATES, read_gate_file),
         (YAML, lambda path: read_yaml(path, "--configs")),
-        (TASK, task_in),
         (RESULT, read_result),
     ],
-    ids=["coco", "voc", "yolo", "labels", "gates", "yaml", "task", "result"],
+    ids=["coco", "voc", "yolo", "labels", "gates", "yaml", "result"],
 )
 def test_a_damaged_file_is_read_or_refused(content: bytes, read: Callable[[Path], object], tmp_path: Path) -> None:
     @tried

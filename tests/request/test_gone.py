@@ -7,6 +7,7 @@ import pytest
 from evaltools.errors import UsageError
 from evaltools.gone import GONE, GONE_OF
 from evaltools.request.flags import parse_flags
+from tests.command import evaltools_here
 
 
 @pytest.mark.parametrize(("name", "instead"), GONE.items())
@@ -28,3 +29,10 @@ def test_a_flag_that_is_gone_from_one_command_is_refused_there_alone(command: st
 
 def test_they_are_sorted() -> None:
     assert list(GONE) == sorted(GONE)
+
+
+@pytest.mark.parametrize("words", [["run", "shapes.yaml", "m.tflite"], ["device", "run", "shapes.yml", "m.tflite"]])
+def test_a_task_in_yaml_is_refused_with_what_to_write_instead(words: list[str]) -> None:
+    done = evaltools_here(*words)
+    assert (done.code, done.out) == (2, "")
+    assert "It is gone: a task is a function with @evaltools.task" in done.err

@@ -11,6 +11,7 @@ from evaltools.errors import DataError, UsageError
 from evaltools.request.flags import parse_flags
 from evaltools.suite.entries import Entry, entries_of
 from evaltools.suite.kind import KIND, request_of_flags
+from tests.tasks.own.task_files import write_task
 
 SUITE = """
 models = ["models", "more/*.tflite"]
@@ -89,15 +90,16 @@ def test_paths_of_jobs_start_where_they_were_typed(folder: Path, monkeypatch: py
 def test_a_task_of_ones_own_is_a_job_and_its_file_is_meant_from_there(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (folder / "own.yaml").write_text("inputs: {kind: arrays, path: x}\noutput: {kind: values}\n")
-    (folder / "suite.toml").write_text('models = ["models"]\n[jobs.own]\ncommand = "run own.yaml --num_examples=3"\n')
+    write_task(folder)
+    command = "run own.py:brightness --values=x"
+    (folder / "suite.toml").write_text(f'models = ["models"]\n[jobs.own]\ncommand = "{command}"\n')
     monkeypatch.chdir("/")
     found = entries(str(folder / "suite.toml"))
     assert [(entry.model, entry.request.task) for entry in found] == [
-        ("a", str(folder / "own.yaml")),
-        ("b", str(folder / "own.yaml")),
+        ("a", f"{folder}/own.py:brightness"),
+        ("b", f"{folder}/own.py:brightness"),
     ]
-    assert found[0].request.options.text("arrays") == str(folder / "x")
+    assert found[0].request.options.text("values") == str(folder / "x")
 
 
 @pytest.mark.parametrize(

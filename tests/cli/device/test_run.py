@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from evaltools.datasets import sample
@@ -78,22 +77,6 @@ def test_a_random_sample_is_the_same_on_devices(network: Network, devices: Devic
     """Every part makes the order of all pictures for itself, also of those that it does not get."""
     arguments = coco("--record_examples=true", "--use_xnnpack=true", "--order=random", "--seed=3", pictures=9)
     same_there(network, serials(devices), arguments, tmp_path, "--parts=2")
-
-
-def test_a_task_without_code_travels_with_the_files_that_it_names(
-    network: Network, devices: Devices, tmp_path: Path
-) -> None:
-    (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
-    (tmp_path / "arrays").mkdir()
-    for number in range(6):
-        np.save(tmp_path / "arrays" / f"{number}.npy", np.full((1, 4), number, np.float32))
-    (tmp_path / "right.txt").write_text("0\n1\n2\n3\n0\n1\n")
-    file = tmp_path / "numbers.yaml"
-    file.write_text(
-        "inputs: {kind: arrays, path: arrays}\ntruth: {kind: lines, path: right.txt}\noutput: {kind: scores}\n"
-    )
-    arguments = [str(file), f"--model_file={tmp_path / 'model.tflite'}", "--kernels=default"]
-    same_there(network, serials(devices)[:1], arguments, tmp_path, here=["run"])
 
 
 def test_a_task_of_ones_own_travels_with_its_file_and_the_modules_beside_it(

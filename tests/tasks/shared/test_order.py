@@ -15,11 +15,6 @@ from tests.command import evaltools_here
 from tests.tasks.declared import OPTIONS, run_sample
 
 RANDOM = ("--order=random", "--seed=3")
-STATED_TASK = """
-inputs: {{kind: pictures, path: "{folder}/images"}}
-truth: {{kind: lines, path: "{folder}/ground_truth.txt", labels: "{folder}/labels.txt"}}
-output: {{kind: scores}}
-"""
 LIMITS = {"audio": "num_recordings", "text": "num_rows"}
 """Options that limit the number of examples, where that is not ``num_images``."""
 
@@ -62,17 +57,6 @@ def test_embeddings_keep_the_labels_of_their_pictures() -> None:
     ]
     assert recalls[1]["recall_at_1"] == pytest.approx(recalls[0]["recall_at_1"], abs=1e-12)
     assert recalls[1]["recall_at_5"] == pytest.approx(recalls[0]["recall_at_5"], abs=1e-12)
-
-
-def test_a_task_of_a_file_takes_them_as_well(tmp_path: Path) -> None:
-    file = tmp_path / "shapes.yaml"
-    file.write_text(STATED_TASK.format(folder=sample.images_dir().parent))
-    found = et.run(
-        file, sample.model_file("int8"), tests="use_xnnpack=true", num_examples=5, order="random", seed=3,
-        record_examples=True,
-    )  # fmt: skip
-    names = dict.fromkeys(path.name for path in sorted(sample.images_dir().iterdir()))
-    assert [*scores(found)] == drawn(names, 5)
 
 
 def test_the_accuracy_of_a_sample_is_that_of_its_pictures(tmp_path: Path) -> None:
