@@ -18,9 +18,9 @@ from evaltools.gates.compare import (
     differences,
     evidence_since,
     kept_since,
-    latency_decision,
     limits_since,
     other_decisions,
+    slowdown,
 )
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.decide import Decision, decide
@@ -76,21 +76,23 @@ def hold_against_old(run: str, result: EvaluationResult, old: Old, tests: int = 
     if changed_model is not None:
         return _report(run, result, (_missing("*", changed_model),))
     held: list[tuple[Criterion, Evidence, Evidence]] = []
+    timed: list[tuple[Criterion, Evidence]] = []
     decisions: list[Decision] = []
     untimed: list[str] = []
     for entry in entries:
-        own = evidence_of(result, entry)
-        since = own if own.not_measured else evidence_since(old, result, entry, own)
+        own = evidence_of(result, entry, old.allowed)
+        since = own if own.not_measured else evidence_since(old, result, entry, own, old.allowed)
         if since.not_measured is not None:
             decisions.append(_missing(entry.name, since.not_measured, own))
             continue
         held += [(criterion, own, since) for criterion in limits_since(old, entry, own)]
         decisions += other_decisions(old, result, entry, since)
-        slower = latency_decision(entry.name, since.ratio, max(tests, len(entries)))
-        decisions += [replace(slower, examples=since.examples)] if slower is not None else []
-        untimed += [f"times of {entry.name}, as not both have them"] if slower is None else []
-    others = max(0, tests - len(held))
-    of_accuracy = decide_together([(criterion, replace(own, old=since)) for criterion, own, since in held], others)
+        timed += [(slowdown(), replace(own, old=since))] if since.ratio is not None else []
+        untimed += [f"times of {entry.name}, as not both have them"] if since.ratio is None else []
+    of_accuracy = decide_together(
+        [(criterion, replace(own, old=since)) for criterion, own, since in held], max(0, tests - len(held))
+    )
+    of_times = decide_together(timed, max(0, tests - len(timed)))
     kept = [
         kept_since(criterion, decision, since, old, result)
         for (criterion, _, since), decision in zip(held, of_accuracy, strict=True)
@@ -103,7 +105,7 @@ def hold_against_old(run: str, result: EvaluationResult, old: Old, tests: int = 
     ]
     changed = tuple(f"since {old.name}: {line}" for line in differences(old.result, result))
     changed += tuple(f"not compared: {line}" for line in untimed)
-    report = _report(run, result, (*kept, *decisions, *lost))
+    report = _report(run, result, (*kept, *decisions, *of_times, *lost))
     return replace(report, warnings=(*changed, *report.warnings))
 
 

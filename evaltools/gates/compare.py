@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found, GateVerdict
-from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Evidence, of_another, why_not_measured
+from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Evidence, loads_of, of_another, why_not_measured
 from evaltools.gates.verdict import GRADES, NOT_DECIDED, ODD_REFERENCE
 from evaltools.metrics.between_runs import (
     IndependentMeans,
@@ -25,14 +25,13 @@ from evaltools.metrics.between_runs import (
     Timed,
     crowding_of,
     ratio_between_runs,
-    timed,
 )
-from evaltools.metrics.interval import confidence_of_each
-from evaltools.metrics.latency import LatencyRatio, at_confidence
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.latency import FEWEST_TIMES, LatencyRatio, median_interval
 from evaltools.metrics.means import MeanChange, mean_change
 from evaltools.metrics.power import Change, CountedChange
 from evaltools.metrics.proportions import PairedCounts
-from evaltools.metrics.resampled import resampled_change
+from evaltools.metrics.resampled import ResampledChange, resampled_change
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged, ScoreMean
 from evaltools.result.load import Load
@@ -44,26 +43,30 @@ DEFAULT_MARGIN: Final = 0.005
 """The drop of an accuracy, 0..1, that counts as none."""
 SLOWER: Final = 1.1
 """Times as long, by all of the interval, from which on a configuration is slower than before."""
+MOST_SLOWER: Final = 4.0
+"""Times as long, by all of the interval, up to which it is not: what two runs that are the same show of each other."""
 _GROWTH: Final = 1.1
 """Errors of an output may grow by so much; on the same machine they are the same numbers again."""
 _ERRORS: Final = ("relative_rms", "avg_error")
 """The error of an output that is compared: the first of these that both results have."""
 _ALIKE: Final = ("identical", "equivalent")
 """Verdicts after which the size of an error says nothing more."""
-_CONFIDENCE: Final = 0.95
+EARLIER: Final = "the earlier result"
 
 
 class Old(Struct, frozen=True):
     """An earlier result, and the ``name`` of its file.
 
     ``other_examples``: it may be of other examples than the new one, which are then compared as two samples.
-    ``margin`` is the drop of an accuracy, 0..1, that counts as none.
+    ``margin`` is the drop of an accuracy, 0..1, that counts as none. ``allowed`` is for what a comparison asks by
+    itself.
     """
 
     name: str
     result: EvaluationResult
     other_examples: bool = False
     margin: float = DEFAULT_MARGIN
+    allowed: Allowed = NOTHING_ALLOWED
 
 
 def differences(old: EvaluationResult, new: EvaluationResult) -> list[str]:
@@ -147,7 +150,7 @@ def evidence_since(
     if earlier is None:
         names = ", ".join(each.name for each in old.result.configurations)
         return Evidence(entry.name, Reason("not_in_old", names={"old": old.name, "there_are": names}))
-    obstacle = of_another("the earlier result", why_not_measured(old.result, earlier, allowed))
+    obstacle = of_another(EARLIER, why_not_measured(old.result, earlier, allowed))
     others = other_inputs(old.result, new)
     if obstacle is None and others and not old.other_examples:
         obstacle = Reason("other_examples", names={"others": "; ".join(others)})
@@ -161,6 +164,7 @@ def evidence_since(
         reference_not_measured=None,
         changes={figure: change for figure, change in changes.items() if change is not None},
         ratio=_ratio(old.result, new, sides),
+        loads=loads_of(new) | loads_of(old.result, EARLIER),
     )
 
 
@@ -214,17 +218,27 @@ def _ratio(old: EvaluationResult, new: EvaluationResult, sides: _Sides) -> Laten
 
 
 def _timed(result: EvaluationResult, entry: ConfigurationResult, judged: Judged) -> Timed | None:
+    """The times of a configuration; few, and those that jumped, reach from the fastest to the slowest."""
     latency, environment = entry.inference_latency, result.environment
     if latency is None or not latency.count or latency.p50_us is None:
         return None
-    load = None if result.device_run is not None else environment.load
-    return timed(latency.p50_us, judged.times_us, crowding(load, environment.cpu_count, entry.num_threads))
+    interval = median_interval([judged.times_us])
+    if interval is None and (len(judged.times_us) or latency.count < FEWEST_TIMES):
+        interval = Interval(latency.min_us, latency.max_us)
+    of_others = crowding(environment.load, environment.cpu_count, entry.num_threads)
+    return Timed(latency.p50_us, interval, 1.0 if result.device_run is not None else of_others)
 
 
 def crowding(load: Load | None, cpu_count: int, threads: int) -> float:
     """How many times longer work on so many threads may have taken beside such a load."""
     known = load or Load(cpu_count)
     return crowding_of(cpu_count, known.others_running, known.others_cores, threads)
+
+
+def slowdown() -> Criterion:
+    """The limit on times that a comparison sets by itself."""
+    limit = parse_criterion(f"latency_ratio vs old <= {MOST_SLOWER:g} at 95 %")
+    return replace(limit, text=f"no clear slowdown, {limit.text}", broken_from=SLOWER)
 
 
 def limits_since(old: Old, entry: ConfigurationResult, own: Evidence) -> list[Criterion]:
@@ -243,15 +257,26 @@ def limits_since(old: Old, entry: ConfigurationResult, own: Evidence) -> list[Cr
 
 
 def kept_since(criterion: Criterion, decision: Decision, since: Evidence, old: Old, new: EvaluationResult) -> Decision:
-    """The decision on an accuracy, which is kept where the same model has the same answers on the same examples."""
+    """The decision on an accuracy, which is kept where the same model has the same answers on the same examples.
+
+    That is seen where both results recorded them, and needs no interval then.
+    """
     decision = replace(decision, limit=f"{criterion.figure} unchanged, or {criterion.text}")
-    change = since.changes.get(criterion.figure)
     is_same = old.result.model.sha256 == new.model.sha256 and not other_inputs(old.result, new)
-    flips = getattr(change, "counts", None)
-    is_unchanged = change is not None and change.change == 0 and (flips is None or not flips.lost + flips.gained)
-    if decision.found is not None and decision.verdict != "fail" and is_same and is_unchanged:
-        return replace(decision, verdict="pass", reason=None, examples_needed=None)
-    return decision
+    if decision.found is None or not is_same or not _has_no_other_answer(since.changes.get(criterion.figure)):
+        return decision
+    found = replace(decision.found, low=None, high=None)
+    return replace(decision, verdict="pass", found=found, reason=None, examples_needed=None)
+
+
+def _has_no_other_answer(change: Change | None) -> bool:
+    """Whether no example counts for another figure than before; False where examples were not compared one by one."""
+    match change:
+        case CountedChange(counts=counts):
+            return counts.lost + counts.gained == 0
+        case MeanChange() | ResampledChange():
+            return change.differing == 0
+    return False
 
 
 def other_decisions(old: Old, new: EvaluationResult, entry: ConfigurationResult, since: Evidence) -> list[Decision]:
@@ -311,16 +336,3 @@ def nodes_decision(configuration: str, before: int | None, now: int | None) -> l
         return [Decision(configuration, limit, "not measured", reason=Reason("no_nodes"))]
     verdict: GateVerdict = "pass" if now >= before else "fail"
     return [Decision(configuration, limit, verdict, Found("nodes on delegates", float(now)))]
-
-
-def latency_decision(configuration: str, ratio: LatencyRatio | None, tests: int) -> Decision | None:
-    """Whether a configuration takes longer than before: ``fail`` only where all of the interval says so.
-
-    None without times on both sides. Of several ``tests`` in one comparison, each needs so much more confidence.
-    """
-    if ratio is None or ratio.interval is None:
-        return None
-    interval = at_confidence(ratio.ratio, ratio.interval, confidence_of_each(_CONFIDENCE, tests))
-    found = Found("latency_ratio vs old", ratio.ratio, interval.low, interval.high)
-    verdict: GateVerdict = "fail" if interval.low > SLOWER else "pass"
-    return Decision(configuration, "no clear slowdown vs old", verdict, found)

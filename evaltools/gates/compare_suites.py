@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from evaltools.errors import DataError
 from evaltools.gates.check import GateDecisions, hold_against_old
-from evaltools.gates.compare import DEFAULT_MARGIN, Old, crowding, latency_decision, nodes_decision
-from evaltools.gates.decide import Decision
+from evaltools.gates.compare import DEFAULT_MARGIN, EARLIER, Old, crowding, nodes_decision, slowdown
+from evaltools.gates.decide import Decision, decide
+from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Evidence
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult, SuiteRow
 from evaltools.gates.suite_rows import rows_of_benchmark
@@ -20,6 +21,7 @@ from evaltools.metrics.between_runs import Timed, ratio_between_runs
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import Environment, EvaluationResult
+from evaltools.result.load import Load
 from evaltools.result.verdict import Reason
 from evaltools.task_kind import kind_of
 
@@ -34,6 +36,7 @@ class OldFile(Struct, frozen=True):
     result: AnyFile
     other_examples: bool = False
     margin: float = DEFAULT_MARGIN
+    allowed: Allowed = NOTHING_ALLOWED
 
 
 _LOST: Final = "measured again"
@@ -43,11 +46,11 @@ def compare_results(run: str, now: AnyFile, old: OldFile) -> list[GateDecisions]
     """Whether anything became worse in the result of a run; raises :class:`DataError` for results of two kinds."""
     before = old.result
     if isinstance(now, EvaluationResult) and isinstance(before, EvaluationResult) and _about(now) == _about(before):
-        return [hold_against_old(run, now, Old(old.name, before, old.other_examples, old.margin))]
+        return [hold_against_old(run, now, Old(old.name, before, old.other_examples, old.margin, old.allowed))]
     if isinstance(now, SuiteResult) and isinstance(before, SuiteResult):
-        return compare_suites(before, now, old.name, old.margin).reports
+        return compare_suites(before, now, old.name, old.margin, old.allowed).reports
     if isinstance(now, BenchmarkResult) and isinstance(before, BenchmarkResult):
-        return compare_suites(_as_suite(before), _as_suite(now), old.name, old.margin).reports
+        return compare_suites(_as_suite(before), _as_suite(now), old.name, old.margin, old.allowed).reports
     raise DataError(
         f"{old.name} is about {_about(before)}, the result of {run} about {_about(now)}; give the two that belong "
         "together"
@@ -61,7 +64,10 @@ def _about(result: AnyFile) -> str:
 
 
 def _as_suite(result: BenchmarkResult) -> SuiteResult:
-    """A benchmark as a suite with one job."""
+    """A benchmark as a suite with one job; on a device nothing else is started."""
+    if result.device_run is not None:
+        quiet = Load(result.environment.cpu_count, 0.0, 0.0)
+        result = replace(result, environment=replace(result.environment, load=quiet))
     entries = [
         SuiteEntry(
             model=Path(model.file).stem,
@@ -77,7 +83,13 @@ def _as_suite(result: BenchmarkResult) -> SuiteResult:
     return SuiteResult(SUITE_VERSION, result.environment, result.stopped or "", entries)
 
 
-def compare_suites(before: SuiteResult, now: SuiteResult, file: str, margin: float = DEFAULT_MARGIN) -> GateOutcome:
+def compare_suites(
+    before: SuiteResult,
+    now: SuiteResult,
+    file: str,
+    margin: float = DEFAULT_MARGIN,
+    allowed: Allowed = NOTHING_ALLOWED,
+) -> GateOutcome:
     """Whether anything became worse since ``before``, which lies in ``file``; ``margin`` is a drop, 0..1, that is none.
 
     What neither suite measured is said in the warnings; where nothing was measured twice, the verdict is
@@ -86,7 +98,8 @@ def compare_suites(before: SuiteResult, now: SuiteResult, file: str, margin: flo
     old = {_key(entry): entry for entry in before.entries}
     new = {_key(entry): entry for entry in now.entries}
     tests = sum(row.role == "test" for key in new if key in old for row in new[key].rows)
-    reports = [_compared(old[key], entry, before, now, file, margin, tests) for key, entry in new.items() if key in old]
+    against = OldFile(file, before, margin=margin, allowed=allowed)
+    reports = [_compared(old[key], entry, against, now.environment, tests) for key, entry in new.items() if key in old]
     reports += [_lost(entry, file) for key, entry in old.items() if key not in new and _has_measured(entry)]
     added = tuple(f"{name_of(entry)}: new since {file}" for key, entry in new.items() if key not in old)
     if not any(report.decisions for report in reports):
@@ -122,16 +135,15 @@ def _lost(entry: SuiteEntry, file: str, reason: str = "") -> GateDecisions:
     return GateDecisions(name_of(entry), entry.model, tuple(lost))
 
 
-def _compared(
-    old: SuiteEntry, new: SuiteEntry, before: SuiteResult, now: SuiteResult, file: str, margin: float, tests: int
-) -> GateDecisions:
+def _compared(old: SuiteEntry, new: SuiteEntry, against: OldFile, now: Environment, tests: int) -> GateDecisions:
     if not new.rows:
-        report = _lost(old, file, new.reason)
+        report = _lost(old, against.name, new.reason)
         never = () if report.decisions else (f"it was measured in neither: {new.reason}",)
         return replace(report, warnings=never)
     if old.evaluation is None or new.evaluation is None:
-        return _of_rows(old, new, before.environment, now.environment, tests)
-    report = hold_against_old(name_of(new), new.evaluation, Old(file, old.evaluation, margin=margin), tests)
+        return _of_rows(old, new, against, now, tests)
+    earlier = Old(against.name, old.evaluation, margin=against.margin, allowed=against.allowed)
+    report = hold_against_old(name_of(new), new.evaluation, earlier, tests)
     return _without_what_neither_measured(report, old, new)
 
 
@@ -143,7 +155,7 @@ def _without_what_neither_measured(report: GateDecisions, old: SuiteEntry, new: 
     return replace(report, decisions=kept, warnings=(*warnings, *report.warnings))
 
 
-def _of_rows(old: SuiteEntry, new: SuiteEntry, before: Environment, now: Environment, tests: int) -> GateDecisions:
+def _of_rows(old: SuiteEntry, new: SuiteEntry, against: OldFile, now: Environment, tests: int) -> GateDecisions:
     """Of benchmarks, which have only times and nodes."""
     earlier = {row.configuration: row for row in old.rows}
     is_same_model = old.model_sha256 == new.model_sha256
@@ -157,8 +169,11 @@ def _of_rows(old: SuiteEntry, new: SuiteEntry, before: Environment, now: Environ
             why = Reason.of_text(row.fallback or row.reason or "not measured")
             decisions.append(Decision(row.configuration, _LOST, "not measured", reason=why))
             continue
-        decision = latency_decision(row.configuration, _ratio(then, row, before, now), tests)
-        decisions += [decision] if decision is not None else []
+        ratio = _ratio(then, row, against.result.environment, now)
+        if ratio is not None:
+            loads = {"": row.load, EARLIER: then.load}
+            since = Evidence(row.configuration, ratio=ratio, loads=loads, allowed=against.allowed)
+            decisions.append(decide(slowdown(), Evidence(row.configuration, old=since), tests))
         if is_same_model:
             decisions += nodes_decision(row.configuration, then.delegated_nodes, row.delegated_nodes)
         if then.flags != row.flags or then.runtime != row.runtime:
@@ -166,7 +181,7 @@ def _of_rows(old: SuiteEntry, new: SuiteEntry, before: Environment, now: Environ
             warnings.append(f"{row.configuration}: {sides[0]} then, {sides[1]} now")
     kept = {row.configuration for row in new.rows}
     gone = replace(old, rows=[row for row in old.rows if row.configuration not in kept])
-    lost = _lost(gone, "the earlier result").decisions
+    lost = _lost(gone, EARLIER).decisions
     return GateDecisions(name_of(new), new.model, (*decisions, *lost), warnings=tuple(warnings))
 
 

@@ -38,7 +38,8 @@ class Criterion(Struct, frozen=True):
     ``kind``: the figure itself, its ``drop`` or ``rise`` against the reference, or its ``ratio`` to that of the
     reference; ``of_old``: against the earlier result instead.
     ``at_most`` is ``<=``, else ``>=``. ``confidence``, 0.5..1, asks for a bound instead of the figure as it is found.
-    ``unit`` is that in which the limit is written; ``value`` of a share is 0..1 all the same.
+    ``unit`` is that in which the limit is written; ``value`` of a share is 0..1 all the same. ``broken_from`` is where
+    one with a confidence begins to be broken, if not at ``value``.
     """
 
     text: str
@@ -50,6 +51,7 @@ class Criterion(Struct, frozen=True):
     confidence: float | None
     unit: str = ""
     of_old: bool = False
+    broken_from: float | None = None
 
     @property
     def figure(self) -> str:

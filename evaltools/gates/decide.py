@@ -204,7 +204,10 @@ def _decide_ratio(criterion: Criterion, evidence: Evidence, limits_together: int
     processes = None if criterion.of_old else evidence.ratio.processes
     found = Found(figure, ratio, processes=processes, unit=criterion.unit)
     asked = replace(criterion, confidence=criterion.confidence or _OF_OLD_TIMES)
-    return _bounded(asked, evidence, found, partial(at_confidence, ratio, interval), limits_together)
+    decision = _bounded(asked, evidence, found, partial(at_confidence, ratio, interval), limits_together)
+    if criterion.of_old and decision.verdict == "inconclusive":
+        return replace(decision, reason=Reason("runs_apart"))
+    return decision
 
 
 def _no_ratio_interval(ratio: LatencyRatio) -> Reason:
@@ -241,8 +244,8 @@ def _compared(criterion: Criterion, evidence: Evidence, found: Found) -> Decisio
     if _is_no_number(found.value):
         return Decision(evidence.configuration, criterion.text, "fail", found, Reason("no_number"))
     assert found.value is not None
-    kept = found.value <= criterion.value if criterion.at_most else found.value >= criterion.value
-    return Decision(evidence.configuration, criterion.text, "pass" if kept else "fail", found)
+    verdict: GateVerdict = "pass" if _keeps(criterion, found.value) else "fail"
+    return Decision(evidence.configuration, criterion.text, verdict, found)
 
 
 def _is_no_number(value: float | None) -> bool:
@@ -267,21 +270,37 @@ def _bounded(
     if math.isnan(interval.low) or math.isnan(interval.high):
         return _missing(criterion, evidence, _no_interval(criterion))
     found = replace(found, low=interval.low, high=interval.high)
-    decision = partial(Decision, evidence.configuration, criterion.text, found=found)
-    if interval.high <= criterion.value if criterion.at_most else interval.low >= criterion.value:
-        return decision(verdict="pass")
-    is_beyond = _is_broken(criterion, interval)
-    if is_beyond and _is_broken(criterion, bounds(confidence_of_each(criterion.confidence, limits_together))):
-        return decision(verdict="fail")
+    verdict = verdict_of(criterion, interval, bounds(confidence_of_each(criterion.confidence, limits_together)))
+    decision = Decision(evidence.configuration, criterion.text, verdict, found)
+    if verdict != "inconclusive":
+        return decision
     needed = None if how_many is None else how_many()
     if how_many is not None and needed is None:
-        return decision(verdict="inconclusive", reason=Reason("at_the_limit"))
+        return replace(decision, reason=Reason("at_the_limit"))
+    is_beyond = verdict_of(criterion, interval, interval) == "fail"
     reason = Reason("beyond_for_one", {"limits": limits_together}) if is_beyond else Reason("too_few")
-    return decision(verdict="inconclusive", reason=reason, examples_needed=needed)
+    return replace(decision, reason=reason, examples_needed=needed)
 
 
-def _is_broken(criterion: Criterion, interval: Interval) -> bool:
-    return interval.low > criterion.value if criterion.at_most else interval.high < criterion.value
+def verdict_of(criterion: Criterion, interval: Interval, stricter: Interval) -> GateVerdict:
+    """The verdict on a limit by nothing but bounds; every decision with an interval is made here.
+
+    ``pass`` where the whole interval keeps the limit, ``fail`` where the whole ``stricter`` one breaks it, which has
+    the confidence that several limits together need; else an interval decides nothing.
+
+    >>> from evaltools.gates.criteria import parse_criterion
+    >>> limit = parse_criterion("top1 drop <= 0.5 points at 95 %")
+    >>> [verdict_of(limit, each, each) for each in (Interval(-0.01, 0.004), Interval(-0.1, 0.1), Interval(0.006, 0.02))]
+    ['pass', 'inconclusive', 'fail']
+    """
+    broken_from = criterion.value if criterion.broken_from is None else criterion.broken_from
+    if stricter.low > broken_from if criterion.at_most else stricter.high < broken_from:
+        return "fail"
+    return "pass" if _keeps(criterion, interval.high if criterion.at_most else interval.low) else "inconclusive"
+
+
+def _keeps(criterion: Criterion, value: float) -> bool:
+    return value <= criterion.value if criterion.at_most else value >= criterion.value
 
 
 def _missing(criterion: Criterion, evidence: Evidence, reason: Reason) -> Decision:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -10,6 +11,7 @@ from msgspec import Struct, field
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.metric import present
 from evaltools.metrics.power import Change, Share
+from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.evidence import OutputFigures, ScoreMean
 from evaltools.result.load import Load
@@ -47,8 +49,9 @@ class Evidence(Struct, frozen=True):
     ``reference_not_measured`` says why there is nothing to compare it with. ``figures`` has single numbers by name,
     None where there is none; ``outputs`` those of each output, with the names that it goes by. ``shares`` are the
     counts behind figures that are shares, ``means`` the figures that are means of scores. ``ratio`` is the latency
-    ratio. ``load`` is what else the machine did while it was timed, ``most_load`` how many other processes may run for
-    each core. ``old`` has the same with an earlier result in the place of the reference, None where there is none.
+    ratio. ``loads`` is what else the machine did while each side was timed, by the words for a side that is not this
+    result's; a device, on which nothing else is started, has none. ``allowed`` is what the gate allows. ``old`` has the
+    same with an earlier result in the place of the reference, None where there is none.
     """
 
     configuration: str
@@ -62,15 +65,16 @@ class Evidence(Struct, frozen=True):
     changes: Mapping[str, Change] = field(default_factory=dict)
     ratio: LatencyRatio | None = None
     is_emulated: bool = False
-    load: Load | None = None
-    most_load: float = MOST_LOAD
+    loads: Mapping[str, Load | None] = field(default_factory=dict)
+    allowed: Allowed = NOTHING_ALLOWED
     examples: int = 0
     old: Evidence | None = None
 
     @property
     def busy(self) -> Reason | None:
-        """Why no latency counts; None where the machine was quiet enough, or nobody looked."""
-        return why_too_busy(self.load, self.most_load)
+        """Why no latency counts; None where the machine was quiet enough."""
+        found = (of_another(whose, why_too_busy(load, self.allowed.load)) for whose, load in self.loads.items())
+        return next(filter(None, found), None)
 
 
 def evidence_of(
@@ -93,21 +97,28 @@ def evidence_of(
         means=judged.means,
         changes=judged.changes,
         is_emulated=configuration.is_emulated,
-        load=result.environment.load,
-        most_load=allowed.load,
+        loads=loads_of(result),
+        allowed=allowed,
         ratio=_ratio(ratio),
         examples=examples,
     )
 
 
+def loads_of(result: EvaluationResult | BenchmarkResult, whose: str = "") -> dict[str, Load | None]:
+    """The load of the machine as evidence has it; none for devices."""
+    return {} if result.device_run is not None else {whose: result.environment.load}
+
+
 def why_too_busy(load: Load | None, most: float) -> Reason | None:
     """Why latencies do not count: more than ``most`` other processes for each core, or much time stolen.
 
-    >>> why_too_busy(Load(2, 11.0), 1.0).kind, why_too_busy(Load(8, 2.0), 1.0), why_too_busy(None, 1.0)
-    ('busy', None, None)
+    Where nobody knows how many others ran, it may have been any number.
+
+    >>> why_too_busy(Load(2, 11.0), 1.0).kind, why_too_busy(Load(8, 2.0), 1.0), why_too_busy(None, 1.0).kind
+    ('busy', None, 'unknown_load')
     """
-    if load is None:
-        return None
+    if load is None or load.others is None:
+        return None if math.isinf(most) else Reason("unknown_load")
     if load.others > most * load.cpu_count:
         return Reason("busy", {"others": round(load.others), "cores": load.cpu_count, "most": most})
     if load.steal is not None and load.steal > MOST_STEAL:
@@ -169,5 +180,7 @@ def _why_no_reference(result: EvaluationResult, configuration: ConfigurationResu
 
 
 def of_another(whose: str, obstacle: Reason | None) -> Reason | None:
-    """The same obstacle as that of ``the reference``, or of ``the earlier result``."""
-    return None if obstacle is None else Reason(obstacle.kind, obstacle.numbers, {**obstacle.names, "whose": whose})
+    """The same obstacle as that of ``the reference``, or of ``the earlier result``; ``whose`` may be empty."""
+    if obstacle is None or not whose:
+        return obstacle
+    return Reason(obstacle.kind, obstacle.numbers, {**obstacle.names, "whose": whose})

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from evaltools.gates.check import NO_OLD, GateDecisions, decide_together, hold_gate, nothing_shown
 from evaltools.gates.compare import Old
 from evaltools.gates.decide import Decision
-from evaltools.gates.evidence import Evidence
+from evaltools.gates.evidence import Evidence, loads_of
 from evaltools.gates.gate_file import BENCHMARK, Gate
 from evaltools.gates.suite_result import SuiteEntry, SuiteRow
 from evaltools.metrics.metric import Figure, present
@@ -152,11 +152,7 @@ def _described(run: str, result: AnyResult) -> str:
 
 
 def _held(gate: Gate, run: str, result: OtherResult) -> GateDecisions:
-    named = [
-        replace(evidence, most_load=gate.allowed.load)
-        for evidence in result.found
-        if gate.names(evidence.configuration)
-    ]
+    named = [replace(evidence, allowed=gate.allowed) for evidence in result.found if gate.names(evidence.configuration)]
     held = [(criterion, evidence) for evidence in named for criterion in gate.criteria]
     if held:
         decisions = tuple(decide_together(held))
@@ -202,7 +198,7 @@ def evidence_of_row(row: BenchmarkRow, result: BenchmarkResult) -> Evidence:
         reference_not_measured=no_first,
         figures=present(figures),
         ratio=row.versus_first,
-        load=result.environment.load,
+        loads=loads_of(result),
     )
 
 
@@ -215,7 +211,7 @@ def _of_row(row: SuiteRow) -> Evidence:
         figures["latency_ms"] = row.p50_us / 1000
     if row.total_nodes:
         figures["delegated_share"] = (row.delegated_nodes or 0) / row.total_nodes
-    return Evidence(row.configuration, figures=figures, load=row.load)
+    return Evidence(row.configuration, figures=figures, loads={"": row.load})
 
 
 def _obstacle(is_measured: bool, reason: str | None, fallback: str | None, stopped: str | None) -> Reason | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.metrics.interval import Interval
-from evaltools.metrics.latency import LatencyRatio, median_interval
+from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.means import MeanOfScores
 from evaltools.metrics.power import Share
 from evaltools.metrics.proportions import wilson_interval
@@ -113,18 +112,13 @@ class PlainChange(Struct, frozen=True):
 class Timed(Struct, frozen=True):
     """The times of one configuration in one run.
 
-    ``median_us`` with its ``interval``, where it is known; ``crowding`` is how many times longer a run may take than on
-    a quiet machine, since others use its cores (:func:`crowding_of`).
+    ``median_us`` with its ``interval``, None where it is not known; ``crowding`` is how many times longer a run may
+    take than on a quiet machine, since others use its cores (:func:`crowding_of`).
     """
 
     median_us: float
     interval: Interval | None
     crowding: float
-
-
-def timed(median_us: float, times_us: Sequence[float], crowding: float) -> Timed:
-    """The median with the interval that the single times give, where there are 20 of them or more."""
-    return Timed(median_us, median_interval([times_us]), crowding)
 
 
 def crowding_of(cpu_count: int, running: float | None, used: float | None, threads: int) -> float:

@@ -24,10 +24,10 @@ class Load(Struct, frozen=True):
     samples: int = 0
 
     @property
-    def others(self) -> float:
-        """How many other processes wanted to run, as far as it is known; 0 where nothing is."""
+    def others(self) -> float | None:
+        """How many other processes wanted to run, as far as it is known; None where nothing is."""
         known = (self.others_running, self.others_cores)
-        return max((each for each in known if each is not None), default=0.0)
+        return max((each for each in known if each is not None), default=None)
 
 
 def load_of_parts(parts: Sequence[Load]) -> Load | None:

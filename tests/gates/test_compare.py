@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -11,6 +12,7 @@ from evaltools.gates.check import GateDecisions, hold_against_old
 from evaltools.gates.compare import Old
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, worst_verdict
+from evaltools.gates.evidence import Allowed
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.other_results import hold_all
 from evaltools.metrics.classification import ClassificationMetrics
@@ -82,14 +84,37 @@ def of_latency(report: GateDecisions) -> Decision:
     return found
 
 
-@pytest.mark.parametrize("recorded", [True, False])
-def test_the_same_again_passes_however_few_examples_there_are(recorded: bool) -> None:
-    made = measured(GOOD, recorded=recorded)
+def test_the_same_answers_again_pass_however_few_examples_there_are() -> None:
+    made = measured(GOOD)
     report = compared(replace(made, warnings=["later"]), made)
     assert {each.verdict for each in report.decisions} == {"pass"}
     assert {each.examples for each in report.decisions} == {200}
     assert not [warning for warning in report.warnings if warning.startswith("since")]
     assert "since old.json: it is the same result, compared with itself" in compared(made, made).warnings
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_answers_that_were_not_recorded_are_not_taken_for_the_same(lost: int) -> None:
+    """One lost and one gained of 69 is as many right as before."""
+    old = [0] * 60 + [None] * 9
+    new = [None] * lost + [0] * (60 - lost) + [0] * lost + [None] * (9 - lost)
+    found = of_accuracy(compared(measured(new, recorded=False), measured(old, recorded=False)))
+    assert found.found is not None
+    assert (found.found.value, found.verdict) == (0.0, "inconclusive")
+    assert of_accuracy(compared(measured(new), measured(old))).verdict == ("inconclusive" if lost else "pass")
+
+
+def test_no_decision_passes_with_an_interval_beyond_its_limit() -> None:
+    unchanged = of_accuracy(compared(replace(measured(GOOD), warnings=["later"]), measured(GOOD)))
+    assert unchanged.found is not None
+    assert (unchanged.verdict, unchanged.found.low, unchanged.found.high) == ("pass", None, None)
+    for us in (700.0, 1000.0, 1800.0, 2500.0, 4126.0, 9896.0):
+        for others in (0.0, 0.9, 1.5, 1.9):
+            for before in (0.0, 1.9):
+                found = of_latency(compared(measured(GOOD, us, others), measured(GOOD, others=before)))
+                assert found.found is not None
+                assert found.found.high is not None
+                assert found.verdict != "pass" or found.found.high <= 4
 
 
 def test_another_model_with_the_same_answers_is_decided_by_their_number() -> None:
@@ -202,17 +227,40 @@ def test_another_model_of_the_same_name_is_said_first_with_what_changed_in_it() 
         (2000.0, NOBODY, "fail"),
         (16_000.0, NOBODY, "fail"),
         (16_000.0, 1.5, "fail"),
-        (16_000.0, None, "fail"),
-        (2_400.0, 1.5, "pass"),
+        (3_000.0, 1.5, "inconclusive"),
+        (4_126.0, 1.8, "inconclusive"),
+        (1000.0, 11.0, "not measured"),
+        (1000.0, None, "not measured"),
     ],
 )
 def test_slower_is_what_neither_two_runs_nor_other_programs_explain(
     us: float, others: float | None, verdict: str
 ) -> None:
-    found = of_latency(compared(measured(GOOD, us, others), measured(GOOD)))
+    new, old = measured(GOOD, us, others), measured(GOOD)
+    found = of_latency(compared(new, old))
     assert found.verdict == verdict
-    assert found.found is not None
-    assert found.found.value == us / 1000
+    assert found.found is None or found.found.value == us / 1000
+    stated = Gate("", "", "", "*", (parse_criterion("latency_ratio vs old <= 4"),))
+    (explicit,) = hold_all([stated], {"new": new}, {"new": Old("old.json", old)})
+    by_hand = explicit.decisions[0].verdict
+    assert verdict != "pass" or by_hand == "pass"
+    assert (verdict == "not measured") == (by_hand == "not measured")
+
+
+def test_an_earlier_result_of_a_busy_machine_shows_no_slowdown_unless_that_is_allowed() -> None:
+    new, old = measured(GOOD, 4_126.0), measured(GOOD, others=11.0)
+    found = of_latency(compared(new, old))
+    assert found.verdict == "not measured"
+    assert reason_in_words(found).startswith("the earlier result: the machine was busy, 11 other processes on 2 cores")
+    allowed = Old("old.json", old, allowed=Allowed(load=math.inf))
+    assert of_latency(hold_against_old("new", new, allowed)).verdict == "fail"
+
+
+def test_few_times_reach_from_the_fastest_to_the_slowest() -> None:
+    made = measured(GOOD, recorded=False)
+    for times, verdict in (([900.0, 1000.0, 1500.0], "pass"), ([400.0, 1000.0, 3400.0], "inconclusive")):
+        few = [replace(each, inference_latency=summarise_latency(times)) for each in made.configurations]
+        assert of_latency(compared(replace(made, configurations=few), made)).verdict == verdict
 
 
 def test_a_reference_that_became_slower_is_the_machine() -> None:

@@ -13,7 +13,8 @@ from evaltools.gates.suite_rows import rows_of_evaluation
 from evaltools.metrics.interval import Interval
 from evaltools.report.words.gates import reason_in_words
 from evaltools.result.evaluation import EvaluationResult
-from tests.gates.test_compare import GOOD, measured
+from evaltools.result.load import Load
+from tests.gates.test_compare import GOOD, NOBODY, measured
 
 MADE = measured(GOOD)
 
@@ -33,7 +34,8 @@ def compared(now: SuiteResult, before: SuiteResult) -> GateOutcome:
 
 
 def timed(us: float, name: str = "fast") -> SuiteRow:
-    return SuiteRow(name, "test", [], "measured", p50_us=us, p50_interval=Interval(0.99 * us, 1.01 * us))
+    interval, quiet = Interval(0.99 * us, 1.01 * us), Load(2, NOBODY, NOBODY)
+    return SuiteRow(name, "test", [], "measured", p50_us=us, p50_interval=interval, load=quiet)
 
 
 def test_the_same_suite_again_passes() -> None:
@@ -81,6 +83,9 @@ def test_benchmarks_are_slower_by_what_their_intervals_and_two_runs_do_not_expla
         outcome = compared(suite(entry("a", None, timed(us)), entry("b", None, timed(1000.0))), before)
         assert outcome.verdict == verdict
         assert slower_runs(outcome.reports) == (["a, job"] if verdict == "fail" else [])
+    for load in (None, Load(2), Load(2, 11.0, 2.0)):
+        busy = suite(entry("a", None, replace(timed(1000.0), load=load)), entry("b", None, timed(1000.0)))
+        assert compared(busy, before).verdict == compared(before, busy).verdict == "not measured"
 
 
 def test_benchmarks_of_another_model_or_with_fewer_nodes_say_so() -> None:

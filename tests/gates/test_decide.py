@@ -12,7 +12,7 @@ from scipy import optimize, stats
 
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import GATE_VERDICTS, Decision, Found, GateVerdict, decide, worst_verdict
-from evaltools.gates.evidence import Evidence
+from evaltools.gates.evidence import Allowed, Evidence
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.power import CountedChange, Share, examples_to_place
@@ -57,7 +57,8 @@ def shown_interval(found: Decision) -> tuple[float, float]:
 @pytest.mark.parametrize(
     ("load", "found"),
     [
-        (None, "pass"),
+        (None, "not measured"),
+        (Load(2), "not measured"),
         (Load(2, 2.0, 1.1), "pass"),
         (Load(2, 2.1, 1.1), "not measured"),
         (Load(64, 20.0, 18.0), "pass"),
@@ -66,18 +67,23 @@ def shown_interval(found: Decision) -> tuple[float, float]:
     ],
 )
 def test_a_latency_of_a_busy_machine_is_not_measured(load: Load | None, found: GateVerdict) -> None:
-    evidence = Evidence("x", figures={"latency_ms": 5.0, "top1": 0.9}, ratio=LatencyRatio(30, 0.5, None), load=load)
+    evidence = Evidence(
+        "x", figures={"latency_ms": 5.0, "top1": 0.9}, ratio=LatencyRatio(30, 0.5, None), loads={"": load}
+    )
     assert verdict("latency_ms <= 9", evidence) == verdict("latency_ratio <= 1", evidence) == found
     assert verdict("top1 >= 0.5", evidence) == "pass"
-    allowing = replace(evidence, most_load=4.0)
-    assert verdict("latency_ms <= 9", allowing) == ("not measured" if load and load.steal else "pass")
+    for most in (4.0, math.inf):
+        allowing = replace(evidence, allowed=Allowed(load=most))
+        is_unknown = load is None or load.others is None
+        still = (load is not None and load.steal) or (is_unknown and most < math.inf)
+        assert verdict("latency_ms <= 9", allowing) == ("not measured" if still else "pass")
 
 
 def test_a_busy_machine_is_told_with_what_is_allowed_and_how_to_allow_more() -> None:
-    evidence = Evidence("x", figures={"latency_ms": 5.0}, load=Load(2, 11.2, 1.3))
+    evidence = Evidence("x", figures={"latency_ms": 5.0}, loads={"": Load(2, 11.2, 1.3)})
     assert reason_in_words(decided("latency_ms <= 9", evidence)) == (
         "the machine was busy, 11 other processes on 2 cores, and latencies count up to 1 for each core; measure where "
-        "less runs, or allow_load = NUMBER in the gate"
+        "less runs, or allow_load = NUMBER in the gate, or give --allow_any_load"
     )
 
 

@@ -22,9 +22,12 @@ from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedMemory, LoggedRound, Phase, StatFigures
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.load import Load
 from evaltools.result.verdict import Reason
 from tests.report.benchmark_samples import a_round, benchmark, row
 from tests.report.page.samples import classifier
+
+QUIET = Load(2, 0.0, 0.0)
 
 
 def gate(*limits: str, run: str = "", task: str = "", model: str = "", configuration: str = "*") -> Gate:
@@ -126,7 +129,7 @@ def test_the_evaluation_of_a_suite_is_judged_as_any_other() -> None:
 
 def test_rows_of_a_suite_of_benchmarks_are_configurations() -> None:
     rows = [
-        SuiteRow("fast", "test", [], "measured", p50_us=1500.0, delegated_nodes=3, total_nodes=4),
+        SuiteRow("fast", "test", [], "measured", p50_us=1500.0, delegated_nodes=3, total_nodes=4, load=QUIET),
         SuiteRow("gpu", "test", [], "not measured", "no GPU"),
     ]
     limits = ("latency_ms <= 2", "delegated_share >= 0.8", "latency_p99_ms <= 9")

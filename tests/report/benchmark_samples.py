@@ -19,6 +19,7 @@ from evaltools.result.benchmark import (
     Round,
 )
 from evaltools.result.evaluation import Environment
+from evaltools.result.load import Load
 from evaltools.result.model import Model
 
 QUIET = Conditions([0, 1], [], [], {})
@@ -54,6 +55,6 @@ def on_front(entry: BenchmarkRow) -> BenchmarkRow:
 
 def benchmark(*rows: BenchmarkRow, sizes: tuple[int, ...] = (4_000_000,)) -> BenchmarkResult:
     """Of models a.tflite, b.tflite and so on."""
-    environment = Environment("0", "3", "p", "m", "c", 2, {}, "now", 1.0, [])
+    environment = Environment("0", "3", "p", "m", "c", 2, {}, "now", 1.0, [], load=Load(2, 0.0, 0.0))
     models = [Model(f"models/{'abcdef'[number]}.tflite", "00", size, 1, [], []) for number, size in enumerate(sizes)]
     return BenchmarkResult(BENCHMARK_SCHEMA_VERSION, environment, {}, models, list(rows))

@@ -66,6 +66,11 @@ PARAMETERS: Final = (
         only_with=("against",),
     ),
     replace(MARGIN, only_with=("against",)),
+    Parameter(
+        "allow_any_load",
+        "Times that --limit and --against are about count whatever else ran, also where nobody knows what did.",
+        default=False,
+    ),
     *FILES,
     Parameter(
         "keep_results",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import time
@@ -27,6 +28,7 @@ from evaltools.gates.compare import Old
 from evaltools.gates.compare_suites import OldFile, compare_results
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import worst_verdict
+from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
 from evaltools.gates.other_results import AnyResult, hold_all, unjudged
 from evaltools.gates.outcome import outcome_of
@@ -120,7 +122,12 @@ def _limits(flags: GivenFlags, results: Sequence[str]) -> GateFile:
     if not limits:
         return file
     criteria = tuple(parse_criterion(text, of_own_task=True) for text in limits)
-    return replace(file, gates=(*file.gates, Gate("", "", "", "*", criteria)))
+    return replace(file, gates=(*file.gates, Gate("", "", "", "*", criteria, _allowed(flags))))
+
+
+def _allowed(flags: GivenFlags) -> Allowed:
+    """What flags allow in the limits that are none of a file of gates."""
+    return Allowed(load=math.inf) if flags.is_on("allow_any_load") else NOTHING_ALLOWED
 
 
 def _gate_file(given: Path | None) -> Path:
@@ -211,7 +218,8 @@ def _checked(
             if source.result is not None:
                 read[source.name] = read_any_result(source.result)
             if source.old is not None:
-                old[source.name] = OldFile(str(source.old), read_any_result(source.old), other_examples, margin)
+                earlier = read_any_result(source.old)
+                old[source.name] = OldFile(str(source.old), earlier, other_examples, margin, _allowed(flags))
                 if source.name in read:
                     compare_results(source.name, read[source.name], old[source.name])
         except EvaltoolsError as error:

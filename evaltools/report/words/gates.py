@@ -179,9 +179,12 @@ _REASONS: Final = {
     "no_reference_times": "there is no reference whose times belong to the same examples",
     "emulated": "emulated: no latency; measure it on the device",
     "busy": "the machine was busy, {others} other processes on {cores} cores, and latencies count up to {most:g} for "
-    "each core; measure where less runs, or allow_load = NUMBER in the gate",
+    "each core; measure where less runs, or allow_load = NUMBER in the gate, or give --allow_any_load",
     "stolen": "the hypervisor gave {steal} % of the time to others, and latencies count up to {most} %; measure where "
     "its host is less busy",
+    "unknown_load": "what else the machine did is not known, and it may have been busy; measure where it says so, or "
+    "allow_load = inf in the gate, or give --allow_any_load",
+    "runs_apart": "two runs differ by so much that this shows nothing; measure where less runs, or both in one run",
     "no_old_times": "one of the two results has no times",
     "no_ratio_interval": "so few pairs of times give no interval; measure more",
     "times_jumped": "the times jumped or drifted while they were measured, so the ratio has no interval; measure where "

@@ -23,7 +23,7 @@ def load_in_words(load: Load | None) -> str:
     if load is None:
         return ""
     found = []
-    if load.others >= BUSY * load.cpu_count:
+    if load.others is not None and load.others >= BUSY * load.cpu_count:
         others = max(1, round(load.others))
         found.append(f"{others} other {_plural(others, 'process', 'processes')} on {_cores(load)}")
     if load.steal is not None and load.steal >= MUCH_STEAL:

@@ -132,7 +132,7 @@ def busiest_in_words(result: SuiteResult) -> str:
     ]
     if not timed:
         return ""
-    entry, load = max(timed, key=lambda each: each[1].others)
+    entry, load = max(timed, key=lambda each: each[1].others or 0.0)
     return printable(f"{entry.model}, {entry.job}: {load_in_words(load)}")
 
 
