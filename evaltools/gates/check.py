@@ -110,10 +110,9 @@ def hold_against_old(run: str, result: EvaluationResult, old: Old, tests: int = 
 
 
 def _missing(name: str, reason: Reason, own: Evidence | None = None) -> Decision:
-    cannot_exist = own is not None and own.cannot_exist
     examples = 0 if own is None else own.examples
     limit = "no worse than before"
-    return Decision(name, limit, "not measured", reason=reason, cannot_exist=cannot_exist, examples=examples)
+    return Decision(name, limit, "not measured", reason=reason, examples=examples)
 
 
 def _model_name(result: EvaluationResult) -> str:

@@ -19,11 +19,11 @@ from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange
 from evaltools.metrics.power import Change, examples_to_place
 from evaltools.metrics.proportions import share_bound
 from evaltools.parameter import did_you_mean
-from evaltools.result.verdict import FEW_UNEQUAL, Reason
+from evaltools.result.verdict import CANNOT_EXIST, FEW_UNEQUAL, TEXT, Reason
 
-GateVerdict = Literal["pass", "fail", "inconclusive", "not measured"]
-GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("pass", "inconclusive", "fail", "not measured")
-"""From best to worst."""
+GateVerdict = Literal["skipped", "pass", "inconclusive", "fail", "not measured"]
+GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("skipped", "pass", "inconclusive", "fail", "not measured")
+"""From best to worst; ``skipped`` is what cannot exist here, where the gate has ``allow_missing``."""
 _OF_OLD_TIMES: Final = 0.95
 """The confidence of a limit on times vs old that states none."""
 
@@ -55,8 +55,7 @@ class Decision(Struct, frozen=True):
 
     ``found`` is what the limit was compared with, None where there is nothing; ``reason`` why it did not pass, None
     where ``found`` says it all. ``examples`` counts those that the figures are of. ``examples_needed`` would decide an
-    inconclusive one in 80 % of cases, None where no number would, or none is known. ``cannot_exist``: no Python runtime
-    can create what was asked for, or its package is not installed here.
+    inconclusive one in 80 % of cases, None where no number would, or none is known.
     """
 
     configuration: str
@@ -65,7 +64,6 @@ class Decision(Struct, frozen=True):
     found: Found | None = None
     reason: Reason | None = None
     examples_needed: int | None = None
-    cannot_exist: bool = False
     examples: int = 0
 
 
@@ -82,7 +80,7 @@ def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -
     'pass'
     """
     if evidence.not_measured is not None:
-        decision = _missing(criterion, evidence, evidence.not_measured)
+        decision = _without_evidence(criterion, evidence, evidence.not_measured)
     elif not criterion.of_old:
         decision = _decided(criterion, evidence, limits_together)
     elif evidence.old is None:
@@ -91,7 +89,17 @@ def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -
         decision = _missing(criterion, evidence, evidence.old.not_measured)
     else:
         decision = _decided(criterion, evidence.old, limits_together)
-    return replace(decision, cannot_exist=evidence.cannot_exist, examples=evidence.examples)
+    return replace(decision, examples=evidence.examples)
+
+
+def _without_evidence(criterion: Criterion, evidence: Evidence, why: Reason) -> Decision:
+    """What this machine cannot have is skipped where the gate allows that; else the reason says how to allow it."""
+    decision = _missing(criterion, evidence, why)
+    if not evidence.cannot_exist:
+        return decision
+    if evidence.allowed.missing:
+        return replace(decision, verdict="skipped")
+    return replace(decision, reason=replace(why, kind=CANNOT_EXIST) if why.kind == TEXT else why)
 
 
 def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:

@@ -29,13 +29,15 @@ MOST_STEAL: Final = 0.1
 class Allowed(Struct, frozen=True):
     """How much of what makes a result no clean one a gate allows by name, for each configuration.
 
-    ``load`` is how many other processes may run for each core, on average, while latencies are measured.
+    ``load`` is how many other processes may run for each core, on average, while latencies are measured. ``missing``:
+    what no runtime here can create is skipped.
     """
 
     failed_examples: int = 0
     nan_outputs: int = 0
     crashes: int = 0
     load: float = MOST_LOAD
+    missing: bool = False
 
 
 NOTHING_ALLOWED: Final = Allowed()
@@ -84,7 +86,8 @@ def evidence_of(
     examples = configuration.finished_examples
     obstacle = why_not_measured(result, configuration, allowed)
     if obstacle is not None:
-        return Evidence(configuration.name, obstacle, configuration.cannot_exist, examples=examples)
+        missing = configuration.cannot_exist
+        return Evidence(configuration.name, obstacle, missing, examples=examples, allowed=allowed)
     read = {metric.name: metric.read(result, configuration) for metric in METRICS}
     ratio = against_reference(result, result.latency_comparisons, configuration)
     judged = kind_of(result.task).evidence.judged(result, configuration)

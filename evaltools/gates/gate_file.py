@@ -149,6 +149,7 @@ class _Gate(msgspec.Struct, forbid_unknown_fields=True):
     allow_nan_outputs: _Count = 0
     allow_crashes: _Count = 0
     allow_load: Annotated[float, msgspec.Meta(ge=0)] = MOST_LOAD
+    allow_missing: bool = False
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
@@ -317,5 +318,7 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
         criteria = tuple(parse_criterion(text, of_own_task) for text in gate.limits)
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from None
-    allowed = Allowed(gate.allow_failed_examples, gate.allow_nan_outputs, gate.allow_crashes, gate.allow_load)
+    allowed = Allowed(
+        gate.allow_failed_examples, gate.allow_nan_outputs, gate.allow_crashes, gate.allow_load, gate.allow_missing
+    )
     return Gate(gate.run, gate.task, gate.model, gate.configuration, criteria, allowed)

@@ -72,8 +72,9 @@ def evaltools_run(pytestconfig: pytest.Config) -> Callable[..., Result]:
 def assert_equivalent(pytestconfig: pytest.Config, evaltools_run: Callable[..., Result]) -> Callable[..., None]:
     """Assert that a configuration computes what the CPU computes, or what it would in a lower precision.
 
-    ``assert_equivalent(model, configuration, inputs=None, within="equivalent", num_runs=None)``; the configuration is
-    text as in ``--config``. Without ``inputs`` they are random; else files, a folder of files or a folder of pictures.
+    ``assert_equivalent(model, configuration, inputs=None, within="equivalent", num_runs=None, allow_missing=False)``;
+    the configuration is text as in ``--config``. Without ``inputs`` they are random; else files, a folder of files or a
+    folder of pictures. With ``allow_missing`` a delegate that cannot exist here is skipped.
     """
     from evaltools.pytest_plugin.equivalence import diff_words, judge_diff
 
@@ -83,10 +84,11 @@ def assert_equivalent(pytestconfig: pytest.Config, evaltools_run: Callable[..., 
         inputs: str | Path | Sequence[str | Path] | None = None,
         within: str = "equivalent",
         num_runs: int | None = None,
+        allow_missing: bool = False,
     ) -> None:
         __tracebackhide__ = True
         words = diff_words(pytestconfig.rootpath, model, configuration, inputs, num_runs)
-        outcome = judge_diff(evaltools_run(*words), within, read_settings(pytestconfig).strict)
+        outcome = judge_diff(evaltools_run(*words), within, allow_missing)
         if outcome.kind == "skip":
             pytest.skip(outcome.text)
         if outcome.kind != "pass":

@@ -55,8 +55,11 @@ def _input_flag(root: Path, entry: str | Path) -> str:
     return "input_files"
 
 
-def judge_diff(result: Result, within: str, strict: bool) -> Outcome:
-    """Whether the verdict on the configuration is at least as good as ``within``."""
+def judge_diff(result: Result, within: str, allow_missing: bool = False) -> Outcome:
+    """Whether the verdict on the configuration is at least as good as ``within``.
+
+    ``allow_missing``: a delegate that cannot exist here is skipped.
+    """
     if within not in WITHIN:
         known = ", ".join(WITHIN)
         return Outcome("fail", f"within={within!r}: no such grade.{did_you_mean(within, WITHIN)} Use {known}")
@@ -65,7 +68,10 @@ def judge_diff(result: Result, within: str, strict: bool) -> Outcome:
     obstacle = entry.reason or "not measured" if entry.status == "not measured" else entry.fallback
     place = f"{Path(result.model.file).name}, {entry.name}"
     if obstacle is not None:
-        return Outcome("skip" if entry.cannot_exist and not strict else "fail", f"{place}: not measured: {obstacle}")
+        if entry.cannot_exist and allow_missing:
+            return Outcome("skip", f"{place}: not measured: {obstacle}")
+        hint = "; allow_missing=True skips what cannot exist here" if entry.cannot_exist else ""
+        return Outcome("fail", f"{place}: not measured: {obstacle}{hint}")
     if entry.failed_examples or not result.complete:
         reasons = [failed.reason for failed in result.failed] or [f"the run ended early ({result.stopped})"]
         return Outcome("fail", f"{place}: {entry.failed_examples} runs failed: {reasons[0]}")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from evaltools.gates.check import GateDecisions
-from evaltools.gates.decide import Decision
+from evaltools.gates.decide import Decision, worst_verdict
+from evaltools.gates.ending import ending_of
 from evaltools.gates.other_results import AnyResult
 from evaltools.pytest_plugin.settings import Settings
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.text import printable
 
-_BROKEN: Final = ("fail", "not measured")
 OutcomeKind = Literal["pass", "fail", "skip", "xfail"]
 
 
@@ -26,22 +26,18 @@ class Outcome(Struct, frozen=True):
 
 
 def judge(reports: Sequence[GateDecisions], settings: Settings) -> Outcome:
-    """The outcome of one limit over everything that it is compared with, mostly one configuration.
-
-    A configuration that cannot exist here is left out, unless ``strict``; where nothing else is left, nothing was
-    shown, and the test is skipped.
-    """
+    """The outcome of one limit over everything that it is compared with, mostly one configuration; the worst counts."""
     found = [(report, decision) for report in reports for decision in report.decisions]
-    counting = [entry for entry in found if settings.strict or not entry[1].cannot_exist]
-    open_ones = [entry for entry in counting if entry[1].verdict == "inconclusive"]
-    broken = [entry for entry in counting if entry[1].verdict in _BROKEN]
-    if broken or (open_ones and settings.inconclusive == "fail"):
-        return Outcome("fail", "\n\n".join(_block(*entry) for entry in broken + open_ones))
-    if open_ones:
-        return Outcome("skip" if settings.inconclusive == "skip" else "xfail", _line(open_ones))
-    if not counting:
-        return Outcome("fail" if settings.strict else "skip", _line(found) or "nothing was measured")
-    return Outcome("pass")
+    verdict = worst_verdict([decision for _, decision in found])
+    kind = ending_of(verdict, settings.inconclusive != "fail").test
+    if kind == "pass":
+        return Outcome(kind)
+    if kind == "fail":
+        worst_first = sorted(found, key=lambda entry: entry[1].verdict == "inconclusive")
+        shown = [entry for entry in worst_first if entry[1].verdict not in ("pass", "skipped")]
+        return Outcome(kind, "\n\n".join(_block(*entry) for entry in shown) or "nothing was measured")
+    text = _line([entry for entry in found if entry[1].verdict == verdict])
+    return Outcome("xfail" if verdict == "inconclusive" and settings.inconclusive == "xfail" else kind, text)
 
 
 def properties(reports: Sequence[GateDecisions], results: Mapping[str, AnyResult]) -> list[tuple[str, str]]:

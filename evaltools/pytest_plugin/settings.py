@@ -13,8 +13,7 @@ INCONCLUSIVE: Final = ("fail", "skip", "xfail")
 REPORT: Final = "evaltools_report"
 _FILES: Final = "evaltools_gates"
 _INCONCLUSIVE: Final = "evaltools_inconclusive"
-_STRICT: Final = "evaltools_strict"
-_SETTINGS: Final = (_FILES, _INCONCLUSIVE, _STRICT)
+_SETTINGS: Final = (_FILES, _INCONCLUSIVE)
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,6 @@ class Settings:
     """``inconclusive`` is what becomes of a limit that too few examples leave open; see the options."""
 
     inconclusive: str
-    strict: bool
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,13 +42,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="What becomes of a limit that too few examples leave open: fail (the default), skip or xfail.",
     )
     group.addoption(
-        "--evaltools-strict",
-        action="store_true",
-        default=None,
-        dest=_STRICT,
-        help="A delegate that cannot exist here is a failure instead of a skip.",
-    )
-    group.addoption(
         "--evaltools-report",
         default=None,
         metavar="FILE",
@@ -59,7 +50,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addini(_FILES, "Files of gates, collected unless single tests are named.", type="args", default=[])
     parser.addini(_INCONCLUSIVE, "As --evaltools-inconclusive.", default=INCONCLUSIVE[0])
-    parser.addini(_STRICT, "As --evaltools-strict.", type="bool", default=False)
 
 
 def read_settings(config: pytest.Config) -> Settings:
@@ -67,8 +57,7 @@ def read_settings(config: pytest.Config) -> Settings:
     inconclusive = config.getoption(_INCONCLUSIVE) or config.getini(_INCONCLUSIVE)
     if inconclusive not in INCONCLUSIVE:
         raise pytest.UsageError(f"{_INCONCLUSIVE} = {inconclusive}: use {', '.join(INCONCLUSIVE)}")
-    strict = config.getoption(_STRICT)
-    return Settings(str(inconclusive), bool(config.getini(_STRICT) if strict is None else strict))
+    return Settings(str(inconclusive))
 
 
 def refuse_unknown_settings(config: pytest.Config) -> None:

@@ -25,6 +25,9 @@ VerdictKind = Literal[
 TEXT: Final = "text"
 """The kind of a reason that is a sentence already, in ``names["text"]``."""
 
+CANNOT_EXIST: Final = "cannot_exist"
+"""The same kind of reason, for what no Python runtime can create, or whose package is not installed here."""
+
 IDENTICAL_ANSWERS: Final = "identical_answers"
 """The reason where all answers are bit for bit the other's; ``most_differing`` is the share that can differ at most."""
 UNCHANGED_ANSWERS: Final = "unchanged_answers"

@@ -116,24 +116,23 @@ def test_an_unknown_configuration_is_not_measured_and_says_which_there_are() -> 
 
 
 @pytest.mark.parametrize(
-    ("made", "reason", "cannot_exist"),
+    ("made", "reason", "kind"),
     [
-        (result(REFERENCE, replace(FAST, status="not measured", reason="no such library")), "no such library", False),
+        (result(REFERENCE, replace(FAST, status="not measured", reason="no such library")), "no such library", "text"),
         (
             result(REFERENCE, replace(FAST, status="not measured", reason="no NNAPI", cannot_exist=True)),
             "no NNAPI",
-            True,
+            "cannot_exist",
         ),
-        (result(REFERENCE, replace(FAST, fallback="no GPU")), "no GPU", False),
-        (replace(MADE, complete=False, stopped="interrupted"), "(interrupted)", False),
+        (result(REFERENCE, replace(FAST, fallback="no GPU")), "no GPU", "fallback"),
+        (replace(MADE, complete=False, stopped="interrupted"), "(interrupted)", "ended_early"),
     ],
 )
 @pytest.mark.parametrize("limit", ["top1 >= 0.1", "top1 drop <= 0.9", "latency_ms <= 999", "failed_examples <= 99"])
-def test_what_did_not_run_as_asked_keeps_no_limit(
-    made: EvaluationResult, reason: str, cannot_exist: bool, limit: str
-) -> None:
+def test_what_did_not_run_as_asked_keeps_no_limit(made: EvaluationResult, reason: str, kind: str, limit: str) -> None:
     decision = one(made, limit)
-    assert (decision.verdict, decision.found, decision.cannot_exist) == ("not measured", None, cannot_exist)
+    assert decision.reason is not None
+    assert (decision.verdict, decision.found, decision.reason.kind) == ("not measured", None, kind)
     assert reason in reason_in_words(decision)
 
 

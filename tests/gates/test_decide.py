@@ -120,9 +120,10 @@ def test_what_was_not_measured_keeps_no_limit(limit: str) -> None:
         ratio=LatencyRatio(1, 0.5, None),
         outputs=outputs(("y", {"snr_db": 99.0})).outputs,
     )
-    assert decided(limit, evidence) == Decision(
-        "x", limit, "not measured", reason=Reason.of_text("no NNAPI here"), cannot_exist=True
-    )
+    reason = Reason("cannot_exist", names={"text": "no NNAPI here"})
+    assert decided(limit, evidence) == Decision("x", limit, "not measured", reason=reason)
+    allowed = decided(limit, replace(evidence, allowed=Allowed(missing=True)))
+    assert allowed == Decision("x", limit, "skipped", reason=Reason.of_text("no NNAPI here"))
     assert decided(limit, replace(evidence, not_measured=None)).verdict == "pass"
 
 
@@ -313,7 +314,7 @@ def test_an_output_that_is_not_there_is_not_measured() -> None:
 
 
 def test_not_measured_is_worse_than_fail_and_that_than_inconclusive() -> None:
-    assert GATE_VERDICTS == ("pass", "inconclusive", "fail", "not measured")
+    assert GATE_VERDICTS == ("skipped", "pass", "inconclusive", "fail", "not measured")
     made = {name: Decision("x", "top1 >= 0.5", name) for name in GATE_VERDICTS}
     for place, name in enumerate(GATE_VERDICTS):
         assert worst_verdict([made[other] for other in reversed(GATE_VERDICTS[: place + 1])]) == name

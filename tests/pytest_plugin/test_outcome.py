@@ -11,13 +11,13 @@ from evaltools.pytest_plugin.outcome import Outcome, judge, properties
 from evaltools.pytest_plugin.settings import Settings
 from evaltools.result.verdict import Reason
 
-LENIENT = Settings("skip", strict=False)
+LENIENT = Settings("skip")
 
 
-def decided(name: str, verdict: GateVerdict, cannot_exist: bool = False) -> Decision:
-    found = None if verdict == "not measured" else Found("top1", 0.5)
+def decided(name: str, verdict: GateVerdict) -> Decision:
+    found = None if verdict in ("not measured", "skipped") else Found("top1", 0.5)
     reason = None if verdict in ("pass", "fail") else Reason.of_text(f"because of {name}")
-    return Decision(name, "top1 >= 0.5", verdict, found, reason, None, cannot_exist)
+    return Decision(name, "top1 >= 0.5", verdict, found, reason)
 
 
 def reported(*decisions: Decision) -> list[GateDecisions]:
@@ -28,7 +28,7 @@ PASSES = decided("a", "pass")
 FAILS = decided("b", "fail")
 OPEN = decided("c", "inconclusive")
 STOPPED = decided("d", "not measured")
-ABSENT = decided("e", "not measured", cannot_exist=True)
+ABSENT = decided("e", "skipped")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ ABSENT = decided("e", "not measured", cannot_exist=True)
         ([PASSES, ABSENT], "pass"),
         ([ABSENT], "skip"),
         ([ABSENT, ABSENT], "skip"),
-        ([], "skip"),
+        ([], "fail"),
         ([PASSES, OPEN], "skip"),
         ([PASSES, FAILS], "fail"),
         ([OPEN, FAILS], "fail"),
@@ -51,12 +51,11 @@ def test_the_worst_that_counts_decides(decisions: list[Decision], kind: str) -> 
     assert judge(reported(*decisions), LENIENT).kind == kind
 
 
-def test_strictness_and_what_becomes_of_open_limits_are_settings() -> None:
-    assert judge(reported(PASSES, ABSENT), Settings("skip", strict=True)).kind == "fail"
-    assert judge(reported(PASSES, OPEN), Settings("fail", strict=False)).kind == "fail"
-    assert judge(reported(PASSES, OPEN), Settings("xfail", strict=False)).kind == "xfail"
-    assert judge(reported(ABSENT, OPEN), Settings("xfail", strict=True)).kind == "fail"
-    assert judge(reported(), Settings("skip", strict=True)) == Outcome("fail", "nothing was measured")
+def test_what_becomes_of_open_limits_is_a_setting() -> None:
+    assert judge(reported(PASSES, OPEN), Settings("fail")).kind == "fail"
+    assert judge(reported(PASSES, OPEN), Settings("xfail")).kind == "xfail"
+    assert judge(reported(ABSENT), Settings("xfail")).kind == "skip"
+    assert judge(reported(), Settings("skip")) == Outcome("fail", "nothing was measured")
 
 
 def test_a_failure_names_all_that_does_not_keep_the_limit_and_nothing_else() -> None:

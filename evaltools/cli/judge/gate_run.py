@@ -18,7 +18,7 @@ from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.cli.judge.github import show_on_github
-from evaltools.cli.judge.verdict_files import EXIT_CODE_OF, planned_files, write_failure, write_verdicts
+from evaltools.cli.judge.verdict_files import planned_files, write_failure, write_verdicts
 from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.commands.gates import problems, read_run
@@ -27,7 +27,6 @@ from evaltools.gates.check import GateDecisions
 from evaltools.gates.compare import Old
 from evaltools.gates.compare_suites import OldFile, compare_results
 from evaltools.gates.criteria import parse_criterion
-from evaltools.gates.decide import worst_verdict
 from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
 from evaltools.gates.other_results import AnyResult, hold_all, unjudged
@@ -74,7 +73,6 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
 
 
 def _judge(flags: GivenFlags, results: Sequence[str]) -> int:
-    is_inconclusive_allowed = flags.is_on("allow_inconclusive")
     file = _limits(flags, results)
     sources = [_compared(source, flags) for source in (_named(results, file) if results else _runs(file))]
     _require_one_each(sources)
@@ -96,20 +94,21 @@ def _judge(flags: GivenFlags, results: Sequence[str]) -> int:
         replace(report, elapsed_s=carried.seconds.get(report.run, report.elapsed_s))
         for report in held + unjudged(file.gates, left)
     ]
-    outcome = outcome_of(version("evaltools"), str(file.path), timed)
+    outcome = outcome_of(
+        version("evaltools"), str(file.path), timed, inconclusive_allowed=flags.is_on("allow_inconclusive")
+    )
     is_printed = say(f"{text_for_stdout(partial(print_gates, outcome))}\n{_summary(held)}")
     not_written = carried.not_kept + write_verdicts(
         outcome, files, Sources(**by_kind({**carried.parts, **carried.results}))
     )
-    not_written += show_on_github(outcome, file, is_inconclusive_allowed)
+    not_written += show_on_github(outcome, file)
     if not is_printed:
         not_written.append(OutputError("stdout cannot be written"))
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
     if not_written:
         return exit_codes.NOT_WRITTEN
-    counting = [each for each in outcome.decisions if each.verdict != "inconclusive" or not is_inconclusive_allowed]
-    return EXIT_CODE_OF[worst_verdict(counting)] if counting else exit_codes.OK
+    return outcome.exit_code
 
 
 def _limits(flags: GivenFlags, results: Sequence[str]) -> GateFile:
@@ -292,5 +291,5 @@ def _run(run: Run, output: Path, carried: _Carried) -> None:
 def _summary(held: Sequence[GateDecisions]) -> str:
     """The last line: how many limits there are, how many of them were measured, and how many are kept."""
     verdicts = [decision.verdict for report in held for decision in report.decisions]
-    measured = len(verdicts) - verdicts.count("not measured")
+    measured = len(verdicts) - verdicts.count("not measured") - verdicts.count("skipped")
     return f"{len(verdicts)} limit{'s' * (len(verdicts) != 1)}, {measured} measured, {verdicts.count('pass')} kept"

@@ -11,6 +11,7 @@ from typing import Final
 from evaltools.cli.shared.streams import command
 from evaltools.errors import OutputError
 from evaltools.file_content import Unreadable, text_of
+from evaltools.gates.ending import ending_of
 from evaltools.gates.gate_file import Gate, GateFile
 from evaltools.gates.outcome import GateOutcome
 from evaltools.report.files.gates import markdown_summary
@@ -23,16 +24,14 @@ _WORKSPACE: Final = "GITHUB_WORKSPACE"
 _QUOTED: Final = re.compile(r'"([^"\\\n]*)"' + r"|'([^'\n]*)'")
 
 
-def show_on_github(
-    outcome: GateOutcome, file: GateFile | None = None, is_inconclusive_allowed: bool = False
-) -> list[OutputError]:
+def show_on_github(outcome: GateOutcome, file: GateFile | None = None) -> list[OutputError]:
     """Write error lines to stderr, and the files that a step of GitHub Actions has; returns what cannot be written.
 
     Does nothing elsewhere. ``file`` has the limits, None where it could not be read.
     """
     if os.environ.get(_ON) != "true":
         return []
-    for line in error_lines(outcome, file, is_inconclusive_allowed):
+    for line in error_lines(outcome, file):
         command(line)
     contents = {_SUMMARY: markdown_summary(outcome), _OUTPUT: f"verdict={outcome.verdict}\n".encode()}
     return [error for name, content in contents.items() for error in _append(name, content)]
@@ -50,13 +49,13 @@ def _append(variable: str, content: bytes) -> Iterator[OutputError]:
         yield OutputError(f"{variable}={path} cannot be written: {error.strerror}")
 
 
-def error_lines(outcome: GateOutcome, file: GateFile | None, is_inconclusive_allowed: bool) -> Iterator[str]:
+def error_lines(outcome: GateOutcome, file: GateFile | None) -> Iterator[str]:
     """A line for each limit that did not pass, with its place in the file of gates, as far as it is known there."""
     text = _text(file)
     for line in lines(outcome):
-        if line.verdict == "pass":
+        level = ending_of(line.verdict, outcome.inconclusive_allowed).github
+        if level is None:
             continue
-        level = "warning" if line.verdict == "inconclusive" and is_inconclusive_allowed else "error"
         properties = {"title": f"evaltools gate: {line.verdict}"}
         number = None if file is None else line_of_limit(text, file.gates, line)
         if file is not None and text:

@@ -10,12 +10,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from evaltools import exit_codes
 from evaltools.cli.judge.github import show_on_github
 from evaltools.cli.shared.outputs import planned_outputs, write_outputs
 from evaltools.errors import OutputError
 from evaltools.gates.check import GateDecisions
-from evaltools.gates.decide import Decision, GateVerdict
+from evaltools.gates.decide import Decision
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.report.files.gates import badge_json, junit_xml, markdown_summary
 from evaltools.report.files.output_file import is_of_evaltools
@@ -32,13 +31,6 @@ _RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {
     "output_file_path": encode_json,
     "json": encode_json,
 }
-EXIT_CODE_OF: Final[Mapping[GateVerdict, int]] = {
-    "pass": exit_codes.OK,
-    "inconclusive": exit_codes.INCONCLUSIVE,
-    "fail": exit_codes.LIMIT_BROKEN,
-    "not measured": exit_codes.NOT_MEASURED,
-}
-"""By the worst verdict."""
 
 
 def planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:

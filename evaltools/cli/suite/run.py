@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
-from evaltools.cli.judge.verdict_files import EXIT_CODE_OF
 from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.outputs import planned_outputs, write_outputs
 from evaltools.cli.shared.progress import Update, show_progress
@@ -65,7 +64,7 @@ def suite(request: Request) -> int:
 def exit_code_of(result: SuiteResult) -> int:
     """The worst of the entries' codes; of one without a result, that it was not measured."""
     if result.changes is not None:
-        return EXIT_CODE_OF[result.changes.verdict]
+        return result.changes.exit_code
     codes = {exit_codes.NOT_MEASURED if entry.state == "failed" else entry.exit_code for entry in result.entries}
     return next((code for code in _WORST_FIRST if code in codes), exit_codes.OK)
 

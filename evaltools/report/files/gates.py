@@ -7,21 +7,18 @@ from typing import Final
 from xml.etree import ElementTree
 
 from evaltools.gates.decide import GateVerdict
+from evaltools.gates.ending import ending_of
 from evaltools.gates.outcome import GateOutcome
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.words.gates import GateLine, counts, lines, warnings_by_run
 from evaltools.result.json_file import encode_json
 
 _COLOURS: Final[Mapping[GateVerdict, str]] = {
+    "skipped": "lightgrey",
     "pass": "brightgreen",
     "inconclusive": "yellow",
     "fail": "red",
     "not measured": "orange",
-}
-_ELEMENTS: Final[dict[GateVerdict, str]] = {
-    "fail": "failure",
-    "inconclusive": "failure",
-    "not measured": "error",
 }
 _COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
@@ -36,26 +33,26 @@ def badge_json(outcome: GateOutcome) -> bytes:
 def junit_xml(outcome: GateOutcome) -> bytes:
     """A test suite per run, a test case per limit and configuration.
 
-    Broken limits and those that are left open are failures, what was not measured is an error, and what no
-    machine of this kind could measure is skipped; each says why in its message. The time of a suite is that of its run,
-    which configurations share by what each took itself, and the limits of one evenly.
+    Each that is no pass says why in its message; :func:`~evaltools.gates.ending.ending_of` says which element that is.
+    The time of a suite is that of its run, which configurations share by what each took itself, and the limits of one
+    evenly.
     """
     suites: dict[str, list[GateLine]] = {}
     for line in lines(outcome):
         suites.setdefault(line.run, []).append(line)
     seconds = {run: max(line.elapsed_s for line in found) for run, found in suites.items()}
-    numbers = _numbers(list(lines(outcome)), sum(seconds.values()))
+    numbers = _numbers(outcome, list(lines(outcome)), sum(seconds.values()))
     root = ElementTree.Element("testsuites", {"name": f"evaltools {outcome.command}", **numbers})
     warnings = warnings_by_run(outcome)
     for run, found in suites.items():
-        suite = ElementTree.SubElement(root, "testsuite", {"name": run, **_numbers(found, seconds[run])})
+        suite = ElementTree.SubElement(root, "testsuite", {"name": run, **_numbers(outcome, found, seconds[run])})
         properties = ElementTree.SubElement(suite, "properties")
         for model in dict.fromkeys(line.model for line in found):
             ElementTree.SubElement(properties, "property", name="model", value=model)
         for warning in warnings.get(run, ()):
             ElementTree.SubElement(properties, "property", name="warning", value=warning)
         for line in found:
-            suite.append(_case(line, seconds[run] * _share(line, found)))
+            suite.append(_case(line, _element(outcome, line), seconds[run] * _share(line, found)))
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)
     return bytes(text) + b"\n"
@@ -70,21 +67,20 @@ def _share(line: GateLine, found: Sequence[GateLine]) -> float:
     return own[line.configuration] / sum(own.values()) / cases
 
 
-def _numbers(found: Sequence[GateLine], seconds: float) -> dict[str, str]:
-    kinds = [_element(line) for line in found]
+def _numbers(outcome: GateOutcome, found: Sequence[GateLine], seconds: float) -> dict[str, str]:
+    kinds = [_element(outcome, line) for line in found]
     counted = {name: str(kinds.count(kind)) for name, kind in _COUNTED.items()}
     return {"tests": str(len(found)), **counted, "time": f"{seconds:.3f}"}
 
 
-def _element(line: GateLine) -> str | None:
+def _element(outcome: GateOutcome, line: GateLine) -> str | None:
     """The name of the element that says why it is not a pass; None for a pass."""
-    return "skipped" if line.cannot_exist else _ELEMENTS.get(line.verdict)
+    return ending_of(line.verdict, outcome.inconclusive_allowed).junit
 
 
-def _case(line: GateLine, seconds: float) -> ElementTree.Element:
+def _case(line: GateLine, kind: str | None, seconds: float) -> ElementTree.Element:
     name = f"{line.configuration}: {line.limit}"
     case = ElementTree.Element("testcase", classname=line.run, name=name, time=f"{seconds:.3f}")
-    kind = _element(line)
     if kind is not None:
         reason = ElementTree.SubElement(case, kind, message=f"{line.verdict}: {line.explanation}")
         if kind != "skipped":

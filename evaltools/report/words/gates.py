@@ -12,7 +12,7 @@ from evaltools.gates.outcome import GateOutcome
 from evaltools.metrics.power import POWER
 from evaltools.report.words.numbers import in_unit, number_in
 from evaltools.report.words.verdicts import any_reason_in_words
-from evaltools.result.verdict import FEW_UNEQUAL, TEXT, Reason
+from evaltools.result.verdict import CANNOT_EXIST, FEW_UNEQUAL, TEXT, Reason
 from evaltools.text import printable
 
 _ANY: Final = "*"
@@ -34,7 +34,6 @@ class GateLine(Struct, frozen=True):
     verdict: GateVerdict
     examples: str
     explanation: str
-    cannot_exist: bool
     elapsed_s: float
     own_s: float
 
@@ -53,7 +52,6 @@ def lines(outcome: GateOutcome) -> Iterator[GateLine]:
                 verdict=decision.verdict,
                 examples=str(decision.examples) if decision.examples else "",
                 explanation=_explanation(decision),
-                cannot_exist=decision.cannot_exist,
                 elapsed_s=report.elapsed_s,
                 own_s=report.own_s.get(decision.configuration, 0.0),
             )
@@ -148,6 +146,7 @@ def _figure(found: Found) -> str:
 _MEASURED_ON_THE_CPU: Final = "measured on the CPU instead of what it asked for: {why}"
 _REASONS: Final = {
     TEXT: "{text}",
+    CANNOT_EXIST: "{text}; allow_missing = true in the gate skips what cannot exist here",
     "fallback": f"it was {_MEASURED_ON_THE_CPU}",
     "ended_early": "the run ended early ({why}); its figures are those of a part of the examples",
     "no_reference": "this result has no reference to compare it with; run with one",
@@ -202,6 +201,7 @@ _COUNTED: Final[Mapping[GateVerdict, str]] = {
     "not measured": "not measured",
     "inconclusive": "inconclusive",
     "pass": "passed",
+    "skipped": "skipped",
 }
 """How verdicts are counted, in this order."""
 _BETTER: Final = {"drop": "higher", "rise": "lower"}

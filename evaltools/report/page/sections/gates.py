@@ -13,6 +13,7 @@ from evaltools.report.words.gates import counts, lines, warnings_of, why_not
 from evaltools.result.section import Block, Cell, Lines, Note, Sentence, Table, Tone, Word
 
 _TONES: Final[Mapping[GateVerdict, Tone]] = {
+    "skipped": "missing",
     "pass": "good",
     "fail": "bad",
     "not measured": "missing",

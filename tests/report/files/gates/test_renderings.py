@@ -32,7 +32,7 @@ def outcome(*reports: GateDecisions) -> GateOutcome:
 
 
 def decision(verdict: GateVerdict = "pass", configuration: str = "fast", **more: object) -> Decision:
-    found = None if verdict == "not measured" else Found("top1", 0.9)
+    found = None if verdict in ("not measured", "skipped") else Found("top1", 0.9)
     return Decision(configuration, "top1 >= 0.9", verdict, found, **more)  # type: ignore[arg-type]
 
 
@@ -42,7 +42,7 @@ MIXED = outcome(
         "b", "n.tflite", (decision("inconclusive", reason=Reason.of_text("about 500 would do"), examples_needed=500),)
     ),
     GateDecisions("a", "m.tflite", (decision("not measured", reason=Reason.of_text("it died")),)),
-    GateDecisions("b", "n.tflite", (decision("not measured", reason=Reason.of_text("no NNAPI"), cannot_exist=True),)),
+    GateDecisions("b", "n.tflite", (decision("skipped", reason=Reason.of_text("no NNAPI")),)),
 )
 PASSED = outcome(GateDecisions("a", "m.tflite", (decision(),)))
 HOSTILE = outcome(
@@ -52,7 +52,7 @@ HOSTILE = outcome(
         (
             Decision(NASTY, NASTY, "fail", Found(NASTY, 1.0, output=NASTY), Reason.of_text(NASTY)),
             Decision(NASTY, NASTY, "not measured", reason=Reason.of_text(NASTY)),
-            Decision("1. x", "- y", "not measured", reason=Reason.of_text(NASTY), cannot_exist=True),
+            Decision("1. x", "- y", "not measured", reason=Reason.of_text(NASTY)),
         ),
     )
 )
@@ -97,7 +97,7 @@ def test_the_table_has_a_row_for_each_and_a_reason_for_what_did_not_pass() -> No
         "a, fast, top1 >= 0.9: fail: found top1 0.9",
         "b, fast, top1 >= 0.9: inconclusive: found top1 0.9; about 500 would do",
         "a, fast, top1 >= 0.9: not measured: it died",
-        "b, fast, top1 >= 0.9: not measured: no NNAPI",
+        "b, fast, top1 >= 0.9: skipped: no NNAPI",
     ]
 
 
@@ -124,7 +124,7 @@ def test_junit_has_a_suite_per_run_and_a_case_per_decision(tmp_path: Path) -> No
     case = suites["b"][0]
     assert (case.classname, case.name, case.system_out) == ("b", "fast: top1 >= 0.9", "top1 0.9")
     assert case.result[0].message == "inconclusive: found top1 0.9; about 500 would do"
-    assert suites["b"][1].result[0].message == "not measured: no NNAPI"
+    assert suites["b"][1].result[0].message == "skipped: no NNAPI"
     root = ElementTree.fromstring(junit_xml(MIXED))
     reasons = [element for element in root.iter() if element.get("message")]
     assert [element.text for element in reasons] == [None] * 4, "each reason is there once"
@@ -145,7 +145,7 @@ def test_markdown_has_verdicts_in_words_and_reasons_below() -> None:
     assert markdown_summary(MIXED).decode().splitlines()[:-3] == [
         "# gates.toml: evaltools gate",
         "",
-        "**1 of 5 limits is kept: 1 failed, 2 not measured, 1 inconclusive, 1 passed.**",
+        "**1 of 5 limits is kept: 1 failed, 1 not measured, 1 inconclusive, 1 passed, 1 skipped.**",
         "",
         "| run | model | configuration | limit | found | verdict |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -153,12 +153,12 @@ def test_markdown_has_verdicts_in_words_and_reasons_below() -> None:
         "| a | m.tflite | fast | top1 &gt;= 0.9 | 0.9 | **fail** |",
         "| b | n.tflite | fast | top1 &gt;= 0.9 | 0.9 | **inconclusive** |",
         "| a | m.tflite | fast | top1 &gt;= 0.9 |  | **not measured** |",
-        "| b | n.tflite | fast | top1 &gt;= 0.9 |  | **not measured** |",
+        "| b | n.tflite | fast | top1 &gt;= 0.9 |  | **skipped** |",
         "",
         "* **a, fast, top1 &gt;= 0.9**: fail: found top1 0.9",
         "* **b, fast, top1 &gt;= 0.9**: inconclusive: found top1 0.9; about 500 would do",
         "* **a, fast, top1 &gt;= 0.9**: not measured: it died",
-        "* **b, fast, top1 &gt;= 0.9**: not measured: no NNAPI",
+        "* **b, fast, top1 &gt;= 0.9**: skipped: no NNAPI",
     ]
     assert "**The limit is kept.**" in markdown_summary(PASSED).decode().splitlines()
 
@@ -261,7 +261,6 @@ def test_json_has_every_decision() -> None:
                 },
                 "reason": {"kind": "text", "numbers": {}, "names": {"text": "about 500 would do"}},
                 "examples_needed": 500,
-                "cannot_exist": False,
                 "examples": 0,
             }
         ],
