@@ -37,7 +37,7 @@ def data(**changes: Any) -> EvaluationResult:
 JUNK = [FailedExample(f"{number}.jpg", None, "input", "is not a picture") for number in range(37)]
 SHARD = ExecutionUsed(1, 4, "3/20", 0, None, {}, {}, None)
 ALONE: dict[str, tuple[EvaluationResult, str]] = {
-    "37 of 40 pictures are none": (replace(fast(failed_examples=37, finished_examples=3), failed=JUNK), "37 of 40"),
+    "37 of 200 pictures are none": (replace(fast(failed_examples=37, finished_examples=163), failed=JUNK), "37 of 200"),
     "all outputs are NaN": (fast(nan_outputs=200), "200 of its outputs are NaN"),
     "a process crashed and was started again": (fast(crashes=2, not_clean="crashed 2 times in 200 runs"), "crashed 2"),
     "a delegate fell back to the CPU": (fast(fallback="no GPU"), "no GPU"),
@@ -57,7 +57,7 @@ AGAINST: dict[str, tuple[EvaluationResult, str]] = {
     "a configuration of another name": (fast(name="gpu"), "no such configuration"),
     "a shard": (replace(MADE, execution=SHARD), "shard 3/20"),
     "an interrupted run": (replace(MADE, complete=False, stopped="interrupted"), "interrupted"),
-    "lost examples": (fast(failed_examples=1), "1 of 201 examples failed"),
+    "lost examples": (fast(failed_examples=1, finished_examples=199), "1 of 200 examples failed"),
 }
 
 
@@ -95,7 +95,7 @@ def test_a_result_that_is_not_whole_or_not_clean_is_not_measured(
 @pytest.mark.parametrize(
     ("name", "key"),
     [
-        ("37 of 40 pictures are none", "allow_failed_examples = 37"),
+        ("37 of 200 pictures are none", "allow_failed_examples = 37"),
         ("all outputs are NaN", "allow_nan_outputs = 200"),
         ("a process crashed and was started again", "allow_crashes = 2"),
         ("the reference crashed", "allow_crashes = 2"),
