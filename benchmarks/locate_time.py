@@ -23,7 +23,7 @@ from msgspec import Struct
 import evaltools as et
 from benchmarks.detector import detector
 from evaltools.configuration import Configuration
-from evaltools.locate.options import PARAMETERS as LOCATE
+from evaltools.locate.kind import KIND as LOCATE
 from evaltools.model import read_model
 from evaltools.model.contents import read_contents
 from evaltools.model.cut import Cut, CuttableModel, Form
@@ -44,7 +44,7 @@ PARAMETERS: Final = (
     ),
     Parameter("test", "The configuration that is looked into.", default="use_xnnpack=true"),
     Parameter("num_inputs", "Different inputs.", default=5),
-    Parameter("num_runs", "Runs of each part in evaltools locate.", default=LOCATE["num_runs"].default),
+    Parameter("num_runs", "Runs of each part in evaltools locate.", default=LOCATE.parameters["num_runs"].default),
 )
 _REFERENCE: Final = Configuration.from_text("reference", "kernels=builtin num_threads=1")
 _SEED: Final = 1

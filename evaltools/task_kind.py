@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
@@ -123,6 +123,32 @@ class RequestKind(Protocol):
 
     def files_beside(self) -> Sequence[Path]:
         """The files that must be sent along with the task's own file, in the same folders relative to it."""
+
+
+class OtherKind(Struct, frozen=True, dict=True):
+    """The kind of a request that is no task: a benchmark, a search, a suite. Nothing of it is in a file of its own."""
+
+    name: str
+    groups: Mapping[str, Sequence[Parameter]]
+    modules_on_devices: Sequence[str] = ()
+
+    @property
+    def command(self) -> str:
+        """The name on the command line."""
+        return self.name
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """All options by name."""
+        return {parameter.name: parameter for group in self.groups.values() for parameter in group}
+
+    def moved(self, task: str, take: Callable[[Path], str]) -> str:  # noqa: ARG002
+        """The same name on every machine."""
+        return task
+
+    def files_beside(self) -> Sequence[Path]:
+        """No files."""
+        return ()
 
 
 class TaskKind(RequestKind, Protocol):

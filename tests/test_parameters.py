@@ -19,7 +19,7 @@ from evaltools.cli.runs.folders import RUN_DIR, RUN_DIRS, TRUST
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.device import flags as device_run_flags
 from evaltools.errors import DataError, UsageError
-from evaltools.locate import options as locate
+from evaltools.locate import kind as locate
 from evaltools.parameter import Parameter, Role, Value, format_value
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags
@@ -29,7 +29,7 @@ from evaltools.tasks.shared.declared import declared_task
 
 OF_TASKS: Final = {
     **{name: list(declared_task(name).parameters.values()) for name in kind_names()},
-    "benchmark": [parameter for group in benchmark.GROUPS.values() for parameter in group],
+    "benchmark": list(benchmark.KIND.parameters.values()),
 }
 COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     **OF_TASKS,
@@ -43,12 +43,12 @@ COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     "doctor": (*doctor.PARAMETERS, *doctor.INSTALL),
     "gate": gate.PARAMETERS,
     "inspect": inspect.PARAMETERS,
-    "locate": list(locate.PARAMETERS.values()),
+    "locate": list(locate.KIND.parameters.values()),
     "merge": (RUN_DIRS, TRUST),
     "power": power.PARAMETERS,
     "resume": (RUN_DIR, TRUST),
     "skill": (),
-    "suite": list(suite.PARAMETERS.values()),
+    "suite": list(suite.KIND.parameters.values()),
 }
 KNOWN: Final = {parameter.name: parameter for own in COMMANDS.values() for parameter in own}
 NAMES_A_PATH: Final = re.compile(

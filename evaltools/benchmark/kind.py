@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from evaltools.benchmark import flags as benchmark_flags
@@ -16,10 +15,10 @@ from evaltools.benchmark.matrix import (
 from evaltools.configuration import CONFIGURATION_PARAMETERS, OWN_PARAMETERS, Configuration
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError
-from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.request.flags import TEST_NAME, GivenFlags, configurations_of_files_and_texts
 from evaltools.request.sweep import sweep_configurations
+from evaltools.task_kind import OtherKind
 from evaltools.tasks.shared.options import ALLOW_FALLBACK, CANDIDATES
 
 GROUPS: Final = {
@@ -29,28 +28,7 @@ GROUPS: Final = {
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
 }
-
-
-class _Benchmark:
-    """A benchmark; it implements :class:`evaltools.task_kind.RequestKind`."""
-
-    name = command = "benchmark"
-    groups: Mapping[str, Sequence[Parameter]] = GROUPS
-    parameters: Mapping[str, Parameter] = MappingProxyType(
-        {parameter.name: parameter for group in GROUPS.values() for parameter in group}
-    )
-    modules_on_devices: Sequence[str] = ("evaltools.benchmark.run", "scipy.special")
-
-    def moved(self, task: str, take: Callable[[Path], str]) -> str:  # noqa: ARG002
-        """The name of the benchmark, which is the same everywhere: it is not in a file of its own."""
-        return task
-
-    def files_beside(self) -> Sequence[Path]:
-        """No files: a benchmark is not in a file of its own."""
-        return ()
-
-
-KIND: Final = _Benchmark()
+KIND: Final = OtherKind("benchmark", GROUPS, ("evaltools.benchmark.run", "scipy.special"))
 
 
 def request_of_flags(

@@ -9,12 +9,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.locate.bench import Bench, GivenUp
+from evaltools.locate.bench import GivenUp
 from evaltools.locate.causes import find_causes
-from evaltools.locate.findings import Findings, Found
+from evaltools.locate.findings import Findings, Found, Subject
 from evaltools.locate.judge import Limit, least_limit
-from evaltools.locate.part import Case, Outcome, Part
-from evaltools.model.cut import CuttableModel
+from evaltools.locate.part import Case, Outcome
 from evaltools.result.locate import Cause, LocateResult, SweptOption
 
 _MOST_EXPLAINED: Final = 5
@@ -86,44 +85,43 @@ class Explained(Struct):
         return replace(result, suspects=tuple(suspects), stopped=findings.stopped)
 
 
-def explain(bench: Bench, model: CuttableModel, whole: Part, findings: Findings) -> Explained:
+def explain(subject: Subject) -> Explained:
     """Look closer at the suspects, at the surest ones first; where a limit is reached, the others stay unexplained."""
-    explained = Explained()
-    surest = sorted(findings.suspects, key=lambda found: found.status not in ("confirmed", "confirmed in context"))
+    explained, found = Explained(), subject.found
+    surest = sorted(found.suspects, key=lambda suspect: suspect.status not in ("confirmed", "confirmed in context"))
     try:
-        for found in surest[:_MOST_EXPLAINED]:
-            if found.evidence[0].method != "taps":
-                _explain(bench, model, whole, findings, found, explained)
+        for suspect in surest[:_MOST_EXPLAINED]:
+            if suspect.evidence[0].method != "taps":
+                _explain(subject, suspect, explained)
     except GivenUp as error:
-        findings.stopped = findings.stopped or str(error)
+        found.stopped = found.stopped or str(error)
     return explained
 
 
-def _explain(
-    bench: Bench, model: CuttableModel, whole: Part, findings: Findings, found: Found, explained: Explained
-) -> None:
-    part = replace(whole, first=found.first, last=found.last)
-    arrays = bench.folder / f"suspect-{found.place}.npz"
-    outcome = bench.measure(replace(part, keep=arrays.name, kept_tensor=found.tensor))
-    runs = next((each for each in outcome.outputs if each.tensor == found.tensor), None)
+def _explain(subject: Subject, suspect: Found, explained: Explained) -> None:
+    bench, findings, tested = subject.bench, subject.found, subject.configuration
+    part = subject.part(suspect.first, suspect.last)
+    arrays = bench.folder / f"suspect-{suspect.place}.npz"
+    outcome = bench.measure(replace(part, keep=arrays.name, kept_tensor=suspect.tensor))
+    runs = next((each for each in outcome.outputs if each.tensor == suspect.tensor), None)
     if runs is None and not (outcome.died and arrays.exists()):
         return
-    known = findings.limits.get(found.place, {}).get(found.tensor)
+    known = findings.limits.get(suspect.place, {}).get(suspect.tensor)
     limit = Limit(0.0) if runs is None else known or least_limit(runs, findings.precision)
     case = Case(
-        index=found.place,
-        operator=model.operators[found.place],
-        tensor=model.name(found.tensor),
+        index=suspect.place,
+        operator=subject.model.operators[suspect.place],
+        tensor=subject.model.name(suspect.tensor),
         unit="absolute" if runs is None else runs.unit,
         tolerance=0.0 if runs is None else limit.of_element(runs),
         model=arrays.with_suffix(".tflite"),
         arrays=arrays,
-        configuration=whole.configuration,
+        configuration=tested,
         precision=findings.stated,
     )
     explained.case = explained.case or case
     if runs is not None:
-        explained.causes[found.place] = find_causes(case)
-        explained.swept[found.place] = sweep(
-            whole.configuration, lambda configuration: bench.measure(replace(part, configuration=configuration)), limit
+        explained.causes[suspect.place] = find_causes(case)
+        explained.swept[suspect.place] = sweep(
+            tested, lambda configuration: bench.measure(replace(part, configuration=configuration)), limit
         )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
-from evaltools.delegates import COMPILED, LITERT
+from evaltools.configuration import CONFIGURATION_PARAMETERS, OWN_PARAMETERS, Configuration
+from evaltools.delegates import COMMON, COMPILED, DELEGATES, LITERT
 from evaltools.errors import UsageError
-from evaltools.locate.options import GROUPS, PARAMETERS
 from evaltools.parameter import Parameter
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags, read_tests
+from evaltools.task_kind import OtherKind
 from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH
+from evaltools.tasks.inference_diff.options import OPTIONS as DIFF
+from evaltools.tasks.shared.options import CANDIDATES, EXECUTION, MODEL_FILE
 
 if TYPE_CHECKING:
     from evaltools.result.evaluation import EvaluationResult  # imports NumPy, which no help needs
@@ -24,26 +25,90 @@ if TYPE_CHECKING:
 REFERENCE: Final = "kernels=builtin num_threads=1"
 _NOTHING_TO_FIND: Final = ("identical", "equivalent", "better", "not measured", "not judged")
 _TAKEN_OVER: Final = ("model_file", *GIVEN_TO_A_SEARCH, "example_timeout")
-
-
-class _Locate:
-    """A search; it implements :class:`evaltools.task_kind.RequestKind`."""
-
-    name = command = "locate"
-    groups: Mapping[str, Sequence[Parameter]] = GROUPS
-    parameters: Mapping[str, Parameter] = MappingProxyType(PARAMETERS)
-    modules_on_devices: Sequence[str] = ()
-
-    def moved(self, task: str, take: Callable[[Path], str]) -> str:  # noqa: ARG002
-        """The name of the search, which is the same everywhere: it is not in a file of its own."""
-        return task
-
-    def files_beside(self) -> Sequence[Path]:
-        """No files: a search is not in a file of its own."""
-        return ()
-
-
-KIND: Final = _Locate()
+_SHARED: Final = {parameter.name: parameter for parameter in EXECUTION}
+_SIGNATURE: Final = next(parameter for parameter in DIFF["evaluation"] if parameter.name == "signature")
+_SEARCH: Final = (
+    replace(MODEL_FILE, help="The .tflite model; it may also stand without a flag, as MODEL.tflite. Required."),
+    _SIGNATURE,
+    Parameter(
+        "operators",
+        "Look only at these: FIRST-LAST by number, or TENSOR:TENSOR, from the operator that reads the first to the "
+        "one that makes the second.",
+    ),
+    Parameter(
+        "reference_model_file",
+        "Another model of the same graph (float, another converter): its tensors are matched by name and compared in "
+        "real numbers, layer by layer; says which layers of a quantised model to keep in float.",
+        role="input_file",
+        only_with=("reference_tensors=",),
+    ),
+    Parameter(
+        "reference_tensors",
+        "The same with tensors by name in an .npz file, saved from PyTorch or Keras; inputs by their names in it, else "
+        "--input_files.",
+        role="input_file",
+        only_with=("reference_model_file=", "bundle="),
+    ),
+    Parameter("num_inputs", "Different inputs; 5, or as many as are given.", default=5, given_counts=True),
+    Parameter("num_runs", "Runs of each part at least, for faults that come now and then.", default=60),
+    Parameter("part_secs", "Seconds after which the runs of a part end, once each input was run.", default=2.0),
+    Parameter(
+        "delegate_precision",
+        "The precision in which the delegate computes floats; auto: what the flags state, else what each operator's "
+        "values show.",
+        default="auto",
+        choices=("auto", "fp32", "fp16", "bf16"),
+    ),
+    Parameter(
+        "max_compiles",
+        "Stop after so many compiles, with what is known by then; 0: no limit.",
+        default=0,
+        about="execution",
+    ),
+    Parameter(
+        "max_secs",
+        "Stop after so many seconds, with what is known by then; 0: no limit.",
+        default=0.0,
+        about="execution",
+    ),
+)
+_FILES: Final = (
+    Parameter(
+        "bundle",
+        "New folder for a reproduction: smallest model that fails, inputs, a script that needs only the runtime, a "
+        "README for an issue. Of two models: a copy with the best layer in float.",
+        role="output_folder",
+        about="result",
+    ),
+    Parameter(
+        "output_file_path",
+        "JSON file with everything that was found.",
+        role="output_file",
+        about="result",
+        short="output",
+    ),
+    replace(
+        _SHARED["run_dir"],
+        help="Folder for what was measured: the same command, or evaltools resume, goes on where it ended.",
+    ),
+    replace(_SHARED["report"], help="One page to forward: FILE.html, or FILE.md for its first screen."),
+    _SHARED["example_timeout"],
+    _SHARED["progress"],
+    _SHARED["quiet"],
+)
+_CONFIGURATION: Final = (
+    replace(CANDIDATES[0], help='The configuration with a name, "NAME: flag=value flag=value".'),
+    replace(CANDIDATES[1], help="YAML file that maps the configuration's name to flags."),
+)
+GROUPS: Final = {
+    "search": _SEARCH,
+    "inputs": tuple(DIFF["inputs"]),
+    "files and execution": _FILES,
+    "configurations": (*_CONFIGURATION, *OWN_PARAMETERS),
+    **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
+    "delegates, common": COMMON,
+}
+KIND: Final = OtherKind("locate", GROUPS)
 
 
 def request_of_flags(flags: GivenFlags, command: Sequence[str], folder: Path | None = None) -> Request:
@@ -87,4 +152,4 @@ def searches_after(request: Request, result: EvaluationResult) -> dict[str, Requ
 
 def _search(request: Request, tested: Configuration) -> Request:
     stated = {name: value for name, value in request.options.stated.items() if name in _TAKEN_OVER}
-    return search_request(Options(stated, PARAMETERS), tested, request.folder, request.command)
+    return search_request(Options(stated, KIND.parameters), tested, request.folder, request.command)

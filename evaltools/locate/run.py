@@ -35,7 +35,8 @@ from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name import compare
 from evaltools.locate.child import UNSEEN
 from evaltools.locate.explain import explain
-from evaltools.locate.findings import Findings
+from evaltools.locate.findings import Findings, Subject
+from evaltools.locate.judge import FP32, stated_precision
 from evaltools.locate.layers import copy_in_float, write_float_layer
 from evaltools.locate.part import WHOLE, Part
 from evaltools.locate.request import LocateRequest
@@ -196,19 +197,31 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
         _capture(request, bench)
     except (ConfigurationUnavailable, InferenceError) as error:
         return assembly.result(Findings(), 0, f"the reference cannot run the model: {error} {_INSPECT}")
-    part = Part(WHOLE, WHOLE, request.tested, runs=request.options.number("num_runs"))
-    part = replace(part, seconds=request.options.real("part_secs"))
-    graphs = read_contents(request.model).graphs
-    stated = request.options.text("delegate_precision")
-    findings = search(bench, request.parts, part, request.places, graphs, "" if stated == "auto" else stated)
+    subject = _subject(request, bench)
+    findings = subject.found
+    search(subject)
     if assembly.described.status != "measured":
         findings.does_not_run = assembly.described.reason or "the configuration could not be measured"
-    explained = explain(bench, request.parts, part, findings)
+    explained = explain(subject)
     warnings = ("looking at its tensors changes what the model gives on the CPU",) if bench.changes_outputs else ()
     result = explained.added_to(assembly.result(findings, bench.compiles, warnings=warnings), findings)
     if bundle is None:
         return result
     return replace(result, bundle=write_bundle(bundle, result, explained.case))
+
+
+def _subject(request: LocateRequest, bench: Bench) -> Subject:
+    """What is searched; the precision of floats is the one that the user states, else what the flags say."""
+    options, stated = request.options, request.options.text("delegate_precision")
+    precision = stated_precision(request.tested) if stated == "auto" else stated
+    return Subject(
+        bench=bench,
+        model=request.parts,
+        whole=Part(WHOLE, WHOLE, request.tested, runs=options.number("num_runs"), seconds=options.real("part_secs")),
+        places=tuple(place for place in request.places if place not in request.parts.folded),
+        graphs=read_contents(request.model).graphs,
+        found=Findings(precision, precision or FP32),
+    )
 
 
 def _capture(request: LocateRequest, bench: Bench) -> None:

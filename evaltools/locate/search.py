@@ -8,10 +8,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.gates.verdict import AMPLIFIED, FAR
-from evaltools.locate.bench import Bench, GivenUp
+from evaltools.locate.bench import GivenUp
 from evaltools.locate.child import UNSEEN
 from evaltools.locate.context import look_in_context
-from evaltools.locate.findings import Findings, Found, Subject, evidence_of, repeatability, status, times_to_see
+from evaltools.locate.findings import Found, Subject, evidence_of, repeatability, status, times_to_see
 from evaltools.locate.judge import (
     FP32,
     LOWER,
@@ -20,13 +20,10 @@ from evaltools.locate.judge import (
     furthest,
     limit_of,
     precision_needed,
-    stated_precision,
     usual_share,
     variants_of,
 )
 from evaltools.locate.part import Outcome, Part, TensorRuns
-from evaltools.model.contents import Graph
-from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Evidence
 
 _MOST_CONFIRMED: Final = 12
@@ -34,25 +31,10 @@ _ISLAND: Final = 3
 _SECONDS_FOR_RARE: Final = 10.0
 
 
-def search(
-    bench: Bench,
-    model: CuttableModel,
-    whole: Part,
-    places: Sequence[int],
-    graphs: tuple[Graph, ...],
-    stated: str = "",
-) -> Findings:
-    """Look for the operators at fault; what was found until a limit was reached.
-
-    ``whole`` is the model as it is, with the configuration that is tested and how often and how long parts are run.
-    ``places`` are the operators that are looked at. ``graphs`` are the model's, the main one first.
-    ``stated`` is the precision of floats where the user states it, empty where the configuration's flags may say.
-    """
-    stated = stated or stated_precision(whole.configuration)
-    computed = tuple(place for place in places if place not in model.folded)
-    subject = Subject(bench, model, whole, computed, graphs, Findings(stated, stated or FP32))
+def search(subject: Subject) -> None:
+    """Look for the operators at fault; where a limit is reached, what was found until then stays."""
     try:
-        subject.found.whole = bench.measure(whole)
+        subject.found.whole = subject.bench.measure(subject.whole)
         _suspect_reference(subject)
         measure_alone(subject)
         _copy_all_tensors(subject)
@@ -60,7 +42,6 @@ def search(
         look_in_context(subject)
     except GivenUp as error:
         subject.found.stopped = str(error)
-    return subject.found
 
 
 def _suspect_reference(subject: Subject) -> None:

@@ -2,7 +2,7 @@
 
 Two steps, both pure: :func:`decode_image` turns a file into RGB bytes, :class:`ImageToTensor` turns those into the
 model's input. A new image format is one line in ``decode._DECODERS``; a new sizing or value rule belongs beside the
-functions of ``resize`` and ``normalization``.
+functions of ``resize``, or beside ``Normalization`` in ``tensor``.
 """
 
 from evaltools.preprocess.decode import (
@@ -13,9 +13,17 @@ from evaltools.preprocess.decode import (
     picture_header,
     read_picture,
 )
-from evaltools.preprocess.normalization import NATIVE, NORMALIZATION_NAMES, Normalization, parse_normalization
 from evaltools.preprocess.resize import central_crop_box, legacy_bilinear, resizing_by_kernel
-from evaltools.preprocess.tensor import ImageToTensor, Letterbox, Placement, Quantization
+from evaltools.preprocess.tensor import (
+    NATIVE,
+    NORMALIZATION_NAMES,
+    ImageToTensor,
+    Letterbox,
+    Normalization,
+    Placement,
+    Quantization,
+    parse_normalization,
+)
 
 __all__ = [
     "IMAGE_EXTENSIONS",

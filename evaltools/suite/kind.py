@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -14,6 +12,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, configurations_of_files_and_texts
+from evaltools.task_kind import OtherKind
 from evaltools.tasks.shared.options import CANDIDATES, EXECUTION, MARGIN
 
 _SHARED: Final = {parameter.name: parameter for parameter in EXECUTION}
@@ -74,27 +73,7 @@ _RESULT: Final = (
     replace(_SHARED["report"], help="One page to forward: FILE.html, or FILE.md for its first screen."),
 )
 GROUPS: Final = {"suite": _MODELS, "execution": _EXECUTION, "result": _RESULT}
-PARAMETERS: Final = {parameter.name: parameter for group in GROUPS.values() for parameter in group}
-
-
-class _Suite:
-    """A suite; it implements :class:`evaltools.task_kind.RequestKind`."""
-
-    name = command = "suite"
-    groups: Mapping[str, Sequence[Parameter]] = GROUPS
-    parameters: Mapping[str, Parameter] = MappingProxyType(PARAMETERS)
-    modules_on_devices: Sequence[str] = ()
-
-    def moved(self, task: str, take: Callable[[Path], str]) -> str:  # noqa: ARG002
-        """The name of the suite, which is the same everywhere: it is not in a file of its own."""
-        return task
-
-    def files_beside(self) -> Sequence[Path]:
-        """No files: a suite is not in a file of its own."""
-        return ()
-
-
-KIND: Final = _Suite()
+KIND: Final = OtherKind("suite", GROUPS)
 
 
 def request_of_flags(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evaltools.configuration import Configuration
-from evaltools.locate.findings import Findings
+from evaltools.locate.findings import Findings, Subject
 from evaltools.locate.part import WHOLE, Outcome, Part, TensorRuns
 from evaltools.locate.search import search
 from evaltools.model import read_model
@@ -58,4 +58,7 @@ def searched(
     bench = MadeUpBench(model, spoil, dies)
     part = Part(WHOLE, WHOLE, tested, runs=RUNS)
     graphs = read_contents(file).graphs
-    return search(bench, model, part, range(8), graphs), model  # type: ignore[arg-type]
+    places = tuple(place for place in range(8) if place not in model.folded)
+    subject = Subject(bench, model, part, places, graphs, Findings())  # type: ignore[arg-type]
+    search(subject)
+    return subject.found, model
