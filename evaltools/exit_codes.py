@@ -29,7 +29,7 @@ DEVICE_EXIT_CODE_HELP: Final = """\
   0    everything asked for was measured
   1    a limit that was set is broken
   2    a flag, a file or a list is wrong, or there are several devices and none is named; nothing was measured
-  3    no device can be used, a device or a part was lost for good, or a configuration could not be measured there
+  3    no device can be used, a device was lost for good, or a configuration could not be measured there
   4    some examples failed, or gave NaN or infinite numbers; the figures are those of the others
   5    a result file or the journal of --run_dir could not be written
   130  interrupted: what ran on devices is ended, and there are no figures; with --run_dir, evaltools resume goes on"""

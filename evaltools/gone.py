@@ -43,10 +43,18 @@ FILES_GONE: Final[Mapping[str, str]] = dict.fromkeys(
     "a task is a function with @evaltools.task, ten lines of Python, and is run as FILE.py:NAME",
 )
 """Files that were tasks, by the ends of their names."""
+_EVERY_DEVICE: Final = "every device does everything, and a result of several compares them; leave it out"
 _ONE_MACHINE: Final = "a suite runs on one machine; give each machine a suite of fewer models"
 GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "benchmark": {"cpu_affinity": "taskset -c CPUS evaltools benchmark ... binds it, as any program"},
-    "device": {"epsilon": _NUMERICS, "input_dir": _NUMERICS, "npu_model": _NUMERICS},
+    "device": {
+        "epsilon": _NUMERICS,
+        "input_dir": _NUMERICS,
+        "npu_model": _NUMERICS,
+        "part_timeout": "--device_timeout says for how long a device may print nothing",
+        "parts": _EVERY_DEVICE,
+        "split": _EVERY_DEVICE,
+    },
     "doctor": {"driver": "it is Mesa's lavapipe, which computes in fp16 and fp32; leave it out"},
     "power": {"margin": "evaltools power is about examples in a random order"},
     "suite": {

@@ -71,8 +71,8 @@ class Parameter(Struct, frozen=True):
 
     ``given_counts``: to give the default is not the same as to leave the flag out. ``only_with`` are flags without
     which this one has no effect, ``NAME=VALUE|VALUE``, or ``NAME`` for any value but its default; those that a command
-    lacks do not count. ``in_parts`` is the value for the parts of a run that is divided among devices: what it asks for
-    is done once, here. ``refused_on_devices`` says why there is no such thing on devices, ``not_native`` why native
+    lacks do not count. ``for_records`` is the value where records alone are wanted: what the option asks for is done
+    with them. ``refused_on_devices`` says why there is no such thing on devices, ``not_native`` why native
     tools cannot have it. ``declared_type`` is for a flag whose default is empty, and no string otherwise. ``short`` is
     a shorter name beside that of the native tools, or several with blanks between. ``positional``: words that are no
     flags are values of this one. ``in_python`` says what there is in Python instead. ``limit`` is the figure that the
@@ -92,7 +92,7 @@ class Parameter(Struct, frozen=True):
     required: bool = False
     given_counts: bool = False
     only_with: tuple[str, ...] = ()
-    in_parts: Value | None = None
+    for_records: Value | None = None
     refused_on_devices: str = ""
     not_native: NotNative | None = None
     declared_type: TypeName | None = None
@@ -140,7 +140,7 @@ class Parameter(Struct, frozen=True):
     @property
     def is_sent(self) -> bool:
         """Whether devices get it; else it is only for this computer, or refused."""
-        if self.refused_on_devices or self.in_parts is not None:
+        if self.refused_on_devices or self.for_records is not None:
             return False
         return self.about not in ("configurations", "result", "run")
 

@@ -74,7 +74,7 @@ def test_a_flag_that_is_called_like_a_path_says_what_it_names(command: str) -> N
 @every_command
 def test_the_values_that_a_flag_names_are_its_own(command: str) -> None:
     for each in COMMANDS[command]:
-        parts = () if each.in_parts is None else (each.in_parts,)
+        parts = () if each.for_records is None else (each.for_records,)
         harmless = each.not_native.harmless if each.not_native else ()
         assert [
             value for value in (each.default, *each.choices, *parts, *harmless) if not reads_again(each, value)
@@ -105,7 +105,7 @@ def test_devices_are_told_of_a_flag_or_it_says_why_not(task: str) -> None:
         if each.role in ("output_file", "output_folder"):
             assert not each.is_sent, f"{each.name}: a file is written here"
         elif each.is_path:
-            is_for_none = each.refused_on_devices or each.in_parts is not None
+            is_for_none = each.refused_on_devices or each.for_records is not None
             is_for_none = is_for_none or each.about in ("result", "configurations")
             assert each.is_sent or is_for_none, f"{each.name}: devices read it"
         assert re.match("[a-z].{15}|$", each.refused_on_devices), each.name

@@ -249,7 +249,7 @@ BEYOND: Final = (
         "example_timeout",
         "Seconds after which opening the model, or a run that goes on beyond --max_secs, counts as hanging.",
         default=300.0,
-        not_native=NotNative("--part_timeout limits it"),
+        not_native=NotNative("--device_timeout limits it"),
     ),
 )
 """Those that the native tool does not have."""

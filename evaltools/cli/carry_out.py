@@ -142,8 +142,8 @@ def carry_out(
     return CarriedOut(exit_codes.NOT_WRITTEN if not_written else evaluation.exit_code(result), result, sources)
 
 
-def record_part(request: Request) -> int:
-    """Measure a part of a run and keep it in its run folder; another process makes the figures of all parts.
+def record_only(request: Request) -> int:
+    """Measure and keep the records in the run folder; another process makes the figures of them.
 
     Returns the exit code.
     """

@@ -25,8 +25,8 @@ from evaltools.task_kind import RequestKind, names_file, usable_kinds
 from evaltools.tasks.shared.declared import declared_task
 
 DESCRIPTION: Final = """\
-Runs evaltools {task} on devices over adb: sends model, data and program, runs in parts, fetches the records and makes
-of them the result that this computer would have given. The flags below "devices" are about that, all others are those
+Runs evaltools {task} on devices over adb: sends model, data and program, fetches the records and makes of them the
+result that this computer would have given. The flags below "devices" are about that, all others are those
 of evaltools {task}.
 stdout, stderr and result files are those of evaltools {task}; the result says which device did what, and how it was."""
 HELP: Final = ("-h", "--help", "--help=all")
@@ -87,7 +87,6 @@ def _read_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str], 
     devices = GivenFlags(tuple(pair for pair in flags.given if pair[0] in BY_NAME), BY_NAME).options()
     if folder == Path.cwd():
         read_device_flags(devices)
-    _require_json(flags)
     native_tool = devices.text("device_program") != "evaltools"
     if kind is KIND:
         request = request_of_flags(task_flags, command, folder, native_tool)
@@ -120,14 +119,3 @@ def _refuse(flags: GivenFlags) -> None:
         parameter = flags.parameters[name]
         if parameter.refused_on_devices and not parameter.is_as_left_out(parameter.parse(text)):
             raise UsageError(f"--{name} has no effect on devices: {parameter.refused_on_devices}")
-
-
-def _require_json(flags: GivenFlags) -> None:
-    """Raise :class:`UsageError` for formats with a file per configuration: every place has its own configurations."""
-    if flags.text("split") != "each":
-        return
-    output = flags.path("output_file_path")
-    if output is not None and output.suffix.lower() != ".json":
-        raise UsageError(
-            f"--output_file_path={output}: with --split=each the result is JSON; give a name ending in .json"
-        )

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from evaltools.device.device import Device
 from evaltools.device.errors import CommandFailed, DeviceError
-from evaltools.device.part import PartWork, SentFiles
+from evaltools.device.work import SentFiles, Work
 from evaltools.errors import UsageError
-from evaltools.result.device_run import DevicePart
+from evaltools.result.device_run import DeviceWork
 
 _PATIENCE_AT_END_S: Final = 10.0
 _INSTALL_S: Final = 600.0
@@ -128,12 +128,12 @@ def start_command(component: str, arguments: Sequence[str]) -> str:
 
 def run_app(
     device: Device,
-    work: PartWork,
+    work: Work,
     component: str,
     steps: Sequence[Sequence[str]],
     timeout_s: float,
     report: Callable[[str], None] = lambda _line: None,
-) -> tuple[DevicePart, list[AppRun]]:
+) -> tuple[DeviceWork, list[AppRun]]:
     """Run the app with the flags of each step, words as ``--num_threads=4``, until it has logged everything.
 
     ``timeout_s`` is that of a start. The app is ended in any case. ``report`` gets a line where that failed, which does
@@ -166,7 +166,7 @@ def run_app(
                 f"{said[-1] if said else 'am says nothing'}; look at the name of its activity",
                 serial,
             )
-    return done.part, [read_app_log(found[f"log-{number}"], package, timeout_s) for number in range(len(steps))]
+    return done.work, [read_app_log(found[f"log-{number}"], package, timeout_s) for number in range(len(steps))]
 
 
 def _why_not_run(serial: str, package: str, code: int, err: str, root: str) -> DeviceError:

@@ -19,19 +19,19 @@ from evaltools.benchmark.request import BenchmarkRequest, read_request
 from evaltools.benchmark.run import options_in_force
 from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed
+from evaltools.device.every_device import require_answer, run_on_each
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_benchmark import BenchmarkPlace, NativeBenchmark
 from evaltools.device.native_flags import refuse_options
 from evaltools.device.native_program import require_binary
-from evaltools.device.part import PartWork, StderrLines
-from evaltools.device.pool import SPLIT_EACH, Job, require_answer, run_on_devices
 from evaltools.device.python_program import python_on
 from evaltools.device.request import carry_out_on_host, device_request, without_host_options
+from evaltools.device.work import StderrLines, Work
 from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow, read_benchmark
-from evaltools.result.device_run import HOST, DevicePart
+from evaltools.result.device_run import HOST, DeviceWork
 from evaltools.result.environment import describe_environment
 from evaltools.runs.stored import to_bytes
 from evaltools.tasks.shared.host_names import HostNames
@@ -45,8 +45,6 @@ def read_device_benchmark(asked: Request, flags: DeviceFlags) -> BenchmarkReques
     """What is to be measured on devices, as far as the host can check it; raises :class:`UsageError` and its kinds."""
     if flags.program != "evaltools":
         refuse_options(asked.options, flags.program)
-    if flags.parts:
-        raise UsageError("--parts has no effect on a benchmark, which every device does as a whole; leave it out")
     if flags.program == "app" and flags.taskset:
         raise UsageError("--taskset has no effect on a benchmark by --device_program=app; leave it out")
     if flags.program == "native":
@@ -61,7 +59,7 @@ def measure_on_devices(
 ) -> tuple[BenchmarkResult, Mapping[str, str], bool]:
     """Measure on every device, and on the host if that was asked for.
 
-    Returns the result, what the program of each place printed, and whether every device did its part.
+    Returns the result, what the program of each place printed, and whether every device did its work.
     """
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     accuracies = accuracies_of(asked.options, request)
@@ -74,8 +72,8 @@ def measure_on_devices(
             program = NativeBenchmark(asked.options, request, flags, folder, console)
         with DevicesUsed(flags, console) as devices:
             places = {HOST: _benchmark_on_host(asked, request, folder, console)} if flags.include_host else {}
-            found = run_on_devices(program.run, flags.program, SPLIT_EACH, 1, devices, console)
-        places |= {job.serial: place for job, place in found.done.items()}
+            done, device_run = run_on_each(program.run, flags.program, devices, console)
+        places |= done
         is_one_place = not flags.include_host and len(devices.serials) == 1
     rows = {name: with_accuracies(place.rows, accuracies) for name, place in places.items()}
     result = BenchmarkResult(
@@ -91,9 +89,9 @@ def measure_on_devices(
             for row in own
         ],
         warnings=list(dict.fromkeys(warning for place in places.values() for warning in place.warnings)),
-        device_run=found.device_run,
+        device_run=device_run,
     )
-    return result, {name: place.printed for name, place in places.items()}, found.are_all
+    return result, {name: place.printed for name, place in places.items()}, len(done) == len(devices.serials)
 
 
 class _EvaltoolsBenchmark:
@@ -103,10 +101,7 @@ class _EvaltoolsBenchmark:
         self, asked: Request, request: BenchmarkRequest, flags: DeviceFlags, folder: Path, console: Console
     ) -> None:
         sent = device_request(asked, flags.root, flags.libraries)
-        self._work = PartWork(
-            index=0,
-            count=1,
-            examples=0,
+        self._work = Work(
             request=to_bytes(without_host_options(sent.request).stating(output_file_path=_RESULT)),
             files=sent.files,
             folders=sent.whole_folders,
@@ -117,7 +112,7 @@ class _EvaltoolsBenchmark:
         self._folder = folder
         self._console = console
 
-    def run(self, device: Device, _job: Job) -> tuple[DevicePart, BenchmarkPlace]:
+    def run(self, device: Device) -> tuple[DeviceWork, BenchmarkPlace]:
         """One device; raises :class:`CommandFailed` where it gives no result."""
 
         def on_line(line: bytes) -> None:
@@ -129,7 +124,7 @@ class _EvaltoolsBenchmark:
         python = python_on(device, KIND)
         done = device.do(self._work, python, into, StderrLines(on_line))
         require_answer(done, _WITH_A_RESULT, _RESULT, "result")
-        return done.part, _place(into, self._request, self._names, done.out)
+        return done.work, _place(into, self._request, self._names, done.out)
 
 
 def _place(folder: Path, request: BenchmarkRequest, names: HostNames, printed: str) -> BenchmarkPlace:

@@ -2,7 +2,7 @@
 
 The scripts run in every sh: mksh, dash and that of busybox. In the folder of a run: ``command``; ``pid``: process
 number and start time of the session's leader, which distinguishes it from a later process of the same number; ``out``,
-``err`` and, at the end, ``code``. A run ends itself after its time.
+``err`` and, at the end, ``code``. ``seen`` is made by whoever looks; a run at which nobody looks ends itself.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ VARIABLE: Final = "EVALTOOLS_RUN"
 WORK_FOLDER: Final = "/data/local/tmp"
 _POLL_S: Final = 0.5
 _PATIENCE_AT_STOP_S: Final = 10.0
-_TIMEOUT_S: Final = 3600.0
+_UNSEEN_S: Final = 3600.0
 
 
-def start_script(folder: str, command: str, timeout_s: int) -> str:
-    """Start ``command`` in ``folder``; it is ended after ``timeout_s`` seconds.
+def start_script(folder: str, command: str, unseen_s: int) -> str:
+    """Start ``command`` in ``folder``; it is ended where nobody looks at it for ``unseen_s`` seconds.
 
     If several leaders of a session are started, only the first goes on.
     """
@@ -37,9 +37,11 @@ def start_script(folder: str, command: str, timeout_s: int) -> str:
 set -- $(cat /proc/$$/stat)
 (set -C; echo $$ ${{22}} >pid) || exit
 (trap "kill \\$s; exit" TERM
-sleep {timeout_s} & s=$!
+while rm -f seen
+do sleep {math.ceil(unseen_s / 2)} & s=$!
 wait $s
-kill -9 0) &
+[ -e seen ] || kill -9 0
+done) &
 w=$!
 sh command >out 2>err </dev/null
 c=$?
@@ -71,6 +73,7 @@ def look_script(folder: str, out_offset: int, err_offset: int, mark: str) -> str
     """
     return f"""\
 cd {shlex.quote(folder)} || exit 1
+touch seen 2>/dev/null
 a=0
 if read p b <pid
 then set -- $(cat /proc/$p/stat); [ "${{22}}" = "$b" ] && [ "$3" != Z ] && a=1
@@ -105,14 +108,14 @@ exit 1
 """
 
 
-def start(link: Link, command: str, folder: str, timeout_s: float = _TIMEOUT_S) -> None:
+def start(link: Link, command: str, folder: str, unseen_s: float = _UNSEEN_S) -> None:
     """Start a command in a session of its own, in a new ``folder``, which is its work folder.
 
     To start again in the same folder does nothing, so that a start whose answer was lost can be repeated; one that was
-    cut in the middle is completed. It ends itself after ``timeout_s`` seconds; its folder stays. Raises
+    cut in the middle is completed. It ends itself where nobody looks for ``unseen_s`` seconds; its folder stays. Raises
     :class:`CommandFailed` where the folder cannot be made or the device has no ``setsid``.
     """
-    answer = link.shell(start_script(folder, command, math.ceil(timeout_s)))
+    answer = link.shell(start_script(folder, command, math.ceil(unseen_s)))
     if answer.code != 0:
         raise CommandFailed(
             f"{link.serial}: nothing can be started in {folder}{answer.quote()}; it needs a folder that can be "
@@ -124,17 +127,17 @@ def start(link: Link, command: str, folder: str, timeout_s: float = _TIMEOUT_S) 
 def wait(
     link: Link,
     folder: str,
-    timeout_s: float,
+    silence_s: float,
     on_output: Callable[[bytes, bytes], None] = lambda _out, _err: None,
     poll_s: float = _POLL_S,
 ) -> Answer:
     """Wait for the end of the command in ``folder``; ``on_output`` gets what is new on stdout and stderr.
 
-    Raises :class:`DeviceTimeout` after ``timeout_s`` seconds and :class:`DeviceStopped`, when the command and its
-    children have been ended, :class:`CommandFailed` where the command vanished without an exit code (memory or space
-    ran out, or the device restarted), and the error of a device that stayed away.
+    Raises :class:`DeviceTimeout` where it prints nothing for ``silence_s`` seconds and :class:`DeviceStopped`, when the
+    command and its children have been ended, :class:`CommandFailed` where the command vanished without an exit code
+    (memory or space ran out, or the device restarted), and the error of a device that stayed away.
     """
-    limit = time.monotonic() + timeout_s
+    limit = time.monotonic() + silence_s
     printed = Answer(0, b"", b"")
     try:
         while True:
@@ -142,12 +145,13 @@ def wait(
             new, is_alive = link.patiently(partial(_look, link, folder, len(printed.out), len(printed.err)))
             printed = Answer(new.code, printed.out + new.out, printed.err + new.err)
             if new.out or new.err:
+                limit, is_late = time.monotonic() + silence_s, False
                 on_output(new.out, new.err)
             if new.code >= 0:
                 return printed
             if is_late or not is_alive:
                 link.patiently(partial(end, link, folder))
-                raise _why_ended(link.serial, folder, printed, timeout_s if is_alive else None)
+                raise _why_ended(link.serial, folder, printed, silence_s if is_alive else None)
             link.stop.wait(max(0.0, min(poll_s, limit - time.monotonic())))
             link.require_no_stop()
     except DeviceStopped as stopped:
@@ -156,7 +160,7 @@ def wait(
             last.patiently(partial(end, last, folder))
         except DeviceError as error:
             raise DeviceStopped(
-                f"{stopped}. The command in {folder} could not be ended: {error}; it ends itself after its time",
+                f"{stopped}. The command in {folder} could not be ended: {error}; it ends itself later",
                 link.serial,
             ) from error
         raise
@@ -179,16 +183,16 @@ def _look(link: Link, folder: str, out_offset: int, err_offset: int) -> tuple[An
     return Answer(int(code[0]) if code else -1, out, err), alive != b"0"
 
 
-def _why_ended(serial: str, folder: str, printed: Answer, timeout_s: float | None) -> DeviceError:
-    """The error of a command that was ended after ``timeout_s`` seconds; None: that vanished."""
-    if timeout_s is not None:
+def _why_ended(serial: str, folder: str, printed: Answer, silence_s: float | None) -> DeviceError:
+    """The error of a command that was ended after ``silence_s`` seconds; None: that vanished."""
+    if silence_s is not None:
         return DeviceTimeout(
-            f"{serial}: the command in {folder} did not end within {timeout_s:g} s and was ended{printed.quote()}",
+            f"{serial}: the command in {folder} printed nothing for {silence_s:g} s and was ended{printed.quote()}",
             serial,
         )
     return CommandFailed(
         f"{serial}: the command in {folder} vanished without an exit code{printed.quote()}; memory or space "
-        "ran out, its time was over, or the device restarted: see adb logcat and df, then run it again",
+        "ran out, or the device restarted: see adb logcat and df, then run it again",
         serial,
     )
 

@@ -1,4 +1,4 @@
-"""One device of a run: what is sent to it, the parts that it does, and how it is left."""
+"""One device of a run: what is sent to it, the work that it does, and how it is left."""
 
 from __future__ import annotations
 
@@ -23,25 +23,22 @@ from evaltools.device.errors import DeviceError, FileMissing
 from evaltools.device.facts import conditions_now, masks_of_cpus
 from evaltools.device.flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.device.lock import DeviceLock
-from evaltools.device.part import PartDone, PartWork, Program, SentFiles, cool_down
 from evaltools.device.process import Answer
 from evaltools.device.store import RUNS, archives, remote_path, runs_on, stored_folder
 from evaltools.device.transfer import pull, push
+from evaltools.device.work import Program, SentFiles, Work, WorkDone, cool_down
 from evaltools.errors import OutputError
 from evaltools.result.device import DeviceConditions, DeviceFacts
-from evaltools.result.device_run import DevicePart
+from evaltools.result.device_run import DeviceWork
 
 _LARGE: Final = 10_000_000
 """Bytes of a file about whose sending a line is printed."""
-_LEAST_LIMIT_S: Final = 300.0
-_TIMES_AS_LONG: Final = 10.0
-"""A part hangs that takes so many times as long as the slowest one before on the device, and five minutes at least."""
 _LONGEST_COMMAND: Final = 30_000
 """Bytes of a command, in the quotes that it is sent in; what starts it comes on top."""
 
 
 class Device:
-    """A device that does one part at a time; files can be sent while its :attr:`lock` is held.
+    """A device that does one work at a time; files can be sent while its :attr:`lock` is held.
 
     ``stop`` ends everything that is under way. ``report`` gets lines for the user.
 
@@ -51,7 +48,6 @@ class Device:
         lock: that of evaltools' folder there
         known: files that the device has had since it was away
         python: evaltools there, once it has been looked at since then
-        limit_s: the seconds after which a part counts as hanging; less once the device has done one
     """
 
     def __init__(
@@ -67,8 +63,6 @@ class Device:
         self.facts = facts
         self.flags = flags
         self.lock = DeviceLock(self.link, flags.root, flags.takes_by_force)
-        self.limit_s = flags.part_timeout_s
-        self._slowest_s = 0.0
         self._report = report
         self.known: set[str] = set()
         self.python: Program | None = None
@@ -109,14 +103,14 @@ class Device:
 
     def do(
         self,
-        work: PartWork,
+        work: Work,
         program: Program,
         folder: Path,
         on_output: Callable[[bytes, bytes], None] = lambda _out, _err: None,
-    ) -> PartDone:
-        """Wait until the device is cool, send the files of a part, run a program; results are put into ``folder``.
+    ) -> WorkDone:
+        """Wait until the device is cool, send the files of the work, run a program; results are put into ``folder``.
 
-        If the device goes away afterwards, the part still counts, and the conditions after it are not known. Raises
+        If the device goes away afterwards, the work still counts, and the conditions after it are not known. Raises
         :class:`DeviceError` where the device did not finish, or another has taken its lock.
         """
         self.lock.take()
@@ -125,43 +119,31 @@ class Device:
         started_at, started = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
         answer = self._run(work, program, self._send(work), folder, on_output)
         elapsed_s = round(time.monotonic() - started, 3)
-        self._slowest_s = max(self._slowest_s, elapsed_s)
-        self.limit_s = min(self.flags.part_timeout_s, max(_LEAST_LIMIT_S, _TIMES_AS_LONG * self._slowest_s))
         try:
             after = self._conditions()
         except DeviceError:
             after = DeviceConditions()
         self.clean_up()
-        part = DevicePart(
-            work.index,
-            work.count,
-            self.serial,
-            work.examples,
-            started_at,
-            round(waited_s, 3),
-            elapsed_s,
-            before,
-            after,
-        )
-        return PartDone(part, answer.code, answer.text, answer.err.decode("utf-8", "replace"), folder)
+        done = DeviceWork(self.serial, started_at, round(waited_s, 3), elapsed_s, before, after)
+        return WorkDone(done, answer.code, answer.text, answer.err.decode("utf-8", "replace"), folder)
 
     def _run(
         self,
-        work: PartWork,
+        work: Work,
         program: Program,
         sent: SentFiles,
         folder: Path,
         on_output: Callable[[bytes, bytes], None],
     ) -> Answer:
         flags = self.flags
-        run = posixpath.join(flags.root, RUNS, f"{work.index}-of-{work.count}-{uuid.uuid4().hex[:16]}")
+        run = posixpath.join(flags.root, RUNS, uuid.uuid4().hex[:16])
         taskset = masks_of_cpus(self.facts.conditions.cpu_frequencies).get(flags.taskset, flags.taskset)
         command = self._with_libraries(program.command(sent, taskset))
         if len(shlex.quote(shlex.quote(command)).encode()) > _LONGEST_COMMAND:  # too long for adb's command line
             command = f"exec sh {shlex.quote(self._put_content('command', command.encode()))}"
         self._left = [*(self._left or []), run]
         self.link.patiently(partial(detached.start, self.link, command, run, flags.ends_itself_after_s))
-        answer = detached.wait(self.link, run, self.limit_s, on_output)
+        answer = detached.wait(self.link, run, flags.silence_s, on_output)
         for result in work.results:
             local = folder / result
             local.parent.mkdir(parents=True, exist_ok=True)
@@ -189,8 +171,7 @@ class Device:
     def _conditions(self) -> DeviceConditions:
         return self.link.patiently(partial(conditions_now, self.link))
 
-    def _send(self, work: PartWork) -> SentFiles:
-        """Send the files of a part."""
+    def _send(self, work: Work) -> SentFiles:
         for local, remote in work.files.items():
             self.put(local, remote)
         folders = {}
@@ -199,7 +180,7 @@ class Device:
             tars = archives(sent.folder, sent.files)
             folders[name] = [*names, *(self._put_content("files.tar", content) for content in tars)]
         request = self._put_content("request.json", work.request) if work.request else ""
-        return SentFiles(folders, request, work.records_only)
+        return SentFiles(folders, request, work.records_only, work.kept)
 
     def _put_content(self, name: str, content: bytes) -> str:
         with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
@@ -211,7 +192,7 @@ class Device:
             return self.put(file)
 
     def clean_up(self) -> DeviceError | None:
-        """End and delete what earlier parts left on the device. If that fails, the next part tries it again.
+        """End and delete what earlier attempts left on the device. If that fails, the next one tries it again.
 
         Returns the error if something may still run or lie there, None if not.
         """
@@ -239,7 +220,7 @@ class Device:
         words += [f"--device_folder={flags.root}"] if flags.root != DEFAULT_ROOT else []
         if problem is not None:
             self._report(
-                f"evaltools: {self.serial}: a part may still run there, and its files be left ({problem}); it ends "
+                f"evaltools: {self.serial}: something may still run there, and its files be left ({problem}); it ends "
                 f"itself after {flags.ends_itself_after_s / 60:.0f} minutes, and {shlex.join(words)} --force ends and "
                 "deletes all"
             )

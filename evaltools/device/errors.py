@@ -1,6 +1,6 @@
 """Every error of a device that evaltools raises on purpose, with exit code 3 where nothing else is said.
 
-``kind`` says in a word what may have happened to a part, for results. The message says what was wrong, what was got,
+``kind`` says in a word what may have happened to the work, for results. The message says what was wrong, what was got,
 and the next step.
 """
 

@@ -1,14 +1,17 @@
-"""An evaluation on devices with evaltools itself: devices do its parts, and their records are fetched."""
+"""An evaluation on devices with evaltools itself: each does everything, and its records are fetched."""
 
 from __future__ import annotations
 
+import posixpath
 import shlex
 import shutil
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,31 +20,10 @@ from rich.console import Console
 
 from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed
+from evaltools.device.every_device import Outcome, do_on_each, require_answer, require_any
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.part import PartDone, PartWork, SentFolder, StderrLines
-from evaltools.device.parts import (
-    RECORDS,
-    RUN,
-    KeptPart,
-    PartProgress,
-    PartsFolder,
-    part_figures,
-    part_messages,
-    progress_of,
-)
-from evaltools.device.pool import (
-    SPLIT_EACH,
-    Alike,
-    Job,
-    Pool,
-    PoolOutcome,
-    complete_jobs,
-    device_run_of,
-    jobs_of,
-    parts_of,
-    require_answer,
-)
 from evaltools.device.python_program import python_on
+from evaltools.device.records import RECORDS, KeptRecords, KeptWork, Progress, messages_in, progress_of
 from evaltools.device.request import (
     DeviceRequest,
     carry_out_on_host,
@@ -49,9 +31,9 @@ from evaltools.device.request import (
     pictures_on_device,
     without_host_options,
 )
-from evaltools.device.store import names_in, stored_folder
+from evaltools.device.store import KEPT, names_in, stored_folder
 from evaltools.device.transfer import sha256_of
-from evaltools.engine.execution import Shard
+from evaltools.device.work import RUN, SentFolder, StderrLines, Work
 from evaltools.engine.ledger import Tally
 from evaltools.engine.run_folder import (
     RunIdentity,
@@ -65,12 +47,12 @@ from evaltools.engine.run_folder import (
     run_journal,
 )
 from evaltools.errors import UsageError
-from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK
+from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK, USAGE
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.report.files.evaluation import planned_files
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
-from evaltools.result.device_run import HOST, DeviceLeftOut, LostAttempt
+from evaltools.result.device_run import HOST, DeviceLeftOut, DeviceRun, LostAttempt
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
@@ -81,8 +63,8 @@ from evaltools.tasks.shared.evaluation import Evaluation, Observer
 from evaltools.tasks.shared.merging import RunAtPlace, files_below, run_identity, with_files
 from evaltools.tasks.shared.request import flags_to_repeat
 
-_PARTS: Final = "parts on devices"
-_SERIALS: Final = "devices that do everything"
+_SERIALS: Final = "devices"
+_KEPT_AS: Final = "folder of records on devices"
 _WHOLE: Final = "result.json"
 _REFERENCE: Final = "reference"
 _REFERENCE_ON_HOST: Final = "that of the reference run on this computer"
@@ -90,55 +72,52 @@ WITH_RECORDS: Final = (OK, NOT_MEASURED, EXAMPLES_FAILED)
 
 
 @contextmanager
-def parts_on_devices(
+def records_of_devices(
     request: Request, flags: DeviceFlags, console: Console, observer: Observer
 ) -> Iterator[tuple[Request, FinishedShards, bool]]:
-    """A context that runs the parts on entry; their records can be read until it ends.
+    """A context that has the devices do everything on entry; their records can be read until it ends.
 
-    It gives the request that makes the result, the parts that are done as shards, and whether no part is missing.
+    It gives the request that makes the result, the records, and whether every device has done its work.
 
-    Raises :class:`UsageError` for flags that make no sense together, and :class:`DeviceError` where devices have not
-    done the parts that a result needs.
+    Raises :class:`UsageError` for flags that make no sense together, and :class:`DeviceError` where no device has done
+    its work.
     """
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     kind, run_dir = declared_task(request.task), request.options.path("run_dir")
-    is_each = flags.split == SPLIT_EACH
     sent = device_request(request, flags.root, flags.libraries)
     examples = examples_of(kind, request)
-    _require_sense(kind, request, flags, examples)
     with run_folder(run_dir) as folder, run_journal(folder) as journal:
-        count = int(journal.fact(_PARTS) or 0)
-        require_same_run(journal, identity_of(flags, sent), has_begun=bool(count))
-        if count and flags.parts not in (0, count):
-            raise UsageError(f"--parts={flags.parts}: the run in {folder} began with {count}; leave the flag out")
-        kept = PartsFolder(folder, count)
         serials: list[str] = decode(journal.fact(_SERIALS) or "[]", list[str], folder)
-        jobs = jobs_of(flags.split, serials, count)
-        is_done = bool(jobs) and all(map(kept.is_done, jobs))
+        require_same_run(journal, identity_of(flags, sent), has_begun=bool(serials))
+        kept = KeptRecords(folder)
+        is_done = bool(serials) and all(map(kept.is_done, serials))
         with nullcontext() if is_done else DevicesUsed(flags, console) as devices:
-            if devices is not None:
-                kept = PartsFolder(folder, count or _parts_wanted(kind, flags, examples, len(devices.serials)))
-                serials = list(dict.fromkeys((*serials, *devices.serials)))
-                jobs = jobs_of(flags.split, serials, kept.count)
-                journal.state({_PARTS: str(kept.count), _SERIALS: encode(serials)})
+            if devices is not None and not serials:
+                serials = list(devices.serials)
+                journal.state({_SERIALS: encode(serials), _KEPT_AS: uuid.uuid4().hex})
                 if not has_own_request(journal):
                     journal.state(request_facts(to_plain(request), identity_of(flags, sent)))
-            against_host = _against_host_outputs(kind, request, folder) if is_each else None
+            is_one = len(serials) == 1 and not flags.include_host
+            if not is_one:
+                require_one_file(kind, request)
+            against_host = None if is_one else _against_host_outputs(kind, request, folder)
             if against_host is not None:
                 request, sent = against_host, device_request(against_host, flags.root, flags.libraries)
-            run = DeviceEvaluation(kind, request, sent, examples, kept, is_each, against_host is not None)
+            kept_there = posixpath.join(flags.root, KEPT, str(journal.fact(_KEPT_AS)))
+            run = DeviceEvaluation(kind, request, sent, examples, kept, kept_there, is_one, against_host is not None)
             host = (run.on_host(folder, console),) if flags.include_host else ()
-            outcome = PoolOutcome[PartDone]()
+            outcome = Outcome[None]()
             if devices is not None:
-                outcome = run.do(jobs, devices, console, observer)
-        done = [job for job in jobs if kept.is_done(job)]
-        complete = complete_jobs(jobs, done, outcome, _step(run_dir))
-        shards = replace(
-            run.finished(complete, outcome.left_out, host),
+                outcome = run.do(serials, devices, console, observer)
+        done = [serial for serial in serials if kept.is_done(serial)]
+        step = f"; evaltools resume {shlex.quote(str(run_dir))} goes on" if run_dir is not None else ""
+        require_any(done, outcome.left_out, step)
+        records = replace(
+            run.finished(done, outcome.left_out, host),
             started_at=started_at,
             elapsed_s=round(time.perf_counter() - clock, 3),
         )
-        yield run.merge_request, shards, len(complete) == len(jobs)
+        yield run.merge_request, records, len(done) == len(serials)
 
 
 def examples_of(kind: DeclaredTask, request: Request) -> Evaluation[Any]:
@@ -167,7 +146,7 @@ def identity_of(flags: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
             "the files": digest([*sent.files.values(), *map(sha256_of, folders)]),
         },
         options={
-            "--split": flags.split,
+            "--include_host": str(flags.include_host),
             "--taskset": flags.taskset,
             "--device_libraries": libraries,
             **flags_to_repeat(sent.request.options),
@@ -195,37 +174,23 @@ def _against_host_outputs(kind: DeclaredTask, request: Request, folder: Path) ->
     return kind.evaluation.against_saved(request, saved)
 
 
-def _parts_wanted(kind: DeclaredTask, flags: DeviceFlags, examples: Evaluation[Any], devices: int) -> int:
-    if examples.task.keeps_state or (kind.whole_run_option and not flags.parts):
-        return 1
-    return parts_of(examples.example_count, flags.parts, 1 if flags.split == SPLIT_EACH else devices)
-
-
-def _step(run_dir: Path | None) -> str:
-    if run_dir is None:
-        return " and are lost; --run_dir=FOLDER keeps such parts"
-    return f"; evaltools resume {shlex.quote(str(run_dir))} goes on"
-
-
-def _require_sense(kind: DeclaredTask, request: Request, flags: DeviceFlags, examples: Evaluation[Any]) -> None:
-    """Raise :class:`UsageError` for flags that have no effect together, or none on devices."""
-    whole = kind.whole_run_option
-    if examples.task.keeps_state and flags.parts > 1:
+def require_one_file(kind: DeclaredTask, request: Request) -> None:
+    """Raise :class:`UsageError` for files by configuration, where every place has configurations of its own."""
+    files = planned_files(request)
+    more = kind.evaluation.more_files(request, files.values()) or {}
+    path = next(iter([*more.values(), *(path for path in files.values() if path.suffix.lower() != ".json")]), None)
+    if path is not None:
         raise UsageError(
-            f"--parts={flags.parts}: every run depends on those before it, so there is one part; leave it out"
-        )
-    if flags.split != SPLIT_EACH and flags.parts > 1 and whole and whole in request.options:
-        raise UsageError(
-            f"--{whole} has no effect on several parts: the noise floor is that of a device that does all; leave out "
-            "one of it and --parts"
+            f"{path}: what several places give is one result in JSON; give --output_file_path a name ending in .json, "
+            "or name one device with --serials"
         )
 
 
 class DeviceEvaluation:
-    """An evaluation whose parts devices do; those that are done are kept in the run folder.
+    """An evaluation that each device does as a whole; what is done is kept in the run folder.
 
-    ``is_each``: every device does everything, ``is_against_host``: and is compared with outputs of the host. Devices
-    that share the parts must be alike in what the records say of configurations.
+    ``is_one``: one device alone does it. ``is_against_host``: devices are compared with outputs of the host.
+    ``kept_there`` is the folder on devices for records of work that is not finished.
     """
 
     def __init__(
@@ -234,8 +199,9 @@ class DeviceEvaluation:
         request: Request,
         sent: DeviceRequest,
         examples: Evaluation[Any],
-        kept: PartsFolder,
-        is_each: bool = False,
+        kept: KeptRecords,
+        kept_there: str,
+        is_one: bool = True,
         is_against_host: bool = False,
     ) -> None:
         self._kind = kind
@@ -243,18 +209,17 @@ class DeviceEvaluation:
         self._sent = sent
         self._examples = examples
         self._kept = kept
-        self._is_each = is_each
+        self._kept_there = kept_there
+        self._is_one = is_one
         self._is_against_host = is_against_host
         self._names = {option: names_in(folder) for option, folder in sent.pictures.items()}
-        self._alike = Alike(RunIdentity.changes)
-        self._progress: dict[Job, PartProgress] = {}
-        self._losses: dict[Job, list[LostAttempt]] = {}
+        self._progress: dict[str, Progress] = {}
         self._on_progress: Callable[[Tally], None] = lambda _tally: None
 
     @property
     def is_whole(self) -> bool:
-        """Whether one device does all examples, so that it also measures what only a whole run can measure."""
-        return bool(self._kind.whole_run_option) and not self._is_each and self._kept.count == 1
+        """Whether one device makes the whole result, as it measures more than its records hold."""
+        return self._kind.more_than_records and self._is_one
 
     @property
     def good_codes(self) -> tuple[int, ...]:
@@ -266,29 +231,23 @@ class DeviceEvaluation:
 
     @property
     def on_devices(self) -> Request:
-        """The request that is sent for every part; :meth:`work` adds which part it is."""
+        """The request that is sent."""
         return self._without_host_work(without_host_options(self._sent.request)).stating(run_dir=RUN, progress="json")
 
     def _without_host_work(self, request: Request) -> Request:
-        """The request without what the host does once for all parts."""
-        if self.is_whole:
-            name = self._kind.whole_run_option
-            stated = {name: self._request.options.value(name)} if name in self._request.options else {}
-            return request.stating(**stated, output_file_path=_WHOLE)
-        return request.in_parts()
+        """The request without what the host makes of the records."""
+        if not self.is_whole:
+            return request.for_records()
+        options = self._request.options
+        own = {
+            name: value for name, value in options.stated.items() if options.parameters[name].for_records is not None
+        }
+        return request.stating(**own, output_file_path=_WHOLE)
 
     @property
     def merge_request(self) -> Request:
-        """The request by which the host makes the result of the parts.
-
-        It leaves out what only a whole run measures, where devices share the examples: the host would measure that on
-        its own CPU, which says nothing about a device's outputs.
-        """
-        whole = replace(self._request, devices=None).of_no_run()
-        if not self._kind.whole_run_option or self._is_each or self.is_whole:
-            return whole
-        parameter = whole.options.parameters[self._kind.whole_run_option]
-        return whole.stating(**{parameter.name: parameter.in_parts})
+        """The request by which the host makes the result of the records."""
+        return replace(self._request, devices=None).of_no_run()
 
     def on_host(self, folder: Path, console: Console) -> RunAtPlace:
         """Do everything on the host as well, in a folder below ``folder``.
@@ -301,119 +260,87 @@ class DeviceEvaluation:
         carry_out_on_host(request.stating(run_dir=run_dir, progress="none"), self.good_codes)
         return RunAtPlace((run_dir,), HOST, flags_to_repeat(request.options))
 
-    def do(
-        self, jobs: Sequence[Job], devices: DevicesUsed, console: Console, observer: Observer
-    ) -> PoolOutcome[PartDone]:
-        """Do the parts that are missing, as far as the devices can; the ``observer`` is shown their progress."""
-        kept = self._kept
-        for job in filter(kept.is_done, jobs):
-            self._progress[job] = self._finished(job)
-            self._alike.require(job, kept.read(job).part.serial, run_identity(kept.of(job) / RUN))
-        missing = [job for job in jobs if not kept.is_done(job)]
-        with observer.progress("on devices", sum(map(self._size_of, jobs))) as self._on_progress:
-            outcome = Pool(devices, missing, kept.count, self._do, console, self._lose).run()
-        known = {*devices.serials, *(entry.serial for entry in devices.left_out)}
+    def do(self, serials: Sequence[str], devices: DevicesUsed, console: Console, observer: Observer) -> Outcome[None]:
+        """Do what is missing, as far as the devices can; the ``observer`` is shown their progress."""
+        missing = [serial for serial in serials if not self._kept.is_done(serial)]
+        here = [serial for serial in missing if serial in devices.serials]
+        with observer.progress("on devices", len(missing) * self._examples.example_count) as self._on_progress:
+            outcome = do_on_each(devices, here, self._do, console)
+        known = {*here, *(entry.serial for entry in outcome.left_out)}
         outcome.left_out[:0] = [
             DeviceLeftOut(
                 serial,
                 f"{serial} began this run and is not among the devices now: connect it, name it in --serials, then "
                 "resume the run",
             )
-            for serial in dict.fromkeys(job.serial for job in missing if job.serial)
+            for serial in missing
             if serial not in known
         ]
         return outcome
 
-    def _size_of(self, job: Job) -> int:
-        return Shard(job.index, self._kept.count).size_of(self._examples.example_count)
-
-    def _do(self, device: Device, job: Job) -> PartDone:
-        """One part on one device, with its records, which are kept."""
-        program = python_on(device, self._kind)
-        most = self._size_of(job) - 1  # it is whole once its records are here
+    def _do(self, device: Device, lost: Sequence[LostAttempt]) -> None:
+        """The work of one device, whose records are kept."""
+        program, serial = python_on(device, self._kind), device.serial
 
         def on_line(line: bytes) -> None:
             progress = progress_of(line)
             if progress is not None:
-                self._report(job, replace(progress, done=min(progress.done, most)))
+                self._report(serial, progress)
 
-        folder = self._kept.unfinished(job)
-        done = device.do(self.work(job), program, folder, StderrLines(on_line))
+        folder = self._kept.unfinished(serial)
+        done = device.do(self.work, program, folder, StderrLines(on_line))
         if done.code not in self.good_codes:
             device.python = None  # a package may be gone
+        if done.code in (*self.good_codes, USAGE):
+            device.link.patiently(partial(device.shell, f"rm -rf {shlex.quote(self._kept_there)}"))
         require_answer(done, self.good_codes, RECORDS, "records")
         run = folder / RUN
-        self._alike.require(job, device.serial, run_identity(run))
-        part = replace(
-            done.part,
-            delegate_lines=delegate_lines(f"{part_messages(run)}\n{done.err}"),
-            figures=part_figures(run),
-            lost=tuple(self._losses.get(job, ())),
-        )
-        self._kept.keep(job, KeptPart(part, device.facts))
-        self._report(job, self._finished(job))
-        return done
+        run_identity(run)
+        lines = delegate_lines(f"{messages_in(run)}\n{done.err}")
+        self._kept.keep(KeptWork(replace(done.work, delegate_lines=lines, lost=tuple(lost)), device.facts))
 
-    def _lose(self, job: Job, attempt: LostAttempt) -> None:
-        """Its examples are to be done again."""
-        self._report(job, PartProgress(0))
-        self._losses.setdefault(job, []).append(attempt)
-
-    def _report(self, job: Job, progress: PartProgress) -> None:
-        self._progress[job] = progress
-        parts = list(self._progress.values())
+    def _report(self, serial: str, progress: Progress) -> None:
+        self._progress[serial] = progress
+        each = list(self._progress.values())
         failed: Counter[str] = Counter()
-        for part in parts:
-            failed.update(part.failed)
-        done, failed_examples = sum(part.done for part in parts), sum(part.failed_examples for part in parts)
-        self._on_progress(Tally(done, failed_examples, dict(failed)))
+        for one in each:
+            failed.update(one.failed)
+        self._on_progress(Tally(sum(one.done for one in each), sum(one.failed_examples for one in each), dict(failed)))
 
-    def _finished(self, job: Job) -> PartProgress:
-        """Of a part that is done: as many examples failed as for the configuration with the most failures, at least."""
-        failed = {figures.configuration: figures.failed for figures in self._kept.read(job).part.figures}
-        return PartProgress(self._size_of(job), max(failed.values(), default=0), failed)
-
-    def work(self, job: Job) -> PartWork:
-        """What one part sends to a device, and what it fetches."""
-        request, sent, shard = self.on_devices, self._sent, Shard(job.index, self._kept.count)
-        if shard.count > 1:
-            request = request.stating(shard_index=shard.index, shard_count=shard.count)
+    @property
+    def work(self) -> Work:
+        """What is sent to a device, and what is fetched."""
+        sent = self._sent
         pictures = {
-            pictures_on_device(option): SentFolder(
-                folder, self._examples.pictures_of(option, shard), self._names[option]
-            )
+            pictures_on_device(option): SentFolder(folder, self._examples.pictures_of(option), self._names[option])
             for option, folder in sent.pictures.items()
         }
-        return PartWork(
-            index=shard.index,
-            count=shard.count,
-            examples=self._size_of(job),
-            request=to_bytes(request),
+        return Work(
+            request=to_bytes(self.on_devices),
             files=sent.files,
             folders={**pictures, **sent.whole_folders},
             results=(RECORDS, _WHOLE) if self.is_whole else (RECORDS,),
             records_only=not self.is_whole,
+            kept=self._kept_there,
         )
 
     def finished(
-        self, jobs: Sequence[Job], left_out: Sequence[DeviceLeftOut], host: tuple[RunAtPlace, ...] = ()
+        self, serials: Sequence[str], left_out: Sequence[DeviceLeftOut], host: tuple[RunAtPlace, ...] = ()
     ) -> FinishedShards:
-        """The finished parts ``jobs``, and the run on the ``host``; :attr:`merge_request` makes a result of them."""
+        """What these devices have done, and the run on the ``host``; :attr:`merge_request` makes a result of them."""
         kept = self._kept
-        found = [kept.read(job) for job in jobs]
-        device_run = device_run_of(
+        found = [kept.read(serial) for serial in serials]
+        device_run = DeviceRun(
             "evaltools",
-            SPLIT_EACH if self._is_each else "pool",
-            (entry.device for entry in found),
-            [entry.part for entry in found],
-            left_out,
+            tuple(entry.device for entry in found),
+            tuple(entry.work for entry in found),
+            tuple(left_out),
         )
         repeated = flags_to_repeat(self.on_devices.options)
         places = host + tuple(
-            RunAtPlace(tuple(kept.of(job) / RUN for job in jobs if job.serial == serial), serial, repeated)
-            for serial in dict.fromkeys(job.serial for job in jobs)
+            RunAtPlace((kept.of(serial) / RUN,), "" if self._is_one else serial, repeated) for serial in serials
         )
-        whole = _result_of_device(kept.of(jobs[0]) / _WHOLE, self._request) if self.is_whole else None
+        whole = _result_of_device(kept.of(serials[0]) / _WHOLE, self._request) if self.is_whole else None
         host_names = self._sent.host_names(_REFERENCE_ON_HOST if self._is_against_host else "")
         return FinishedShards(places, device_run, self._request.command, whole, host_names)
 

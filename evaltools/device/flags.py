@@ -92,29 +92,15 @@ PARAMETERS: Final = (
     ),
     Parameter("device_folder", "Folder on the device for everything of evaltools.", default=DEFAULT_ROOT, about="run"),
     Parameter(
-        "split",
-        "pool: each part goes to whichever device is free, and one result comes out; each: every device does "
-        "everything, and the result compares them.",
-        default="pool",
-        choices=("pool", "each"),
-        about="run",
-    ),
-    Parameter(
         "include_host",
-        "With --split=each: this computer does everything as well.",
+        "This computer does everything as well.",
         default=False,
         about="run",
-        only_with=("split=each", "device_program=evaltools"),
-    ),
-    Parameter(
-        "parts",
-        "Number of parts, 0 or more; one that is lost is done again as a whole. 0: as many as make sense.",
-        default=0,
-        about="run",
+        only_with=("device_program=evaltools",),
     ),
     Parameter(
         "cool_down",
-        "Before each part, wait until no temperature is above this many degrees C, up to 150; 0: do not wait.",
+        "Before the work begins, wait until no temperature is above this many degrees C, up to 150; 0: do not wait.",
         default=0.0,
         about="execution",
     ),
@@ -125,12 +111,15 @@ PARAMETERS: Final = (
     ),
     Parameter(
         "device_patience",
-        "Seconds, above 0, that a device may be away before others do its part.",
+        "Seconds, above 0, that a device may be away.",
         default=180.0,
         about="execution",
     ),
     Parameter(
-        "part_timeout", "Seconds, above 0, after which a part counts as hanging.", default=3600.0, about="execution"
+        "device_timeout",
+        "Seconds, above 0, for which a device that is there may print nothing; then what runs there counts as hanging.",
+        default=3600.0,
+        about="execution",
     ),
     Parameter(
         "force", "Take devices that another run uses, and end what that runs there.", default=False, about="execution"
@@ -143,8 +132,7 @@ BY_NAME: Final = {parameter.name: parameter for parameter in PARAMETERS}
 class DeviceFlags(Struct, frozen=True):
     """How a task is run on devices. ``serials`` is empty for ``all_devices``, and for the one that adb's rules name.
 
-    ``parts`` 0: as many as make sense. ``cool_down_c`` None: no waiting. ``takes_by_force``: devices that others use,
-    too.
+    ``cool_down_c`` None: no waiting. ``takes_by_force``: devices that others use, too.
     """
 
     serials: tuple[str, ...]
@@ -159,19 +147,17 @@ class DeviceFlags(Struct, frozen=True):
     app_package: str
     app_activity: str
     root: str
-    split: str
     include_host: bool
-    parts: int
     cool_down_c: float | None
     taskset: str
     patience_s: float
-    part_timeout_s: float
+    silence_s: float
     takes_by_force: bool
 
     @property
     def ends_itself_after_s(self) -> float:
-        """The seconds after which a part ends itself on a device that stays away."""
-        return self.part_timeout_s + self.patience_s
+        """The seconds after which what runs on a device that stays away ends itself."""
+        return self.silence_s + self.patience_s
 
 
 def read_serials(text: str) -> tuple[str, ...]:
@@ -192,9 +178,7 @@ def read_device_flags(flags: Options) -> DeviceFlags:
     """Check the flags; raises :class:`UsageError` for values that make no sense."""
     serials = flags.text("serials") if "serials" in flags else None
     root = read_root(flags.text("device_folder"))
-    if flags.number("parts") < 0:
-        raise UsageError(f"--parts={flags.number('parts')}: use 1 or more, or 0 for as many as make sense")
-    for name in ("device_patience", "part_timeout"):
+    for name in ("device_patience", "device_timeout"):
         if flags.real(name) <= 0:
             raise UsageError(f"--{name}={flags.real(name):g}: use a number of seconds above 0")
     return DeviceFlags(
@@ -210,13 +194,11 @@ def read_device_flags(flags: Options) -> DeviceFlags:
         app_package=flags.text("app_package"),
         app_activity=flags.text("app_activity"),
         root=root,
-        split=flags.text("split"),
         include_host=flags.is_on("include_host"),
-        parts=flags.number("parts"),
         cool_down_c=_cool_down(flags),
         taskset=_mask(flags.text("taskset")),
         patience_s=flags.real("device_patience"),
-        part_timeout_s=flags.real("part_timeout"),
+        silence_s=flags.real("device_timeout"),
         takes_by_force=flags.is_on("force"),
     )
 

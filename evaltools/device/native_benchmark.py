@@ -18,19 +18,18 @@ from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_flags import configuration_flags
 from evaltools.device.native_outcome import native_runtime, signal_of, why_not_started
-from evaltools.device.native_program import Killed, NativeRuns, StepDone, interleaved
-from evaltools.device.part import PartWork
-from evaltools.device.pool import Job
+from evaltools.device.native_program import Killed, NativeRuns, StepDone
 from evaltools.device.process import last_lines
 from evaltools.device.request import RequestFiles
 from evaltools.device.store import stored_folder
+from evaltools.device.work import Work
 from evaltools.native.logs.benchmark import row_of_logs
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.native.logs.log_lines import plain_lines
 from evaltools.request import Options
 from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DevicePart
+from evaltools.result.device_run import DeviceWork
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.text import printable
 
@@ -87,33 +86,33 @@ class NativeBenchmark:
         arguments = _arguments(options, request, self._named, _library_folders(flags))
         self._steps = tuple(arguments[which] for which in self._order)
 
-    def run(self, device: Device, job: Job) -> tuple[DevicePart, BenchmarkPlace]:
+    def run(self, device: Device) -> tuple[DeviceWork, BenchmarkPlace]:
         """All starts on a device."""
-        work = PartWork(0, 1, 0, self._named.files)
+        work = Work(self._named.files)
         if self._runs is None:
-            part, starts = self._run_app(device, job, work)
+            done, starts = self._run_app(device, work)
         else:
-            part, steps = self._runs.run(device, job, work, self._steps)
+            done, steps = self._runs.run(device, work, self._steps)
             starts = [_start_of(step, device.facts) for step in steps]
         lines = tuple(dict.fromkeys(line for start in starts for line in delegate_lines(start.text)))
         rows = with_ratios([self._row(which, starts) for which in range(len(self._request.candidates))])
         place = BenchmarkPlace(rows, "\n".join(start.printed for start in starts), self._request.warnings)
-        return replace(part, delegate_lines=lines), place
+        return replace(done, delegate_lines=lines), place
 
-    def _run_app(self, device: Device, job: Job, work: PartWork) -> tuple[DevicePart, list[_ProgramStart]]:
+    def _run_app(self, device: Device, work: Work) -> tuple[DeviceWork, list[_ProgramStart]]:
         flags = self._flags
         if flags.app_apk is not None:
             install_app(device, flags.app_apk)
-        part, runs = run_app(
+        done, runs = run_app(
             device,
             work,
             f"{flags.app_package}/{flags.app_activity}",
             self._steps,
-            flags.part_timeout_s / (len(self._steps) + 1),
+            flags.silence_s / (len(self._steps) + 1),
             lambda left: self._console.print(f"evaltools: {printable(left)}"),
         )
-        self._killed.look_at(device.serial, job, [run.was_killed for run in runs])
-        return part, [_ProgramStart(run.log, run.log, run.failure) for run in runs]
+        self._killed.look_at(device.serial, [run.was_killed for run in runs])
+        return done, [_ProgramStart(run.log, run.log, run.failure) for run in runs]
 
     def _row(self, number: int, starts: Sequence[_ProgramStart]) -> BenchmarkRow:
         """The row of a candidate, from all starts."""
@@ -128,6 +127,15 @@ class NativeBenchmark:
             [start.failure for start in own],
             self._request.options.allow_fallback,
         )
+
+
+def interleaved(count: int, number: int) -> Sequence[int]:
+    """The order of candidates in a round: forwards and backwards in turns, so that warming up and drift cancel out.
+
+    >>> interleaved(3, 0), interleaved(3, 1)
+    (range(0, 3), range(2, -1, -1))
+    """
+    return range(count) if number % 2 == 0 else range(count - 1, -1, -1)
 
 
 def _arguments(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
@@ -12,24 +11,26 @@ from typing import Any, Final
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.configuration import Configuration
 from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed
+from evaltools.device.evaluation import require_one_file
+from evaltools.device.every_device import run_on_each
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_flags import configuration_flags, task_flags
 from evaltools.device.native_inputs import NativeInputs
-from evaltools.device.native_outcome import NativeRun, WhatRan, native_runtime, why_not_started
-from evaltools.device.native_program import NativeRuns, StepDone, interleaved, output_file
+from evaltools.device.native_outcome import NativeRun, native_runtime, why_not_started
+from evaltools.device.native_program import NativeRuns, StepDone, output_file
 from evaltools.device.native_result import assemble_native
-from evaltools.device.part import PartWork, SentFolder
-from evaltools.device.pool import SPLIT_EACH, Alike, Job, parts_of, run_on_devices
 from evaltools.device.process import last_lines
 from evaltools.device.store import remote_path
-from evaltools.errors import UsageError
+from evaltools.device.work import SentFolder, Work
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.request import Request
 from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DevicePart
+from evaltools.result.device_run import DeviceWork
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.shared.declared import declared_task
 
 _PICTURES: Final = "pictures"
 
@@ -37,98 +38,68 @@ _PICTURES: Final = "pictures"
 def evaluate_native(
     request: Request, flags: DeviceFlags, inputs: NativeInputs[Any], binary: Path, console: Console
 ) -> tuple[EvaluationResult, bool]:
-    """Run the binary for every configuration; the result, and whether all parts are in it."""
+    """Run the binary for every configuration on every device; the result, and whether all devices are in it."""
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         with DevicesUsed(flags, console) as devices:
-            count = _part_count(flags, inputs, len(devices.serials))
-            program = _NativeEvaluation(binary, inputs, count, flags.root, Path(temporary), console)
-            found = run_on_devices(program.run, "native", flags.split, count, devices, console)
-        runs = [run for done in found.done.values() for run in done]
+            is_one = len(devices.serials) == 1
+            if not is_one:
+                require_one_file(declared_task(request.task), request)
+            program = _NativeEvaluation(binary, inputs, flags.root, Path(temporary), is_one)
+            done, device_run = run_on_each(program.run, "native", devices, console)
+        runs = [run for found in done.values() for run in found]
         elapsed_s = round(time.perf_counter() - clock, 3)
         result = assemble_native(inputs, runs, native_runtime(binary), started_at, elapsed_s)
     environment = replace(result.environment, command=list(request.command))
-    return replace(result, device_run=found.device_run, environment=environment), found.are_all
-
-
-def _part_count(flags: DeviceFlags, inputs: NativeInputs[Any], devices: int) -> int:
-    if inputs.can_be_split:
-        return parts_of(inputs.example_count, flags.parts, 1 if flags.split == SPLIT_EACH else devices)
-    if flags.parts > 1:
-        raise UsageError(
-            f"--parts={flags.parts}: the native tool's figures of parts do not add up to those of the whole; "
-            "leave the flag out, or take --device_program=evaltools"
-        )
-    return 1
+    return replace(result, device_run=device_run, environment=environment), len(done) == len(devices.serials)
 
 
 class _NativeEvaluation:
-    """An evaluation by a ``binary``; what delegates took must be alike on devices that share the parts."""
+    """An evaluation by a ``binary``, on one device or on several, which are named then."""
 
-    def __init__(
-        self, binary: Path, inputs: NativeInputs[Any], count: int, root: str, folder: Path, console: Console
-    ) -> None:
+    def __init__(self, binary: Path, inputs: NativeInputs[Any], root: str, folder: Path, is_one: bool) -> None:
         self._runs = NativeRuns(binary, root, folder)
         self._inputs = inputs
-        self._count = count
-        self._root = root
-        self._folder = folder
-        self._console = console
-        self._alike = Alike(WhatRan.differences)
+        self._is_one = is_one
+        self._work, self._steps = self._prepare(root, folder)
 
-    def run(self, device: Device, job: Job) -> tuple[DevicePart, list[NativeRun]]:
-        """The runs of all configurations on a part."""
-        order = interleaved(len(self._inputs.configurations), job.index)
-        work, steps = self._part(job, order)
-        part, found = self._runs.run(device, job, work, steps)
-        runs = [self._run_of(which, step, job, device.facts) for which, step in zip(order, found, strict=True)]
-        if not job.serial:
-            ran = WhatRan.of(self._inputs, device.serial, runs)
-            self._alike.require(job, device.serial, ran)
-        self._console.print(
-            f"{device.serial}: part {job.index + 1} of {self._count} done in {part.elapsed_s:.0f} s", style="dim"
-        )
+    def run(self, device: Device) -> tuple[DeviceWork, list[NativeRun]]:
+        """The runs of all configurations on a device."""
+        done, steps = self._runs.run(device, self._work, self._steps)
+        runs = [
+            self._run_of(configuration, step, device.facts)
+            for configuration, step in zip(self._inputs.configurations, steps, strict=True)
+        ]
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
-        return replace(part, delegate_lines=proof), runs
+        return replace(done, delegate_lines=proof), runs
 
-    def _part(self, job: Job, order: Sequence[int]) -> tuple[PartWork, list[list[str]]]:
-        """A part, and the arguments of each of its steps, which run the configurations in this order."""
+    def _prepare(self, root: str, folder: Path) -> tuple[Work, list[list[str]]]:
+        """The files to send, of which some are written into ``folder`` first, and the arguments of each run."""
         inputs = self._inputs
-        pictures = inputs.pictures[job.index :: self._count]
-        truth = inputs.ground_truth(job.index, self._count)
-        folder = Path(tempfile.mkdtemp(dir=self._folder))
         files: dict[Path, str] = {}
 
         def sent(path: Path, content: bytes | None = None) -> str:
             """The path on the device of a file, which is written first where its content is given."""
             if content is not None:
                 path.write_bytes(content)
-            files[path] = remote_path(self._root, path)
+            files[path] = remote_path(root, path)
             return files[path]
 
         model = sent(inputs.request.model_file)
-        truth_file = "" if truth is None else sent(folder / inputs.ground_truth_name, truth)
+        truth = "" if inputs.truth is None else sent(folder / inputs.ground_truth_name, inputs.truth)
         labels = "" if inputs.label_text is None else sent(folder / "labels.txt", inputs.label_text)
         named = {str(path): sent(path) for each in inputs.configurations for path in each.files if path.is_file()}
+        pictures = inputs.pictures
         folders = {_PICTURES: SentFolder(pictures[0].parent, pictures)} if pictures else {}
         steps = []
-        for number, which in enumerate(order):
-            configuration = inputs.configurations[which]
+        for number, configuration in enumerate(inputs.configurations):
             words = [f"--model_file={model}", f"--output_file_path={output_file(number)}"]
-            words += task_flags(inputs.task, _PICTURES, labels, truth_file, inputs.num_runs)
+            words += task_flags(inputs.task, _PICTURES, labels, truth, inputs.num_runs)
             steps.append(words + configuration_flags(configuration, named))
-        work = PartWork(
-            index=job.index,
-            count=self._count,
-            examples=len(pictures) or inputs.example_count,
-            files=files,
-            folders=folders,
-        )
-        return work, steps
+        return Work(files=files, folders=folders), steps
 
-    def _run_of(self, which: int, step: StepDone, job: Job, facts: DeviceFacts) -> NativeRun:
-        """A step of a part as a run of the configuration of this number."""
-        configuration = self._inputs.configurations[which]
+    def _run_of(self, configuration: Configuration, step: StepDone, facts: DeviceFacts) -> NativeRun:
+        """A step as a run of a configuration."""
         printed = f"{step.out}\n{step.err}"
         return NativeRun(
             configuration=configuration,
@@ -139,8 +110,5 @@ class _NativeEvaluation:
             exit_code=step.code,
             crash=step.crash,
             failure=why_not_started(step.code, last_lines(step.err), facts),
-            part=job.index,
-            parts=self._count,
-            place=job.serial,
-            serial="" if job.serial else facts.serial,
+            place="" if self._is_one else facts.serial,
         )

@@ -42,8 +42,8 @@ class NativeInputs(Struct, Generic[Data], frozen=True):
     """Checked inputs of a native tool.
 
     ``data`` is what a result says of them: :class:`LabelledImages` of imagenet, :class:`EvaluatedPictures` of coco,
-    :class:`DiffRequest` of inference_diff, which makes its own random numbers for ``num_runs`` runs. ``truth`` is a
-    line for each of imagenet's ``pictures``, or the content of coco's file for all. ``label_text`` is the content of
+    :class:`DiffRequest` of inference_diff, which makes its own random numbers for ``num_runs`` runs. ``truth`` is
+    the content of the file with the ground truth, None where there is none. ``label_text`` is the content of
     ``--model_output_labels``, None where the tool takes none.
     """
 
@@ -52,7 +52,7 @@ class NativeInputs(Struct, Generic[Data], frozen=True):
     model: ModelFile
     data: Data
     pictures: tuple[Path, ...] = ()
-    truth: tuple[str, ...] | bytes | None = None
+    truth: bytes | None = None
     labels: LabelFile | None = None
     label_text: bytes | None = None
     to_tensor: ImageToTensor | None = None
@@ -65,29 +65,13 @@ class NativeInputs(Struct, Generic[Data], frozen=True):
 
     @property
     def example_count(self) -> int:
-        """The pictures of all parts, or the runs."""
+        """The pictures, or the runs."""
         return len(self.pictures) if self.num_runs is None else self.num_runs
-
-    @property
-    def can_be_split(self) -> bool:
-        """Whether figures of parts add up to those of the whole.
-
-        Average precision is taken over the detections of all pictures at once, and random inputs follow each other from
-        run to run.
-        """
-        return self.task == "imagenet"
 
     @property
     def ground_truth_name(self) -> str:
         """The name of the file with the ground truth."""
         return "ground_truth.pb" if self.task == "coco" else "ground_truth.txt"
-
-    def ground_truth(self, index: int, count: int) -> bytes | None:
-        """The content of the file for every ``count``-th picture from ``index`` on, None where there is no such file.
-
-        It is in the order of the pictures.
-        """
-        return _text(self.truth[index::count]) if isinstance(self.truth, tuple) else self.truth
 
 
 def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
@@ -123,7 +107,7 @@ def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
         model,
         images,
         pictures=tuple(images.paths),
-        truth=tuple(images.truths),
+        truth=_text(images.truths),
         labels=labels,
         label_text=_text(labels.lines),  # a label with the line end of Windows would be another one
         to_tensor=input_transform(model, model.inputs[0], native=True),

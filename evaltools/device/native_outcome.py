@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -17,7 +17,7 @@ from evaltools.errors import DataError
 from evaltools.native.logs.delegates import read_delegate_log
 from evaltools.native.logs.delegation import FALLBACK_HINT, LoggedDelegation, delegation_of
 from evaltools.native.logs.evaluation import FAILED, UNCONSUMED, NativeEvaluationLog, parse_evaluation_log
-from evaltools.native.logs.figures import NativeFigures, add_up, read_figures
+from evaltools.native.logs.figures import NativeFigures, read_figures
 from evaltools.result.device import DeviceFacts
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 
@@ -36,12 +36,12 @@ _BOARDS: Final = {"aarch64": "elinux_aarch64", "armv7l": "elinux_armhf"}
 
 
 class NativeRun(Struct, frozen=True):
-    """One run of a native tool on a device: all of a configuration's work, or the ``part``-th of ``parts``, from 0.
+    """One run of a native tool on a device, which does all of a configuration's work.
 
     ``log`` is its stdout and stderr. ``proto`` is the file of ``--output_file_path``, None where there is none.
     ``delegate_lines`` are those of log and logcat. ``failure`` says why the run could not be started. ``crash`` is what
     Android's crash dump says. ``place`` is the device where several do the same; the configuration's name in the result
-    ends with it then. ``serial`` is the device where several share the parts.
+    ends with it then.
     """
 
     configuration: Configuration
@@ -52,10 +52,7 @@ class NativeRun(Struct, frozen=True):
     exit_code: int = 0
     failure: str = ""
     crash: str = ""
-    part: int = 0
-    parts: int = 1
     place: str = ""
-    serial: str = ""
 
     @property
     def name(self) -> str:
@@ -64,16 +61,12 @@ class NativeRun(Struct, frozen=True):
 
 
 class NativeOutcome(Struct, frozen=True):
-    """One configuration: ``described`` without figures, ``figures`` None where it is not measured.
-
-    ``log`` and ``delegate_lines`` are those of its only part, or its first one.
-    """
+    """One configuration: ``described`` without figures, ``figures`` None where it is not measured."""
 
     described: ConfigurationResult
     figures: NativeFigures | None
     log: NativeEvaluationLog
     delegate_lines: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
 
 
 def native_runtime(binary: Path) -> RuntimeUsed:
@@ -81,105 +74,29 @@ def native_runtime(binary: Path) -> RuntimeUsed:
     return RuntimeUsed("native", binary.name, f"sha256 {sha256_of(binary)[:_DIGITS_OF_SHA256]}", "default")
 
 
-def outcomes_of(inputs: NativeInputs[Any], runs: Sequence[NativeRun], runtime: RuntimeUsed) -> list[NativeOutcome]:
-    """The outcome of each configuration, in the order in which they first occur among the runs."""
-    names = dict.fromkeys(run.name for run in runs)
-    return [_outcome(inputs, [run for run in runs if run.name == name], runtime) for name in names]
-
-
-def _outcome(inputs: NativeInputs[Any], runs: Sequence[NativeRun], runtime: RuntimeUsed) -> NativeOutcome:
-    parts = sorted(runs, key=lambda run: run.part)
-    logs, figures, reasons = [], [], []
-    for run in parts:
-        log, found = _read(inputs, run)
-        logs.append(log)
-        if isinstance(found, str):
-            reasons.append(f"{found}{_of_part(run)}")
-        else:
-            figures.append(found)
-    if len(parts) < parts[0].parts:
-        reasons.append(f"only {len(parts)} of its {parts[0].parts} parts were run")
-    taken = [_delegation(inputs, run) for run in parts]
-    refuted = [(entry.why_not, run) for entry, run in zip(taken, parts, strict=True) if entry.why_not is not None]
-    if refuted and not inputs.request.allow_fallback:
-        why_not, run = refuted[0]
-        reasons.append(f"{why_not}{_of_part(run)}; {FALLBACK_HINT}")
-    first, fewest = parts[0], min(taken, key=lambda entry: entry.proof.delegated_nodes)
+def outcome_of(inputs: NativeInputs[Any], run: NativeRun, runtime: RuntimeUsed) -> NativeOutcome:
+    """What a run gave."""
+    log, found = _read(inputs, run)
+    taken = _delegation(inputs, run)
+    figures, reason = (None, found) if isinstance(found, str) else (found, None)
+    if reason is None and taken.why_not is not None and not inputs.request.allow_fallback:
+        figures, reason = None, f"{taken.why_not}; {FALLBACK_HINT}"
     described = ConfigurationResult(
-        name=first.name,
-        role=first.role,
-        flags=first.configuration.to_flags(),
-        num_threads=first.configuration.num_threads,
-        status="not measured" if reasons else "measured",
-        reason=reasons[0] if reasons else None,
-        fallback=refuted[0][0] if refuted and not reasons else None,
-        runtime=replace(runtime, kernels=first.configuration.kernel_set, messages="; ".join(first.delegate_lines)),
-        delegates=fewest.delegates,
-        delegation=fewest.proof,
+        name=run.name,
+        role=run.role,
+        flags=run.configuration.to_flags(),
+        num_threads=run.configuration.num_threads,
+        status="measured" if reason is None else "not measured",
+        reason=reason,
+        fallback=taken.why_not if reason is None else None,
+        runtime=replace(runtime, kernels=run.configuration.kernel_set, messages="; ".join(run.delegate_lines)),
+        delegates=taken.delegates,
+        delegation=taken.proof,
         inference_latency=None,
         failed_examples=0,
-        place=first.place,
+        place=run.place,
     )
-    if reasons:
-        return NativeOutcome(described, None, logs[0], first.delegate_lines)
-    return NativeOutcome(
-        described, add_up(figures), logs[0], first.delegate_lines, _unequal_parts(described.name, taken)
-    )
-
-
-def _of_part(run: NativeRun) -> str:
-    """Which part it was, and on which device, as far as there are several; put behind a reason."""
-    words = [f"part {run.part + 1} of {run.parts}"] if run.parts > 1 else []
-    words += [f"on {run.serial}"] if run.serial else []
-    return f" ({', '.join(words)})" if words else ""
-
-
-def _unequal_parts(name: str, taken: Sequence[LoggedDelegation]) -> tuple[str, ...]:
-    nodes = sorted({entry.proof.delegated_nodes for entry in taken})
-    if len(nodes) < 2:
-        return ()
-    return (f"{name}: its parts were not alike: delegates took {nodes[0]} to {nodes[-1]} nodes; the fewest are stated",)
-
-
-class WhatRan(Struct, frozen=True):
-    """What ran on a device, in words by configuration: what delegates took that were asked for, or what was wrong.
-
-    Wrong is that the device cannot start the tool, or that its log does not prove that a delegate ran: another device
-    may be able to. A fallback that is allowed is no less one. A tool that started and failed says nothing.
-    """
-
-    serial: str
-    words: Mapping[str, str]
-
-    @classmethod
-    def of(cls, inputs: NativeInputs[Any], serial: str, runs: Sequence[NativeRun]) -> WhatRan:
-        """What the runs of a part show."""
-        words = {}
-        for run in runs:
-            found = _delegation(inputs, run)
-            wrong = run.failure or found.why_not
-            if wrong or run.exit_code == 0:
-                took = [
-                    f"{used.name} took {used.nodes or 0} nodes" + (f" with {used.device}" if used.device else "")
-                    for used in found.delegates
-                    if used.requested
-                ]
-                words[run.name] = wrong or ", ".join(took)
-        return cls(serial, words)
-
-    def differences(self, other: WhatRan) -> list[str]:
-        """In words, what another device ran otherwise.
-
-        Parts of one device need not be alike: the result warns of those. What the runtime adds by itself stays on the
-        CPU, and is not a difference.
-        """
-        if other.serial == self.serial:
-            return []
-        return [
-            f"configuration {name}: on {self.serial}, {said}; on {other.serial}, {other.words[name]}"
-            for name, said in sorted(self.words.items())
-            if name in other.words and said != other.words[name]
-        ]
+    return NativeOutcome(described, figures, log, run.delegate_lines)
 
 
 def _delegation(inputs: NativeInputs[Any], run: NativeRun) -> LoggedDelegation:
@@ -210,9 +127,8 @@ def _figures(inputs: NativeInputs[Any], run: NativeRun, log: NativeEvaluationLog
         return f"the native tool's result file cannot be read: {error}"
     if figures.task != inputs.task:
         return f"the result file is one of {figures.task}; give the program of {inputs.task}"
-    expected = len(range(run.part, inputs.example_count, run.parts))
-    if figures.runs != expected:
-        return f"the native tool evaluated {figures.runs} examples, there were {expected}"
+    if figures.runs != inputs.example_count:
+        return f"the native tool evaluated {figures.runs} examples, there were {inputs.example_count}"
     return figures
 
 

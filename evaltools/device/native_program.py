@@ -14,12 +14,11 @@ from msgspec.structs import replace
 from evaltools.device.device import Device
 from evaltools.device.errors import CommandFailed
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.part import PartDone, PartWork, SentFiles
-from evaltools.device.pool import Job
 from evaltools.device.store import remote_path
+from evaltools.device.work import SentFiles, Work, WorkDone
 from evaltools.errors import UsageError
 from evaltools.gone import PROGRAMS_GONE
-from evaltools.result.device_run import DevicePart
+from evaltools.result.device_run import DeviceWork
 from evaltools.text import printable
 
 _NOW: Final = "t=$(date '+%m-%d %H:%M:%S.000')"
@@ -56,7 +55,10 @@ class NativeProgram(Struct, frozen=True):
     steps: Sequence[Sequence[str]]
 
     def command(self, sent: SentFiles, taskset: str) -> str:
-        """A shell command that unpacks the folders, then runs all steps, whatever their exit codes."""
+        """A shell command that unpacks the folders, then runs all steps, whatever their exit codes.
+
+        It prints a line after each, by which it is seen that it goes on.
+        """
         lines = [f"chmod +x {shlex.quote(self.binary)} || exit 3"]
         for name, archives in sent.folders.items():
             lines.append(f"mkdir {shlex.quote(name)} || exit 3")
@@ -69,23 +71,24 @@ class NativeProgram(Struct, frozen=True):
             lines.append(f"p=$!; wait $p; echo $? $p > code-{number}")
             lines.append(f"{_LOGCAT} > log-{number} 2> /dev/null")
             lines.append(f"{_CRASHES} > crash-{number} 2> /dev/null")
+            lines.append(f"echo {number}")
         return "\n".join([*lines, "exit 0"])
 
 
 class Killed:
-    """The parts in which a device killed a program, as Android does where memory runs out.
+    """The devices that killed a program, as Android does where memory runs out.
 
-    The first time, the part is tried again. If it happens again in the same part, it counts as a result, as a crash
-    does: the configuration may need more memory than there is.
+    The first time, everything is tried again there. If it happens again, it counts as a result, as a crash does: the
+    configuration may need more memory than there is.
     """
 
     def __init__(self) -> None:
-        self._seen: set[Job] = set()
+        self._seen: set[str] = set()
 
-    def look_at(self, serial: str, job: Job, was_killed: Sequence[bool]) -> None:
-        """Raise :class:`CommandFailed` the first time that a step of a part was killed."""
-        if any(was_killed) and job not in self._seen:
-            self._seen.add(job)
+    def look_at(self, serial: str, was_killed: Sequence[bool]) -> None:
+        """Raise :class:`CommandFailed` the first time that a step was killed on a device."""
+        if any(was_killed) and serial not in self._seen:
+            self._seen.add(serial)
             raise CommandFailed(
                 f"{serial}: run {was_killed.index(True) + 1} was killed there (SIGKILL), as Android does where memory "
                 "runs out; it is tried once more",
@@ -105,9 +108,7 @@ class NativeRuns:
         self._folder = folder
         self._killed = Killed()
 
-    def run(
-        self, device: Device, job: Job, work: PartWork, steps: Sequence[Sequence[str]]
-    ) -> tuple[DevicePart, list[StepDone]]:
+    def run(self, device: Device, work: Work, steps: Sequence[Sequence[str]]) -> tuple[DeviceWork, list[StepDone]]:
         """Run the binary with the arguments of each step, in their order.
 
         Raises :class:`CommandFailed` where the steps could not be started, or one left no exit code, and the first time
@@ -118,8 +119,8 @@ class NativeRuns:
         into = Path(tempfile.mkdtemp(dir=self._folder))
         done = device.do(work, NativeProgram(self.on_device, steps), into)
         found = read_steps(done, len(steps))
-        self._killed.look_at(device.serial, job, [step.code == _KILLED for step in found])
-        return done.part, found
+        self._killed.look_at(device.serial, [step.code == _KILLED for step in found])
+        return done.work, found
 
 
 def require_binary(flags: DeviceFlags, command: str) -> Path:
@@ -139,12 +140,12 @@ def output_file(step: int) -> str:
     return f"{_OUTPUT}-{step}"
 
 
-def read_steps(done: PartDone, steps: int) -> list[StepDone]:
-    """Read what each step of a part gave.
+def read_steps(done: WorkDone, steps: int) -> list[StepDone]:
+    """Read what each step gave.
 
     Raises :class:`CommandFailed` where the steps could not be started, or one left no exit code.
     """
-    serial = done.part.serial
+    serial = done.work.serial
     if done.code != 0:
         last = done.err.strip().splitlines()[-1:] or ["nothing"]
         raise CommandFailed(
@@ -189,12 +190,3 @@ def crash_of(log: str, process: str) -> str:
 
 def _text(path: Path) -> str:
     return path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
-
-
-def interleaved(count: int, part: int) -> Sequence[int]:
-    """The order of configurations in a part: forwards and backwards in turns, so that warming up and drift cancel out.
-
-    >>> interleaved(3, 0), interleaved(3, 1)
-    (range(0, 3), range(2, -1, -1))
-    """
-    return range(count) if part % 2 == 0 else range(count - 1, -1, -1)

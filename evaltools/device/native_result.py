@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from evaltools.device.native_detection import with_detection
 from evaltools.device.native_difference import with_difference
 from evaltools.device.native_inputs import NativeInputs, normalization_warnings
-from evaltools.device.native_outcome import NativeOutcome, NativeRun, first_measured, outcomes_of, with_times
+from evaltools.device.native_outcome import NativeOutcome, NativeRun, first_measured, outcome_of, with_times
 from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import digest_of_files
 from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
@@ -39,7 +39,7 @@ _WHAT_IS_NOT_KNOWN: Final = {
 def assemble_native(
     inputs: NativeInputs[Any], runs: Sequence[NativeRun], runtime: RuntimeUsed, started_at: str, elapsed_s: float = 0.0
 ) -> EvaluationResult:
-    """The result of all configurations, each run once, or imagenet in parts.
+    """The result of all configurations, each run once.
 
     Runs of the reference stand among the others, but for inference_diff, which has its reference inside. Where several
     places did the same, the reference is that of the first run's place, and those of others are tests; an
@@ -48,7 +48,7 @@ def assemble_native(
     its log does not prove that the delegates that it asked for took nodes, unless the request allows a fallback.
     """
     runs = runs if inputs.task == "inference_diff" else _with_one_reference(runs)
-    outcomes = outcomes_of(inputs, runs, runtime)
+    outcomes = [outcome_of(inputs, run, runtime) for run in runs]
     empty = EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task=inputs.task,
@@ -69,7 +69,7 @@ def assemble_native(
     else:
         result = with_difference(empty, inputs, outcomes, runtime)
     note = _WHAT_IS_NOT_KNOWN[inputs.task]
-    return with_task_figures(_finished(result, [warning for outcome in outcomes for warning in outcome.warnings], note))
+    return with_task_figures(_finished(result, note))
 
 
 def _with_one_reference(runs: Sequence[NativeRun]) -> list[NativeRun]:
@@ -110,9 +110,9 @@ def _with_classification(
     )
 
 
-def _finished(result: EvaluationResult, warnings: Sequence[str], note: str) -> EvaluationResult:
+def _finished(result: EvaluationResult, note: str) -> EvaluationResult:
     """The result with the number of finished examples, and ``note``, about what the native tool does not state."""
     measured = [entry for entry in result.configurations if entry.status == "measured"]
     notes = [note] if measured else []
     done = max((entry.finished_examples for entry in measured), default=0)
-    return replace(result, examples_done=done, warnings=[*result.warnings, *warnings, *notes])
+    return replace(result, examples_done=done, warnings=[*result.warnings, *notes])

@@ -1,6 +1,6 @@
-"""The program on a device with Python: it lays out the files of a part, then carries out the request.
+"""The program on a device with Python: it lays out the files, then carries out the request.
 
-Its arguments: ``--part --folder NAME FILE... -- REQUEST``, with ``--part`` where only the records of an evaluation
+Its arguments: ``--records --folder NAME FILE... -- REQUEST``, with ``--records`` where only those of an evaluation
 count.
 """
 
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     parser = argparse.ArgumentParser(prog="on_device")
     parser.add_argument("--check", nargs="+")
-    parser.add_argument("--part", action="store_true")
+    parser.add_argument("--records", action="store_true")
     parser.add_argument("--folder", nargs="+", action="append", default=[])
     parser.add_argument("request", nargs="?")
     given = parser.parse_args(arguments)
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     for folder, *files in given.folder:
         lay_out(Path(folder), map(Path, files))
-    carried_out: int = program.carry_out_file(Path(given.request), is_part=given.part)
+    carried_out: int = program.carry_out_file(Path(given.request), records_only=given.records)
     return carried_out
 
 

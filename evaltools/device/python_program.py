@@ -21,9 +21,9 @@ from msgspec.structs import replace
 
 from evaltools.device.device import Device
 from evaltools.device.errors import DeviceError
-from evaltools.device.part import Program, SentFiles
 from evaltools.device.store import PROGRAMS
 from evaltools.device.transfer import sha256_of
+from evaltools.device.work import RUN, Program, SentFiles
 from evaltools.task_kind import RequestKind
 
 _CHECK_S: Final = 180.0
@@ -40,11 +40,13 @@ class PythonProgram(Struct, frozen=True):
     folder: str
 
     def command(self, sent: SentFiles, taskset: str) -> str:
-        """Lay out the files, then carry out the request of the part."""
-        words = ["--part"] if sent.records_only else []
+        """Lay out the files, then carry out the request."""
+        words = ["--records"] if sent.records_only else []
         for name, files in sent.folders.items():
             words += ["--folder", name, *files]
-        return self.start([*words, "--", sent.request], taskset)
+        own = shlex.quote(sent.kept)
+        keeping = f"mkdir -p {own} && ln -s {own} {RUN} || exit 3\n" if sent.kept else ""
+        return f"{keeping}{self.start([*words, '--', sent.request], taskset)}"
 
     def start(self, words: Sequence[str], taskset: str = "") -> str:
         """The shell command that starts the program on the device.

@@ -11,9 +11,9 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.device.part import SentFolder
 from evaltools.device.process import last_lines
 from evaltools.device.store import remote_path, stored_folder, stored_path, sum_of
+from evaltools.device.work import SentFolder
 from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Request
@@ -29,15 +29,15 @@ _FOLDER: Final = "evaltools-folder-"
 
 
 def pictures_on_device(option: str) -> str:
-    """The name of the folder with the pictures of an option on a device, in the folder of the part."""
+    """The name of the folder with the pictures of an option on a device, in the folder of the run."""
     return f"{_PICTURES}{option}"
 
 
 class RequestFiles(Struct):
     """The files that a request names, collected by :meth:`take` while the request is rewritten for devices.
 
-    ``files`` are single files with their paths below ``root`` on a device. ``pictures`` are folders of which a part
-    gets its own pictures, by option; ``folders`` are sent whole, by their names on a device. ``beside`` are files that
+    ``files`` are single files with their paths below ``root`` on a device. ``pictures`` are folders of which only
+    what is needed is sent, by option; ``folders`` are sent whole, by their names on a device. ``beside`` are files that
     must lie in the same folder as the file of the task. ``libraries`` is a folder that the device has anyway.
     """
 

@@ -27,6 +27,7 @@ from evaltools.file_content import MODEL_BYTES, Unreadable, content_of
 STORE: Final = "store"
 PROGRAMS: Final = "programs"
 RUNS: Final = "runs"
+KEPT: Final = "kept"
 _LONGEST_NAME: Final = 200
 """Bytes; a name of 255 leaves no room for what is behind it while it is sent."""
 _CLEAR_S: Final = 120.0
@@ -93,7 +94,7 @@ def clear(link: Link, root: str) -> int:
     """
     for run in runs_on(link, root):
         end(link, run)
-    folders = f"{PROGRAMS} {STORE} {RUNS}"
+    folders = f"{PROGRAMS} {STORE} {RUNS} {KEPT}"
     answer = link.shell(
         f"cd {shlex.quote(root)} && mkdir -p {folders} && du -skc {folders} | tail -n 1 && rm -rf {folders}", _CLEAR_S
     )
@@ -142,8 +143,8 @@ def archives(folder: Path, files: Sequence[Path], most_bytes: int = MOST_BYTES) 
 def names_in(folder: Path) -> bytes:
     """The names and the sizes in bytes of all files of a folder of pictures, as JSON ``[[name, size], ...]``.
 
-    A part gets the content of some files only. With all names, examples have the same numbers in every part. Names that
-    are no Unicode are kept.
+    A device gets the content of some files only. With all names, examples have the same numbers there. Names that are
+    no Unicode are kept.
     """
     files = sorted(path for path in folder.iterdir() if path.is_file())
     return json.dumps([[file.name, size_of(file)] for file in files]).encode()

@@ -188,10 +188,10 @@ class Request(Struct, frozen=True):
         """The request with some options at their defaults."""
         return replace(self, options=self.options.without(names))
 
-    def in_parts(self) -> Request:
-        """The request for a part of a run: without what is done once for all of them."""
+    def for_records(self) -> Request:
+        """The request for a place whose records alone are wanted: without what is made of them."""
         parameters = self.options.parameters.values()
-        return self.stating(**{each.name: each.in_parts for each in parameters if each.in_parts is not None})
+        return self.stating(**{each.name: each.for_records for each in parameters if each.for_records is not None})
 
     def of_no_run(self) -> Request:
         """The request for records that exist: without the options about the run folder, the shard and the executor."""

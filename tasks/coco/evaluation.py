@@ -35,7 +35,7 @@ from evaltools.tasks.coco.figures import (
 )
 from evaltools.tasks.coco.heads import candidates_of
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map, stated_output_map
-from evaltools.tasks.coco.reading import MORE_PICTURES, CocoMaterial, Reading, mapping_shown, reading_of
+from evaltools.tasks.coco.reading import CocoMaterial, Reading, mapping_shown, reading_of
 from evaltools.tasks.coco.report import lines_of_detections, plan_detections, write_detections
 from evaltools.tasks.coco.result import ClassMappingUsed, CocoData, CocoDetection, GroundTruthUsed, HeadUsed, OutputMap
 from evaltools.tasks.coco.task import (
@@ -123,13 +123,8 @@ class DetectionEvaluation(Evaluation[FoundObjects]):
 
     @property
     def sent_pictures(self) -> Mapping[str, Sequence[Path]]:
-        """Each part of a run gets its own pictures, and the first ones, which show how outputs are read."""
+        """The pictures that are evaluated."""
         return {"ground_truth_images_path": self.pictures}
-
-    @property
-    def shared_pictures(self) -> int:
-        """The pictures that show how outputs are read."""
-        return MORE_PICTURES
 
     def identity(self) -> RunIdentity:
         """The identity of a run: model, pictures, annotations and labels."""

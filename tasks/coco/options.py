@@ -134,7 +134,7 @@ _OUTPUT: Final = (
         "Draws of the pictures by which changes of the COCO figures are judged; 0: not judged, which saves time.",
         default=1000,
         about="result",
-        in_parts=0,
+        for_records=0,
     ),
     MARGIN,
     Parameter("record_examples", "Write every detection to the JSON result.", default=False, about="result"),
@@ -144,7 +144,6 @@ _OUTPUT: Final = (
         "for the others and the reference.",
         role="output_file",
         about="result",
-        only_with=("split=pool",),
         not_native=_IN_THE_RESULT,
     ),
 )

@@ -68,7 +68,7 @@ _EVALUATION: Final = (
         "label_check",
         "Try a few pictures first, and stop where another reading of the labels fits far better.",
         default=True,
-        in_parts=False,
+        for_records=False,
     ),
     MAX_FAILED_EXAMPLES,
     replace(MARGIN, not_native=_NO_ANSWERS),

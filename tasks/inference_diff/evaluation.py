@@ -227,11 +227,6 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         plan = self.material.plan
         return {"input_images": plan.pictures} if plan and plan.pictures else {}
 
-    @property
-    def shared_pictures(self) -> int:
-        """The first run's, for the warm-up."""
-        return 1
-
     @classmethod
     def saving_reference(cls, request: Request, folder: Path) -> Request | None:
         """The request that saves the reference's outputs to ``folder``."""

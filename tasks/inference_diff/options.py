@@ -130,14 +130,14 @@ _JUDGEMENT: Final = (
         "none. --compat=native: 0.",
         default=10,
         given_counts=True,
-        in_parts=0,
+        for_records=0,
         not_native=NotNative("the native tool compares the test with only one reference", (0,)),
     ),
     Parameter(
         "max_secs",
         "Seconds for what is measured after the runs; what is not done then is named. 0: no limit.",
         default=60.0,
-        in_parts=60.0,
+        for_records=60.0,
         not_native=NotNative("the native tool measures nothing after the runs"),
     ),
     Parameter(

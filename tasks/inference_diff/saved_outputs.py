@@ -278,7 +278,7 @@ def saving_reference(request: Request, folder: Path) -> Request | None:
 
 def _is_of_inputs(parameter: Parameter) -> bool:
     """Whether an option is about models and inputs, and not about the tests or the result."""
-    return parameter.about == "records" and parameter.in_parts is None
+    return parameter.about == "records" and parameter.for_records is None
 
 
 def against_saved(request: Request, folder: Path) -> Request:

@@ -40,8 +40,8 @@ class DeclaredTask:
     ``needs`` are more modules that a device must be able to import. ``accuracy`` is the figure that is the accuracy.
     ``alias`` is a shorter name of the command; ``--help`` lists tasks by ascending ``place``.
 
-    ``one_worker``: one worker runs unless the user asks for more. ``whole_run_option`` is the option for what can be
-    measured only where every example is run. ``has_limits``: limits can be options, so that exit code 1 means a broken
+    ``one_worker``: one worker runs unless the user asks for more. ``more_than_records``: a run measures more than what
+    its records hold. ``has_limits``: limits can be options, so that exit code 1 means a broken
     limit and not a crash. ``compares_models``: of several models in one command, the first is the reference of the
     others; else each is compared with itself. ``native_reference`` are the kernels of the native tool's reference.
     ``complete`` completes the options with what can be derived from others; relative paths start at the folder that it
@@ -64,7 +64,7 @@ class DeclaredTask:
         place: int = 100,
         alias: str = "",
         one_worker: bool = False,
-        whole_run_option: str = "",
+        more_than_records: bool = False,
         has_limits: bool = False,
         compares_models: bool = True,
         native_reference: str = "builtin",
@@ -77,7 +77,7 @@ class DeclaredTask:
         self.place: Final = place
         self.accuracy: Final = accuracy
         self.one_worker: Final = one_worker
-        self.whole_run_option: Final = whole_run_option
+        self.more_than_records: Final = more_than_records
         self.has_limits: Final = has_limits
         self.compares_models: Final = compares_models
         self._options = options

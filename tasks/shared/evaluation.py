@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from evaltools import exit_codes
 from evaltools.configuration import Configuration
 from evaltools.engine.describe import describe_entry, describe_model
-from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Journal
 from evaltools.engine.ledger import Tally
 from evaltools.engine.opening import NotMeasured, Opened
@@ -248,21 +247,16 @@ class Evaluation(ABC, Generic[Observation]):
         """
         return {}
 
-    @property
-    def shared_pictures(self) -> int:
-        """Every part of a run needs the first so many pictures."""
-        return 0
-
-    def pictures_of(self, option: str, shard: Shard) -> tuple[Path, ...]:
-        """The pictures that a part needs, in the order of their names."""
-        return pictures_of_shard(self.sent_pictures[option], self.example_count, self.shared_pictures, shard)
+    def pictures_of(self, option: str) -> tuple[Path, ...]:
+        """The pictures that a device needs, in the order of the examples."""
+        return tuple(dict.fromkeys(self.sent_pictures[option][: self.example_count]))
 
     @classmethod
     def saving_reference(cls, request: Request, folder: Path) -> Request | None:
         """The request by which the host saves the reference's outputs to ``folder``, to compare devices with.
 
-        It is used if every device does everything. None if each device runs a reference of its own, or if ``request``
-        loads such outputs anyway.
+        It is used with several devices. None if each device runs a reference of its own, or if ``request`` loads such
+        outputs anyway.
         """
         return None
 
@@ -318,13 +312,6 @@ class Evaluation(ABC, Generic[Observation]):
         is_clean = not any(entry.not_clean or entry.nan_outputs for entry in result.configurations)
         is_whole = result.stopped is None and not result.failed and is_clean
         return exit_codes.OK if is_whole else exit_codes.EXAMPLES_FAILED
-
-
-def pictures_of_shard(paths: Sequence[Path], count: int, shared: int, shard: Shard) -> tuple[Path, ...]:
-    """The pictures that a shard of ``count`` examples needs, in the order of ``paths``; always the first ``shared``."""
-    needed = {number % len(paths) for number in shard.numbers_of(count)}
-    needed |= set(range(min(shared, len(paths))))
-    return tuple(dict.fromkeys(paths[number] for number in sorted(needed)))
 
 
 def read_reference_model(request: TaskRequest) -> ModelFile | None:

@@ -69,7 +69,7 @@ CONFIGURATIONS: Final = (
     ),
 )
 _EXECUTOR: Final = "the devices are the executor"
-_PARTS: Final = "the parts are made here; see --parts"
+_ALL_EXAMPLES: Final = "every device does all examples"
 _SILENT: Final = "nothing is printed anyway"
 _SAVED: Final = "call .save() of the result"
 _SHARED: Final = (
@@ -79,7 +79,7 @@ _SHARED: Final = (
         "times the longest, 30 at least.",
         default=300.0,
         about="execution",
-        not_native=NotNative("a native run is bounded as a whole, by --part_timeout"),
+        not_native=NotNative("a native run is bounded as a whole, by --device_timeout"),
     ),
     Parameter(
         "max_crashes",
@@ -100,7 +100,7 @@ _SHARED: Final = (
         default=0,
         about="run",
         only_with=("executor=local",),
-        refused_on_devices=_PARTS,
+        refused_on_devices=_ALL_EXAMPLES,
     ),
     Parameter(
         "shard_count",
@@ -108,7 +108,7 @@ _SHARED: Final = (
         default=1,
         about="run",
         only_with=("executor=local",),
-        refused_on_devices=_PARTS,
+        refused_on_devices=_ALL_EXAMPLES,
     ),
     Parameter(
         "executor",

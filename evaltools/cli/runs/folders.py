@@ -69,7 +69,7 @@ def merge(arguments: list[str]) -> int:
     folder = begun_here(folders)
     stored = stored_request(folder, BY_NAME, words.trusted)
     if stored.devices is not None:
-        raise UsageError("a run on devices makes one result of its parts itself: give evaltools resume only its folder")
+        raise UsageError("a run on devices makes its result itself: give evaltools resume only its folder")
     if stored.task in (SEARCH.name, SUITE.name):
         what = "a search for the operator at fault" if stored.task == SEARCH.name else "a suite"
         raise UsageError(f"{folder} holds {what}, which has no shards: give evaltools resume its folder")

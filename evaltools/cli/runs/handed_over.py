@@ -31,11 +31,11 @@ def main(arguments: Sequence[str]) -> int:
     return carry_out_file(Path(file), with_stdin=bool(more))
 
 
-def carry_out_file(file: Path, with_stdin: bool = False, is_part: bool = False) -> int:
+def carry_out_file(file: Path, with_stdin: bool = False, records_only: bool = False) -> int:
     """Carry out the request in a file; see :func:`carry_out`. Messages go to stderr."""
     set_up_process()
     return exit_code_of(
-        lambda: carry_out(replace(read_request(file), folder=Path.cwd()), with_stdin, is_part),
+        lambda: carry_out(replace(read_request(file), folder=Path.cwd()), with_stdin, records_only),
         "interrupted before there was a result",
     )
 
@@ -47,11 +47,11 @@ def _end_with_stdin() -> None:
     os._exit(INTERRUPTED)
 
 
-def carry_out(request: Request, with_stdin: bool = False, is_part: bool = False) -> int:
+def carry_out(request: Request, with_stdin: bool = False, records_only: bool = False) -> int:
     """Carry out a request of any kind, here, on devices or on a cluster; returns the exit code.
 
-    ``with_stdin``: this process ends when its stdin does. ``is_part``: of an evaluation only the records count, which
-    another process makes the figures of.
+    ``with_stdin``: this process ends when its stdin does. ``records_only``: of an evaluation only the records count,
+    which another process makes the figures of.
     """
     from evaltools.benchmark.kind import KIND as BENCHMARK
     from evaltools.locate.kind import KIND as LOCATE
@@ -79,10 +79,10 @@ def carry_out(request: Request, with_stdin: bool = False, is_part: bool = False)
         from evaltools.cli.locate import locate_and_print
 
         return locate_and_print(request)
-    if is_part:
-        from evaltools.cli.carry_out import record_part
+    if records_only:
+        from evaltools.cli.carry_out import record_only
 
-        return record_part(request)
+        return record_only(request)
     from evaltools.cli.carry_out import carry_out as evaluate
 
     return evaluate(request).exit_code

@@ -1,4 +1,4 @@
-"""The figures of a native evaluation: read from the protobuf of ``--output_file_path``, and added up over parts."""
+"""The figures of a native evaluation: read from the protobuf of ``--output_file_path``."""
 
 from __future__ import annotations
 
@@ -127,23 +127,6 @@ def _latency(message: Any, count: int) -> Latency:
         std_us=message.std_deviation_us,
         p50_us=None,
         p90_us=None,
-    )
-
-
-def add_up(parts: Sequence[NativeFigures]) -> NativeFigures:
-    """The figures of one run of imagenet over the pictures of all parts, in the order of the parts.
-
-    Accuracies are exact, times are those of :func:`merge_latencies`.
-    """
-    if len(parts) == 1:
-        return parts[0]
-    counts = [part.right for part in parts if part.runs]
-    return replace(
-        parts[0],
-        runs=sum(part.runs for part in parts),
-        inference=merge_latencies([part.inference for part in parts]),
-        preprocessing=replace(merge_latencies([part.preprocessing for part in parts]), std_us=0),
-        right=tuple(sum(column) for column in zip(*counts, strict=True)),
     )
 
 

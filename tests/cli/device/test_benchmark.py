@@ -45,18 +45,18 @@ def test_every_device_has_rows_with_the_names_that_files_have_here_and_the_time_
     for row in result["rows"]:
         assert f"--external_delegate_path={rounding_delegate}" in row["flags"]
         assert row["delegates"][0]["options"]["external_delegate_path"] == str(rounding_delegate)
-    parts = result["device_run"]["parts"]
-    assert {part["serial"] for part in parts} == set(serials)
+    each = result["device_run"]["work"]
+    assert {work["serial"] for work in each} == set(serials)
     pythons = [device["python"] for device in result["device_run"]["devices"]]
     assert pythons == [platform.python_version()] * len(serials)
-    assert result["environment"]["elapsed_s"] > max(part["elapsed_s"] for part in parts)
-    assert result["environment"]["started_at"] <= min(part["started_at"] for part in parts)
+    assert result["environment"]["elapsed_s"] > max(work["elapsed_s"] for work in each)
+    assert result["environment"]["started_at"] <= min(work["started_at"] for work in each)
     assert result["environment"]["command"][:4] == ["evaltools", "device", "run", "benchmark"]
 
 
 def test_this_computer_counts_as_every_device_does(network: Network, devices: Devices, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
-    command = device_runs.on_devices(network, [devices[0].serial], BENCHMARK, "--split=each", "--include_host=true")
+    command = device_runs.on_devices(network, [devices[0].serial], BENCHMARK, "--include_host=true")
     assert device_runs.run([*command, f"--output_file_path={output}"]).code == 0
     assert [row["name"] for row in result_of(output)["rows"]] == ["test@host", f"test@{devices[0].serial}"]
 

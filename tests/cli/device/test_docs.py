@@ -39,8 +39,6 @@ def test_a_command_of_the_page_runs(
     write_stand_in(tmp_path, "imagenet").rename(tmp_path / "run_eval")
     words = shlex.split(command)
     assert words[0] == "evaltools"
-    if "--serials=all" in words and "--split=each" not in words:
-        words.append("--parts=1")
     if "imagenet" in words and not any(word.startswith("--num_images=") for word in words):
         words.append("--num_images=20")
     monkeypatch.setenv("ADB", str(network.adb))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.device.adb import Adb
+from evaltools.engine.journal import JOURNAL_NAME
 from tests.cli.device import runs as device_runs
 from tests.cli.evaluate.sample_runs import figures, figures_here, imagenet
 from tests.command import Completed
@@ -30,7 +31,7 @@ def clean(devices: Devices, network: Network) -> None:
     """Nothing has been sent to the devices before, and adb knows both again after an earlier fault."""
     for device in devices:
         network.connect(device)
-    done = device_runs.run(["device", "clean", f"--adb={network.adb}", "--serials=all"])
+    done = device_runs.run(["device", "clean", f"--adb={network.adb}", "--serials=all", "--force"])
     assert done.code == 0, done.err
 
 
@@ -40,9 +41,8 @@ def command_of(
     output: Path,
     patience_s: int = 20,
     python: str | Path = sys.executable,
-    parts: int = 1,
 ) -> list[str]:
-    flags = [f"--parts={parts}", f"--device_patience={patience_s}", f"--output_file_path={output}"]
+    flags = [f"--device_patience={patience_s}", f"--output_file_path={output}"]
     return device_runs.on_devices(network, serials, ARGUMENTS, *flags, python=python)
 
 
@@ -54,7 +54,7 @@ def require_same(done: Completed, output: Path, expected: object, devices: Devic
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_while_files_are_sent_and_again_while_a_part_runs(
+def test_a_fault_while_files_are_sent_and_again_while_it_runs(
     fault: Fault, clean: None, network: Network, devices: Devices, proxy: FaultProxy, client: Adb, expected: object,
     tmp_path: Path,
 ) -> None:  # fmt: skip
@@ -69,24 +69,42 @@ def test_a_fault_while_files_are_sent_and_again_while_a_part_runs(
     require_same(device_runs.finish(process), output, expected, devices)
 
 
-def test_what_a_lost_device_had_is_done_by_another(
-    network: Network, devices: Devices, proxy: FaultProxy, expected: object, tmp_path: Path
+def test_of_two_devices_one_that_is_lost_is_left_out(
+    network: Network, devices: Devices, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
     both = [proxy.serial, devices[1].serial]
-    process = device_runs.start(command_of(network, both, output, patience_s=2, python=held.python, parts=2))
+    process = device_runs.start(command_of(network, both, output, patience_s=2, python=held.python))
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
     proxy.go_away()
     held.let_go()
     done = device_runs.finish(process)
     proxy.go_on()
-    assert done.code == 0, done.err
-    assert figures(output) == expected
+    assert done.code == 3, done.err
     told = device_runs.device_run(output)
-    assert {part["serial"] for part in told["parts"]} == {devices[1].serial}
+    assert [work["serial"] for work in told["work"]] == [devices[1].serial]
     assert [entry["serial"] for entry in told["left_out"]] == [proxy.serial]
-    assert sum(len(part["lost"]) for part in told["parts"]) == 1
     assert f"{proxy.serial}: left out: " in done.err, done.err
+
+
+_KILLED_ONCE = """#!/bin/sh
+if [ "$2" != evaltools.device.on_device ] || [ "$3" = --check ]; then exec {python} "$@"; fi
+if [ ! -e {first} ]; then touch {first}; {python} "$@"; exit 137; fi
+[ -s run/{journal} ] || exit 9
+exec {python} "$@"
+"""
+
+
+def test_what_a_program_had_done_when_it_was_killed_is_not_done_again(
+    clean: None, network: Network, devices: Devices, expected: object, tmp_path: Path
+) -> None:
+    output, python = tmp_path / "result.json", tmp_path / "python"
+    python.write_text(_KILLED_ONCE.format(python=sys.executable, first=tmp_path / "first", journal=JOURNAL_NAME))
+    python.chmod(0o755)
+    done = device_runs.run(command_of(network, [devices[0].serial], output, python=python))
+    require_same(done, output, expected, devices)
+    (work,) = device_runs.device_run(output)["work"]
+    assert [lost["kind"] for lost in work["lost"]] == ["command"]
 
 
 def test_what_a_killed_run_left_is_ended_by_the_next_that_takes_the_device(

@@ -55,28 +55,29 @@ def run_native(network: Network, names: list[str], binary: Path, arguments: list
     return device_runs.run([*command, "--device_program=native", f"--native_binary={binary}"])
 
 
-def test_parts_of_a_native_classification_add_up(network: Network, devices: Devices, tmp_path: Path) -> None:
+def test_a_native_classification_gives_what_this_computer_gives(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
     expected = figures_here(imagenet("--compat=native", pictures=PICTURES), tmp_path / "here.json")
     binary = write_stand_in(tmp_path, "imagenet")
     arguments = imagenet("--config=gpu: use_gpu=true", "--config=plain:", pictures=PICTURES)
     output = tmp_path / "native.json"
-    done = run_native(network, serials(devices), binary, [*arguments, "--parts=2"], output)
+    done = run_native(network, serials(devices), binary, arguments, output)
     assert done.code == 3, done.err
     result = json.loads(output.read_text())
     found = {entry["name"]: entry for entry in result["configurations"]}
-    assert {name: entry["status"] for name, entry in found.items()} == {
-        "reference": "measured", "gpu": "not measured", "plain": "measured",
-    }  # fmt: skip
-    assert "GPU acceleration is unsupported on this platform." in found["gpu"]["reason"]
-    assert any(f"(part 1 of 2, on {serial});" in found["gpu"]["reason"] for serial in serials(devices))
     here, there = expected["part"]["classified"], result["part"]["classified"]
-    for own, other in (("reference", "reference"), ("plain", "test")):
-        assert there[own]["metrics"]["topk"] == here[other]["metrics"]["topk"]
+    for serial in serials(devices):
+        assert {name: found[f"{name}@{serial}"]["status"] for name in ("reference", "gpu", "plain")} == {
+            "reference": "measured", "gpu": "not measured", "plain": "measured",
+        }  # fmt: skip
+        assert "GPU acceleration is unsupported on this platform." in found[f"gpu@{serial}"]["reason"]
+        for own, other in (("reference", "reference"), ("plain", "test")):
+            assert there[f"{own}@{serial}"]["metrics"]["topk"] == here[other]["metrics"]["topk"]
     told = result["device_run"]
-    assert (told["program"], sorted(part["examples"] for part in told["parts"])) == ("native", [10, 10])
-    assert all("GPU acceleration is unsupported" in " ".join(part["delegate_lines"]) for part in told["parts"])
-    assert told["left_out"] == []
-    assert {part["serial"] for part in told["parts"]} == {*serials(devices)}, "no other has a GPU: both go on"
+    assert (told["program"], told["left_out"]) == ("native", [])
+    assert all("GPU acceleration is unsupported" in " ".join(work["delegate_lines"]) for work in told["work"])
+    assert {work["serial"] for work in told["work"]} == {*serials(devices)}
     assert device_runs.left_runs(devices) == []
 
 
@@ -97,8 +98,8 @@ def test_a_binary_that_is_killed_once_is_tried_again_and_then_costs_its_configur
     assert done.code == code, done.err
     result = json.loads(output.read_text())
     assert [entry["status"] for entry in result["configurations"]] == statuses
-    (part,) = result["device_run"]["parts"]
-    (lost,) = part["lost"]
+    (work,) = result["device_run"]["work"]
+    (lost,) = work["lost"]
     assert "was killed there (SIGKILL), as Android does where memory runs out" in lost["reason"]
 
 
@@ -124,29 +125,21 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def test_devices_on_which_a_gpu_takes_other_nodes_are_not_alike(
+def test_each_device_has_a_row_of_its_own_with_what_its_gpu_took(
     network: Network, devices: Devices, one_with_a_gpu: RealDevice, tmp_path: Path
 ) -> None:
-    """Whichever does a part first does all of them; those that are compared need not be alike."""
     fewer = [line.replace("Replacing 3 out", "Replacing 2 out") for line in GPU_LINES]
     binary = write_both(tmp_path, "imagenet", GPU_LINES, fewer)
     output = tmp_path / "native.json"
     arguments = imagenet("--config=g: use_gpu=true", "--reference=none", pictures=8)
-    done = run_native(network, serials(devices), binary, [*arguments, "--parts=2"], output)
-    assert done.code == 0, done.err
-    told = device_runs.device_run(output)
-    (left_out,) = told["left_out"]
-    (kept,) = {part["serial"] for part in told["parts"]}
-    nodes = dict(zip(serials(devices), (3, 2), strict=True))
-    other = left_out["serial"]
-    for fact in (
-        f"on {kept}, GPU took {nodes[kept]} nodes",
-        f"on {other}, GPU took {nodes[other]} nodes",
-        "--split=each",
-    ):
-        assert fact in left_out["reason"]
-    each = run_native(network, serials(devices), binary, [*arguments, "--split=each"], output)
-    assert (each.code, device_runs.device_run(output)["left_out"]) == (0, []), each.err
+    done = run_native(network, serials(devices), binary, arguments, output)
+    assert (done.code, device_runs.device_run(output)["left_out"]) == (0, []), done.err
+    found = json.loads(output.read_text())["configurations"]
+    assert {entry["name"]: entry["delegates"][0]["nodes"] for entry in found} == {
+        f"g@{name}": nodes for name, nodes in zip(serials(devices), (3, 2), strict=True)
+    }
+    file = run_native(network, serials(devices), binary, arguments, tmp_path / "native.pb")
+    assert (file.code, "what several places give is one result in JSON" in file.err) == (2, True)
 
 
 def test_a_native_detector_is_compared_box_by_box(network: Network, devices: Devices, tmp_path: Path) -> None:
@@ -165,7 +158,7 @@ def test_native_inference_diffs_of_two_devices(network: Network, devices: Device
     output = tmp_path / "native.json"
     binary = write_stand_in(tmp_path, "inference_diff")
     arguments = [word for word in inference_diff(runs=5) if not word.startswith("--noise_floor_runs")]
-    done = run_native(network, serials(devices), binary, [*arguments, "--split=each"], output)
+    done = run_native(network, serials(devices), binary, arguments, output)
     assert done.code == 0, done.err
     comparisons = json.loads(output.read_text())["part"]["comparisons"]
     assert [entry["configuration"] for entry in comparisons] == [f"test@{name}" for name in serials(devices)]
@@ -260,7 +253,7 @@ def test_the_benchmark_app(network: Network, devices: Devices, tmp_path: Path) -
     (row,) = result["rows"]
     assert (row["status"], row["logged"]["count"] >= 5, row["delegates"][0]["name"]) == ("measured", True, "XNNPACK")
     assert result["device_run"]["program"] == "app"
-    assert any("XNNPACK" in line for line in result["device_run"]["parts"][0]["delegate_lines"])
+    assert any("XNNPACK" in line for line in result["device_run"]["work"][0]["delegate_lines"])
     kept(phone, "installed").write_text("")
     missing = device_runs.run([*command, *more])
     assert missing.code == 3

@@ -1,4 +1,4 @@
-"""``evaltools device run`` with the real adb client and the real daemon: two devices give what this computer gives."""
+"""``evaltools device run`` with the real adb client and the real daemon: a device gives what this computer gives."""
 
 from __future__ import annotations
 
@@ -28,33 +28,31 @@ def serials(devices: Devices) -> list[str]:
     return [device.serial for device in devices]
 
 
-def test_two_devices_give_the_result_of_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
+def test_a_device_gives_the_result_of_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
     arguments = imagenet("--record_examples=true", "--use_xnnpack=true")
     expected = figures_here(arguments, tmp_path / "here.json")
     output = tmp_path / "devices.json"
-    command = device_runs.on_devices(network, serials(devices), arguments, f"--output_file_path={output}")
-    done = device_runs.run([*command, "--parts=2", f"--run_dir={tmp_path / 'run'}"])
+    command = device_runs.on_devices(network, serials(devices)[1:], arguments, f"--output_file_path={output}")
+    done = device_runs.run([*command, f"--run_dir={tmp_path / 'run'}"])
     assert done.code == 0, done.err
     assert figures(output) == expected
     assert [line for line in done.out.splitlines() if "Top-1 " in line] == ["INFO: Top-1 Accuracy: 0.925"]
     told = device_runs.device_run(output)
-    assert {part["serial"] for part in told["parts"]} == set(serials(devices))
-    assert sorted(part["index"] for part in told["parts"]) == [0, 1]
-    assert {facts["model"] for facts in told["devices"]} == {"Real daemon", "Second model"}
-    assert {part["before"]["battery_temperature"] for part in told["parts"]} == {287, 415}
-    assert all(part["lost"] == [] and part["elapsed_s"] > 0 for part in told["parts"])
-    assert [figures["examples"] for part in told["parts"] for figures in part["figures"]] == [20] * 4
+    (work,), (facts,) = told["work"], told["devices"]
+    assert (work["serial"], facts["model"]) == (serials(devices)[1], "Second model")
+    assert work["before"]["battery_temperature"] == 415
+    assert (work["lost"], work["elapsed_s"] > 0) == ([], True)
     assert "Second model" in done.err
     assert device_runs.left_runs(devices) == []
     later = tmp_path / "later.json"
     again = device_runs.run(["resume", str(tmp_path / "run"), f"--output_file_path={later}", "--device_patience=9"])
     assert again.code == 0, again.err
     assert figures(later) == expected
-    assert device_runs.device_run(later)["parts"] == told["parts"], "nothing was done again"
-    rows = [journal_rows(folder / "run") for folder in (tmp_path / "run" / "pool").iterdir()]
-    assert sorted(key for shard in rows for key in shard) == [
-        (example, name) for example in range(40) for name in ("reference", "test")
-    ]
+    assert device_runs.device_run(later)["work"] == told["work"], "nothing was done again"
+    (folder,) = (tmp_path / "run").glob("*/device.json")
+    rows = journal_rows(folder.parent / "run")
+    assert sorted(rows) == [(example, name) for example in range(40) for name in ("reference", "test")]
+    assert not list((devices[1].folder / device_runs.ROOT / "kept").iterdir())
 
 
 def same_there(
@@ -74,9 +72,9 @@ def same_there(
 
 
 def test_a_random_sample_is_the_same_on_devices(network: Network, devices: Devices, tmp_path: Path) -> None:
-    """Every part makes the order of all pictures for itself, also of those that it does not get."""
+    """A device makes the order of all pictures for itself, also of those that it does not get."""
     arguments = coco("--record_examples=true", "--use_xnnpack=true", "--order=random", "--seed=3", pictures=9)
-    same_there(network, serials(devices), arguments, tmp_path, "--parts=2")
+    same_there(network, serials(devices)[:1], arguments, tmp_path)
 
 
 def test_a_task_of_ones_own_travels_with_its_file_and_the_modules_beside_it(
@@ -99,7 +97,7 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
 ) -> None:
     output = tmp_path / "devices.json"
     arguments = imagenet("--record_examples=true", pictures=12)
-    command = device_runs.on_devices(network, serials(devices), arguments, "--split=each", "--include_host=true")
+    command = device_runs.on_devices(network, serials(devices), arguments, "--include_host=true")
     done = device_runs.run([*command, f"--output_file_path={output}"])
     assert done.code == 0, done.err
     result = json.loads(output.read_text())
@@ -116,7 +114,7 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
     printed = [line for line in done.out.splitlines() if "Preprocessing latency" in line]
     assert printed == [f"INFO: Preprocessing latency: avg={preprocessing[place]:g}(us), std_dev=0(us)"
                        for place in ["host", *[name for name in serials(devices) for _ in range(2)]]]  # fmt: skip
-    assert result["environment"]["elapsed_s"] > sum(part["elapsed_s"] for part in result["device_run"]["parts"]) / 2
+    assert result["environment"]["elapsed_s"] > sum(work["elapsed_s"] for work in result["device_run"]["work"]) / 2
     assert all(
         set(entry["answers"]) == {e["name"] for e in result["configurations"]} for entry in result["part"]["examples"]
     )
@@ -132,7 +130,7 @@ def test_an_inference_diff_has_the_devices_noise_floor(network: Network, devices
 def test_an_inference_diff_of_devices_against_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
     expected = figures_here(inference_diff(), tmp_path / "here.json")["part"]["comparisons"][0]["outputs"]
     output = tmp_path / "devices.json"
-    command = device_runs.on_devices(network, serials(devices), inference_diff(), "--split=each")
+    command = device_runs.on_devices(network, serials(devices), inference_diff())
     done = device_runs.run([*command, f"--output_file_path={output}"])
     assert done.code == 0, done.err
     result = json.loads(output.read_text())["part"]
@@ -164,8 +162,8 @@ def test_a_package_that_a_device_lacks_is_missed_before_anything_is_run(
 
 def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_path: Path) -> None:
     held = device_runs.Held(tmp_path)
-    flags = ["--parts=2", f"--run_dir={tmp_path / 'run'}"]
-    command = device_runs.on_devices(network, serials(devices), imagenet(), *flags, python=held.python)
+    flags = [f"--run_dir={tmp_path / 'run'}"]
+    command = device_runs.on_devices(network, serials(devices)[:1], imagenet(), *flags, python=held.python)
     process = device_runs.start(command)
     device_runs.wait_for(lambda: any(map(device_runs.is_running, devices)), process)
     process.send_signal(signal.SIGINT)
@@ -179,15 +177,15 @@ def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_p
     assert resumed.code == 0, resumed.err
     assert figures(tmp_path / "resumed.json") == figures_here(imagenet(), tmp_path / "here.json")
     merged = device_runs.run(["merge", str(tmp_path / "run")])
-    assert (merged.code, "a run on devices makes one result of its parts itself" in merged.err) == (2, True)
+    assert (merged.code, "a run on devices makes its result itself" in merged.err) == (2, True)
 
 
 def test_a_run_of_every_device_goes_on_with_those_it_began_with(
     network: Network, devices: Devices, tmp_path: Path
 ) -> None:
-    """Parts of a device that is away count, if they are all done; if not, it is left out by name."""
+    """What a device that is away has done counts; if it has not, it is left out by name."""
     run_dir = tmp_path / "run"
-    flags = ["--split=each", "--parts=2", f"--run_dir={run_dir}"]
+    flags = [f"--run_dir={run_dir}"]
     command = device_runs.on_devices(network, serials(devices), imagenet(pictures=8), *flags)
     whole = device_runs.run([*command, f"--output_file_path={tmp_path / 'whole.json'}"])
     assert whole.code == 0, whole.err
@@ -197,7 +195,7 @@ def test_a_run_of_every_device_goes_on_with_those_it_began_with(
     assert figures(tmp_path / "again.json") == figures(tmp_path / "whole.json")
 
     first, second = serials(devices)
-    (lost,) = [path for path in run_dir.glob("*/shard-1-of-2/part.json") if second in path.read_text()]
+    (lost,) = [path for path in run_dir.glob("*/device.json") if second in path.read_text()]
     lost.unlink()
     some = device_runs.run([*again, f"--serials={first}"])
     assert some.code == 3, some.err
@@ -206,14 +204,14 @@ def test_a_run_of_every_device_goes_on_with_those_it_began_with(
     (left_out,) = device_runs.device_run(tmp_path / "again.json")["left_out"]
     assert left_out["serial"] == second
 
-    inner = device_runs.run(["resume", str(next(run_dir.glob("*/shard-0-of-2/run")))])
+    inner = device_runs.run(["resume", str(next(run_dir.glob("*/run")))])
     assert inner.code == 2
 
 
 def test_configurations_in_a_file_may_not_change_meanwhile(network: Network, devices: Devices, tmp_path: Path) -> None:
     configurations = tmp_path / "c.yaml"
     configurations.write_text("one: {use_xnnpack: true, num_threads: 1}\n")
-    flags = [f"--configs={configurations}", "--parts=1", f"--run_dir={tmp_path / 'run'}"]
+    flags = [f"--configs={configurations}", f"--run_dir={tmp_path / 'run'}"]
     command = device_runs.on_devices(network, serials(devices)[:1], imagenet(pictures=8), *flags)
     assert device_runs.run(command).code == 0
     configurations.write_text("one: {use_xnnpack: true, num_threads: 2}\n")
@@ -239,7 +237,7 @@ def test_a_delegate_that_one_device_cannot_load_is_not_measured_there_alone(
 ) -> None:
     output = tmp_path / "devices.json"
     arguments = imagenet(f"--external_delegate_path={library_on_one}", pictures=6)
-    command = device_runs.on_devices(network, serials(devices), arguments, "--split=each")
+    command = device_runs.on_devices(network, serials(devices), arguments)
     done = device_runs.run([*command, f"--output_file_path={output}"])
     assert done.code == 3, done.err
     found = {entry["name"]: entry for entry in json.loads(output.read_text())["configurations"]}

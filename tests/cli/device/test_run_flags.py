@@ -31,20 +31,19 @@ def read(*words: str) -> DeviceFlags:
         ("--adb=/opt/adb", "adb", "/opt/adb"),
         ("--device_python=/usr/bin/python3.12", "python", "/usr/bin/python3.12"),
         ("--device_folder=/data/local/tmp/mine/", "root", "/data/local/tmp/mine"),
-        ("--split=each", "split", "each"),
-        ("--parts=12", "parts", 12),
+        ("--include_host", "include_host", True),
         ("--cool_down=35", "cool_down_c", 35.0),
         ("--cool_down=0", "cool_down_c", None),
         ("--taskset=0xF0", "taskset", "f0"),
         ("--taskset=big", "taskset", "big"),
         ("--force", "takes_by_force", True),
         ("--device_patience=0.5", "patience_s", 0.5),
-        ("--part_timeout=60", "part_timeout_s", 60.0),
+        ("--device_timeout=60", "silence_s", 60.0),
     ],
 )
 def test_each_flag_sets_what_it_says_and_nothing_else(word: str, name: str, value: object) -> None:
     found, default = read(word), read()
-    assert (default.program, default.serials, default.parts, default.patience_s) == ("evaltools", (), 0, 180.0)
+    assert (default.program, default.serials, default.patience_s) == ("evaltools", (), 180.0)
     assert getattr(found, name) == value
     others = [field for field in DeviceFlags.__struct_fields__ if field != name]
     assert [field for field in others if getattr(found, field) != getattr(default, field)] == []
@@ -84,16 +83,17 @@ def test_a_flag_of_one_program_is_refused_with_the_others(word: str, program: st
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--include_host=true", "--include_host has no effect without --split=each; add that"),
+        ("--include_host --device_program=app", "--include_host has no effect with --device_program=app"),
         ("--serials=", "--serials=: give serial numbers with commas between, or all"),
         ("--serials=a,,b", "give serial numbers with commas between, or all"),
         ("--device_program=nativ", "--device_program=nativ: not an accepted value.* Did you mean native?"),
         ("--device_wheels=none", "--device_wheels=none: no folder with .* fill it with pip download --platform"),
-        ("--parts=-1", "--parts=-1: use 1 or more, or 0"),
+        ("--parts=2", "--parts is gone: every device does everything, and a result of several compares them"),
+        ("--split=each", "--split is gone: every device does everything"),
         ("--cool_down=-5", "--cool_down=-5: use degrees Celsius up to 150, such as 35, or 0: do not wait"),
         ("--cool_down=151", "--cool_down=151: use degrees Celsius"),
         ("--device_patience=0", "--device_patience=0: use a number of seconds above 0"),
-        ("--part_timeout=-1", "--part_timeout=-1: use a number of seconds above 0"),
+        ("--device_timeout=-1", "--device_timeout=-1: use a number of seconds above 0"),
         (
             "--taskset=xyz",
             "--taskset=xyz: use big, little, or a mask of CPUs in hexadecimal digits, such as f0 for 4 to 7",
@@ -234,8 +234,8 @@ def required(task: str) -> list[str]:
 @pytest.mark.parametrize("task", ["imagenet", "benchmark"])
 def test_wrong_flags_are_refused_without_looking_for_a_device(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(UsageError, match="--split=x: not an accepted value"):
-        run([task, *required(task), "--split=x"])
+    with pytest.raises(UsageError, match="--device_program=x: not an accepted value"):
+        run([task, *required(task), "--device_program=x"])
     with pytest.raises(UsageError, match="--num_thread=2: no such flag. Did you mean --num_threads?"):
         run([task, *required(task), "--num_thread=2"])
     with pytest.raises(UsageError, match="x cannot be read: No such file"):

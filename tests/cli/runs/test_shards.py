@@ -157,7 +157,7 @@ import sys
 from pathlib import Path
 sys.modules["scipy"] = None
 from evaltools.device.on_device import main
-sys.exit(main(["--part", "--", sys.argv[1]]))
+sys.exit(main(["--records", "--", sys.argv[1]]))
 """
 
 

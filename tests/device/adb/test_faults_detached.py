@@ -136,7 +136,7 @@ def test_what_a_command_left_behind_ends_with_the_run(breaking: Link) -> None:
 
 
 def test_a_time_out_ends_all_of_it(breaking: Link) -> None:
-    with pytest.raises(DeviceTimeout, match="did not end within 0.5 s and was ended"):
+    with pytest.raises(DeviceTimeout, match="printed nothing for 0.5 s and was ended"):
         detached.wait(breaking, begun(breaking, 5), 0.5, poll_s=0.1)
     assert processes(word(5)) == []
 

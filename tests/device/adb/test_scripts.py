@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -78,7 +80,7 @@ def test_a_command_runs_once_and_leaves_all_that_it_printed(shell: Shell, tmp_pa
     mark = MARK.encode()
     assert shell.run(look_script(folder, 0, 0, MARK)) == b"its%b\n%bwrong\n%b0 7\n" % (folder.encode(), mark, mark)
     assert shell.run(look_script(folder, len(folder) + 3, 5, MARK)) == b"\n%b\n%b0 7\n" % (mark, mark)
-    assert sorted(os.listdir(folder)) == ["code", "command", "err", "out", "pid"]
+    assert sorted(os.listdir(folder)) == ["code", "command", "err", "out", "pid", "seen"]
 
 
 def test_the_end_takes_all_with_it(shell: Shell, tmp_path: Path) -> None:
@@ -96,11 +98,47 @@ def test_the_end_takes_all_with_it(shell: Shell, tmp_path: Path) -> None:
     assert shell.run(look_script(folder, 0, 0, MARK)).endswith(b"0\n")
 
 
-def test_a_run_ends_itself_after_its_time(shell: Shell, tmp_path: Path) -> None:
+def wait_until(is_so: Callable[[], bool]) -> None:
+    limit = time.monotonic() + SOON_S
+    while not is_so():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def test_a_run_at_which_nobody_looks_ends_itself(shell: Shell, tmp_path: Path) -> None:
     folder, seconds = str(tmp_path / "run"), f"701.{os.getpid()}"
     shell.run(start_script(folder, f"sleep {seconds} & sleep {seconds}", 1))
-    wait_for(shell, folder, b"0\n")
-    assert sleepers(seconds) == 0
+    wait_until(lambda: sleepers(seconds) == 0)
+    assert shell.run(look_script(folder, 0, 0, MARK)).endswith(b"0\n")
+
+
+_SLEEP = """#!/bin/sh
+[ "$1" = .1 ] && exec {sleep} "$1"
+echo >>begun
+until rm {passed} 2>/dev/null; do {sleep} .05; done
+"""
+
+
+def test_a_run_at_which_somebody_looks_goes_on(tmp_path: Path) -> None:
+    """The time is that of the test: a sleep of the watch takes until there is a file."""
+    tools, run, passed = tmp_path / "tools", tmp_path / "run", tmp_path / "passed"
+    tools.mkdir()
+    (tools / "sleep").write_text(_SLEEP.format(sleep=shutil.which("sleep"), passed=passed))
+    (tools / "sleep").chmod(0o755)
+    shell = Shell(f"{tools}:/usr/bin:/bin")
+    shell.run(start_script(str(run), "tail -f /dev/null", A_MINUTE))
+
+    def has_begun(times: int) -> bool:
+        return (run / "begun").exists() and len((run / "begun").read_text()) == times
+
+    for times in (1, 2, 3):
+        wait_until(partial(has_begun, times))
+        assert shell.run(look_script(str(run), 0, 0, MARK)).endswith(b"1\n")
+        passed.touch()
+    wait_until(partial(has_begun, 4))
+    leader = int((run / "pid").read_text().split()[0])
+    passed.touch()
+    wait_until(lambda: not psutil.pid_exists(leader))
 
 
 def test_what_was_ended_before_it_began_never_begins(shell: Shell, tmp_path: Path) -> None:

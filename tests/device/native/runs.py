@@ -50,7 +50,7 @@ def run_stand_in(
         for picture in inputs.pictures:
             (folder / "images" / picture.name).symlink_to(picture.resolve())
         (folder / "labels").write_bytes(inputs.label_text)
-        content = inputs.ground_truth(0, 1)
+        content = inputs.truth
         if content is not None:
             truth = str(folder / "truth")
             (folder / "truth").write_bytes(content)

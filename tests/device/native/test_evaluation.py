@@ -1,4 +1,4 @@
-"""Native runs as our typed result: measured, not measured, in parts, and through every rendering."""
+"""Native runs as our typed result: measured, not measured, and through every rendering."""
 
 from __future__ import annotations
 
@@ -72,25 +72,6 @@ def test_the_native_lines_and_the_protobuf_are_those_that_the_tool_gave(imagenet
     assert native_proto(result, entry_of(result, "test")) == run.proto
 
 
-def test_parts_give_the_result_of_one_run(imagenet: Inputs) -> None:
-    whole = assembled(imagenet, classified_run(RANKS, TIMES))
-    parts = [
-        classified_run(RANKS[part::3], TIMES[part::3], part=part, parts=3, delegate_lines=("x",)) for part in range(3)
-    ]
-    merged = assembled(imagenet, *reversed(parts))
-    own, other = entry_of(merged, "test"), entry_of(whole, "test")
-    assert merged.part.classified == whole.part.classified
-    assert own.inference_latency is not None
-    assert other.inference_latency is not None
-    assert replace(own.inference_latency, std_us=0, last_us=0) == replace(other.inference_latency, std_us=0, last_us=0)
-    assert other.inference_latency.std_us - own.inference_latency.std_us in (0, 1)
-    assert own.inference_latency.last_us == TIMES[5]
-
-
-def part_of(part: int, parts: int, **changes: Any) -> NativeRun:
-    return classified_run(RANKS[part::parts], TIMES[part::parts], part=part, parts=parts, **changes)
-
-
 def not_measured(imagenet: Inputs, *runs: NativeRun) -> str:
     """Why the only configuration was not measured."""
     result = assembled(imagenet, *runs)
@@ -145,12 +126,6 @@ def test_a_run_over_other_pictures_is_not_measured(imagenet: Inputs) -> None:
     )
 
 
-def test_a_part_that_failed_or_is_missing_leaves_its_configuration_without_figures(imagenet: Inputs) -> None:
-    lost = part_of(1, 2, failure="the device was lost")
-    assert not_measured(imagenet, part_of(0, 2), lost) == "the device was lost (part 2 of 2)"
-    assert not_measured(imagenet, part_of(0, 2)) == "only 1 of its 2 parts were run"
-
-
 def test_a_delegate_without_proof_is_not_measured_unless_the_fallback_is_allowed(imagenet: Inputs) -> None:
     run = classified_run(RANKS, TIMES, GPU, delegate_lines=("GPU acceleration is unsupported on this platform.",))
     said = 'GPU was asked for, but the log says "GPU acceleration is unsupported on this platform."'
@@ -176,15 +151,6 @@ def test_a_delegate_that_took_nodes_is_measured_with_its_proof(imagenet: Inputs)
     assert f"GPU 3 of {imagenet.model.node_count} nodes in 1 partition" in printed(result)
 
 
-def test_each_part_needs_its_own_proof(imagenet: Inputs) -> None:
-    proven = part_of(0, 2, configuration=GPU, delegate_lines=(GPU_TOOK,))
-    assert "GPU was asked for" in not_measured(imagenet, proven, part_of(1, 2, configuration=GPU))
-    fewer = part_of(1, 2, configuration=GPU, delegate_lines=(GPU_TOOK.replace("Replacing 3", "Replacing 2"),))
-    result = assembled(imagenet, proven, fewer)
-    assert "gpu: its parts were not alike: delegates took 2 to 3 nodes; the fewest are stated" in result.warnings
-    assert result.configurations[0].delegates[0].nodes == 2
-
-
 def test_the_result_file_counts_whatever_the_text_says(imagenet: Inputs) -> None:
     run = classified_run(RANKS, TIMES)
     other = replace(run, log=run.log.replace("Top-1 Accuracy: 0.375", "Top-1 Accuracy: 0.5"))
@@ -193,10 +159,8 @@ def test_the_result_file_counts_whatever_the_text_says(imagenet: Inputs) -> None
 
 
 def test_a_result_file_that_cannot_be_read_is_no_measurement(imagenet: Inputs) -> None:
-    (found,) = assembled(imagenet, part_of(0, 2), part_of(1, 2, proto=b"\xff")).configurations
-    assert found.status == "not measured"
-    assert "part 2 of 2" in str(found.reason)
-    assert "the native tool's result file cannot be read: " in str(found.reason)
+    reason = not_measured(imagenet, classified_run(RANKS, TIMES, proto=b"\xff"))
+    assert reason.startswith("the native tool's result file cannot be read: ")
 
 
 def test_of_several_devices_only_the_first_has_the_reference(imagenet: Inputs, tmp_path: Path) -> None:
@@ -218,9 +182,9 @@ def test_of_several_devices_only_the_first_has_the_reference(imagenet: Inputs, t
     assert all(entry.name in table for entry in result.configurations)
 
 
-def test_the_time_is_that_of_the_command_whatever_its_parts_took(imagenet: Inputs) -> None:
-    """Devices work at the same time."""
-    runs = [part_of(part, 2, place=place) for place in ("pixel", "board") for part in range(2)]
+def test_the_time_is_that_of_the_command_whatever_its_devices_took(imagenet: Inputs) -> None:
+    """They work at the same time."""
+    runs = [classified_run(RANKS, TIMES, place=place) for place in ("pixel", "board")]
     assert assemble_native(imagenet, runs, RUNTIME, STARTED, 2.25).environment.elapsed_s == 2.25
 
 

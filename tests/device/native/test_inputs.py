@@ -71,13 +71,11 @@ def diff_request(**changes: Any) -> DiffRequest:
     return replace(made, **changes)
 
 
-def test_the_parts_of_imagenet_are_all_pictures_with_their_labels() -> None:
+def test_imagenet_has_all_pictures_with_their_labels() -> None:
     inputs = prepare_imagenet(imagenet_options(num_images=7))
     labels = dict(zip(inputs.data.paths, inputs.data.truths, strict=True))
     assert set(inputs.pictures) == set(labels)
-    for index in range(3):
-        own = inputs.pictures[index::3]
-        assert inputs.ground_truth(index, 3) == "".join(f"{labels[picture]}\n" for picture in own).encode()
+    assert inputs.truth == "".join(f"{labels[picture]}\n" for picture in inputs.pictures).encode()
     assert inputs.label_text == sample.labels_file().read_bytes()
 
 
@@ -88,7 +86,7 @@ def test_labels_lose_the_line_ends_of_windows(tmp_path: Path) -> None:
         imagenet_options(model_output_labels=tmp_path / "labels", ground_truth_labels=tmp_path / "truth")
     )
     assert inputs.label_text == sample.labels_file().read_bytes()
-    assert inputs.ground_truth(0, 1) == sample.ground_truth_file().read_bytes()
+    assert inputs.truth == sample.ground_truth_file().read_bytes()
 
 
 def write_png_folder(folder: Path) -> TaskRequest:
@@ -143,7 +141,7 @@ def test_what_imagenet_could_not_evaluate_is_refused(
 
 def test_coco_gets_the_ground_truth_in_the_native_form_and_room_for_every_class() -> None:
     inputs = prepare_coco(coco_request())
-    content = inputs.ground_truth(0, 1)
+    content = inputs.truth
     assert content is not None
     truth = parse_ground_truth(content, "the ground truth")
     assert [picture.name for picture in truth.pictures] == [picture.name for picture in inputs.pictures]
@@ -151,7 +149,7 @@ def test_coco_gets_the_ground_truth_in_the_native_form_and_room_for_every_class(
     lines = inputs.label_text.decode().split("\n")[:-1]
     assert len(lines) >= 1000
     assert lines[:3] == ["???", "checkerboard", "cross"]
-    assert prepare_coco(coco_request(truth=False)).ground_truth(0, 1) is None
+    assert prepare_coco(coco_request(truth=False)).truth is None
 
 
 def test_a_classifier_is_no_detector() -> None:
@@ -186,7 +184,6 @@ def test_what_a_native_tool_is_given_is_asked_for_in_the_same_words() -> None:
     imagenet: NativeInputs[Any] = prepare_native(imagenet_options(num_images=7))
     coco: NativeInputs[Any] = prepare_native(coco_request())
     diff: NativeInputs[Any] = prepare_native(diff_request())
-    assert [inputs.can_be_split for inputs in (imagenet, coco, diff)] == [True, False, False]
     assert [inputs.num_runs for inputs in (imagenet, coco, diff)] == [None, None, 5]
     assert [inputs.example_count for inputs in (imagenet, coco, diff)] == [7, len(coco.pictures), 5]
     assert [inputs.label_text is None for inputs in (imagenet, coco, diff)] == [False, False, True]

@@ -1,91 +1,13 @@
-"""Why a native tool could not be started on a device, which signal ended it, and what devices have in common."""
+"""Why a native tool could not be started on a device, and which signal ended it."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from msgspec.structs import replace
 
-from evaltools.configuration import Configuration
-from evaltools.device.native_inputs import NativeInputs, prepare_imagenet
-from evaltools.device.native_outcome import NativeRun, WhatRan, outcomes_of, signal_of, why_not_started
+from evaltools.device.native_outcome import signal_of, why_not_started
 from evaltools.result.device import DeviceFacts
-from tests.device.native.runs import RUNTIME
-from tests.device.native.test_inputs import imagenet_options
 
 PHONE = DeviceFacts("A", abi="arm64-v8a", machine="aarch64")
-UNSUPPORTED = "GPU acceleration is unsupported on this platform."
-Inputs = NativeInputs[Any]
-REFUTED = f'GPU was asked for, but the log says "{UNSUPPORTED}"'
-NNAPI_TOOK = "Replacing 3 out of 9 node(s) with delegate (TfLiteNnapiDelegate) node, yielding 2 partitions."
-XNNPACK_TOOK = "Replacing 9 out of 9 node(s) with delegate (TfLiteXNNPackDelegate) node, yielding 1 partitions."
-
-
-@pytest.fixture(scope="module")
-def inputs() -> Inputs:
-    return prepare_imagenet(imagenet_options(num_images=4))
-
-
-def run_of(flags: str, *lines: str, part: int = 0) -> NativeRun:
-    return NativeRun(Configuration.from_text("c", flags), "test", "", None, lines, part=part, parts=2, serial="R58M")
-
-
-def allowing_fallback(inputs: Inputs) -> Inputs:
-    return replace(inputs, request=replace(inputs.request, allow_fallback=True))
-
-
-def compared(inputs: Inputs, one: NativeRun, other: NativeRun) -> list[str]:
-    return WhatRan.of(inputs, "A", [one]).differences(WhatRan.of(inputs, "B", [other]))
-
-
-def test_a_device_lacks_a_delegate_that_is_not_proven_whether_or_not_a_fallback_is_allowed(
-    inputs: Inputs,
-) -> None:
-    for own in (inputs, allowing_fallback(inputs)):
-        assert WhatRan.of(own, "A", [run_of("use_gpu=true", UNSUPPORTED)]).words == {"c": REFUTED}
-        assert WhatRan.of(own, "A", [run_of("", UNSUPPORTED)]).words == {"c": ""}
-        assert WhatRan.of(own, "A", [replace(run_of(""), failure="it cannot start")]).words == {"c": "it cannot start"}
-
-
-def test_a_reason_names_part_and_device(inputs: Inputs) -> None:
-    for run, reason in (
-        (run_of("", part=1), "the native tool came to its end, but its result file is missing, and its text has six "
-         "digits only (part 2 of 2, on R58M)"),
-        (replace(run_of(""), parts=1, failure="it cannot start"), "it cannot start (on R58M)"),
-    ):  # fmt: skip
-        (found,) = outcomes_of(inputs, [run], RUNTIME)
-        assert found.described.reason == reason
-
-
-def test_devices_differ_in_what_ran_of_the_delegates_that_were_asked_for(inputs: Inputs) -> None:
-    fell_back = run_of("use_nnapi=true")
-    took = run_of("use_nnapi=true", NNAPI_TOOK)
-    fewer = run_of("use_nnapi=true", NNAPI_TOOK.replace("Replacing 3", "Replacing 2"))
-    dsp = run_of("use_nnapi=true", NNAPI_TOOK, "NNAPI accelerator name: [qti-dsp]")
-    assert compared(inputs, took, took) == []
-    assert compared(inputs, took, fewer) == ["configuration c: on A, NNAPI took 3 nodes; on B, NNAPI took 2 nodes"]
-    assert compared(inputs, dsp, took) == [
-        "configuration c: on A, NNAPI took 3 nodes with qti-dsp; on B, NNAPI took 3 nodes"
-    ]
-    for own in (inputs, allowing_fallback(inputs)):
-        assert compared(own, took, fell_back) == [
-            "configuration c: on A, NNAPI took 3 nodes; on B, NNAPI was asked for, but no line of the log says that it "
-            "took nodes"
-        ]
-    assert compared(inputs, fell_back, fell_back) == []
-    failed = replace(run_of("", XNNPACK_TOOK), exit_code=1)
-    assert compared(inputs, run_of("", XNNPACK_TOOK), failed) == []
-
-
-def test_parts_of_one_device_need_not_be_alike(inputs: Inputs) -> None:
-    runs = [run_of("use_nnapi=true", NNAPI_TOOK), run_of("use_nnapi=true")]
-    one, other = (WhatRan.of(inputs, "A", [run]) for run in runs)
-    assert one.differences(other) == []
-
-
-def test_what_the_runtime_adds_on_the_cpu_is_no_difference(inputs: Inputs) -> None:
-    assert compared(inputs, run_of("", XNNPACK_TOOK), run_of("")) == []
 
 
 @pytest.mark.parametrize(

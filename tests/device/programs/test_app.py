@@ -13,8 +13,8 @@ import pytest
 from evaltools.device.adb import Adb, Link
 from evaltools.device.app import AppRun, install_app, run_app, start_command
 from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, DeviceStopped
-from evaltools.device.part import PartWork
 from evaltools.device.process import Answer
+from evaltools.device.work import Work
 from evaltools.errors import UsageError
 from evaltools.native.logs.benchmark import parse_benchmark_log
 from evaltools.native.logs.delegates import delegate_lines
@@ -57,7 +57,7 @@ def starts(
 ) -> list[AppRun]:
     """Run the app with each of these flags; what could not be cleaned up is printed."""
     device = device_at(client, phone.serial, root=STORE, stop=stop)
-    work = PartWork(0, 1, 0, {sent: f"{STORE}/store/{'0' * 64}/{sent.name}"})
+    work = Work({sent: f"{STORE}/store/{'0' * 64}/{sent.name}"})
     with device.lock:
         return run_app(device, work, app, steps, timeout_s, print)[1]
 

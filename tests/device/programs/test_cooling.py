@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from evaltools.device.errors import CommandFailed
-from evaltools.device.part import cool_down
+from evaltools.device.work import cool_down
 from evaltools.result.device import DeviceConditions, hottest
 
 
@@ -29,7 +29,7 @@ class Clock(threading.Event):
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of the waiting."""
     own = Clock()
-    monkeypatch.setattr("evaltools.device.part.time", own)
+    monkeypatch.setattr("evaltools.device.work.time", own)
     return own
 
 

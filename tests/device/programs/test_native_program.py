@@ -13,10 +13,9 @@ import pytest
 
 from evaltools.device.errors import CommandFailed
 from evaltools.device.native_program import NativeProgram, NativeRuns, StepDone, read_steps
-from evaltools.device.part import PartDone, PartWork, SentFiles
-from evaltools.device.pool import Job
+from evaltools.device.work import SentFiles, Work, WorkDone
 from evaltools.result.device import DeviceConditions
-from evaltools.result.device_run import DevicePart
+from evaltools.result.device_run import DeviceWork
 
 _DATE = f"""#!/bin/sh
 exec {shutil.which("date")} --date='2024-06-15 12:00:00.5' "$@"
@@ -69,14 +68,14 @@ def test_the_log_of_a_step_has_nothing_of_an_earlier_process_of_the_same_number(
         assert (folder / f"crash-{number}").read_text() == f"of the crash buffer, since {since}\n"
 
 
-def ended(folder: Path, *codes: int) -> PartDone:
-    """A part whose steps ended with these codes; each printed a word and wrote its file."""
+def ended(folder: Path, *codes: int) -> WorkDone:
+    """Work whose steps ended with these codes; each printed a word and wrote its file."""
     for number, code in enumerate(codes):
         (folder / f"code-{number}").write_text(f"{code}\n")
         (folder / f"out-{number}").write_text("a word\n")
         (folder / f"proto-{number}").write_bytes(b"proto")
     nothing = DeviceConditions()
-    return PartDone(DevicePart(0, 1, "A", 1, "", 0.0, 1.0, nothing, nothing), 0, "", "", folder)
+    return WorkDone(DeviceWork("A", "", 0.0, 1.0, nothing, nothing), 0, "", "", folder)
 
 
 @pytest.mark.parametrize("code", [0, 1, 126, 134, 137, 139])
@@ -84,18 +83,16 @@ def test_a_crash_of_a_binary_is_a_result(code: int, tmp_path: Path) -> None:
     assert read_steps(ended(tmp_path, code), 1) == [StepDone(code, "a word\n", "", "", b"proto")]
 
 
-def test_a_part_in_which_the_device_killed_the_binary_is_lost_once_and_then_a_result(tmp_path: Path) -> None:
+def test_work_in_which_a_device_killed_the_binary_is_lost_once_and_then_a_result(tmp_path: Path) -> None:
     (tmp_path / "run_eval").touch()
     runs = NativeRuns(tmp_path / "run_eval", "/data/local/tmp/evaltools", tmp_path)
     done = ended(tmp_path, 0, 137, 0)
-    device: Any = SimpleNamespace(serial="A", do=lambda *_: done)
-    work = PartWork(index=0, count=1, examples=1, files={})
-    for job in (Job(0), Job(1)):
-        with pytest.raises(CommandFailed, match=r"^A: run 2 was killed there \(SIGKILL\), as Android does"):
-            runs.run(device, job, work, [["one"]] * 3)
-        part, steps = runs.run(device, job, work, [["one"]] * 3)
-        assert (part, [step.code for step in steps]) == (done.part, [0, 137, 0])
-    runs.run(device, Job(2), work, [["one"]])
+    for serial in ("A", "B"):
+        device: Any = SimpleNamespace(serial=serial, do=lambda *_: done)
+        with pytest.raises(CommandFailed, match=rf"^{serial}: run 2 was killed there \(SIGKILL\), as Android does"):
+            runs.run(device, Work({}), [["one"]] * 3)
+        work, steps = runs.run(device, Work({}), [["one"]] * 3)
+        assert (work, [step.code for step in steps]) == (done.work, [0, 137, 0])
 
 
 def test_a_run_without_an_exit_code_is_lost(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from evaltools.device.devices import DevicesUsed
 from evaltools.device.errors import DeviceError
 from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags
 from evaltools.device.lock import DeviceLock
-from evaltools.device.part import PartWork, SentFiles
 from evaltools.device.store import remote_path
+from evaltools.device.work import SentFiles, Work
 from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags
 from tests.cli.device import runs as device_runs
@@ -58,7 +58,7 @@ def test_what_may_still_run_on_a_device_that_left_is_said_with_what_to_do(
     found, text = used([f"--adb={network.adb}", f"--serials={proxy.serial}", "--device_patience=1"])
     model = tmp_path / "m.tflite"
     model.write_bytes(b"a model")
-    work = PartWork(index=0, count=1, examples=1, files={model: remote_path(DEFAULT_ROOT, model)})
+    work = Work({model: remote_path(DEFAULT_ROOT, model)})
     raised: list[DeviceError] = []
 
     def do() -> None:
@@ -76,7 +76,7 @@ def test_what_may_still_run_on_a_device_that_left_is_said_with_what_to_do(
     proxy.go_on()
     assert len(raised) == 1
     (line,) = [line for line in text.getvalue().splitlines() if "may still run there" in line]
-    assert line.startswith(f"evaltools: {proxy.serial}: a part may still run there, and its files be left (")
+    assert line.startswith(f"evaltools: {proxy.serial}: something may still run there, and its files be left (")
     assert "it ends itself after 60 minutes" in line
     clean = f"evaltools device clean --serials={proxy.serial} --adb={network.adb}"
     assert f"and {clean} --force ends and deletes all" in line

@@ -101,7 +101,7 @@ def test_what_becomes_of_the_records_is_decided_here(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["label_check", "noise_floor_runs", "bootstrap_resamples", "margin", "record_examples", "debug_mode"]
 )
-def test_what_is_done_once_is_not_asked_of_every_part(name: str) -> None:
+def test_what_is_made_of_records_is_not_asked_of_devices(name: str) -> None:
     assert options(sent((name, "1"))) == {}
 
 

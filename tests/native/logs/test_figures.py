@@ -14,9 +14,8 @@ from evaltools.errors import DataError
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_numbers import NativeError
 from evaltools.native.lines.evaluation import fill_latency
-from evaltools.native.logs.figures import NOTHING_TIMED, NativeFigures, add_up, read_figures
+from evaltools.native.logs.figures import NOTHING_TIMED, NativeFigures, merge_latencies, read_figures
 from evaltools.proto import message_class
-from tests.results import topk_of
 
 TIMES = [5, 9, 4, 6]
 FLOATS = [float(np.float32(value)) for value in (0.2, 0.55, 0.1, 0.15)]
@@ -121,28 +120,16 @@ def test_a_file_that_is_cut_or_damaged_gives_figures_or_an_error_for_users(made:
         read_figures(b"\xff\xff\xff")
 
 
-def figures(ranks: list[int | None], times_us: list[int]) -> NativeFigures:
-    message = imagenet(times_us)
-    accuracies = message.process_metrics.image_classification_metrics.topk_accuracy_metrics
-    accuracies.Clear()
-    accuracies.topk_accuracies.extend(topk_of(ranks, 10).accuracies if ranks else [])
-    return read(message)
-
-
 @pytest.mark.parametrize("seed", range(20))
-def test_parts_give_what_one_run_over_all_pictures_gives(seed: int) -> None:
+def test_series_of_times_give_what_one_series_of_all_gives(seed: int) -> None:
     """Exactly, but for the standard deviation, which is what it should be or 1 less."""
     chance = random.Random(seed)
     sizes = [chance.choice([0, 1, 2, 7, 50, 333]) for _ in range(chance.randrange(1, 6))] + [1]
-    parts, all_ranks, all_times = [], [], []
+    series = []
     for size in sizes:
-        ranks = [chance.choice([*range(10), None]) for _ in range(size)]
         middle = chance.choice([3, 900, 40_000])
-        times = [max(0, round(chance.gauss(middle, chance.choice([0, 1, middle / 5])))) for _ in range(size)]
-        parts.append(figures(ranks, times))
-        all_ranks += ranks
-        all_times += times
-    whole, merged = figures(all_ranks, all_times), add_up(parts)
-    assert whole.inference.std_us - merged.inference.std_us in (0, 1)
-    inference = replace(merged.inference, std_us=whole.inference.std_us)
-    assert replace(merged, inference=inference) == whole
+        series.append([max(0, round(chance.gauss(middle, chance.choice([0, 1, middle / 5])))) for _ in range(size)])
+    whole = read(imagenet([time for times in series for time in times])).inference
+    merged = merge_latencies([read(imagenet(times)).inference for times in series])
+    assert whole.std_us - merged.std_us in (0, 1)
+    assert replace(merged, std_us=whole.std_us) == whole

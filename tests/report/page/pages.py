@@ -33,7 +33,7 @@ from evaltools.result.evaluation import (
 from evaltools.result.locate import Errors, InFloat, KeepInFloat, Verdict, Weights
 from evaltools.tasks.own.definition import Better
 from tests.report.benchmark_samples import PROFILE, QUIET, a_round, benchmark, row
-from tests.report.device_samples import BOARD, PHONE, lost, part, run_of, timed_part
+from tests.report.device_samples import BOARD, PHONE, lost, run_of, work
 from tests.report.page.reading import transcript
 from tests.report.page.samples import classifier, own, read, search, stored, suite
 from tests.results import classified, configuration, result
@@ -168,12 +168,11 @@ def lone(file: str, figure: float | None, better: Better = "higher") -> Evaluati
 
 
 def on_devices() -> Sources:
-    """A phone that became warm and lost a part to a board."""
+    """A phone that became warm, and a board that lost its work once."""
     cool, warm = DeviceConditions(temperatures={"skin": 30.5}), DeviceConditions(temperatures={"skin": 41.25})
     run = run_of(
-        part(0, PHONE.serial, timed_part("xnnpack", 1000, 3000), before=cool, after=warm),
-        part(1, PHONE.serial, timed_part("xnnpack", 2000), before=warm, after=warm),
-        part(2, BOARD.serial, lost=(lost(PHONE.serial),)),
+        work(PHONE.serial, before=cool, after=warm),
+        work(BOARD.serial, lost=(lost(BOARD.serial),)),
         devices=(PHONE, BOARD),
     )
     return Sources({"r": replace(classifier([]), device_run=run)})

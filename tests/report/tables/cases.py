@@ -38,7 +38,7 @@ from evaltools.result.evaluation import (
 from evaltools.result.verdict import TOO_FEW_PICTURES, Reason, Verdict, VerdictKind
 from evaltools.tasks.imagenet.result import Comparison, TopKChange
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, on_front, row
-from tests.report.device_samples import BOARD, NOTHING, PHONE, lost, part, run_of, timed_part
+from tests.report.device_samples import BOARD, NOTHING, PHONE, lost, run_of, work
 from tests.results import classified, configuration, result, with_part
 from tests.tasks.inference_diff import test_report as diff
 
@@ -135,42 +135,24 @@ def _benchmarks() -> Mapping[str, Show]:
 
 
 def _device_runs() -> Mapping[str, Show]:
-    alike = replace(PHONE, serial="R58N")
-    both = run_of(
-        part(0, "R58M", timed_part("reference", 4000, 6000), timed_part("gpu", 1000)),
-        part(1, BOARD.serial, timed_part("reference", 50_000), timed_part("gpu"), examples=9),
-        part(2, "R58M", timed_part("reference", 80_000), timed_part("gpu", 2000, 3000)),
-        devices=[PHONE, BOARD],
-    )
     conditions = {
-        "battery": [(DeviceConditions(battery_temperature=287), NOTHING)],
-        "status": [(NOTHING, DeviceConditions(thermal_status=0))],
-        "sensors": [(DeviceConditions(temperatures={"SKIN": 31.24, "BIG": 48.26}), NOTHING)],
-        "both": [(NOTHING, DeviceConditions(battery_temperature=500, temperatures={"SKIN": 31.5}))],
-        "parts": [
-            (DeviceConditions(thermal_status=1, battery_temperature=300), DeviceConditions(thermal_status=0)),
-            (DeviceConditions(battery_temperature=399), DeviceConditions(thermal_status=3, battery_temperature=350)),
-        ],
-    }
-    warm = [
-        part(index, serial, before=before, after=after)
-        for serial, moments in conditions.items()
-        for index, (before, after) in enumerate(moments)
-    ]
-    attempts = (lost(BOARD.serial), lost(BOARD.serial, "no space", 12.6), lost("R58M"), lost("gone"))
-    runs: dict[str, DeviceRun] = {
-        "medians are of all times of a device": both,
-        "each did everything": replace(both, split="each"),
-        "devices of one kind": run_of(part(0, "R58M"), part(1, "R58N"), devices=[PHONE, alike]),
-        "a benchmark has no examples": run_of(part(0, "R58M", timed_part("a", 1000), examples=0)),
-        "the first four of six configurations": run_of(part(0, "R58M", *(timed_part(name, 1000) for name in "abcdef"))),
-        "the worst before and after any part": run_of(
-            *warm,
-            part(9, "other", after=DeviceConditions(battery_temperature=900, thermal_status=6)),
-            devices=[replace(PHONE, serial=serial) for serial in conditions],
+        "battery": (DeviceConditions(battery_temperature=287), NOTHING),
+        "status": (NOTHING, DeviceConditions(thermal_status=0)),
+        "sensors": (DeviceConditions(temperatures={"SKIN": 31.24, "BIG": 48.26}), NOTHING),
+        "both": (NOTHING, DeviceConditions(battery_temperature=500, temperatures={"SKIN": 31.5})),
+        "before and after": (
+            DeviceConditions(thermal_status=3, battery_temperature=300),
+            DeviceConditions(battery_temperature=399, thermal_status=0),
         ),
-        "losses": run_of(part(0, "R58M"), part(2, "R58M", lost=attempts), devices=[PHONE, replace(BOARD, model="x")]),
-        "one was left out": run_of(part(0, "R58M"), left_out=[DeviceLeftOut("B", "B is not like [x]")]),
+    }
+    warm = [work(serial, before=before, after=after) for serial, (before, after) in conditions.items()]
+    attempts = (lost(BOARD.serial), lost(BOARD.serial, "no space", 12.6))
+    board = replace(BOARD, model="x")
+    runs: dict[str, DeviceRun] = {
+        "two devices": run_of(work("R58M"), work(BOARD.serial, elapsed_s=125.25), devices=[PHONE, BOARD]),
+        "the worst before and after": run_of(*warm, devices=[replace(PHONE, serial=serial) for serial in conditions]),
+        "losses": run_of(work("R58M"), work(BOARD.serial, lost=attempts), devices=[PHONE, board]),
+        "one was left out": run_of(work("R58M"), left_out=[DeviceLeftOut("B", "B is full of [x]")]),
     }
     found = DeviceFinding(BOARD.serial, "device", replace(BOARD, model="board"))
     return {
@@ -239,7 +221,7 @@ def _evaluations() -> Mapping[str, Show]:
         "none changed": _changed(Agreement(200, 200, 0, 0), 0),
         "two clear drifts of four": result(*drifted),
         "no reference, a long time, one that failed late": result(slow, configuration("second"), late),
-        "on a device": replace(result(configuration("a")), device_run=run_of(part(0, "R58M", timed_part("a", 1000)))),
+        "on a device": replace(result(configuration("a")), device_run=run_of(work("R58M"))),
     }
     return {
         "what runs": partial(print_configurations, opened),

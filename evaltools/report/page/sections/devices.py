@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.report.page.content.page import some_of
 from evaltools.report.page.sections.speed import temperatures
-from evaltools.report.words.numbers import milliseconds
-from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceFinding, DeviceList, hottest
-from evaltools.result.device_run import DevicePart, DeviceRun, median_us
-from evaltools.result.section import Block, Cell, Lines, Note, Number, Section, Table, number_cell
+from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList, hottest
+from evaltools.result.device_run import DeviceRun
+from evaltools.result.section import Block, Cell, Lines, Note, Section, Table, number_cell
 
 _COLUMNS: Final = (
     "serial", "state", "model", "Python", "ABI", "Android", "SoC", "CPUs", "battery", "hottest", "throttling", "free",
@@ -19,7 +16,6 @@ _COLUMNS: Final = (
 _UNKNOWN: Final = "-"
 _STATUSES: Final = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
 _GIB: Final = 1 << 30
-_MOST_CONFIGURATIONS: Final = 4
 
 
 def connected(found: DeviceList) -> list[Block]:
@@ -75,73 +71,39 @@ def devices(run: DeviceRun | None) -> Section | None:
     if run is None:
         return None
     blocks: list[Block] = [_devices(run)]
-    parts = {serial: of for serial, of in run.parts_by_serial.items() if of}
-    warmth = temperatures(
-        {name: (hottest(of[0].before), hottest(of[-1].after)) for name, of in parts.items()}, "devices"
-    )
+    warmth = temperatures({work.serial: (hottest(work.before), hottest(work.after)) for work in run.work}, "devices")
     blocks += [] if warmth is None else [warmth]
-    notes = _notes(run)
+    notes = [
+        Note(
+            work.serial, f"lost after {attempt.elapsed_s:.0f} s ({attempt.kind}: {attempt.reason}), done again", "open"
+        )
+        for work in run.work
+        for attempt in work.lost
+    ]
+    notes += [Note(left.serial, f"left out: {left.reason}", "open") for left in run.left_out]
     return Section("Devices", [*blocks, *([Lines(notes)] if notes else [])], is_brief=True)
 
 
-def _notes(run: DeviceRun) -> list[Note]:
-    """That devices of several kinds shared the examples, what was lost, who gave up."""
-    notes = []
-    if run.split == "pool" and len({(facts.model, facts.soc) for facts in run.devices}) > 1:
-        text = "devices of several kinds did parts of this run, so that latencies are of all of them together"
-        notes.append(Note("warning", f"{text}; --split=each compares them", "open"))
-    notes += [
-        Note(
-            attempt.serial,
-            f"lost part {part.index + 1} of {part.count} after {attempt.elapsed_s:.0f} s ({attempt.kind}: "
-            f"{attempt.reason}), done again by {part.serial}",
-            "open",
-        )
-        for part in run.parts
-        for attempt in part.lost
-    ]
-    return notes + [Note(left.serial, f"left out: {left.reason}", "open") for left in run.left_out]
-
-
 def _devices(run: DeviceRun) -> Table:
-    parts, found = run.parts_by_serial, run.configurations
-    names = found[:_MOST_CONFIGURATIONS]
-    lost = Counter(attempt.serial for part in run.parts for attempt in part.lost)
-    counts_examples = any(part.examples for part in run.parts)
+    facts = {device.serial: device for device in run.devices}
     rows: list[Sequence[Cell]] = []
-    for facts in run.devices:
-        of = parts[facts.serial]
-        warmest = max((known for known in map(hottest, _conditions(of)) if known is not None), default=None)
-        spent, examples = sum(part.elapsed_s for part in of), sum(part.examples for part in of)
+    for work in run.work:
+        both = (work.before, work.after)
+        warmest = max((known for known in map(hottest, both) if known is not None), default=None)
+        statuses = [found.thermal_status for found in both if found.thermal_status is not None]
         rows.append(
             [
-                facts.serial,
-                *(number_cell(median_us(of, name), milliseconds) for name in names),
-                Number(str(examples), examples) if counts_examples else _UNKNOWN,
-                number_cell(len(of)),
-                number_cell(lost[facts.serial]),
+                work.serial,
+                number_cell(len(work.lost)),
                 number_cell(warmest, "{:.1f} C".format),
-                _throttling(of),
-                model_of(facts) or _UNKNOWN,
-                number_cell(spent, "{:.1f} s".format),
+                throttling(max(statuses, default=None)) or _UNKNOWN,
+                model_of(facts[work.serial]) or _UNKNOWN,
+                number_cell(work.elapsed_s, "{:.1f} s".format),
             ]
         )
-    columns = ("device", *(f"p50 {name}" for name in names), "examples", "parts", "parts lost", "hottest",
-               "throttling", "model", "time")  # fmt: skip
-    left = some_of(len(names), len(found), "configurations")
-    return Table(f"{run.program} on each device", columns, rows, left)
+    return Table(f"{run.program} on each device", ("device", "lost", "hottest", "throttling", "model", "time"), rows)
 
 
 def model_of(facts: DeviceFacts) -> str:
     """The model of a device and its chip, as far as it says."""
     return " ".join(text for text in (facts.model, facts.soc and f"({facts.soc})") if text)
-
-
-def _throttling(parts: Sequence[DevicePart]) -> str:
-    """The highest thermal status before and after any part."""
-    statuses = [found.thermal_status for found in _conditions(parts) if found.thermal_status is not None]
-    return throttling(max(statuses, default=None)) or _UNKNOWN
-
-
-def _conditions(parts: Sequence[DevicePart]) -> list[DeviceConditions]:
-    return [conditions for part in parts for conditions in (part.before, part.after)]

@@ -1,4 +1,4 @@
-"""A part of a run on a device: what it is, what a finished one gave, and waiting until the device is cool."""
+"""The work of a device: what it is given, what it gave, and waiting until the device is cool."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from msgspec import Struct, field
 
 from evaltools.device.errors import CommandFailed
 from evaltools.result.device import DeviceConditions, hottest
-from evaltools.result.device_run import DevicePart
+from evaltools.result.device_run import DeviceWork
 from evaltools.text import printable
 
+RUN: Final = "run"
 _BETWEEN_LOOKS_S: Final = 5.0
 _LONGEST_S: Final = 600.0
 
@@ -27,46 +28,47 @@ class SentFolder(Struct, frozen=True):
     names: bytes = b""
 
 
-class PartWork(Struct, frozen=True):
-    """The work of one part: the ``index``-th of ``count``, with ``examples`` examples.
+class Work(Struct, frozen=True):
+    """What a device is to do.
 
     ``request`` is the request as JSON, for programs that take one. ``files`` are single files with their paths on the
     device, ``folders`` are by their names in the request. ``results`` are the files to fetch from the program's working
-    directory. ``records_only``: of an evaluation only the records count.
+    directory. ``records_only``: of an evaluation only the records count. ``kept`` is a folder on the device that the
+    program finds as :data:`RUN` in its working directory; it stays there, so that what is in it
+    is not lost with an attempt.
     """
 
-    index: int
-    count: int
-    examples: int
     files: Mapping[Path, str]
     request: bytes = b""
     folders: Mapping[str, SentFolder] = field(default_factory=dict)
     results: tuple[str, ...] = ()
     records_only: bool = False
+    kept: str = ""
 
 
 class SentFiles(Struct, frozen=True):
-    """Where the files of a part are on the device: by the name of a folder its list of names, if any, and its archives.
+    """Where files are on the device: by the name of a folder its list of names, if any, and its archives.
 
-    ``request`` is the file with that, empty where there is none; ``records_only`` is that of the part.
+    ``request`` is the file with that, empty where there is none; ``records_only`` and ``kept`` are those of the work.
     """
 
     folders: Mapping[str, Sequence[str]]
     request: str = ""
     records_only: bool = False
+    kept: str = ""
 
 
 class Program(Protocol):
-    """A program that does the work of a part on a device."""
+    """A program that does the work on a device."""
 
     def command(self, sent: SentFiles, taskset: str) -> str:
-        """The shell command for a part, which runs in a folder of its own; ``taskset`` is a mask of CPUs, or empty."""
+        """The shell command, which runs in a folder of its own; ``taskset`` is a mask of CPUs, or empty."""
 
 
-class PartDone(Struct, frozen=True):
-    """A finished part: its facts, exit code, output, and the folder with its results."""
+class WorkDone(Struct, frozen=True):
+    """Finished work: its facts, exit code, output, and the folder with its results."""
 
-    part: DevicePart
+    work: DeviceWork
     code: int
     out: str
     err: str
