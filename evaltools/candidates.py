@@ -21,7 +21,7 @@ from evaltools.datasets import sample
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError
 from evaltools.model import ModelFile, read_model
 from evaltools.request import Request
-from evaltools.runtime.compiled.gpu import default_folder, has_drivers, installed_driver
+from evaltools.runtime.compiled.gpu import has_drivers
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.registry import obstacle_to, open_session, runtime_name
 from evaltools.runtime.session import Delegation, Session
@@ -159,10 +159,9 @@ def _why_not_run(configuration: Configuration, model: ModelFile) -> str | None:
 def _why_no_gpu(configuration: Configuration, model: ModelFile) -> str | None:
     """A GPU in software is not tried: it is the CPU, and may compile for a minute."""
     if sys.platform == "linux":
-        has_driver = has_drivers(os.environ)
-        if not has_driver and installed_driver(default_folder(os.environ)) is None:
+        if not has_drivers(os.environ):
             return _NO_DRIVER
-        if not has_driver or not any(any(Path("/dev").glob(name)) for name in _DEVICES):
+        if not any(any(Path("/dev").glob(name)) for name in _DEVICES):
             return _SOFTWARE
     try:
         small = _opened(configuration, read_model(sample.model_file("float32")), _without_software)

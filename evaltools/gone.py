@@ -55,7 +55,10 @@ GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
         "parts": _EVERY_DEVICE,
         "split": _EVERY_DEVICE,
     },
-    "doctor": {"driver": "it is Mesa's lavapipe, which computes in fp16 and fp32; leave it out"},
+    "doctor": dict.fromkeys(
+        ("driver", "folder", "install"),
+        "apt install mesa-vulkan-drivers brings a GPU in software, pip install 'evaltools[npu-qualcomm]' emulated NPUs",
+    ),
     "power": {"margin": "evaltools power is about examples in a random order"},
     "suite": {
         "executor": _ONE_MACHINE,

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from evaltools.inspection.debian_packages import (
+from debian_packages import (
     apt,
     configured_repositories,
     is_here,

@@ -93,7 +93,6 @@ def test_a_gpu_is_tried_where_it_is_one(
     monkeypatch: pytest.MonkeyPatch, driver: bool, device: bool, opened: Callable[..., Delegation], missing: str
 ) -> None:
     monkeypatch.setattr(candidates, "has_drivers", lambda _environment: driver)
-    monkeypatch.setattr(candidates, "installed_driver", lambda _folder: None)
     monkeypatch.setattr(candidates, "_DEVICES", ("null",) if device else ())
     monkeypatch.setattr(candidates, "_opened", opened)
     monkeypatch.setattr(candidates, "groups", lambda: [group for group in GROUPS if group.delegate == "GPU"])

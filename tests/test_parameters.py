@@ -40,7 +40,7 @@ COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     "device clean": device_clean.PARAMETERS,
     "device list": device_list.PARAMETERS,
     "device run": device_run_flags.PARAMETERS,
-    "doctor": (*doctor.PARAMETERS, *doctor.INSTALL),
+    "doctor": doctor.PARAMETERS,
     "gate": gate.PARAMETERS,
     "inspect": inspect.PARAMETERS,
     "locate": list(locate.KIND.parameters.values()),

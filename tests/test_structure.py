@@ -123,9 +123,7 @@ NOT_FROM_ELSEWHERE = {
         "benchmark.conditions benchmark.self_measuring engine.machine_load result.environment "
         "runtime.memory runtime.process.server tasks.shared.measuring"
     ),
-    "installed drivers and compilers, which are code": (
-        "inspection.software_gpu runtime.compiled.gpu runtime.emulated.compiler"
-    ),
+    "installed drivers and compilers, which are code": "runtime.compiled.gpu runtime.emulated.compiler",
     "code that the user names": "tasks.own.loading",
     "what this run, or its own process, has written": (
         "device.app device.native_program device.on_device locate.by_name locate.child locate.measurement locate.part "

@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 from typing import Any, Final
@@ -30,14 +29,6 @@ from evaltools.model import read_model
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.report.words.locate import answer_lines, of_suspect
 from evaltools.result.locate import Bundle, LocateResult, Suspect
-from evaltools.runtime.compiled.gpu import (
-    MANIFEST,
-    VARIABLE,
-    default_folder,
-    has_drivers,
-    installed_driver,
-    library_folders,
-)
 from evaltools.runtime.compiled.xnnpack import xnnpack_flags
 from evaltools.runtime.registry import find_runtime
 
@@ -257,7 +248,7 @@ def _template(name: str) -> Template:
 def try_script(path: Path, timeout_s: float, crashes: bool = False) -> Trial:
     """Run a script in its folder with this Python, as anybody would; ``crashes``: that it fails is the fault."""
     command = [sys.executable, path.name]
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1", **software_gpu(os.environ)}
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
     try:
         done = subprocess.run(
             command, cwd=path.parent, env=environment, capture_output=True, timeout=timeout_s, check=False
@@ -269,16 +260,6 @@ def try_script(path: Path, timeout_s: float, crashes: bool = False) -> Trial:
         return Trial(done.returncode == _WRONG, printed.strip())
     end = f"(its process was ended by {_signal(-done.returncode)})" if done.returncode < 0 else ""
     return Trial(crashes, _shown(path, done.stdout, done.stderr, end))
-
-
-def software_gpu(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables with which a program finds the software GPU that evaltools would take; empty for none."""
-    folder = default_folder(environment)
-    manifest = str(folder / MANIFEST)
-    if installed_driver(folder) is None or (environment.get(VARIABLE) != manifest and has_drivers(environment)):
-        return {}
-    libraries = [*map(str, library_folders(folder)), environment.get("LD_LIBRARY_PATH", "")]
-    return {VARIABLE: manifest, "LD_LIBRARY_PATH": os.pathsep.join(filter(None, libraries))}
 
 
 def _shown(path: Path, stdout: bytes | None, stderr: bytes | None, end: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import shutil
 import subprocess
@@ -17,10 +16,9 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.errors import OutputError
-from evaltools.locate.bundle import script, software_gpu, try_script, write_bundle
+from evaltools.locate.bundle import script, try_script, write_bundle
 from evaltools.model import read_model
 from evaltools.result.locate import Evidence
-from evaltools.runtime.compiled.gpu import default_folder
 from tests.locate.bundle_cases import SmallModel, addition, case_of, large_sum, result_of
 from tests.runtime.openers import gpu_or_skip
 from tests.tflite_writer import Graph
@@ -240,20 +238,3 @@ def test_what_a_script_shows(source: str, timeout_s: float, reproduced: bool, pr
     (tmp_path / "reproduce.py").write_text(source)
     trial = try_script(tmp_path / "reproduce.py", timeout_s)
     assert (trial.reproduced, trial.printed) == (reproduced, printed)
-
-
-def test_a_software_gpu_is_found_where_there_is_no_other(tmp_path: Path) -> None:
-    environment = {"XDG_CACHE_HOME": str(tmp_path), "LD_LIBRARY_PATH": "/mine"}
-    assert software_gpu(environment) == {}
-    folder = default_folder(environment)
-    libraries = folder / "root" / "usr" / "lib" / "x86_64-linux-gnu"
-    libraries.mkdir(parents=True)
-    for name in ("libvulkan.so.1", "libvulkan_lvp.so"):
-        (libraries / name).touch()
-    (folder / "icd.json").write_text(json.dumps({"ICD": {"library_path": str(libraries / "libvulkan_lvp.so")}}))
-    given = environment | {"VK_DRIVER_FILES": str(folder / "icd.json")}
-    assert software_gpu(given) == {
-        "VK_DRIVER_FILES": str(folder / "icd.json"),
-        "LD_LIBRARY_PATH": f"{libraries}:/mine",
-    }
-    assert software_gpu(environment | {"VK_DRIVER_FILES": "/another/icd.json"}) == {}

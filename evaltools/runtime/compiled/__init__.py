@@ -259,7 +259,6 @@ def _compile(
     module = _ACCELERATORS[accelerator.name] if accelerator else None
     try:
         if module is not None:
-            module.prepare(configuration.delegates)
             module.set_options(options, configuration)
         environment = library.Environment.create(
             options=library.EnvironmentOptions(**(module.environment(configuration.delegates) if module else _no_npu()))

@@ -27,7 +27,7 @@ _MISSING: Final = re.compile(r"(libopenvino\S*\.so\.(\d{2})(\d)(\d)): cannot ope
 _OPENVINO_LIBRARIES: Final = ("libopenvino.so.", "libopenvino_tensorflow_lite_frontend.so.")
 
 
-def prepare(settings: DelegateSettings) -> None:
+def _load_openvino(settings: DelegateSettings) -> None:
     """Load OpenVINO's libraries, which are in no folder that the loader looks in, before they are needed.
 
     Raises :class:`ConfigurationUnavailable` for libraries that are damaged or lack others.
@@ -73,6 +73,7 @@ def environment(settings: DelegateSettings) -> Mapping[str, str]:
 def set_options(options: Any, configuration: Configuration) -> None:
     """Set what was given; raises :class:`ConfigurationUnavailable` for what would have no effect."""
     settings = configuration.delegates
+    _load_openvino(settings)
     backends = str(settings.value(_BACKENDS))
     if ":" in backends:
         message = (

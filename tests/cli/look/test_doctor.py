@@ -49,38 +49,6 @@ def test_every_runtime_and_delegate_is_tried_and_proven(tmp_path: Path) -> None:
         assert f"{entry['name']} " in completed.out.replace("\n", " ")
 
 
-@pytest.mark.parametrize(
-    ("system", "machine", "python", "code"),
-    [
-        ("linux", "x86_64", (3, 11), 0),
-        ("linux", "x86_64", (3, 14), 3),
-        ("linux", "x86_64", (3, 10), 3),
-        ("linux", "aarch64", (3, 12), 3),
-        ("darwin", "x86_64", (3, 12), 3),
-    ],
-)
-def test_the_emulator_of_an_npu_is_for_some_machines(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    system: str,
-    machine: str,
-    python: tuple[int, int],
-    code: int,
-) -> None:
-    monkeypatch.setattr("sys.platform", system)
-    monkeypatch.setattr("platform.machine", lambda: machine)
-    monkeypatch.setattr("sys.version_info", python)
-    assert main(["doctor", "--install=npu-qualcomm"]) == code
-    said = capsys.readouterr()
-    if code:
-        wanted = (
-            f"x86-64 Linux and Python 3.11 to 3.13; this is {system} on {machine} with Python {python[0]}.{python[1]}"
-        )
-        assert (said.out, said.err) == ("", f"evaltools: the extra npu-qualcomm needs {wanted}\n")
-    else:
-        assert said.out == "pip install 'evaltools[npu-qualcomm]'\n"
-
-
 def test_without_a_runtime_nothing_can_be_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

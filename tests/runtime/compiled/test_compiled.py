@@ -199,7 +199,7 @@ def test_without_a_driver_the_gpu_is_not_measured_and_the_fix_is_named(
 ) -> None:
     for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
         monkeypatch.setenv(name, "/nowhere.json")
-    with pytest.raises(ConfigurationUnavailable, match=r"WebGPU found no .*doctor --install=software-gpu") as caught:
+    with pytest.raises(ConfigurationUnavailable, match=r"WebGPU found no .*apt install mesa-vulkan-drivers") as caught:
         open_isolated(convolution, Configuration.from_text("c", "use_gpu=true"))
     assert caught.value.delegate == GPU.name
 
