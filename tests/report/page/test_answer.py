@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from evaltools.report.page.sections.sentence import answer_of
 from evaltools.report.page.sections.summary import summary_of
 from evaltools.report.words.numbers import in_times
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, FailedExample
 from evaltools.result.section import Word
 from evaltools.result.verdict import IDENTICAL_ANSWERS, Reason, Verdict, VerdictKind
 from tests.results import configuration, result
@@ -38,14 +38,16 @@ OPEN = judged("e", "not decided")
         ([SAME, WORSE], '1 of 2 configurations gives the same answers as the CPU; "b" is worse by 2.10 points.'),
         (
             [WORSE, LOST],
-            'None of 2 configurations give the same answers as the CPU; "b" is worse by 2.10 points; '
-            '"c" was not measured.',
+            '"b" is worse by 2.10 points; "c" was not measured.',
         ),
         ([OPEN], 'Whether "e" gives the same answers as the CPU is not decided.'),
         (
             [OPEN, OPEN],
             "Whether 2 configurations give the same answers as the CPU is not decided.",
         ),
+        ([WORSE, OPEN], '"b" is worse by 2.10 points; "e" is not decided.'),
+        ([WORSE, OPEN, LOST], "Of 3 configurations: 1 worse, 1 not decided, 1 not measured."),
+        ([WORSE, WORSE, WORSE], "None of 3 configurations give the same answers as the CPU; 3 worse."),
         ([FELL_BACK], '"d" ran on the CPU instead of its delegate.'),
         (
             [SAME, WORSE, LOST, FELL_BACK],
@@ -58,6 +60,38 @@ def test_the_sentence_says_who_does_the_same_job_and_what_the_others_do(
     tests: list[ConfigurationResult], sentence: str
 ) -> None:
     assert answer_of(of(*tests)) == sentence
+
+
+@pytest.mark.parametrize(
+    ("kind", "failing", "sentence"),
+    [
+        (
+            "equivalent",
+            "a",
+            '"a" returned an error in 1 of 5 runs and gives the same answers as the CPU in the others.',
+        ),
+        ("diverged", "a", '"a" returned an error in 1 of 5 runs and diverged from the CPU in the others.'),
+        (
+            "equivalent",
+            "reference",
+            '"a" gives the same answers as the CPU; the reference "reference" returned an error in 1 of 5 runs.',
+        ),
+    ],
+)
+def test_runs_that_returned_an_error_are_in_the_sentence_and_no_clean_row(
+    kind: VerdictKind, failing: str, sentence: str
+) -> None:
+    entry = replace(judged("a", kind), finished_examples=4, failed_examples=1)
+    found = {"m": replace(of(entry)["m"], failed=[FailedExample("0", failing, "inference", "the GPU is lost")])}
+    reference, *others = found["m"].configurations
+    found["m"] = replace(
+        found["m"], configurations=[replace(reference, finished_examples=4, failed_examples=1), *others]
+    )
+    assert answer_of(found) == sentence
+    table = summary_of(found)
+    assert table is not None
+    is_clean = failing == "reference"
+    assert (Word("not clean", "bad") in table.rows[1]) != is_clean
 
 
 def test_answers_of_which_none_changed_are_the_same_as_far_as_was_seen() -> None:

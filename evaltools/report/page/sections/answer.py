@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from evaltools.report.page.content.page import First
-from evaltools.report.page.sections.rows import TONES, ModelRows, tone_of
+from evaltools.report.page.sections.rows import TONES, ModelRow, ModelRows, tone_of
 from evaltools.report.page.sections.sentence import answer_of
 from evaltools.report.page.sections.summary import is_alike, summary_of
 from evaltools.report.page.sections.tradeoff import models_tradeoff
@@ -64,7 +64,7 @@ def of_result(name: str, line: str | Note) -> Note:
 def _notes(result: EvaluationResult) -> Iterator[Note]:
     """What the table does not say of some configurations, and how many examples failed."""
     for entry in result.configurations:
-        yield from _of_configuration(result, entry)
+        yield from _of_configuration(ModelRow("", result, entry))
     lost = [entry.name for entry in result.configurations if entry.status == "not measured"]
     failed = [failure for failure in result.failed if failure.configuration not in lost]
     if failed:
@@ -73,7 +73,8 @@ def _notes(result: EvaluationResult) -> Iterator[Note]:
         yield Note(_FAILED, f"{counted(len(failed), 'example')} without an answer, first {first}", "bad")
 
 
-def _of_configuration(result: EvaluationResult, entry: ConfigurationResult) -> Iterator[Note]:
+def _of_configuration(row: ModelRow) -> Iterator[Note]:
+    result, entry = row.result, row.configuration
     verdict = entry.verdict
     if entry.status == "not measured":
         yield Note(entry.name, f"not measured: {entry.reason or ''}".removesuffix(": "), "missing")
@@ -85,7 +86,7 @@ def _of_configuration(result: EvaluationResult, entry: ConfigurationResult) -> I
     if beside_cpu := _beside_cpu(result, entry):
         yield Note(entry.name, beside_cpu)
     if verdict is not None and TONES[verdict.kind] == "open":
-        yield Note(entry.name, judged_in_words(verdict), tone_of(entry))
+        yield Note(entry.name, judged_in_words(verdict), tone_of(row))
     elif verdict is not None and verdict.kind == "not measured":
         yield Note(entry.name, f"not measured: {reasons_in_words(verdict.reasons)}", "missing")
     elif verdict is None and entry.role == "test":

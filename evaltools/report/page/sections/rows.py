@@ -52,6 +52,17 @@ class ModelRow(Struct, frozen=True):
             return math.nan
         return latency.p50_us
 
+    @property
+    def errors(self) -> int:
+        """In how many runs it was given an input and gave no answer."""
+        return sum(failure.configuration == self.configuration.name for failure in self.result.failed)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether it ran as asked: on its delegate, without a crash or an error."""
+        entry = self.configuration
+        return entry.status == "measured" and not (entry.fallback or entry.not_clean or self.errors)
+
     def figure(self, name: str) -> float:
         """The figure that models are judged by; NaN where there is none."""
         value = self.configuration.figures.get(name)
@@ -165,6 +176,8 @@ def verdict_of(row: ModelRow) -> str:
         return "not measured"
     if verdict is None:
         return ""
+    if verdict.kind == "not measured":
+        return "not compared"
     unchanged = [_WORDS[reason.kind] for reason in verdict.reasons if reason.kind in _WORDS]
     return unchanged[0] if unchanged else kind_in_words(verdict.kind)
 
@@ -174,13 +187,13 @@ def tone_of_verdict(verdict: Verdict | None) -> Tone:
     return "open" if verdict is None else TONES[verdict.kind]
 
 
-def tone_of(configuration: ConfigurationResult) -> Tone:
+def tone_of(row: ModelRow) -> Tone:
     """The colour of a configuration's own verdict; one that did not run as asked is never good."""
-    if configuration.status == "not measured":
+    if row.configuration.status == "not measured":
         return "missing"
-    if configuration.fallback or configuration.not_clean:
+    if not row.is_clean:
         return "bad"
-    verdict = configuration.verdict
+    verdict = row.configuration.verdict
     if verdict is not None and any(reason.kind == IDENTICAL_ANSWERS for reason in verdict.reasons):
         return "good"
     if verdict is not None and any(reason.kind == UNCHANGED_ANSWERS for reason in verdict.reasons):

@@ -17,6 +17,8 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.places import reference_of
 
 _SAME: Final = ("identical", "equivalent")
+_OTHER: Final = ("worse", "better", "diverged", "fp16", "bf16", "int8")
+"""Verdicts that say that answers are others; all else is open, or was not compared."""
 _UNCHANGED: Final = ("identical", "unchanged")
 """The words for answers of which none changed, where too few were seen for a verdict."""
 _ODD_REFERENCE: Final = "the reference is the odd one out"
@@ -46,7 +48,7 @@ def _answer_of(results: Mapping[str, EvaluationResult]) -> str:
     parts = []
     if len(judged) == 1 and same:
         parts = [f"{_name(same[0], results)} gives the same answers as {_baseline(judged)}{_on_examples(same)}"]
-    elif len(judged) > 1:
+    elif len(judged) > 1 and (same or all(map(_is_another, others))):
         verb = "gives" if len(same) == 1 else "give"
         parts = [
             f"{len(same) or 'None'} of {len(judged)} configurations {verb} the same answers as {_baseline(judged)}"
@@ -56,12 +58,14 @@ def _answer_of(results: Mapping[str, EvaluationResult]) -> str:
         parts += [f"{_name(row, results)} {_what_else(row)}" for row in others]
     else:
         counts = Counter(map(_in_a_word, others))
-        parts += [", ".join(f"{count} {word}" for word, count in counts.items())]
-    if not same and all(_is_clean(row) and _kind(row) == "not decided" for row in others):
+        words = ", ".join(f"{count} {word}" for word, count in counts.items())
+        parts += [words if parts else f"Of {len(judged)} configurations: {words}"]
+    if not same and all(row.is_clean and _kind(row) == "not decided" for row in others):
         who = f"{_name(others[0], results)} gives" if len(others) == 1 else f"{len(others)} configurations give"
         parts = [f"Whether {who} the same answers as {_baseline(judged)} is not decided"]
+    parts += [f"the reference {_name(row, results)} {_unclean(row)}" for row in every.rows if _is_bad_reference(row)]
     if len(results) > 1:
-        parts += _best(every, [row for row in every.rows if _is_clean(row)], results)
+        parts += _best(every, [row for row in every.rows if row.is_clean], results)
     return f"{'; '.join(parts)}."
 
 
@@ -80,7 +84,7 @@ def _figure_of(found: ModelRows, row: ModelRow) -> str:
 
 def _best_of(found: ModelRows, results: Mapping[str, EvaluationResult]) -> str:
     """The best and the fastest of several configurations that were compared with nothing."""
-    rows = [row for row in found.rows if _is_clean(row)]
+    rows = [row for row in found.rows if row.is_clean]
     texts = [f"{counted(len(rows), 'configuration')} measured, compared with nothing", *_best(found, rows, results)]
     return f"{'; '.join(texts)}."
 
@@ -99,18 +103,26 @@ def _best(found: ModelRows, rows: Sequence[ModelRow], results: Mapping[str, Eval
 
 def _gives_the_same(row: ModelRow) -> bool:
     """Whether the verdict says so, or no answer changed."""
-    return _is_clean(row) and (_kind(row) in _SAME or verdict_of(row) in _UNCHANGED)
+    return row.is_clean and _says_the_same(row)
+
+
+def _says_the_same(row: ModelRow) -> bool:
+    return _kind(row) in _SAME or verdict_of(row) in _UNCHANGED
+
+
+def _is_another(row: ModelRow) -> bool:
+    """Whether it was measured as asked, and gives other answers."""
+    return row.is_clean and _kind(row) in _OTHER
+
+
+def _is_bad_reference(row: ModelRow) -> bool:
+    return row.configuration.role == "reference" and bool(row.configuration.not_clean or row.errors)
 
 
 def _on_examples(same: Sequence[ModelRow]) -> str:
     """How many examples show that no answer changed, where no more than that is known."""
     counts = [row.configuration.finished_examples for row in same if _kind(row) not in _SAME]
     return f" on {min(counts)} examples" if counts else ""
-
-
-def _is_clean(row: ModelRow) -> bool:
-    entry = row.configuration
-    return not (is_lost(row) or entry.fallback or entry.not_clean)
 
 
 def _kind(row: ModelRow) -> str:
@@ -145,18 +157,34 @@ def _in_a_word(row: ModelRow) -> str:
     """A word for one of many that do not give the same answers."""
     if row.configuration.fallback and not is_lost(row):
         return "on the CPU instead"
-    return "not clean" if row.configuration.not_clean else verdict_of(row) or "not compared"
+    return verdict_of(row) or "not compared" if row.is_clean or is_lost(row) else "not clean"
 
 
 def _what_else(row: ModelRow) -> str:
     """What a configuration does that does not give the same answers."""
-    verdict = row.configuration.verdict
-    if is_lost(row) or verdict is None:
+    if is_lost(row):
         return "was not measured"
     if row.configuration.fallback:
         return "ran on the CPU instead of its delegate"
-    if row.configuration.not_clean:
-        return row.configuration.crashes_of_runs or "did not end cleanly"
+    return _verdict_in_words(row) if row.is_clean else _unclean(row)
+
+
+def _unclean(row: ModelRow) -> str:
+    """What went wrong in its runs, and after errors what the other runs show."""
+    entry = row.configuration
+    if entry.not_clean:
+        return entry.crashes_of_runs or "did not end cleanly"
+    text = f"returned an error in {row.errors} of {entry.finished_examples + entry.failed_examples} runs"
+    if not entry.finished_examples or entry.verdict is None:
+        return text
+    others = f"gives the same answers as {_baseline([row])}" if _says_the_same(row) else _verdict_in_words(row)
+    return f"{text} and {others} in the others"
+
+
+def _verdict_in_words(row: ModelRow) -> str:
+    verdict = row.configuration.verdict
+    if verdict is None or verdict.kind == "not measured":
+        return "was not compared"
     if verdict.change is not None and verdict.kind in ("worse", "better"):
         by = f"{100 * abs(verdict.change):.2f} points" if is_share(verdict) else f"{abs(verdict.change):.3g}"
         return f"is {verdict.kind} by {by}"

@@ -81,7 +81,7 @@ def _cells(found: ModelRows, row: ModelRow, names: Mapping[str, str], several: b
         entry.name,
         _accuracy(found, row, path),
         _change(row, path),
-        Word(verdict, tone_of(entry)) if verdict else "",
+        Word(verdict, tone_of(row)) if verdict else "",
         time if p50 is None else Number(time, p50, path and f"{path}/inference_latency/p50_us"),
         _speed(row, several),
         delegated(entry),
@@ -97,10 +97,9 @@ def _blank(row: ModelRow, names: Mapping[str, str]) -> list[Cell]:
 
 
 def _word(row: ModelRow) -> str:
-    entry = row.configuration
     if is_lost(row):
         return "not measured"
-    return "not clean" if entry.not_clean else verdict_of(row).replace("expected precision of ", "")
+    return verdict_of(row).replace("expected precision of ", "") if row.is_clean else "not clean"
 
 
 def _accuracy(found: ModelRows, row: ModelRow, path: str) -> Cell:
