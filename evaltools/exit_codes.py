@@ -1,5 +1,6 @@
 """Exit codes of every command."""
 
+from collections.abc import Collection
 from typing import Final
 
 OK: Final = 0
@@ -13,6 +14,7 @@ FAULT: Final = 70
 INTERRUPTED: Final = 130
 MEASURED: Final = (OK, LIMIT_BROKEN, NOT_MEASURED, EXAMPLES_FAILED)
 """Those of an evaluation that measured what it could."""
+_WORST_FIRST: Final = (INTERRUPTED, USAGE, NOT_WRITTEN, NOT_MEASURED, EXAMPLES_FAILED, LIMIT_BROKEN)
 
 EXIT_CODE_HELP: Final = """\
   0    everything asked for was measured
@@ -59,3 +61,12 @@ With --against the exit codes below 130 mean instead:
   1    something became worse
   6    too few examples to decide
   0    nothing became worse"""
+
+
+def worst_of(codes: Collection[int | None]) -> int:
+    """The exit code of several runs: that of the run which says least of what was asked.
+
+    >>> worst_of([OK, LIMIT_BROKEN, EXAMPLES_FAILED]), worst_of([])
+    (4, 0)
+    """
+    return next((code for code in _WORST_FIRST if code in codes), OK)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from rich.console import Console
@@ -46,15 +46,6 @@ from evaltools.text import printable
 
 if TYPE_CHECKING:
     from evaltools.result.locate import LocateResult
-
-_WORST_FIRST: Final = (
-    exit_codes.INTERRUPTED,
-    exit_codes.USAGE,
-    exit_codes.NOT_WRITTEN,
-    exit_codes.NOT_MEASURED,
-    exit_codes.EXAMPLES_FAILED,
-    exit_codes.LIMIT_BROKEN,
-)
 
 
 class Terminal(Observer):
@@ -274,7 +265,7 @@ def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
         for problem in not_written:
             complain(f"evaltools: {problem}")
         codes += [exit_codes.NOT_WRITTEN] * len(not_written)
-    return next((code for code in _WORST_FIRST if code in codes), exit_codes.OK)
+    return exit_codes.worst_of(codes)
 
 
 def _all_of(sources: Mapping[str, Sources]) -> Sources:

@@ -66,6 +66,13 @@ def test_denylist_numbers_start_at_one(tmp_path: Path) -> None:
     assert read_denylist(tmp_path / "deny.txt", "--deny", 3) == {0, 2}
 
 
+@pytest.mark.parametrize("number", [-1, 0, 4])
+def test_a_number_of_no_picture_in_a_denylist_is_refused(number: int, tmp_path: Path) -> None:
+    (tmp_path / "deny.txt").write_text(f"3\n{number}\n")
+    with pytest.raises(DataError, match=f"line 2: no picture {number}; numbers go from 1 to 3"):
+        read_denylist(tmp_path / "deny.txt", "--deny", 3)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 from scipy import stats
 
-from evaltools.gates.check import GateDecisions, decide_together
+from evaltools.gates.check import GateDecisions, decide_together, hold_against_old
+from evaltools.gates.compare import Old
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Allowed, Evidence, evidence_of
@@ -274,6 +275,14 @@ def test_texts_and_outputs_without_elements_have_no_distance() -> None:
 
 def test_a_difference_from_nothing_but_zeros_has_no_relative_size() -> None:
     assert one(diff(output(relative_rms=None, snr_db=None)), "relative_rms <= 1e9").verdict == "fail"
+
+
+@pytest.mark.parametrize(("now", "verdict"), [(0.2, "pass"), (0.2199, "pass"), (0.2201, "fail")])
+def test_errors_of_an_output_may_grow_by_a_tenth(now: float, verdict: str) -> None:
+    old, new = (diff(output(relative_rms=error)) for error in (0.2, now))
+    decisions = hold_against_old("new", new, Old("old.json", old)).decisions
+    found = [(each.verdict, each.limit) for each in decisions if "relative_rms" in each.limit]
+    assert found == [(verdict, "relative_rms[scores] <= 0.22 (old 0.2)")]
 
 
 @pytest.mark.parametrize("seed", range(4))

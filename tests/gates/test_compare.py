@@ -7,21 +7,23 @@ from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import replace
+from scipy import stats
 
 from evaltools.gates.check import GateDecisions, hold_against_old
-from evaltools.gates.compare import Old
+from evaltools.gates.compare import Old, slowdown
 from evaltools.gates.criteria import parse_criterion
-from evaltools.gates.decide import Decision, worst_verdict
-from evaltools.gates.evidence import Allowed
+from evaltools.gates.decide import Decision, decide, worst_verdict
+from evaltools.gates.evidence import Allowed, Evidence
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.other_results import hold_all
 from evaltools.metrics.classification import ClassificationMetrics
-from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.report.words.gates import reason_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
 from evaltools.result.load import Load
 from evaltools.result.model import Model, Tensor
-from evaltools.task_kind import with_task_figures
+from evaltools.task_kind import kind_of, with_task_figures
 from evaltools.tasks.imagenet.result import Classified, ExampleAnswer, ExampleRecord
 from tests.results import configuration, result, topk_of, with_part
 
@@ -261,6 +263,24 @@ def test_few_times_reach_from_the_fastest_to_the_slowest() -> None:
     for times, verdict in (([900.0, 1000.0, 1500.0], "pass"), ([400.0, 1000.0, 3400.0], "inconclusive")):
         few = [replace(each, inference_latency=summarise_latency(times)) for each in made.configurations]
         assert of_latency(compared(replace(made, configurations=few), made)).verdict == verdict
+
+
+@pytest.mark.parametrize(("tests", "verdict"), [(1, "fail"), (5, "fail"), (6, "pass"), (20, "pass")])
+def test_of_several_that_are_compared_each_is_slower_only_with_more_confidence(tests: int, verdict: str) -> None:
+    """1.3 times as long, with a deviation of the logarithm that leaves 1 of 110 such ratios below 1.1."""
+    reach = stats.norm.ppf(0.975) * math.log(1.3 / 1.1) / stats.norm.isf(1 / 110)
+    times = LatencyRatio(30, 1.3, Interval(1.3 * math.exp(-reach), 1.3 * math.exp(reach)))
+    since = Evidence("fast", old=Evidence("fast", ratio=times))
+    assert decide(slowdown(), since, tests).verdict == verdict
+
+
+@pytest.mark.parametrize(("workers", "quiet", "counted"), [(1, None, 200), (2, None, 0), (1, 10, 0), (2, 10, 0)])
+def test_times_recorded_with_answers_count_where_one_worker_measured_them(
+    workers: int, quiet: int | None, counted: int
+) -> None:
+    made = measured(GOOD)
+    made = replace(made, execution=ExecutionUsed(workers, 200, None, 0, quiet, {}, {}, None))
+    assert len(kind_of("imagenet").evidence.judged(made, made.configurations[1]).times_us) == counted
 
 
 def test_a_reference_that_became_slower_is_the_machine() -> None:

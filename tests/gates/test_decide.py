@@ -15,8 +15,8 @@ from evaltools.gates.decide import GATE_VERDICTS, Decision, Found, GateVerdict, 
 from evaltools.gates.evidence import Allowed, Evidence
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
-from evaltools.metrics.power import CountedChange, Share, examples_to_place
-from evaltools.metrics.proportions import PairedCounts, change_scores
+from evaltools.metrics.power import CountedChange, Share
+from evaltools.metrics.proportions import PairedCounts, change_bound, change_scores
 from evaltools.metrics.resampled import ResampledChange
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.result.load import Load
@@ -25,8 +25,8 @@ from evaltools.result.verdict import Reason
 QUANTILE_95 = 1.6448536269514722
 
 
-def decided(limit: str, evidence: Evidence) -> Decision:
-    found = decide(parse_criterion(limit), evidence)
+def decided(limit: str, evidence: Evidence, together: int = 1) -> Decision:
+    found = decide(parse_criterion(limit), evidence, together)
     assert (found.configuration, found.limit) == (evidence.configuration, limit)
     return found
 
@@ -155,11 +155,36 @@ def test_the_bounds_of_a_share_are_those_of_statsmodels(successes: int, count: i
     assert shown_interval(decided(f"top1 >= 0.5 at {confidence} %", evidence)) == pytest.approx((low, high), rel=1e-3)
 
 
-def test_how_many_examples_with_the_same_share_would_decide_is_said_with_its_power() -> None:
-    found = decided("top1 >= 0.88 at 95 %", share(180, 200))
+@pytest.mark.parametrize("limit", [0.88, 0.92])
+@pytest.mark.parametrize("together", [1, 5])
+def test_so_many_examples_with_the_same_share_decide_in_80_of_100_cases(limit: float, together: int) -> None:
+    """By the bounds of statsmodels: kept with an error of 5 %, broken with one of 1 % for each of 5 limits."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    found = decided(f"top1 >= {limit} at 95 %", share(180, 200), together)
     assert found.verdict == "inconclusive"
-    assert found.examples_needed == examples_to_place(180, 200, 0.88, 0.95)
-    assert f"about {found.examples_needed} would do in 80 % of cases" in reason_in_words(found)
+    needed = found.examples_needed
+    assert needed is not None
+    assert f"about {needed} would do in 80 % of cases" in reason_in_words(found)
+    counts = np.arange(needed + 1)
+    broken = proportion_confint(counts, needed, alpha=2 * 0.05 / together, method="beta")[1] < limit
+    kept = proportion_confint(counts, needed, alpha=2 * 0.05, method="beta")[0] >= limit
+    assert 0.8 <= stats.binom.pmf(counts[kept | broken], needed, 0.9).sum() < 0.83
+
+
+@pytest.mark.parametrize(("lost", "gained"), [(12, 2), (22, 2)])
+@pytest.mark.parametrize("together", [1, 10])
+def test_so_many_examples_with_the_same_flips_decide_in_80_of_100_cases(lost: int, gained: int, together: int) -> None:
+    """A drop of 1 point is kept, one of 2 points broken, where the limit is 1.5 points."""
+    limit = "top1 drop <= 1.5 points at 95 %"
+    needed = decided(limit, flips(1000, lost, gained), together).examples_needed
+    assert needed is not None
+    drawn = np.random.default_rng(7).multinomial(needed, [lost / 1000, gained / 1000, 1 - (lost + gained) / 1000], 2000)
+    cases, times = np.unique(drawn[:, :2], axis=0, return_counts=True)
+    counts = [PairedCounts(needed, int(a), int(b)) for a, b in cases]
+    kept = [change_bound(each, 0.95, upper=False) >= -0.015 for each in counts]
+    broken = [change_bound(each, 1 - 0.05 / together, upper=True) < -0.015 for each in counts]
+    assert times[np.logical_or(kept, broken)].sum() / 2000 == pytest.approx(0.8, abs=0.03)
 
 
 def test_a_share_at_the_limit_is_decided_by_no_number_of_examples() -> None:

@@ -108,3 +108,19 @@ def test_a_fault_in_long_parts_is_named_where_copies_show_it_first(tmp_path: Pat
     found, model = searched(tmp_path, spoil=spoil)
     assert verdict(found, model).kind == "fault in context"
     assert verdict(found, model).operators == (place,)
+
+
+@pytest.mark.parametrize(("behind_it", "reaches"), [(0.0, True), (0.04, True), (0.06, None), (0.2, None)])
+def test_an_error_reaches_the_outputs_where_they_are_twice_as_far_off_with_it(
+    behind_it: float, reaches: bool | None, tmp_path: Path
+) -> None:
+    """Operator 3 is off by 0.1, alone and at the outputs; from the next one on these are off by ``behind_it``."""
+
+    def spoil(part: Part, tensor: int) -> float:
+        if part.last == 7 and part.first in (3, 4) and PLACES[tensor] == 7:
+            return 0.1 if part.first == 3 else behind_it
+        return 0.1 if PLACES[tensor] == 3 else 0.0
+
+    found, _ = searched(tmp_path, spoil=spoil)
+    (suspect,) = [each for each in found.suspects if each.place == 3]
+    assert suspect.reaches_output is reaches

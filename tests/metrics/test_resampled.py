@@ -86,3 +86,13 @@ def test_as_many_examples_as_said_decide_in_80_of_100_cases() -> None:
     means = np.random.default_rng(8).normal(found.change, deviation, 4000)
     assert np.mean(means - reach >= -0.03) == pytest.approx(0.8, abs=0.03)
     assert found.examples_to_decide(limit=-found.change, confidence=0.95) is None
+
+
+def test_the_percentile_counts_from_either_end_of_one_more_than_the_draws() -> None:
+    """Cubes lie so far out that the percentile is the outer bound; the 10th of 999 has 1 % of them beyond it."""
+    draws = [(place / 500) ** 3 for place in range(-499, 500)]
+    found = ResampledChange(0.0, draws, 5000, differing=1e9)
+    confidence = 1 - 10.005 / 1000
+    assert stats.norm.ppf(confidence) * np.std(draws, ddof=1) < (490 / 500) ** 3
+    assert found.bound(confidence, upper=True) == pytest.approx((490 / 500) ** 3)
+    assert found.bound(confidence, upper=False) == pytest.approx(-((490 / 500) ** 3))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import Final
 
 from msgspec.structs import replace
 from rich.console import Console
@@ -27,8 +26,6 @@ from evaltools.request import Request
 from evaltools.result.json_file import encode_json
 from evaltools.suite.run import measured_again, run_suite
 from evaltools.tasks.shared.request import require_margin
-
-_WORST_FIRST: Final = (exit_codes.USAGE, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, exit_codes.LIMIT_BROKEN)
 
 
 def suite(request: Request) -> int:
@@ -66,7 +63,7 @@ def exit_code_of(result: SuiteResult) -> int:
     if result.changes is not None:
         return result.changes.exit_code
     codes = {exit_codes.NOT_MEASURED if entry.state == "failed" else entry.exit_code for entry in result.entries}
-    return next((code for code in _WORST_FIRST if code in codes), exit_codes.OK)
+    return exit_codes.worst_of(codes)
 
 
 def _before(request: Request) -> SuiteResult | None:

@@ -216,6 +216,15 @@ class TestMemoryLines:
             "INFO: + RssFile + RssShmem : 8 MB",
         ]
 
+    def test_whole_megabytes_are_subtracted_as_the_native_tool_does(self) -> None:
+        """Resident are 10.1 MB, 2.5 of them anonymous and 7.6 not; 10 - 7 = 3."""
+        memory = replace(MEMORY, steady_kb=10 * 1024 + 102, anonymous_kb=2 * 1024 + 512)
+        assert memory_lines(memory)[-3:] == [
+            "INFO: - VmRSS              : 10 MB",
+            "INFO: + RssAnnon           : 3 MB",
+            "INFO: + RssFile + RssShmem : 7 MB",
+        ]
+
     def test_without_monitoring_there_is_only_the_growth(self) -> None:
         lines = memory_lines(replace(MEMORY, monitored_peak_kb=None))
         assert len(lines) == 2

@@ -7,7 +7,9 @@ import math
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from evaltools.metrics.interval import Interval
 from evaltools.report.page.charts.figures import (
     Apart,
     Layer,
@@ -22,8 +24,13 @@ from evaltools.report.page.charts.figures import (
 )
 from evaltools.report.page.charts.look import COLOURS, REFERENCE, TONES, Spec, colours_of
 from evaltools.report.page.charts.times import bars_chart, moments_chart, runs_chart, shares_chart
+from evaltools.report.page.content.sources import Sources
+from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.drawing import svg_of
+from evaltools.report.page.sections.tradeoff import scaled
 from evaltools.result.section import Chart
+from tests.report.benchmark_samples import benchmark, row
+from tests.report.page.samples import classifier, read, suite
 
 LAYERS = [Layer(0, 0.5, "good", "XNNPACK"), Layer(1, 40.0, "bad", ""), Layer(2, None, "", "XNNPACK")]
 
@@ -119,3 +126,41 @@ def test_names_that_no_picture_can_hold_are_drawn_all_the_same() -> None:
     drawn = svg_of(Chart(name, intervals_chart([Spread(name, float("nan"), 0.0, float("inf"))], name), name))
     assert "<script>" not in drawn
     assert r"a\x00\x1b[2J\ud800\ufffe&lt;/text&gt;&lt;script&gt;" in drawn
+
+
+def charts_of(sources: Sources) -> dict[str, list[dict[str, Any]]]:
+    """What is drawn in each chart of a page's details."""
+    blocks = [block for part in page_of(sources).parts for section in part.sections for block in section.blocks]
+    return {block.caption: values(dict(block.spec)) for block in blocks if isinstance(block, Chart)}
+
+
+def ends(drawn: list[dict[str, Any]]) -> dict[str, Any]:
+    return {each["name"]: pytest.approx((each["low"], each["value"], each["high"])) for each in drawn}
+
+
+def test_charts_of_an_evaluation_show_its_numbers_with_the_lower_end_first() -> None:
+    """7 of 200 lost and 2 gained; half the time, 0.4 to 0.625 of it."""
+    charts = charts_of(Sources({"r": classifier()}))
+    assert ends(charts["Change of top-1 against reference"]) == {"xnnpack": (-5.0, -2.5, -0.1)}
+    assert ends(charts["Speed against the reference"]) == {"xnnpack": (1 / 0.625, 2.0, 1 / 0.4)}
+
+
+def test_charts_of_a_benchmark_show_its_numbers_with_the_lower_end_first() -> None:
+    charts = charts_of(Sources(benchmarks={"b": benchmark(row("x", 100, 0.8), row("y", 200, 0.9))}))
+    assert ends(charts["Median time with its interval"]) == {"x": (0.09, 0.1, 0.11), "y": (0.18, 0.2, 0.22)}
+    both = {each["model"]: each for each in charts["Accuracy against latency and size"]}
+    assert {name: each["figure"] for name, each in both.items()} == {"x": 80.0, "y": 90.0}
+    assert both["y"]["latency"] == pytest.approx((0.18, 0.22))
+
+
+def test_the_accuracy_of_models_is_drawn_with_the_lower_end_first() -> None:
+    assert scaled(Interval(0.25, 0.75), 100) == (25.0, 75.0)
+
+
+def test_the_speed_in_a_suite_is_that_of_the_time_with_the_lower_end_first() -> None:
+    """0.4 to 0.625 of the time is 1.6 to 2.5 times as fast."""
+    made = suite("fast")
+    first = made.entries[0]
+    timed_row = replace(first.rows[0], speed=2.0, speed_interval=Interval(1.6, 2.5))
+    page = read(Sources(suites={"s": replace(made, entries=[replace(first, rows=[timed_row])])}))
+    assert "2 times faster [1.6, 2.5]" in page.source

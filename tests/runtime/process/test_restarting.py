@@ -279,6 +279,23 @@ def test_closed_while_a_process_starts_that_process_is_ended_before_it_runs() ->
     assert [(process.tried, process.closed) for process in processes.opened][1:] == [([], True)]
 
 
+@pytest.mark.parametrize("largest", [0, 1, 3, 4])
+def test_the_peak_of_memory_is_that_of_the_largest_of_its_processes(largest: int) -> None:
+    class Grown(InBlocks):
+        @property
+        def peak_memory_kb(self) -> int:  # type: ignore[override]
+            return 900 if self.number == largest else 100
+
+    session = Processes(lambda _number, value: DIES if value in (2, 4) else ANSWER, Grown).session()
+    for value in range(6):
+        session.run_block([(np.array(value),)])
+        if value == 3:
+            assert session.peak_memory_kb == (900 if largest < 3 else 100)
+    assert session.peak_memory_kb == 900
+    session.close()
+    assert session.peak_memory_kb == 900
+
+
 def test_a_closed_one_refuses_to_run_and_may_be_closed_again() -> None:
     processes = Processes(dying_at())
     session = processes.session()

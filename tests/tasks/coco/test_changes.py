@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from scipy import stats
 
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.coco_stats import DetectedObject, EvaluatedSet, TrueObject, evaluate_with_matches
@@ -91,6 +92,31 @@ def test_a_category_has_changed_where_chance_does_not_explain_it(lost: int, of: 
     assert found.before == pytest.approx(1)
     assert found.after == pytest.approx(1 - lost / of, abs=0.01)
     assert (found.p_value <= 0.05) == is_clear
+
+
+@pytest.mark.parametrize("of", [2, 4, 7])
+def test_a_category_in_few_pictures_is_no_surer_than_their_signs(of: int) -> None:
+    """Worse in each of its pictures: of all 2^n signs two are as extreme."""
+    (baseline, before), (other, after) = with_categories(0, of), with_categories(of, of)
+    (found,) = changes_of_categories(baseline, other, (before, after))
+    assert found.p_value == stats.binomtest(of, of).pvalue
+
+
+def test_beside_other_comparisons_more_pictures_decide() -> None:
+    """So many that the corrected test, or equivalence, has a power of 80 %: of normal means, drawn."""
+    change = StatChange("ap", -0.02, Interval(-0.05, 0.01), 0.2, 0.2, 20.0)
+    compared = [BoxComparison("a", name, PICTURES, BoxAgreement.nothing(), [change]) for name in "bcdef"]
+    (alone,) = verdicts_on_map(compared[:1], [], 0.005)["b"]
+    beside = [found.examples_needed for (found,) in verdicts_on_map(compared, [], 0.005).values()]
+    deviation = 0.03 / stats.norm.ppf(0.975)
+    for needed, level in ((alone.examples_needed, 0.05), (beside[0], 0.05 / 5)):
+        assert needed is not None
+        spread = deviation * np.sqrt(PICTURES / needed)
+        means = np.random.default_rng(3).normal(-0.02, spread, 20_000)
+        clear = np.abs(means) > stats.norm.isf(level / 2) * spread
+        equivalent = np.abs(means) + stats.norm.isf(0.025) * spread <= 0.005
+        assert np.mean(clear | equivalent) == pytest.approx(0.8, abs=0.01)
+    assert len({*beside}) == 1
 
 
 def test_worse_needs_the_p_that_is_corrected() -> None:

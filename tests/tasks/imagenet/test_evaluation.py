@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -70,6 +71,17 @@ def test_accuracy_counts_the_right_answers(asked: TaskRequest, evaluation: Evalu
     assert measured.topk.accuracies[0] == pytest.approx(evaluation.answers.count(11) / 30)
     assert measured.distinct_answers == 1
     assert "a: the same class came first for every picture" in result.warnings
+
+
+def test_what_is_no_picture_is_skipped_and_counted(asked: TaskRequest, tmp_path: Path) -> None:
+    shutil.copytree(asked.options.ground_truth_images_path, tmp_path / "images")
+    for name in ("notes.txt", ".hidden.jpg"):
+        (tmp_path / "images" / name).touch()
+    asked = replace(asked, options=replace(asked.options, ground_truth_images_path=tmp_path / "images"))
+    result = evaluate(
+        ImagenetEvaluation, asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(0))
+    )
+    assert (result.part.data.example_count, result.part.data.skipped_files) == (30, 2)
 
 
 def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: TaskRequest) -> None:

@@ -1,0 +1,74 @@
+"""Which exit code several runs, entries or rows have together: what was not shown is never a success."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+from msgspec.structs import replace
+
+from evaltools import exit_codes
+from evaltools.benchmark.kind import KIND, request_of_flags
+from evaltools.benchmark.request import read_request
+from evaltools.cli.benchmark import exit_code_of
+from evaltools.cli.suite.run import exit_code_of as exit_code_of_suite
+from evaltools.datasets import sample
+from evaltools.gates.suite_result import SuiteEntry
+from evaltools.request.flags import parse_flags
+from evaltools.result.benchmark import BenchmarkRow
+from evaltools.result.evaluation import RuntimeUsed
+from tests.report.benchmark_samples import benchmark, row
+from tests.report.page import samples
+
+Entry = tuple[Literal["done", "failed", "skipped"], int | None]
+
+
+@pytest.mark.parametrize(
+    ("codes", "worst"),
+    [
+        ([], 0), ([0, 0], 0), ([0, 1, 0], 1), ([1, 4], 4), ([4, 3, 1], 3), ([3, 5], 5), ([5, 2], 2), ([2, 130], 130),
+    ],
+)  # fmt: skip
+def test_of_several_runs_the_one_counts_that_says_least(codes: list[int], worst: int) -> None:
+    assert exit_codes.worst_of(codes) == exit_codes.worst_of(codes[::-1]) == worst
+
+
+@pytest.mark.parametrize(
+    ("entries", "code"),
+    [
+        ([("done", 0), ("done", 0)], 0),
+        ([("done", 0), ("done", 1)], 1),
+        ([("done", 1), ("done", 4), ("done", 0)], 4),
+        ([("done", 4), ("done", 3), ("done", 1)], 3),
+        ([("done", 4), ("failed", 70)], 3),
+        ([("done", 0), ("failed", None)], 3),
+    ],
+)
+def test_the_code_of_a_suite_is_that_of_its_worst_entry(entries: list[Entry], code: int) -> None:
+    made = [SuiteEntry("m", "m.tflite", "00", "diff", [], state, exit_code=ended) for state, ended in entries]
+    assert exit_code_of_suite(replace(samples.suite("x"), entries=made, changes=None)) == code
+
+
+FAILED = replace(row("gpu-fp16", 100), figures=None, status="failed", reason="no GPU here")
+LOST = replace(FAILED, runtime=RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default"))
+SOME_RUNS_FAILED = replace(row("gpu-fp16", 100), status="failed", reason="a run failed", runtime=LOST.runtime)
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        ([row("cpu", 100)], 0),
+        ([row("cpu", 100), FAILED], 0),
+        ([FAILED], 3),
+        ([FAILED, replace(FAILED, name="gpu-fp16@R5")], 3),
+        ([row("cpu", 100), LOST], 3),
+        ([row("cpu", 100), replace(FAILED, name="asked for")], 3),
+        ([row("cpu", 100), SOME_RUNS_FAILED], 4),
+    ],
+)
+def test_a_benchmark_may_lack_some_rows_of_all_and_never_each(rows: list[BenchmarkRow], code: int) -> None:
+    words = (f"--graph={sample.model_file('int8')}", "--perf_options_list=all")
+    flags = parse_flags("benchmark", "", "", KIND.groups, words)
+    asked = read_request(request_of_flags(flags, ("evaltools", "benchmark", *words)))
+    assert "gpu-fp16" in asked.may_be_missing
+    assert exit_code_of(benchmark(*rows), asked) == code
