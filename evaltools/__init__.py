@@ -37,7 +37,7 @@ _MODULES = {
         "UsageError",
     ),
     "evaltools.metrics.metric": ("Metric",),
-    "evaltools.result.small_pictures": ("Drawing", "Panel"),
+    "evaltools.result.section": ("Drawing", "Panel"),
     "evaltools.tasks.own.definition": ("Example", "Mean", "Task", "mean", "pooled", "task"),
     "evaltools.tasks.own.pictures": ("image_input", "pairs"),
 }

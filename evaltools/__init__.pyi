@@ -38,8 +38,8 @@ from evaltools.errors import OutputError as OutputError
 from evaltools.errors import TaskError as TaskError
 from evaltools.errors import UsageError as UsageError
 from evaltools.metrics.metric import Metric as Metric
-from evaltools.result.small_pictures import Drawing as Drawing
-from evaltools.result.small_pictures import Panel as Panel
+from evaltools.result.section import Drawing as Drawing
+from evaltools.result.section import Panel as Panel
 from evaltools.tasks.own.definition import Example as Example
 from evaltools.tasks.own.definition import Mean as Mean
 from evaltools.tasks.own.definition import Task as Task

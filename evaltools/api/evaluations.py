@@ -18,7 +18,7 @@ from evaltools.api.options import flags_of, with_options
 from evaltools.api.progress import OnProgress, observer_of
 from evaltools.api.result import Result
 from evaltools.candidates import with_tests_here
-from evaltools.commands.models import compared_with_first, flags_of_models
+from evaltools.commands.evaluation import compared_with_first, flags_of_models
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags

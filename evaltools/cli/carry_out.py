@@ -19,7 +19,7 @@ from evaltools.cli.shared.outputs import planned_outputs, write_outputs, write_r
 from evaltools.cli.shared.progress import show_progress
 from evaltools.cli.shared.streams import complain, say, stdout_is_terminal
 from evaltools.cli.shared.terminal import make_console
-from evaltools.commands.models import OF_ALL
+from evaltools.commands.evaluation import OF_ALL
 from evaltools.engine.ledger import Tally
 from evaltools.errors import EvaltoolsError, OutputError
 from evaltools.native.lines.evaluation import native_lines

@@ -38,7 +38,7 @@ def run_task(task: str, arguments: Sequence[str]) -> int:
     command = command_of(kind, arguments)
     if len(flags.texts(MODEL_FILE.name)) > 1:
         from evaltools.cli.carry_out import carry_out_each
-        from evaltools.commands.models import compared_with_first, flags_of_models
+        from evaltools.commands.evaluation import compared_with_first, flags_of_models
 
         of_models = flags_of_models(flags)
         requests = {name: kind.request_of_flags(own, command) for name, own in of_models.items()}

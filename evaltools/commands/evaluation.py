@@ -1,14 +1,25 @@
-"""The words behind ``evaltools TASK``."""
+"""Evaluations as command lines: of one model, and of several, the first of which the others are compared with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
+from msgspec.structs import replace
+
+from evaltools.errors import UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, parse_flags
 from evaltools.tasks.shared.declared import DeclaredTask, declared_task
+from evaltools.tasks.shared.options import MODEL_FILE, REFERENCE_MODEL_FILE
+
+OF_ALL: Final = ("plot", "report")
+"""Flags of files about all models."""
+OWN_REFERENCE: Final = "own reference"
+"""The configuration that runs a model as the reference runs the first one."""
 
 
 def parse(task: str, arguments: Sequence[str], folder: Path | None = None) -> Request:
@@ -31,3 +42,64 @@ def flags_of_words(kind: DeclaredTask, arguments: Sequence[str]) -> GivenFlags:
 def command_of(kind: DeclaredTask, arguments: Sequence[str]) -> tuple[str, ...]:
     """The whole command line, as results record it."""
     return ("evaltools", *kind.command.split(" ", 1), *arguments)
+
+
+def flags_of_models(flags: GivenFlags) -> dict[str, GivenFlags]:
+    """The flags of each model's own run by its name, which is put into the names of the files and folders it writes.
+
+    Raises :class:`UsageError` for a model that is given twice, and for one that is not a file.
+    """
+    from evaltools.report.words.facts import model_names
+
+    models = flags.texts(MODEL_FILE.name)
+    twice = next((text for place, text in enumerate(models) if text in models[:place]), None)
+    if twice is not None:
+        raise UsageError(f"{twice} is given twice; give each model once")
+    for text in models:
+        if not Path(text).is_file():
+            raise UsageError(f"model {text}: no such file. Each word without -- is a model to evaluate")
+    names = model_names([Path(text) for text in models])
+    return {name: _of_one(flags, name, text) for name, text in zip(names, models, strict=True)}
+
+
+def _of_one(flags: GivenFlags, name: str, model: str) -> GivenFlags:
+    given = [(MODEL_FILE.name, model)]
+    for flag, text in flags.given:
+        written = flags.parameters[flag].role in ("output_file", "output_folder") and text
+        if flag not in (MODEL_FILE.name, *OF_ALL):
+            given.append((flag, _with_name(Path(text), name) if written else text))
+    return replace(flags, given=tuple(given))
+
+
+def _with_name(path: Path, name: str) -> str:
+    safe_name = re.sub(r"[^\w.-]+", "_", name)
+    return str(path.with_name(f"{path.stem}.{safe_name}{path.suffix}"))
+
+
+def compared_with_first(requests: Mapping[str, Request]) -> dict[str, Request]:
+    """The requests of several models, in which the first model is the reference of the others.
+
+    Each of the others also runs as the reference does, so that what the model changes is seen apart from what a
+    delegate changes. Nothing changes where the reference's model is stated, where there is no reference, and for a task
+    that compares a model with itself.
+    """
+    found: dict[str, Request] = {}
+    for name, request in requests.items():
+        first = next(iter(found.values()), None)
+        is_compared = (
+            first is not None
+            and declared_task(request.task).compares_models
+            and REFERENCE_MODEL_FILE.name not in request.options
+            and not request.is_native
+        )
+        found[name] = _with_reference(request, first) if is_compared and first is not None else request
+    return found
+
+
+def _with_reference(request: Request, first: Request) -> Request:
+    if request.reference is None:
+        return request
+    own = replace(request.reference, name=OWN_REFERENCE)
+    others = [test for test in request.tests if test.to_flags() != request.reference.to_flags()]
+    stated = request.stating(reference_model_file=first.options.text(MODEL_FILE.name))
+    return replace(stated, tests=(own, *others))

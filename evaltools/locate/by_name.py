@@ -16,10 +16,9 @@ from evaltools.locate.bench import Bench, GivenUp
 from evaltools.locate.difference import difference
 from evaltools.locate.judge import FP32, errors, least_limit
 from evaltools.locate.layers import AGAINST, LayersOfTwo, far_weights
-from evaltools.locate.names import fit, shaped_otherwise
 from evaltools.locate.part import Outcome, Part, TensorRuns
 from evaltools.locate.request import LocateRequest
-from evaltools.locate.sides import FLOAT_ROUNDOFF, Side, rounding_of
+from evaltools.locate.sides import FLOAT_ROUNDOFF, Side, fit, rounding_of, shaped_otherwise
 from evaltools.model.contents import Graph, read_contents
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import KeepInFloat, Operator, Verdict

@@ -19,10 +19,9 @@ from evaltools.errors import OutputError
 from evaltools.locate.bench import Bench, GivenUp
 from evaltools.locate.difference import difference
 from evaltools.locate.judge import FP32, JUMPS, errors, least_limit
-from evaltools.locate.names import fit
 from evaltools.locate.part import WHOLE, Outcome, Part, TensorRuns
 from evaltools.locate.request import LocateRequest
-from evaltools.locate.sides import FLOAT_ROUNDOFF, Side
+from evaltools.locate.sides import FLOAT_ROUNDOFF, Side, fit
 from evaltools.metrics.means import Rows, contributions, mean_interval
 from evaltools.model.contents import Graph, GraphTensor, read_contents
 from evaltools.model.cut import NotCuttable

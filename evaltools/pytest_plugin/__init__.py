@@ -76,7 +76,7 @@ def assert_equivalent(pytestconfig: pytest.Config, evaltools_run: Callable[..., 
     the configuration is text as in ``--config``. Without ``inputs`` they are random; else files, a folder of files or a
     folder of pictures. With ``allow_missing`` a delegate that cannot exist here is skipped.
     """
-    from evaltools.pytest_plugin.equivalence import diff_words, judge_diff
+    from evaltools.pytest_plugin.outcome import diff_words, judge_diff
 
     def check(
         model: str | Path,

@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.small_pictures import Panel
 
 Tone = Literal["", "good", "near", "open", "bad", "missing"]
 """The colour of a statement: what a verdict says, never a judgement of the page's own.
@@ -22,6 +21,29 @@ Tone = Literal["", "good", "near", "open", "bad", "missing"]
 """
 Place = Literal["first", "accuracy", "numerics", "changes", "task"]
 """``first`` is the first screen."""
+
+
+class Panel(Struct, frozen=True):
+    """A small picture, ``png`` the content of its file; ``name`` says whose it is.
+
+    ``is_over``: it has transparent places, and is laid over the picture of the example.
+    """
+
+    name: str
+    png: bytes
+    is_over: bool = False
+
+
+class Drawing(Struct, frozen=True):
+    """What changed for an example, ``changed`` by how much, 0 or above: the most come first.
+
+    ``text`` says it in a few words, ``picture`` names the file of the example, and ``panels`` stand side by side.
+    """
+
+    changed: float
+    text: str
+    picture: str
+    panels: Sequence[Panel]
 
 
 class Number(Struct, frozen=True):

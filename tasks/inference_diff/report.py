@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_numbers import NativeError, widened
 from evaltools.native.lines.evaluation import fill_latency, latency_line
-from evaltools.report.words.next_commands import next_command, ran_on_devices, stated
+from evaltools.report.words.next_steps import next_command, ran_on_devices, stated
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.model import Model
 from evaltools.result.places import reference_of

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 
 from evaltools.errors import TaskError
 from evaltools.preprocess.decode import picture_header
-from evaltools.result.small_pictures import Drawing
+from evaltools.result.section import Drawing
 from evaltools.tasks.keypoints.examples import KEYPOINTS, Person, Seen, Truth, region
 from evaltools.tasks.own.definition import Example
 from evaltools.tasks.own.pictures import panel, small_size

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec, Proto
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from evaltools.result.small_pictures import Drawing
+    from evaltools.result.section import Drawing
     from evaltools.tasks.own.tensors import Outputs, TaskTensor
 
 Parameters = ParamSpec("Parameters")

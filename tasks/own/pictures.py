@@ -16,7 +16,7 @@ from evaltools.datasets.image_folder import list_images, printable_name
 from evaltools.datasets.order import Order, chosen
 from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.preprocess import ImageToTensor, Normalization, Quantization, parse_normalization
-from evaltools.result.small_pictures import Panel
+from evaltools.result.section import Panel
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example
 from evaltools.tasks.own.tensors import TaskTensor

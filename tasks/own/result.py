@@ -11,7 +11,7 @@ from evaltools.metrics.power import Change
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged, ScoreMean
 from evaltools.result.places import against_reference
-from evaltools.result.small_pictures import Drawing
+from evaltools.result.section import Drawing
 from evaltools.tasks.own.definition import Mean
 
 

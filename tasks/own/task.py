@@ -22,7 +22,7 @@ from evaltools.errors import DataError, EvaltoolsError, ImageError, ModelError, 
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import resizing_by_kernel
 from evaltools.result.metrics import METRICS
-from evaltools.result.small_pictures import Drawing
+from evaltools.result.section import Drawing
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example, KnowsModels, Mean, Pooled, Task
 from evaltools.tasks.own.faults import FAULTS, calling_task, described, place_of, sentence, shown

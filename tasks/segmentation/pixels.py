@@ -13,7 +13,7 @@ from PIL import Image
 
 from evaltools.errors import ImageError, TaskError
 from evaltools.preprocess.decode import picture_header, stored_values
-from evaltools.result.small_pictures import Drawing
+from evaltools.result.section import Drawing
 from evaltools.tasks.own.definition import SHARE, Example, Mean, mean, pooled, share_of
 from evaltools.tasks.own.pictures import panel, small_size
 from evaltools.tasks.own.tensors import Outputs

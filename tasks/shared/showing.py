@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.metrics.metric import Metric, present
 from evaltools.metrics.power import POWER
-from evaltools.report.words.next_commands import next_command, stated
+from evaltools.report.words.next_steps import next_command, stated
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.evidence import Judged
 from evaltools.result.verdict import FEW_DIFFERING, FEW_UNEQUAL, TEXT, TOO_FEW_PICTURES, Verdict

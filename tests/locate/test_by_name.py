@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import evaltools as et
-from evaltools.locate.names import NO_SUCH_NAME
+from evaltools.locate.sides import NO_SUCH_NAME
 from tests import locate_models
 from tests.command import Completed, evaltools_here
 from tests.locate_models import NET_OPERATORS, NET_SHAPE, NET_TENSORS, net_tensors, net_weights

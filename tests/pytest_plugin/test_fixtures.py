@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evaltools.datasets import sample
-from evaltools.pytest_plugin.equivalence import diff_words
+from evaltools.pytest_plugin.outcome import diff_words
 from tests.cli.evaluate.sample_runs import inference_diff
 from tests.pytest_plugin.projects import count_runs, plain_pytest
 

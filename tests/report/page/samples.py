@@ -32,7 +32,7 @@ from evaltools.result.locate import (
     Suspect,
     Verdict,
 )
-from evaltools.result.small_pictures import Drawing, Panel
+from evaltools.result.section import Drawing, Panel
 from evaltools.result.verdict import Reason
 from evaltools.result.verdict import Verdict as TaskVerdict
 from evaltools.result_file import read_result

@@ -16,8 +16,7 @@ from PIL import Image
 from evaltools.errors import ImageError
 from evaltools.preprocess.decode import preview
 from evaltools.report.words.numbers import megabytes
-from evaltools.result.section import Frame, Gallery, Linked, Picture
-from evaltools.result.small_pictures import Panel
+from evaltools.result.section import Frame, Gallery, Linked, Panel, Picture
 
 MOST_PICTURES: Final = 50
 """On one page."""

@@ -12,8 +12,7 @@ from evaltools.report.page.sections.answer import of_result
 from evaltools.report.page.sections.summary import FACTS, versions_in_words
 from evaltools.report.words.facts import delegated, label, model_name
 from evaltools.report.words.load import load_in_words
-from evaltools.report.words.next_commands import next_command
-from evaltools.report.words.next_steps import where_it_did_not_run
+from evaltools.report.words.next_steps import next_command, where_it_did_not_run
 from evaltools.report.words.numbers import (
     ends,
     in_times,

@@ -18,9 +18,9 @@ from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.report.files.gates import badge_json, junit_xml, markdown_summary
+from evaltools.report.page.rendering.markdown import escape
 from evaltools.report.page.screens import print_gates
 from evaltools.report.words.gates import counts
-from evaltools.report.words.markdown import escape
 from evaltools.result.json_file import encode_json
 from evaltools.result.verdict import Reason
 

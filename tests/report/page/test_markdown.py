@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from evaltools.report.words.markdown import escape, escape_line, table
+from evaltools.report.page.rendering.markdown import escape, escape_line, table
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 NASTY = [

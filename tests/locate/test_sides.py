@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.locate.names import NO_SUCH_NAME, Candidate, match
+from evaltools.locate.sides import NO_SUCH_NAME, Candidate, match
 
 
 def conv(tensor: int, name: str, *shape: int) -> Candidate:
