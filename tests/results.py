@@ -84,6 +84,11 @@ def result(
     return with_task_figures(made)
 
 
+def earlier(made: EvaluationResult) -> EvaluationResult:
+    """The same figures from an earlier run."""
+    return replace(made, environment=replace(made.environment, started_at="2020-01-01T00:00:00+00:00"))
+
+
 def with_part(made: EvaluationResult, **changes: Any) -> EvaluationResult:
     """The same with other fields of the task's part, and the figures that follow."""
     return with_task_figures(replace(made, part=replace(made.part, **changes)))

@@ -31,6 +31,7 @@ def test_every_input_of_the_action_is_used_and_every_output_given() -> None:
     assert set(re.findall(r"inputs\.([\w-]+)", text)) == set(ACTION["inputs"])
     ids = {each.get("id") for each in ACTION["runs"]["steps"]}
     assert {re.findall(r"steps\.(\w+)\.", output["value"])[0] for output in ACTION["outputs"].values()} <= ids
+    assert ACTION["outputs"]["verdict"]["value"].endswith(" || 'not measured' }}"), "also where the step was killed"
     assert all("${{" not in each.get("run", "") for each in ACTION["runs"]["steps"])
 
 
@@ -49,7 +50,7 @@ def test_extras_that_are_installed_by_default_exist() -> None:
         ),
         ({"MODEL": MODEL, "CONFIG": "phone: use_nnapi=true", "LIMITS": "max_error <= 1"}, 3, "not measured"),
         ({"GATES": "datasets/sample/gates.toml", "REPORT": "page.html"}, 6, "inconclusive"),
-        ({"MODEL": "missing.tflite", "LIMITS": "max_error <= 1"}, 2, ""),
+        ({"MODEL": "missing.tflite", "LIMITS": "max_error <= 1"}, 2, "not measured"),
     ],
 )
 def test_the_step_of_the_action_gives_the_verdict(

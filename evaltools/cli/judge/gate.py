@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
 
-from evaltools.errors import UsageError
+from evaltools.cli.shared.interrupts import interrupts_restored
+from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 from evaltools.tasks.shared.options import MARGIN
@@ -97,10 +99,15 @@ def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     results, words = split_results(arguments)
     try:
-        flags = parse_flags(_USAGE, DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, words)
-    except UsageError as error:
-        _write_failure(str(error), words)
+        with interrupts_restored():
+            return _judged(results, words)
+    except (EvaltoolsError, KeyboardInterrupt) as error:
+        _write_failure(str(error) or "interrupted", words, results)
         raise
+
+
+def _judged(results: list[str], words: list[str]) -> int:
+    flags = parse_flags(_USAGE, DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, words)
     limits = next((result for result in results if result.endswith(".toml")), None)
     if limits is not None:
         raise UsageError(
@@ -111,14 +118,27 @@ def run(arguments: list[str]) -> int:
     return gate(flags, results)
 
 
-def _write_failure(why: str, words: Sequence[str]) -> None:
-    """Write the files that are stated although another flag is wrong, so that those of an earlier run do not stay."""
-    from evaltools.cli.judge.verdict_files import planned_files, write_failure
+def _write_failure(why: str, words: Sequence[str], results: Sequence[str]) -> None:
+    """Write the files that are stated whatever is wrong, so that those of an earlier run do not stay.
 
-    names = {f"--{parameter.name}" for parameter in FILES}
-    stated = [word for word in words if word.partition("=")[0].replace("-", "_").replace("__", "--", 1) in names]
+    A file that is there is written only where it holds verdicts: it may be one that the run reads.
+    """
+    from evaltools.cli.judge.verdict_files import holds_verdicts, planned_files, write_failure
+
+    names = {f"--{name}": parameter.name for parameter in FILES for name in parameter.names}
+    split = [word.partition("=") for word in words]
+    stated = {names[flag]: value for name, _, value in split if (flag := _plain(name)) in names}
+    files = {name: path for name, text in stated.items() if holds_verdicts(path := Path(text))}
     with suppress(UsageError):
-        write_failure(why, planned_files(parse_flags(_USAGE, "", "", {"flags": FILES}, stated), ()))
+        flags = parse_flags(_USAGE, "", "", {"flags": FILES}, [f"--{name}={text}" for name, text in stated.items()])
+        planned = planned_files(flags, list(map(Path, results)))
+        files |= {name: path for name, path in planned.items() if not path.exists()}
+    write_failure(why, files)
+
+
+def _plain(flag: str) -> str:
+    """A flag as it is declared: ``--output_file_path`` for ``--output-file-path``."""
+    return flag.replace("-", "_").replace("__", "--", 1)
 
 
 def split_results(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -127,7 +147,7 @@ def split_results(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     >>> split_results(["a.json", "--gates", "g.toml", "b.json", "--allow-inconclusive", "--", "--c.json"])
     (['a.json', 'b.json', '--c.json'], ['--gates=g.toml', '--allow-inconclusive'])
     """
-    types = {parameter.name: parameter.type for parameter in PARAMETERS}
+    types = {name: parameter.type for parameter in PARAMETERS for name in parameter.names}
     results: list[str] = []
     flags: list[str] = []
     left = list(arguments)

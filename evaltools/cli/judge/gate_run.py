@@ -18,7 +18,7 @@ from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.cli.judge.github import show_on_github
-from evaltools.cli.judge.verdict_files import planned_files, write_failure, write_verdicts
+from evaltools.cli.judge.verdict_files import begin_files, planned_files, write_verdicts
 from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.commands.gates import problems, read_run
@@ -61,18 +61,8 @@ class _Carried(Struct):
 def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     """Check results, or the runs of the gate file where no results are given, against limits and earlier results.
 
-    Returns the exit code. Whatever goes wrong, the files of the verdicts are written: those of an earlier run would
-    say so.
+    Returns the exit code. From before anything is measured, no file tells of an earlier run.
     """
-    files = planned_files(flags, [Path(word) for word in results])
-    try:
-        return _judge(flags, results)
-    except (EvaltoolsError, KeyboardInterrupt) as error:
-        write_failure(str(error) or "interrupted", files)
-        raise
-
-
-def _judge(flags: GivenFlags, results: Sequence[str]) -> int:
     file = _limits(flags, results)
     sources = [_compared(source, flags) for source in (_named(results, file) if results else _runs(file))]
     _require_one_each(sources)
@@ -81,6 +71,7 @@ def _judge(flags: GivenFlags, results: Sequence[str]) -> int:
     inputs += [source.old for source in sources if source.old is not None]
     files = planned_files(flags, inputs)
     kept = _kept_files(flags, runs, inputs, files)
+    begin_files(files)
     console = make_console()
     carried = _carry_out(runs, read, kept, console)
     against = {
@@ -253,11 +244,11 @@ def _kept_files(
 def _carry_out(runs: Sequence[Run], read: Mapping[str, Result], kept: Mapping[str, Path], console: Console) -> _Carried:
     """Carry out every run whose result is not ``read`` already; one that gives none stops no other."""
     carried = _Carried()
+    for path in kept.values():
+        path.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
         for run in runs:
             name = run.source.name
-            if name in kept:
-                kept[name].unlink(missing_ok=True)
             if name in read:
                 carried.results[name] = read[name]
                 carried.parts |= parts_of(name, read[name])

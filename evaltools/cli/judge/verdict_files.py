@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
@@ -17,7 +18,7 @@ from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.report.files.gates import badge_json, junit_xml, markdown_summary
-from evaltools.report.files.output_file import is_of_evaltools
+from evaltools.report.files.output_file import first_bytes, is_written_in_place
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page
 from evaltools.request.flags import GivenFlags
@@ -31,6 +32,14 @@ _RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {
     "output_file_path": encode_json,
     "json": encode_json,
 }
+_VERDICTS: Final = (
+    re.compile(rb"""<\?xml [^>]*>\s*<testsuites name="evaltools gate\""""),
+    re.compile(rb"# [^\n]*: evaltools gate"),
+    re.compile(rb"(?s)<!doctype html>.*?<title>[^<]*: evaltools gate"),
+    re.compile(rb'(?s)\{\s*"schemaVersion": 1,\s*"label": "evaltools"'),
+    re.compile(rb'(?s)\{\s*"evaltools": "[^"]*",\s*"gates": '),
+)
+"""How the files of verdicts begin."""
 
 
 def planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:
@@ -45,13 +54,33 @@ def write_verdicts(outcome: GateOutcome, files: Mapping[str, Path], sources: Sou
     return write_outputs(files, {**contents, "report": lambda: measured_page(shown, files["report"])})
 
 
-def write_failure(why: str, files: Mapping[str, Path]) -> None:
-    """Write the planned files of a command that judged nothing, so that those of an earlier one do not stay.
+def begin_files(files: Mapping[str, Path]) -> None:
+    """Have the planned files that are there say that nothing is judged yet, in case this run is killed."""
+    there = {name: path for name, path in files.items() if path.is_file() and not is_written_in_place(path)}
+    write_verdicts(_nothing_judged("it has not come to its end: it still runs, or was killed"), there, Sources())
 
-    A file that is none of evaltools' is left, since it may be one that a run reads, and so is what cannot be written.
+
+def write_failure(why: str, files: Mapping[str, Path]) -> None:
+    """Write files for a command that judged nothing, so that those of an earlier one do not stay.
+
     GitHub Actions gets it as well.
     """
-    nothing = Decision("*", "could not start", "not measured", reason=Reason.of_text(why))
-    outcome = outcome_of(version("evaltools"), "", [GateDecisions("gate", "", (nothing,))])
-    write_verdicts(outcome, {name: path for name, path in files.items() if is_of_evaltools(path)}, Sources())
+    outcome = _nothing_judged(why)
+    write_verdicts(outcome, files, Sources())
     show_on_github(outcome)
+
+
+def _nothing_judged(why: str) -> GateOutcome:
+    nothing = Decision("*", "could not start", "not measured", reason=Reason.of_text(why))
+    return outcome_of(version("evaltools"), "", [GateDecisions("gate", "", (nothing,))])
+
+
+def holds_verdicts(path: Path) -> bool:
+    """Whether a file is one that ``evaltools gate`` wrote, as its first bytes say."""
+    if not path.is_file():
+        return False
+    try:
+        head = first_bytes(path)
+    except OSError:
+        return False
+    return any(pattern.match(head) for pattern in _VERDICTS)

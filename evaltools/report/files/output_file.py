@@ -25,9 +25,9 @@ def require_writable(path: Path, flag: str) -> None:
         raise UsageError(f"{flag}={path}: the folder {folder} does not exist, or cannot be entered; create it first")
     if os.path.islink(path) and os.path.islink(os.path.realpath(path)):
         raise UsageError(f"{flag}={path} is a symbolic link that leads to itself; give another name")
-    if os.path.exists(path) and not os.path.isfile(path) and not _is_written_in_place(path):
+    if os.path.exists(path) and not os.path.isfile(path) and not is_written_in_place(path):
         raise UsageError(f"{flag}={path} is not a regular file; give another name")
-    target = path if _is_written_in_place(path) else folder
+    target = path if is_written_in_place(path) else folder
     if not os.access(target, os.W_OK):
         raise UsageError(f"{flag}={path}: no permission to write to {target}")
 
@@ -48,12 +48,17 @@ def require_output_file(path: Path, flag: str, inputs: Iterable[Path]) -> None:
 def is_of_evaltools(path: Path) -> bool:
     """Whether a file may be replaced: it is not there yet, or was written by evaltools, as its first words say."""
     try:
-        with open(path, "rb") as file:
-            return b"evaltools" in file.read(_FIRST_BYTES)
+        return b"evaltools" in first_bytes(path)
     except FileNotFoundError:
         return True
     except OSError:
         return False
+
+
+def first_bytes(path: Path) -> bytes:
+    """How a file that may be replaced begins; raises :class:`OSError`."""
+    with open(path, "rb") as file:
+        return file.read(_FIRST_BYTES)
 
 
 def _lies_in(path: Path, folder: Path) -> bool:
@@ -73,7 +78,7 @@ def write_file(path: Path, content: bytes) -> None:
     What is below /dev or /proc is written as it is.
     """
     try:
-        if _is_written_in_place(path):
+        if is_written_in_place(path):
             path.write_bytes(content)
         else:
             _replace(Path(os.path.realpath(path)), content)
@@ -83,7 +88,7 @@ def write_file(path: Path, content: bytes) -> None:
         raise OutputError(f"{str(path)!a} cannot be written: {error}") from error
 
 
-def _is_written_in_place(path: Path) -> bool:
+def is_written_in_place(path: Path) -> bool:
     """Devices, and names such as /dev/stdout that stand for an open file."""
     return path.is_relative_to("/dev") or path.is_relative_to("/proc")
 
