@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -159,6 +158,8 @@ def _rest_on_few(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence
 def _changed_model(result: EvaluationResult) -> Reason | None:
     """The reason where the model's file has another content by now than when it was measured."""
     path = _model_path(result)
+    if path is None:
+        return None
     try:
         status = path.stat()
         sha256 = _sha256(path, status.st_mtime_ns, status.st_size)
@@ -175,12 +176,19 @@ def _sha256(path: Path, _time: int, _size: int) -> str:
     return sha256_of(path)
 
 
-def _model_path(result: EvaluationResult) -> Path:
-    return Path(os.path.join(result.environment.folder, result.model.file))
+def _model_path(result: EvaluationResult) -> Path | None:
+    """Where the model is: the file that was measured, else the one at the same place in this folder, if there is any.
+
+    So a checkout elsewhere, as CI makes one for each job, has the model of a result that was made in another.
+    """
+    folder = Path(result.environment.folder)
+    measured = folder / result.model.file
+    here = [measured.relative_to(folder)] if measured.is_relative_to(folder) else []
+    return next((path for path in (measured, *here) if path.exists()), None)
 
 
 def _report(run: str, result: EvaluationResult, decisions: tuple[Decision, ...]) -> GateDecisions:
-    gone = [] if _model_path(result).exists() else [f"the model {result.model.file} is not there any more"]
+    gone = [] if _model_path(result) is not None else [f"the model {result.model.file} is not there any more"]
     return GateDecisions(
         run,
         _model_name(result),

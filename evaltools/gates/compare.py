@@ -26,8 +26,7 @@ from evaltools.metrics.between_runs import (
     crowding_of,
     ratio_between_runs,
 )
-from evaltools.metrics.interval import Interval
-from evaltools.metrics.latency import FEWEST_TIMES, LatencyRatio, median_interval
+from evaltools.metrics.latency import LatencyRatio, median_interval
 from evaltools.metrics.means import MeanChange, mean_change
 from evaltools.metrics.power import Change, CountedChange
 from evaltools.metrics.proportions import PairedCounts
@@ -70,9 +69,7 @@ class Old(Struct, frozen=True):
 
 
 def differences(old: EvaluationResult, new: EvaluationResult) -> list[str]:
-    """What was set up in another way, the model first; or that both are one result."""
-    if old == new:
-        return ["it is the same result, compared with itself"]
+    """What was set up in another way, the model first."""
     pairs = [(earlier, entry) for entry in new.configurations if (earlier := _same_name(old, entry)) is not None]
     found = [*_of_models(old, new), *other_inputs(old, new)]
     for package in sorted({"evaltools", *old.environment.packages, *new.environment.packages}):
@@ -101,11 +98,10 @@ def _ran_on(entry: ConfigurationResult) -> str:
 
 
 def _of_models(old: EvaluationResult, new: EvaluationResult) -> list[str]:
-    """Another content of the model, and what differs in it."""
+    """Another content of the model, and what differs in it; where its file lies does not matter."""
     before, now = old.model, new.model
     if before.sha256 == now.sha256:
-        is_renamed = before.file != now.file
-        return [f"the model file is {now.file} now, {before.file} then, with the same content"] if is_renamed else []
+        return []
     new_file, old_file = (Path(each.file).name for each in (now, before))
     found = [f"{before.size_bytes} bytes then, {now.size_bytes} now"]
     names = dict.fromkeys([*before.operators, *now.operators])
@@ -218,15 +214,12 @@ def _ratio(old: EvaluationResult, new: EvaluationResult, sides: _Sides) -> Laten
 
 
 def _timed(result: EvaluationResult, entry: ConfigurationResult, judged: Judged) -> Timed | None:
-    """The times of a configuration; few, and those that jumped, reach from the fastest to the slowest."""
     latency, environment = entry.inference_latency, result.environment
     if latency is None or not latency.count or latency.p50_us is None:
         return None
-    interval = median_interval([judged.times_us])
-    if interval is None and (len(judged.times_us) or latency.count < FEWEST_TIMES):
-        interval = Interval(latency.min_us, latency.max_us)
-    of_others = crowding(environment.load, environment.cpu_count, entry.num_threads)
-    return Timed(latency.p50_us, interval, 1.0 if result.device_run is not None else of_others)
+    is_on_device = result.device_run is not None
+    crowded = 1.0 if is_on_device else crowding(environment.load, environment.cpu_count, entry.num_threads)
+    return Timed(latency.p50_us, median_interval([judged.times_us]), crowded)
 
 
 def crowding(load: Load | None, cpu_count: int, threads: int) -> float:

@@ -21,6 +21,7 @@ from evaltools.metrics.between_runs import Timed, ratio_between_runs
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import Environment, EvaluationResult
+from evaltools.result.json_file import encode_json
 from evaltools.result.load import Load
 from evaltools.result.verdict import Reason
 from evaltools.task_kind import kind_of
@@ -43,8 +44,16 @@ _LOST: Final = "measured again"
 
 
 def compare_results(run: str, now: AnyFile, old: OldFile) -> list[GateDecisions]:
-    """Whether anything became worse in the result of a run; raises :class:`DataError` for results of two kinds."""
+    """Whether anything became worse in the result of a run.
+
+    Raises :class:`DataError` for results of two kinds, and for two files of one measurement.
+    """
     before = old.result
+    if _is_measured_once(before, now):
+        raise DataError(
+            f"the result of {run} is a copy of {old.name}: both began at {now.environment.started_at} and have the "
+            "same records; measure again, or give an earlier result"
+        )
     if isinstance(now, EvaluationResult) and isinstance(before, EvaluationResult) and _about(now) == _about(before):
         return [hold_against_old(run, now, Old(old.name, before, old.other_examples, old.margin, old.allowed))]
     if isinstance(now, SuiteResult) and isinstance(before, SuiteResult):
@@ -55,6 +64,18 @@ def compare_results(run: str, now: AnyFile, old: OldFile) -> list[GateDecisions]
         f"{old.name} is about {_about(before)}, the result of {run} about {_about(now)}; give the two that belong "
         "together"
     )
+
+
+def _is_measured_once(before: AnyFile, now: AnyFile) -> bool:
+    """Whether two files have the records of one run, whatever else was edited in one of them."""
+    return before.environment.started_at == now.environment.started_at and _records(before) == _records(now)
+
+
+def _records(result: AnyFile) -> bytes:
+    """What a run found, as it is written: numbers that are none are equal then."""
+    if isinstance(result, EvaluationResult):
+        return encode_json([result.part, result.configurations, result.failed])
+    return encode_json(result.rows if isinstance(result, BenchmarkResult) else result.entries)
 
 
 def _about(result: AnyFile) -> str:

@@ -169,8 +169,14 @@ def test_benchmarks_are_compared_with_limits_and_results_against_earlier_ones(
     for given in (times, tmp_path / "times.json"):
         assert et.gate(given, ["latency_ms <= 5000"]).passed
         assert et.gate(given, ["latency_ms <= 0.000001"]).verdict == "fail"
-    again = et.gate(result, configuration="<fast>", against=result)
-    assert {each.verdict for each in again if each.configuration == "<fast>"} == {"pass"}
+    result.save(tmp_path / "r.json")
+    earlier = json.loads((tmp_path / "r.json").read_text())
+    earlier["environment"]["started_at"] = "2020-01-01T00:00:00+00:00"
+    (tmp_path / "earlier.json").write_text(json.dumps(earlier))
+    again = et.gate(result, configuration="<fast>", against=tmp_path / "earlier.json")
+    assert "fail" not in {each.verdict for each in again if each.configuration == "<fast>"}
+    with pytest.raises(et.EvaltoolsError, match="the result of result is a copy of the earlier result"):
+        et.gate(result, against=tmp_path / "r.json")
     with pytest.raises(et.EvaltoolsError, match="give the two that belong together"):
         et.gate(result, against=times)
 

@@ -15,6 +15,7 @@ from evaltools.report.words.gates import reason_in_words
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.load import Load
 from tests.gates.test_compare import GOOD, NOBODY, measured
+from tests.results import earlier
 
 MADE = measured(GOOD)
 
@@ -117,5 +118,5 @@ def test_the_more_is_compared_the_more_a_single_one_must_show() -> None:
 
 
 def test_results_of_one_kind_alone_are_compared() -> None:
-    (report,) = compare_results("new", MADE, OldFile("old.json", MADE))
+    (report,) = compare_results("new", MADE, OldFile("old.json", earlier(MADE)))
     assert {each.verdict for each in report.decisions} == {"pass"}

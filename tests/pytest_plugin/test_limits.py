@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.pytest_plugin.projects import gate, result_run, run_pytest, write_gates
+
+
+def earlier_result(pytester: pytest.Pytester, result: Path) -> Path:
+    """The same figures from an earlier run."""
+    earlier = json.loads(result.read_text())
+    earlier["environment"]["started_at"] = "2020-01-01T00:00:00+00:00"
+    path = pytester.path / "earlier.json"
+    path.write_text(json.dumps(earlier))
+    return path
+
 
 UNDECIDED = "top1 drop <= 0.005 at 95 %"
 
@@ -68,17 +79,18 @@ def test_a_configuration_that_is_not_in_the_result_fails(pytester: pytest.Pytest
 def test_a_run_that_is_compared_with_an_earlier_result_is_a_test_of_its_own(
     pytester: pytest.Pytester, sample_result: Path
 ) -> None:
-    same = result_run("same", sample_result) + f'against = "{sample_result}"\n'
+    before = earlier_result(pytester, sample_result)
+    same = result_run("same", sample_result) + f'against = "{before}"\n'
     write_gates(pytester, same)
     result = run_pytest(pytester, "-v", "--evaltools-report=page.md")
-    assert f"gates.toml::same: no worse than {sample_result.name} " in result.stdout.str()
+    assert f"gates.toml::same: no worse than {before.name} " in result.stdout.str()
     result.assert_outcomes(failed=1)
     assert "same/broken: not measured" in result.stdout.str()
     assert "same/xnnpack: fail" not in result.stdout.str()
 
 
 def test_a_limit_since_an_earlier_result_is_compared_with_it(pytester: pytest.Pytester, sample_result: Path) -> None:
-    old = result_run("now", sample_result) + f'against = "{sample_result}"\n'
+    old = result_run("now", sample_result) + f'against = "{earlier_result(pytester, sample_result)}"\n'
     write_gates(pytester, old, gate("now", "xnnpack", "top1 drop vs old <= 0.1 points"))
     result = run_pytest(pytester, "-k", "vs and old")
     result.assert_outcomes(passed=1, deselected=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, FailedE
 from evaltools.result.json_file import encode_json
 from tests.command import Completed, evaltools_here
 from tests.gates.test_compare import GOOD, measured
-from tests.results import with_part
+from tests.results import earlier, with_part
 
 MADE = measured(GOOD)
 OUTPUTS = ("--junit=j.xml", "--markdown=m.md", "--badge=b.json", "--json=o.json")
@@ -62,7 +63,9 @@ AGAINST: dict[str, tuple[EvaluationResult, str]] = {
 
 
 def written(folder: Path, **results: EvaluationResult) -> None:
-    for name, made in results.items():
+    """Write results; those that are not ``new`` were measured earlier."""
+    for name, result in results.items():
+        made = result if name == "new" else earlier(result)
         placed = replace(made, environment=replace(made.environment, folder=str(folder)))
         (folder / f"{name}.json").write_bytes(encode_json(placed))
 
@@ -122,6 +125,39 @@ def test_an_earlier_result_that_cannot_be_compared_with_shows_nothing(
     completed = gate(tmp_path, "--against=old.json")
     assert completed.code == 3
     everywhere(tmp_path, completed, said)
+
+
+@pytest.mark.parametrize("edited", [{}, {"warnings": ["edited"]}, {"schema_version": "5"}])
+def test_a_copy_of_the_earlier_result_is_refused(edited: dict[str, Any], tmp_path: Path) -> None:
+    """Also one in which something was edited that is no record."""
+    written(tmp_path, new=MADE)
+    copied = json.loads((tmp_path / "new.json").read_text()) | edited
+    (tmp_path / "old.json").write_text(json.dumps(copied))
+    completed = gate(tmp_path, "--against=old.json")
+    assert completed.code == 2
+    assert "the result of new is a copy of old.json: both began at now and have the same records" in completed.err
+    assert json.loads((tmp_path / "o.json").read_text())["verdict"] == "not measured"
+
+
+@pytest.mark.parametrize("place", ["models/m.tflite", "{folder}/models/m.tflite"])
+def test_a_model_is_looked_for_in_another_checkout_and_is_known_by_its_content(place: str, tmp_path: Path) -> None:
+    """The result was made in a checkout that is gone."""
+    content = b"the model"
+    first, second = tmp_path / "first", tmp_path / "second"
+    model = replace(MADE.model, file=place.format(folder=first), sha256=hashlib.sha256(content).hexdigest())
+    made = replace(MADE, model=model, environment=replace(MADE.environment, folder=str(first)))
+    (second / "models").mkdir(parents=True)
+    (second / "models" / "m.tflite").write_bytes(content)
+    (second / "new.json").write_bytes(encode_json(made))
+    elsewhere = replace(made.environment, folder="/elsewhere")
+    moved = replace(model, file="/elsewhere/m.tflite")
+    (second / "old.json").write_bytes(encode_json(earlier(replace(made, model=moved, environment=elsewhere))))
+    same = gate(second, "--against=old.json")
+    assert (same.code, "model" in same.out) == (0, False)
+    (second / "models" / "m.tflite").write_bytes(b"another")
+    changed = gate(second, "--against=old.json")
+    assert changed.code == 3
+    assert "has another content by now than when it was measured" in " ".join(changed.out.split())
 
 
 def test_the_same_result_again_is_green_and_says_of_how_many_examples(tmp_path: Path) -> None:
@@ -193,7 +229,7 @@ def test_a_slowdown_of_sixteen_times_is_red(tmp_path: Path) -> None:
 def test_several_runs_are_compared_with_a_folder_of_results(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     written(tmp_path, new=MADE, other=MADE)
-    written(tmp_path / "kept", new=MADE, other=measured([0] * 200))
+    written(tmp_path / "kept", new=earlier(MADE), other=measured([0] * 200))
     (tmp_path / "gates.toml").write_text(
         '[runs.new]\nresult = "new.json"\nagainst = "kept"\n[runs.other]\nresult = "other.json"\nagainst = "kept"\n'
     )
