@@ -21,8 +21,8 @@ from evaltools.candidates import with_tests_here
 from evaltools.errors import UsageError
 from evaltools.gates.other_results import evidence_of_row
 from evaltools.report.page.content.sources import Sources
-from evaltools.report.words.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
+from evaltools.result.shown_figures import shown_figures
 
 OnRound = Callable[[str, int], object]
 

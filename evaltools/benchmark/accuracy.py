@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.errors import DataError, UsageError
 from evaltools.metrics.pareto import pareto_front
-from evaltools.report.words.shown_figures import shown_figures
 from evaltools.request import Options
 from evaltools.result.benchmark import AccuracyGiven, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.shown_figures import shown_figures
 from evaltools.result_file import read_result
 from evaltools.task_kind import Accuracy, kind_of
 

@@ -5,10 +5,8 @@ Of several models each is a run of its own, ``NAME/MODEL``.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,10 +21,9 @@ from evaltools.metrics.metric import Figure, present
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.metrics import RUNS_FOR_P90, RUNS_FOR_P99, partitions_of, share_delegated
+from evaltools.result.shown_figures import shown_figures
 from evaltools.result.verdict import Reason
 from evaltools.task_kind import kind_of
-
-_KB_PER_MB: Final = 1024
 
 
 class OtherResult(Struct, frozen=True):
@@ -174,24 +171,16 @@ def evidence_of_row(row: BenchmarkRow, result: BenchmarkResult) -> Evidence:
         "delegated_share": share_delegated(row.delegation),
         "partitions": partitions_of(row.delegates, row.delegation),
     }
-    times_us: dict[str, float | None] = {}
-    if row.figures is not None and (runs := row.figures.inference.count):
+    shown = shown_figures(row)
+    times_us = {"latency_ms": shown.median_us}
+    if row.figures is not None and shown.runs:
         percentiles = row.figures.percentiles
-        times_us["latency_ms"] = row.figures.inference.p50_us
-        times_us["latency_p90_ms"] = percentiles.get("90") if runs >= RUNS_FOR_P90 else None
-        times_us["latency_p99_ms"] = percentiles.get("99") if runs >= RUNS_FOR_P99 else None
-        times_us["load_ms"] = row.figures.init.p50_us
-    elif row.logged is not None:
-        starts = [each.init_us for each in row.logged.rounds if each.init_us is not None]
-        times_us["latency_ms"] = row.logged.median_us
-        times_us["load_ms"] = statistics.median(starts) if starts else None
-    known_us = {name: value for name, value in times_us.items() if value is not None}
-    figures |= {name: value / 1000 for name, value in known_us.items()}
-    peaks_mb = [each.memory.peak_kb / _KB_PER_MB for each in row.rounds if each.memory.peak_kb is not None]
-    memories = [each.memory for each in row.logged.rounds] if row.logged is not None else []
-    peaks_mb += [memory.peak_mb for memory in memories if memory is not None and memory.peak_mb is not None]
-    if peaks_mb:
-        figures["peak_memory_mb"] = max(peaks_mb)
+        times_us["latency_p90_ms"] = percentiles.get("90") if shown.runs >= RUNS_FOR_P90 else None
+        times_us["latency_p99_ms"] = percentiles.get("99") if shown.runs >= RUNS_FOR_P99 else None
+    times_us["load_ms"] = shown.load_us if shown.runs or shown.is_logged else None
+    figures |= {name: value / 1000 for name, value in times_us.items() if value is not None}
+    if shown.peak_mb is not None:
+        figures["peak_memory_mb"] = shown.peak_mb
     no_first = None if row.versus_first else Reason("no_reference")
     return Evidence(
         row.name,

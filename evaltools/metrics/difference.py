@@ -110,11 +110,10 @@ class Side(Struct, frozen=True):
 class DifferenceSums(Struct, frozen=True):
     """Sums and maxima over the elements that are finite on both sides, in real units.
 
-    ``signed``, ``absolute`` and ``squared`` are sums of the difference, test less reference; ``max_relative`` is its
-    largest ratio to the reference: infinite where that is 0 and the test is not.
+    ``absolute`` and ``squared`` are sums of the difference, test less reference; ``max_relative`` is its largest ratio
+    to the reference: infinite where that is 0 and the test is not.
     """
 
-    signed: float
     absolute: float
     max_absolute: float
     max_relative: float
@@ -254,7 +253,6 @@ def _exact_errors(test: Array, reference: Array) -> Float64s:
 
 def _sums(test: Float64s, reference: Float64s, errors: Float64s) -> DifferenceSums:
     return DifferenceSums(
-        signed=float((test - reference).sum()),
         absolute=float(errors.sum()),
         max_absolute=float(errors.max(initial=0.0)),
         max_relative=_largest_relative(reference, errors),

@@ -41,15 +41,15 @@ def valid_text(value: Any) -> Any:
     return [valid_text(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def read_json(path: Path, kind: type[ResultType], what: str, hint: str = "") -> ResultType:
-    """Read a file that holds structs as JSON; ``what`` it is, and a ``hint`` where it is missing, for messages.
+def read_json(path: Path, kind: type[ResultType], what: str) -> ResultType:
+    """Read a file that holds structs as JSON; ``what`` it is, for messages.
 
     Raises :class:`DataError` for a file that cannot be read, and for one that does not fit, naming the field.
     """
-    return json_in(read_content(path, hint), path, kind, what)
+    return json_in(read_content(path), path, kind, what)
 
 
-def read_content(path: Path, hint: str = "") -> bytes:
+def read_content(path: Path) -> bytes:
     """All of a file, which may be a pipe, without a byte order mark.
 
     Raises :class:`DataError` where that fails, and for what has more than a GiB, as devices that have no end.
@@ -57,7 +57,7 @@ def read_content(path: Path, hint: str = "") -> bytes:
     try:
         return content_of(path, DATA_BYTES, may_be_pipe=True).removeprefix(codecs.BOM_UTF8)
     except Unreadable as error:
-        raise DataError(f"{path} cannot be read: {error}{hint}") from error
+        raise DataError(f"{path} cannot be read: {error}") from error
 
 
 def json_in(content: bytes, path: Path, kind: type[ResultType], what: str) -> ResultType:

@@ -18,7 +18,6 @@ from evaltools.report.files.output_file import require_output_file, write_measur
 from evaltools.request import Request, require_apart
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.tasks.coco.metrics import METRICS
 from evaltools.tasks.coco.result import (
     CocoDetection,
     DetectionFigures,
@@ -34,7 +33,6 @@ __all__ = ["fill", "lines", "next_steps", "sections"]
 
 WITHOUT_TRUTH: Final = "WARN: mAP metrics are meaningless w/o ground truth."
 _RULE: Final = "=" * 54
-_NAMES: Final = {metric.name: metric.heading or metric.name.replace("ar_", "AR ") for metric in METRICS}
 _MOST_CATEGORIES: Final = 5
 
 

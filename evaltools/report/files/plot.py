@@ -14,10 +14,10 @@ from evaltools.report.page.sections.benchmark_details import benchmark_tradeoff,
 from evaltools.report.page.sections.rows import ModelRows
 from evaltools.report.page.sections.tradeoff import models_tradeoff
 from evaltools.report.words.facts import label
-from evaltools.report.words.shown_figures import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Chart
+from evaltools.result.shown_figures import shown_figures
 
 _ENDINGS: Final = (".png", ".svg")
 _LATENCY: Final = "Median latency"

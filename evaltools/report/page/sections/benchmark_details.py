@@ -17,7 +17,6 @@ from evaltools.report.words.numbers import (
     milliseconds,
     three_digits,
 )
-from evaltools.report.words.shown_figures import rows_by_latency, shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Conditions
 from evaltools.result.section import (
     Block,
@@ -26,6 +25,7 @@ from evaltools.result.section import (
     Note,
     Section,
 )
+from evaltools.result.shown_figures import rows_by_latency, shown_figures
 
 _MOST_DRAWN: Final = 8
 _MOST_INTERVALS: Final = 24

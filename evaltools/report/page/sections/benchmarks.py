@@ -23,7 +23,6 @@ from evaltools.report.words.numbers import (
     says_something,
     three_digits,
 )
-from evaltools.report.words.shown_figures import Shown, rows_by_latency, shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.places import machine_of
 from evaltools.result.section import (
@@ -36,6 +35,7 @@ from evaltools.result.section import (
     Word,
     number_cell,
 )
+from evaltools.result.shown_figures import Shown, rows_by_latency, shown_figures
 
 _MOST_NAMED: Final = 2
 _MOST_NAMED_FASTEST: Final = 4
