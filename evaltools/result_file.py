@@ -12,7 +12,7 @@ from evaltools.errors import DataError, UsageError
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.result.json_file import DRAFT, json_in, misfit, read_content, require_version, without_indentation
 from evaltools.result_consistency import contradiction
-from evaltools.task_kind import recorded_kind, registered_kinds
+from evaltools.task_kind import TaskKind, recorded_kind, registered_kinds
 
 _WHAT: Final = "evaltools result"
 _MOST_CONFIGURATIONS: Final = 2000
@@ -43,35 +43,36 @@ def result_in(content: bytes, path: Path) -> EvaluationResult:
     except UsageError as error:
         raise DataError(f"{path} is the result of a task that is not here: {error}") from None
     require_version(head.schema_version, SCHEMA_VERSION, path, _WHAT)
-    return _typed(path, json_in(content, path, dict[str, Any], _WHAT), kind.part_type)
+    return _typed(path, json_in(content, path, dict[str, Any], _WHAT), kind)
 
 
-def _typed(path: Path, document: dict[str, Any], part_type: type) -> EvaluationResult:
+def _typed(path: Path, document: dict[str, Any], kind: TaskKind) -> EvaluationResult:
     """A document as the types that it must hold; raises :class:`DataError` for the field that does not fit."""
     try:
         result = msgspec.convert(document, EvaluationResult, str_keys=True)
     except msgspec.ValidationError as error:
         raise misfit(path, _WHAT, error) from error
-    return _with_part(path, result, part_type)
+    return _with_part(path, result, kind)
 
 
 def with_typed_part(path: Path, result: EvaluationResult) -> EvaluationResult:
     """A result from within another file, whose task's part has no type yet; raises :class:`DataError` as above."""
-    return _with_part(path, result, recorded_kind(result.task).part_type)
+    return _with_part(path, result, recorded_kind(result.task))
 
 
-def _with_part(path: Path, result: EvaluationResult, part_type: type) -> EvaluationResult:
+def _with_part(path: Path, result: EvaluationResult, kind: TaskKind) -> EvaluationResult:
     count = len(result.configurations)
     if count > _MOST_CONFIGURATIONS:
         raise DataError(f"{path} has {count} configurations; results of at most {_MOST_CONFIGURATIONS} are read")
-    wrong = contradiction(result)
-    if wrong:
-        raise DataError(f"{path}: its figures contradict each other ({wrong}); take the file as evaltools wrote it")
-    holder: Any = msgspec.defstruct("Holder", [("part", part_type)])
+    holder: Any = msgspec.defstruct("Holder", [("part", kind.part_type)])
     try:
-        return replace(result, part=msgspec.convert({"part": result.part}, holder, str_keys=True).part)
+        typed = replace(result, part=msgspec.convert({"part": result.part}, holder, str_keys=True).part)
     except msgspec.ValidationError as error:
         raise misfit(path, _WHAT, error) from error
+    wrong = contradiction(typed, kind.evidence)
+    if wrong:
+        raise DataError(f"{path}: its figures contradict each other ({wrong}); take the file as evaltools wrote it")
+    return typed
 
 
 def result_schema() -> dict[str, Any]:

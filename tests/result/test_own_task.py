@@ -26,9 +26,10 @@ from tests.results import configuration, result
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> EvaluationResult:
     monkeypatch.setitem(task_kind.tree_kinds(), "own", KIND)
-    found = result(configuration("reference", "reference"), configuration("test"))
+    both = configuration("reference", "reference"), configuration("test")
+    found = result(*(replace(entry, finished_examples=1000) for entry in both))
     part = Part(1000, {"reference": 900, "test": 700})
-    return task_kind.with_task_figures(replace(found, task="own", part=part, failed=[]))
+    return task_kind.with_task_figures(replace(found, task="own", part=part, failed=[], examples_done=1000))
 
 
 def test_it_is_written_and_read_with_its_own_part(made: EvaluationResult, tmp_path: Path) -> None:

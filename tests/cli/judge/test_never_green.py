@@ -35,18 +35,33 @@ def data(**changes: Any) -> EvaluationResult:
     return with_part(MADE, data=replace(MADE.part.data, **changes))
 
 
-JUNK = [FailedExample(f"{number}.jpg", None, "input", "is not a picture") for number in range(37)]
+def with_nan(name: str, count: int) -> EvaluationResult:
+    found = MADE.part.classified[name]
+    odd = replace(found, metrics=replace(found.metrics, outputs_with_nonfinite=count))
+    return with_part(MADE, classified={**MADE.part.classified, name: odd})
+
+
+def with_junk(made: EvaluationResult, count: int) -> EvaluationResult:
+    """The result with so many more pictures that are none."""
+    return replace(
+        made,
+        failed=[FailedExample(f"{number}.jpg", None, "input", "is not a picture") for number in range(count)],
+        configurations=[replace(each, failed_examples=count) for each in made.configurations],
+        examples_done=made.examples_done + count,
+    )
+
+
 SHARD = ExecutionUsed(1, 4, "3/20", 0, None, {}, {}, None)
 ALONE: dict[str, tuple[EvaluationResult, str]] = {
-    "37 of 200 pictures are none": (replace(fast(failed_examples=37, finished_examples=163), failed=JUNK), "37 of 200"),
-    "all outputs are NaN": (fast(nan_outputs=200), "200 of its outputs are NaN"),
+    "37 of 200 pictures are none": (with_junk(measured(GOOD[:163]), 37), "37 of 200"),
+    "all outputs are NaN": (with_nan("fast", 200), "200 of its outputs are NaN"),
     "a process crashed and was started again": (fast(crashes=2, not_clean="crashed 2 times in 200 runs"), "crashed 2"),
     "a delegate fell back to the CPU": (fast(fallback="no GPU"), "no GPU"),
     "a configuration was not measured": (fast(status="not measured", reason="no such library"), "no such library"),
     "the run was interrupted": (replace(MADE, complete=False, stopped="interrupted"), "interrupted"),
     "one shard of twenty": (replace(MADE, execution=SHARD), "shard 3/20"),
     "the reference crashed": (reference(crashes=2, not_clean="crashed twice"), "the reference: not clean"),
-    "the reference has NaN": (reference(nan_outputs=1), "the reference: 1 of its outputs"),
+    "the reference has NaN": (with_nan("reference", 1), "the reference: 1 of its outputs"),
 }
 AGAINST: dict[str, tuple[EvaluationResult, str]] = {
     "other pictures": (replace(MADE, pictures_digest="others"), "pictures: others then, pictures now"),
@@ -58,7 +73,7 @@ AGAINST: dict[str, tuple[EvaluationResult, str]] = {
     "a configuration of another name": (fast(name="gpu"), "no such configuration"),
     "a shard": (replace(MADE, execution=SHARD), "shard 3/20"),
     "an interrupted run": (replace(MADE, complete=False, stopped="interrupted"), "interrupted"),
-    "lost examples": (fast(failed_examples=1, finished_examples=199), "1 of 200 examples failed"),
+    "lost examples": (with_junk(MADE, 1), "1 of 201 examples failed"),
 }
 
 

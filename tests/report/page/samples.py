@@ -13,7 +13,7 @@ from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
 from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult, SuiteRow
-from evaltools.metrics.classification import Agreement
+from evaltools.metrics.classification import Agreement, ClassificationMetrics, TopKAccuracy
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.means import MeanChange
@@ -36,7 +36,7 @@ from evaltools.result.section import Drawing, Panel
 from evaltools.result.verdict import Reason
 from evaltools.result.verdict import Verdict as TaskVerdict
 from evaltools.result_file import read_result
-from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer, TopKChange
+from evaltools.tasks.imagenet.result import ChangedAnswer, Classified, Comparison, FirstAnswer, TopKChange
 from evaltools.tasks.own.definition import Better, Mean
 from evaltools.tasks.own.result import DrawnExample, ExampleScores, MetricComparison, MetricMean, OwnPart
 from tests import results
@@ -58,8 +58,15 @@ def classifier(changes: list[ChangedAnswer] | None = None, folder: str = "") -> 
     """200 pictures, of which 7 were lost and 2 gained; with a speed."""
     found = changed(9) if changes is None else changes
     worse = TaskVerdict("worse", "top1", "reference", "", -0.025, -0.05, -0.001, 0.005, 0.18, None)
-    test = replace(results.configuration("xnnpack"), verdicts=[worse], flags=["--use_xnnpack=true"])
-    made = results.result(results.configuration("reference", "reference"), test)
+    reference = replace(results.configuration("reference", "reference"), finished_examples=200)
+    test = replace(
+        results.configuration("xnnpack"), verdicts=[worse], flags=["--use_xnnpack=true"], finished_examples=200
+    )
+    answered = {
+        entry.name: Classified(ClassificationMetrics(TopKAccuracy(200, (top1, 0.75)), 0, 2), [])
+        for entry, top1 in ((reference, 0.525), (test, 0.5))
+    }
+    made = replace(results.result(reference, test, answered=answered), examples_done=200)
     topk = [TopKChange(1, 7, 2, -0.025, Interval(-0.05, -0.001), 0.18, 0.18)]
     compared = Comparison("reference", "xnnpack", Agreement(200, 200 - len(found), 7, 2), topk, 3, 1, found)
     ratio = LatencyComparison("reference", "xnnpack", 20, 0.5, Interval(0.4, 0.625))
