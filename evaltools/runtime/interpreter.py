@@ -154,7 +154,18 @@ class InterpreterSession:
             largest = max((_largest(self._interpreter.get_tensor(index)) for index in self._inside), default=0.0)
         except (ValueError, RuntimeError, MemoryError) as error:
             raise InferenceError(f"{self.facts.package} {self.facts.version}: {self._newly_reported(error)}") from error
+        self._require_types(outputs)
         return Inference(outputs, invokes_us, read_us, largest)
+
+    def _require_types(self, outputs: Sequence[Array]) -> None:
+        """Raise :class:`InferenceError` where a delegate has made an output of another type than the model's."""
+        for spec, output in zip(self.outputs, outputs, strict=True):
+            now, before = _type_name(output.dtype), _type_name(spec.dtype)
+            if now != before:
+                raise InferenceError(
+                    f"the output {spec.name} is of type {now} after the run, and was {before} when the model was "
+                    "loaded: a delegate must not change it"
+                )
 
     def _timed_invoke(self) -> float:
         start = time.perf_counter_ns()
@@ -321,6 +332,11 @@ def _specs(details: Sequence[dict[str, Any]]) -> tuple[TensorSpec, ...]:
         TensorSpec(detail["name"], np.dtype(detail["dtype"]), tuple(int(size) for size in detail["shape"]))
         for detail in details
     )
+
+
+def _type_name(dtype: np.dtype[Any]) -> str:
+    """The name of a type; texts are objects as soon as there are some."""
+    return "string" if dtype.kind in "SO" else dtype.name
 
 
 def original_operators(operators: Sequence[Operator]) -> list[Operator]:

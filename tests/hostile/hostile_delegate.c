@@ -2,7 +2,7 @@
  *
  * moment        load, create, soon (a thread of its own, after a while), prepare, allocate, first, later,
  *               fiftieth, between, free, destroy or exit; or each, which is at every inference
- * misbehaviour  see MISBEHAVIOURS
+ * misbehaviour  see MISBEHAVIOURS; type4 makes outputs of that TfLiteType, from the fifth inference on
  *
  * A library is loaded before it has options: for the moment load both stand in the variable
  * EVALTOOLS_TEST_HARM, as in "load:abort".
@@ -231,6 +231,9 @@ static TfLiteStatus kernel_invoke(TfLiteContext *context, TfLiteNode *node) {
     for (int i = 0; i < outputs->size; i++) {
         const TfLiteTensor *tensor = &context->tensors[outputs->data[i]];
         memset(tensor->data, 0, tensor->bytes);
+        if (strncmp(misbehaviour, "type", 4) == 0 && invocations >= LATER) {
+            context->tensors[outputs->data[i]].type = atoi(misbehaviour + 4);
+        }
     }
     const char *now = invocations == 1 ? "first" : invocations == LATER ? "later" : "none";
     return refuses(now) ? kTfLiteError : kTfLiteOk;

@@ -25,8 +25,8 @@ WITHIN_A_WHILE = 3000
 """So many runs take longer than it takes the delegate's own thread to do harm."""
 
 
-def crashing(library: Path, moment: str) -> str:
-    options = f"moment:{moment};misbehaviour:segv"
+def crashing(library: Path, moment: str, how: str = "segv") -> str:
+    options = f"moment:{moment};misbehaviour:{how}"
     return f"--config=bad: external_delegate_path={library} external_delegate_options={options} use_xnnpack=false"
 
 
@@ -111,3 +111,16 @@ def test_a_suite_with_a_crash_is_not_clean(hostile_delegate: Path, tmp_path: Pat
     )
     assert done.code == EXAMPLES_FAILED, done.err
     assert re.search("crashed [12] times? in 60 runs", done.out + done.err)
+
+
+@pytest.mark.parametrize(("number", "name"), [(4, "int64"), (5, "string")])
+def test_an_output_of_another_type_than_the_models_fails_its_example(
+    hostile_delegate: Path, tmp_path: Path, number: int, name: str
+) -> None:
+    """Which a delegate can do when it is invoked, after all types were known."""
+    words = imagenet(crashing(hostile_delegate, "later", f"type{number}"), "--workers=1", pictures=12)
+    done, result, bad = evaluated(words, tmp_path)
+    assert done.code == EXAMPLES_FAILED, done.err
+    assert (bad["finished_examples"], bad["failed_examples"], bad["crashes"]) == (4, 8, 0)
+    reason = result["failed"][0]["reason"]
+    assert f" is of type {name} after the run, and was float32 when the model was loaded" in reason
