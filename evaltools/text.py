@@ -46,6 +46,19 @@ def printable_lines(text: str) -> str:
     return _WORKFLOW_COMMAND.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):02x}", shown)
 
 
+def can_be_written(text: str) -> bool:
+    r"""Whether a text has no half of a character; the bytes of file names that are no Unicode can be written.
+
+    >>> can_be_written("caf\udce9"), can_be_written("half \ud800")
+    (True, False)
+    """
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def with_article(noun: str) -> str:
     """A noun with its indefinite article.
 

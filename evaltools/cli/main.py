@@ -5,6 +5,7 @@ Modules are imported when their command runs, so that ``evaltools --help`` needs
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import io
@@ -18,7 +19,7 @@ from typing import Final
 from evaltools.cli.shared.streams import complain, discard, say_wrapped
 from evaltools.commands.names import COMMANDS, QUESTIONS, SAME_JOB, command_names, task_aliases, task_of
 from evaltools.errors import DEBUG, EvaltoolsError, UsageError
-from evaltools.exit_codes import EXIT_CODE_HELP, FAULT, INTERRUPTED, NOT_WRITTEN, OK, USAGE
+from evaltools.exit_codes import EXIT_CODE_HELP, FAULT, INTERRUPTED, NOT_MEASURED, NOT_WRITTEN, OK, USAGE
 from evaltools.gone import COMMANDS_GONE
 from evaltools.parameter import BOOLEANS, did_you_mean
 from evaltools.task_kind import kind_names, kind_of
@@ -119,11 +120,28 @@ def exit_code_of(act: Callable[[], int], when_interrupted: str) -> int:
     except Exception as error:
         if DEBUG in os.environ:
             traceback.print_exc()
+        if _is_lack_of_memory(error):
+            complain(f"evaltools: there is too little memory ({error}); free some, or allow more (ulimit -v)")
+            return NOT_MEASURED
         complain(
             f"evaltools: {' '.join(f'{type(error).__name__}: {error}'.split())}\n"
             "This is a fault of evaltools. The same command with --debug shows where; please report that"
         )
         return FAULT
+
+
+def _is_lack_of_memory(error: Exception) -> bool:
+    """Whether an error says that there is no memory; that of a library which cannot be loaded says so in words.
+
+    >>> _is_lack_of_memory(ImportError("libx.so: failed to map segment from shared object"))
+    True
+    """
+    text = str(error).lower()
+    return (
+        isinstance(error, MemoryError)
+        or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+        or (isinstance(error, ImportError) and ("failed to map segment" in text or "cannot allocate memory" in text))
+    )
 
 
 def _interrupted(arguments: Sequence[str]) -> str:

@@ -35,6 +35,8 @@ _FILES: Final = ("", _WRITTEN_AHEAD, "-shm")
 """The endings of all files that belong to a journal."""
 _ROLLBACK: Final = "-journal"
 """The ending of a file that no run leaves, and in which SQLite would find names of files to delete."""
+_LOOKS_FOR_A_START: Final = 20
+_SECONDS_BETWEEN_LOOKS: Final = 0.05
 _BEGINNING: Final = 32
 _TRIES_TO_COPY: Final = 5
 _MOST_BYTES: Final = 8 << 30
@@ -365,10 +367,14 @@ def _written_ahead_since(folder: Path) -> bytes:
 
 def _require_harmless(folder: Path) -> None:
     """Raise :class:`UsageError` for a folder with files through which SQLite would touch others, or wait for ever."""
-    if os.path.lexists(folder / f"{JOURNAL_NAME}{_ROLLBACK}"):
+    for _ in range(_LOOKS_FOR_A_START):
+        if not os.path.lexists(folder / f"{JOURNAL_NAME}{_ROLLBACK}"):
+            break
+        time.sleep(_SECONDS_BETWEEN_LOOKS)  # another run that starts has it for a moment
+    else:
         raise UsageError(
             f"{folder} holds a {JOURNAL_NAME}{_ROLLBACK}, which no run leaves there and which can delete other files; "
-            "give another folder, or delete that file if you know where it is from"
+            "give another folder"
         )
     for ending in _FILES:
         path = folder / f"{JOURNAL_NAME}{ending}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import inspect
 import json
+import re
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -17,6 +18,8 @@ from evaltools.file_content import DATA_BYTES, Unreadable, content_of
 from evaltools.text import with_article
 
 ResultType = TypeVar("ResultType")
+_HALVES: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Halves of characters, but for those that stand for bytes of a file's name."""
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -31,7 +34,7 @@ def valid_text(value: Any) -> Any:
     Of dataclasses only msgspec leaves out fields that a file did not have, and that got their defaults as it was read.
     """
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return _HALVES.sub("\ufffd", value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if isinstance(value, msgspec.Struct):
         return {name: valid_text(getattr(value, name)) for name in value.__struct_fields__}
     if is_dataclass(value):  # of a task from elsewhere

@@ -30,6 +30,7 @@ from evaltools.tasks.own.loading import Loaded, Origin
 from evaltools.tasks.own.tensors import ModelTensors, Outputs, Quantisation, TaskTensor
 from evaltools.tasks.shared.image_input import SHAPES, StatedLayout, has_free_size
 from evaltools.tasks.shared.sound_reference import are_sound
+from evaltools.text import can_be_written
 
 _MOST_NAMED: Final = 3
 _LARGEST_SCORE: Final = 1e100
@@ -196,9 +197,10 @@ def _require_examples(examples: Sequence[Any], place: str) -> None:
             raise UsageError(
                 f"{place}: example {number} is {_kind(example)}; give evaltools.Example(id, input, target)"
             )
-        if not isinstance(example.id, str) or not example.id:
+        if not isinstance(example.id, str) or not example.id or not can_be_written(example.id):
             raise UsageError(
-                f"{place}: the id of example {number} is {shown(example.id)}; give a text that is not empty"
+                f"{place}: the id of example {number} is {shown(example.id)}; give a text that is not empty, of whole "
+                "characters"
             )
         if example.id in numbers:
             raise UsageError(

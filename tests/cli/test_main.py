@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import subprocess
@@ -123,7 +124,7 @@ def test_a_folder_that_was_deleted_is_a_sentence(tmp_path: Path, monkeypatch: py
     assert evaltools_here("--version").code == exit_codes.OK
 
 
-@pytest.mark.parametrize("error", [MemoryError(), StopIteration("x"), RuntimeError("two\nlines")])
+@pytest.mark.parametrize("error", [StopIteration("x"), RuntimeError("two\nlines")])
 def test_a_fault_of_our_own_is_a_sentence_with_an_exit_code_of_its_own(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,3 +137,24 @@ def test_a_fault_of_our_own_is_a_sentence_with_an_exit_code_of_its_own(
     assert "Traceback" not in said
     assert f"evaltools: {type(error).__name__}:" in said
     assert "This is a fault of evaltools. The same command with --debug shows where" in said
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("9 GB"),
+        OSError(errno.ENOMEM, "no memory"),
+        ImportError("libx.so: failed to map segment from shared object"),
+    ],
+)
+def test_a_lack_of_memory_is_no_fault_of_ours(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def hungry(_arguments: list[str]) -> int:
+        raise error
+
+    monkeypatch.setattr("evaltools.cli.main._dispatch", hungry)
+    assert main(["doctor"]) == exit_codes.NOT_MEASURED
+    said = capsys.readouterr().err
+    assert f"evaltools: there is too little memory ({error}); free some, or allow more (ulimit -v)" in said
+    assert "fault" not in said

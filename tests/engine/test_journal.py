@@ -219,6 +219,18 @@ def test_a_rollback_journal_is_refused_and_stays(opener: Callable[[Path], Journa
 
 
 @OPENERS
+def test_a_run_that_starts_at_the_same_time_is_waited_for(
+    opener: Callable[[Path], Journal], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite has a rollback journal for a moment while it begins a file; nobody is told to delete it."""
+    open_journal(tmp_path).close()
+    of_the_start = tmp_path / f"{JOURNAL_NAME}-journal"
+    of_the_start.write_bytes(b"\0" * 512)
+    monkeypatch.setattr("evaltools.engine.journal.time.sleep", lambda _seconds: of_the_start.unlink())
+    opener(tmp_path).close()
+
+
+@OPENERS
 @pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
 def test_a_journal_elsewhere_is_refused(opener: Callable[[Path], Journal], ending: str, tmp_path: Path) -> None:
     open_journal(tmp_path / "run").close()

@@ -8,6 +8,7 @@ from pathlib import Path
 import jsonschema
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from evaltools.errors import DataError
 from evaltools.result.evaluation import EvaluationResult
@@ -107,3 +108,8 @@ def test_a_result_that_names_a_file_with_code_is_refused_and_the_code_is_not_run
     ):
         read_result(tmp_path / "r.json")
     assert not seen.exists()
+
+
+def test_a_text_with_half_a_character_is_written_without_it() -> None:
+    made = encode_json(result(replace(configuration("a"), flags=["--x=\ud800", "--y=\udcff"])))
+    assert msgspec.json.decode(made)["configurations"][0]["flags"] == ["--x=\ufffd", "--y=\ufffd"]

@@ -80,6 +80,10 @@ class Unprintable(Mean):
         ({"examples": []}, "the task has no examples; check what its options point at"),
         ({"examples": ["a"]}, "example 0 is a str; give evaltools.Example(id, input, target)"),
         ({"examples": [Example("", 1)]}, "the id of example 0 is ''; give a text that is not empty"),
+        (
+            {"examples": [Example("a\ud800", 1)]},
+            r"the id of example 0 is 'a\ud800'; give a text that is not empty, of whole",
+        ),
         ({"examples": [Example(7, 1)]}, "the id of example 0 is 7; give a text"),  # type: ignore[arg-type]
         (
             {"examples": [Example("a", 1), Example("b", 1), Example("a", 2)]},
