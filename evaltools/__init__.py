@@ -11,6 +11,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from evaltools.gone import NAMES_GONE
+
 _MODULES = {
     "evaltools.api.benchmarks": ("Benchmark", "benchmark"),
     "evaltools.api.configurations": ("Configuration",),
@@ -23,7 +25,6 @@ _MODULES = {
     "evaltools.api.progress": ("Progress",),
     "evaltools.api.result": ("Result",),
     "evaltools.api.suites": ("Suite", "suite"),
-    "evaltools.capture.profile": ("Profile", "profile"),
     "evaltools.errors": (
         "ConfigurationUnavailable",
         "DataError",
@@ -59,7 +60,10 @@ sys.modules[__name__].__class__ = _Package
 def __getattr__(name: str) -> Any:
     """Import what is public from where it is."""
     if name not in _PLACES:
-        raise AttributeError(f"module 'evaltools' has no attribute {name!r}")
+        gone = NAMES_GONE.get(name)
+        raise AttributeError(
+            f"evaltools.{name} is gone: {gone}" if gone else f"module 'evaltools' has no attribute {name!r}"
+        )
     found = getattr(importlib.import_module(_PLACES[name]), name)
     globals()[name] = found
     return found

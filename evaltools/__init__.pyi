@@ -25,8 +25,6 @@ from evaltools.api.models import Models as Models
 from evaltools.api.progress import Progress as Progress
 from evaltools.api.result import Result as Result
 from evaltools.api.suites import Suite as Suite
-from evaltools.capture.profile import Profile as Profile
-from evaltools.capture.profile import profile as profile
 from evaltools.errors import ConfigurationUnavailable as ConfigurationUnavailable
 from evaltools.errors import DataError as DataError
 from evaltools.errors import EvaltoolsError as EvaltoolsError

@@ -36,6 +36,9 @@ _NUMERICS: Final = (
     "LiteRT's numerics checks are not run any more; --native_binary=run_eval, TensorFlow's inference_diff, compares "
     "outputs on devices"
 )
+_NO_PROFILE: Final = "evaltools.benchmark(..., enable_op_profiling=True) has the times of a model and of its operators"
+NAMES_GONE: Final[Mapping[str, str]] = {"Profile": _NO_PROFILE, "profile": _NO_PROFILE}
+"""What was in ``import evaltools``."""
 PROGRAMS_GONE: Final[Mapping[str, str]] = {"gpu_numerics_check": _NUMERICS, "npu_numerics_check": _NUMERICS}
 """Programs for ``--native_binary``, by the names of their files."""
 FILES_GONE: Final[Mapping[str, str]] = dict.fromkeys(
@@ -47,6 +50,7 @@ _EVERY_DEVICE: Final = "every device does everything, and a result of several co
 _ONE_MACHINE: Final = "a suite runs on one machine; give each machine a suite of fewer models"
 GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "benchmark": {"cpu_affinity": "taskset -c CPUS evaltools benchmark ... binds it, as any program"},
+    "capture": {"output_folder": "--output_file_path names the trace; speed and memory are in the result of the run"},
     "device": {
         "epsilon": _NUMERICS,
         "input_dir": _NUMERICS,

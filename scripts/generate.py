@@ -60,7 +60,6 @@ def result_page() -> bytes:
     """The reference page of the results, from the descriptions of their types, and of the figures that limits name."""
     from evaltools.gates.suite_result import SuiteResult
     from evaltools.result.benchmark import BenchmarkResult
-    from evaltools.result.capture import ModelsCapture, RunCapture
     from evaltools.result.inspection import Inspection
     from evaltools.result.json_file import json_schema
     from evaltools.result.locate import LocateResult
@@ -73,8 +72,6 @@ def result_page() -> bytes:
         "Locate": ("`evaltools locate`", f"{files}/locate.schema.json", json_schema(LocateResult, "")),
         "Suites": ("`evaltools suite`", "evaltools/gates/suite.schema.json", json_schema(SuiteResult, "")),
         "Inspections": ("`evaltools inspect`", "", json_schema(Inspection, "")),
-        "Captures of a run": ("`evaltools capture`", "", json_schema(RunCapture, "")),
-        "Captures of models": ("`et.profile`", "", json_schema(ModelsCapture, "")),
     }
     parts = [_RESULT_HEAD, f"## Figures\n\n{_figures_table()}"]
     described: set[str] = set()

@@ -19,7 +19,7 @@ LAYERS = {
     ),
     "running models": "candidates engine runtime",
     "judging and saying": "gates native report",
-    "doing": "benchmark capture commands device inspection locate runs suite tasks",
+    "doing": "benchmark commands device inspection locate runs suite tasks",
     "doors": "api cli pytest_plugin",
 }
 """The layers that docs/extend.md describes, from below."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from msgspec.structs import replace
 
-from evaltools.engine.capture_answer import CaptureAnswers
+from evaltools.engine.capture import CaptureAnswers
 from evaltools.engine.execution import sessions_of_workers, worker_count
 from evaltools.engine.journal import Journal
 from evaltools.engine.ledger import Tally

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+import evaltools
 from evaltools.errors import UsageError
-from evaltools.gone import GONE, GONE_OF
+from evaltools.gone import GONE, GONE_OF, NAMES_GONE
 from evaltools.request.flags import parse_flags
 from tests.command import evaltools_here
 
@@ -25,6 +26,13 @@ def test_a_flag_that_is_gone_from_one_command_is_refused_there_alone(command: st
         assert instead in str(refused.value)
         with pytest.raises(UsageError, match="no such flag"):
             parse_flags("imagenet", "", "", {"flags": ()}, [f"--{name}=x"])
+
+
+@pytest.mark.parametrize(("name", "instead"), NAMES_GONE.items())
+def test_what_is_gone_from_python_says_what_to_do_instead(name: str, instead: str) -> None:
+    with pytest.raises(AttributeError, match=f"evaltools.{name} is gone: ") as refused:
+        getattr(evaltools, name)
+    assert instead in str(refused.value)
 
 
 def test_they_are_sorted() -> None:

@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.cli.shared.interrupts import interrupts_restored
-from evaltools.cli.shared.streams import complain, say
+from evaltools.cli.shared.streams import complain
 from evaltools.errors import UsageError
-from evaltools.exit_codes import NOT_WRITTEN, OK
+from evaltools.exit_codes import OK
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
-from evaltools.result.capture import LONGEST_S
 
 DESCRIPTION: Final = """\
-Looks for some seconds at the run in a folder, which another process carries out: examples per second, work by stage,
-and processor, memory and threads of each of its processes. Its figures stay as they are.
-stdout: what was found. A folder gets trace.json, for ui.perfetto.dev and chrome://tracing, and summary.json."""
+Asks the run in a folder, which another process carries out, for a trace of its work in the next seconds. Its figures
+stay as they are. The file is for ui.perfetto.dev and chrome://tracing; --trace of the run itself writes all of it."""
+_LONGEST_S: Final = 600.0
 PARAMETERS: Final = (
     Parameter(
         "run_dir",
@@ -25,20 +24,14 @@ PARAMETERS: Final = (
         required=True,
         positional=True,
     ),
-    Parameter("secs", f"How long to look, in seconds, up to {LONGEST_S:g}.", default=5.0),
-    Parameter(
-        "output_folder",
-        "Folder for trace.json and summary.json, made if missing; files of these names are replaced.",
-        default="capture",
-        role="output_folder",
-        short="output",
-    ),
+    Parameter("secs", f"How long to look, in seconds, up to {_LONGEST_S:g}.", default=5.0),
+    Parameter("output_file_path", "The trace.", default="trace.json", role="output_file", short="output"),
 )
 EXIT_CODES: Final = """\
 exit codes:
-  0    the run was looked at; what could not be seen is said
-  2    a flag is wrong, or no run goes on in the folder
-  5    a file, or stdout, could not be written
+  0    the trace is written
+  2    a flag is wrong, or no run answers in the folder
+  5    the file could not be written
   130  interrupted; nothing is written, and the run goes on"""
 
 
@@ -47,27 +40,14 @@ def run(arguments: list[str]) -> int:
     flags = parse_flags("capture RUN_DIR", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments)
     if flags.missing:
         raise UsageError(f"missing: {' '.join(flags.missing)}. See evaltools capture --help")
-    seconds = flags.real("secs")
-    if not 0 < seconds <= LONGEST_S:
-        raise UsageError(f"--secs={seconds:g}: give a number of seconds above 0, up to {LONGEST_S:g}")
-    return _capture(Path(flags.text("run_dir")), seconds, Path(flags.text("output_folder")))
+    seconds, output = flags.real("secs"), Path(flags.text("output_file_path"))
+    if not 0 < seconds <= _LONGEST_S:
+        raise UsageError(f"--secs={seconds:g}: give a number of seconds above 0, up to {_LONGEST_S:g}")
+    from evaltools.engine.capture import capture
+    from evaltools.report.files.output_file import require_output_file, write_file
 
-
-def _capture(run_dir: Path, seconds: float, output: Path) -> int:
-    from evaltools.capture.files import TRACE, make_folder, write_summary
-    from evaltools.capture.run import capture_run
-    from evaltools.capture.running import process_of_run
-    from evaltools.engine.trace import whole_trace
-    from evaltools.report.files.output_file import require_writable, write_file
-    from evaltools.report.words.capture import run_in_words
-
-    process_of_run(run_dir)
+    require_output_file(output, "--output_file_path", [])
     with interrupts_restored():
-        make_folder(output)
-        require_writable(output / TRACE, "--output_folder")
-        captured = capture_run(run_dir, seconds)
-        write_file(output / TRACE, whole_trace(captured.events))
-        write_summary(output, captured.found)
-    is_written = say("\n".join(run_in_words(captured.found)))
-    complain(f"{output / TRACE}: open it at https://ui.perfetto.dev")
-    return OK if is_written else NOT_WRITTEN
+        write_file(output, capture(Path(flags.text("run_dir")), seconds))
+    complain(f"{output}: open it at https://ui.perfetto.dev")
+    return OK

@@ -13,14 +13,13 @@ from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult, suite_in
 from evaltools.report.page.content.sources import Sources
 from evaltools.result.benchmark import BenchmarkResult, benchmark_in
-from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import json_in, read_content
 from evaltools.result.locate import LocateResult, located_in
 from evaltools.result_file import result_in
 from evaltools.text import printable
 
-Source = EvaluationResult | BenchmarkResult | LocateResult | GateOutcome | SuiteResult | RunCapture | ModelsCapture
+Source = EvaluationResult | BenchmarkResult | LocateResult | GateOutcome | SuiteResult
 
 
 def source_in(content: bytes, path: Path) -> Source:
@@ -41,14 +40,9 @@ def source_in(content: bytes, path: Path) -> Source:
         return result_in(content, path)
     if "rows" in document:
         return benchmark_in(content, path)
-    if "examples_per_second" in document:
-        return json_in(content, path, RunCapture, "summary of evaltools capture")
-    if "process" in document and "models" in document:
-        return json_in(content, path, ModelsCapture, "summary of evaltools.profile")
     raise DataError(
         f"{path} holds no result: it has {', '.join(map(printable, list(document)[:5])) or 'no fields'}; give "
-        "files that --output_file_path of an evaluation, benchmark, locate, suite or gate wrote, or the "
-        "summary.json of a capture"
+        "files that --output_file_path of an evaluation, benchmark, locate, suite or gate wrote"
     )
 
 
@@ -86,7 +80,6 @@ def read_sources(paths: Iterable[Path]) -> Sources:
         suites={name: each for name, each in found.items() if isinstance(each, SuiteResult)},
         saved=saved,
         folders={name: path.absolute().parent for name, path in zip(names, files, strict=True)},
-        captures={name: each for name, each in found.items() if isinstance(each, RunCapture | ModelsCapture)},
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult
-from evaltools.report.page.content.page import Download, First, Page, Part, bounded, bounded_first
+from evaltools.report.page.content.page import Download, Page, Part, bounded, bounded_first
 from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.sections import benchmarks, layers, suite
 from evaltools.report.page.sections.accuracy import accuracy
@@ -19,12 +19,11 @@ from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.first import at, first_of_task, own_sections, warnings_of
 from evaltools.report.page.sections.gates import limits
 from evaltools.report.page.sections.proof import proof
-from evaltools.report.page.sections.run import captured, origin, pipeline
+from evaltools.report.page.sections.run import origin, pipeline
 from evaltools.report.page.sections.speed import speed
 from evaltools.report.page.sections.summary import by_task
 from evaltools.report.words.facts import label
 from evaltools.result.benchmark import BenchmarkResult
-from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import EvaluationResult, models_in_words, other_models
 from evaltools.result.locate import LocateResult
 from evaltools.result.places import machine_of
@@ -38,13 +37,11 @@ def page_of(sources: Sources) -> Page:
     first += [first_of_task(results, sources.located) for results in by_task(sources.evaluations)]
     first += [benchmarks.answer(sources.benchmarks)] if sources.benchmarks else []
     first += [layers.answer(name, result) for name, result in sources.searches.items()]
-    first += [First("capture", captured(each), source=name) for name, each in sources.captures.items()]
     parts = [_of_gates(name, outcome, sources) for name, outcome in sources.outcomes.items()]
     parts += [_of_suite(name, result, sources) for name, result in sources.suites.items()]
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
     parts += [_of_benchmark(name, result, sources) for name, result in sources.benchmarks.items()]
     parts += [_of_search(name, result, sources) for name, result in sources.searches.items()]
-    parts += [_of_capture(name, found, sources) for name, found in sources.captures.items()]
     return Page(_title(parts, sources), tuple(map(bounded_first, first)), tuple(map(bounded, parts)), _below(sources))
 
 
@@ -180,10 +177,6 @@ def _of_search(name: str, result: LocateResult, sources: Sources) -> Part:
         warnings=result.warnings,
         downloads=(_download(name, result, sources),),
     )
-
-
-def _of_capture(name: str, found: RunCapture | ModelsCapture, sources: Sources) -> Part:
-    return Part(name, "capture", (), downloads=(_download(name, found, sources),), folders=_folders(name, "", sources))
 
 
 def _folders(name: str, asked_in: str, sources: Sources) -> tuple[Path, ...]:

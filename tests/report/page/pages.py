@@ -21,7 +21,6 @@ from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.result.benchmark import Phase
-from evaltools.result.capture import ProcessUse, RunCapture
 from evaltools.result.device import DeviceConditions
 from evaltools.result.evaluation import (
     EvaluationResult,
@@ -199,12 +198,6 @@ def searches() -> Sources:
     )
 
 
-def captured() -> RunCapture:
-    """Two seconds of a run with one process."""
-    use = ProcessUse(1, "evaltools", 0.5, 80.0, 90.0, 3)
-    return RunCapture(2.0, 40, 20.0, {"decode": 3.0, "inference": 1.0}, [use])
-
-
 DEPTHS: Final[Mapping[str, float | None]] = {"a": 0.25, "b": 0.75, "c": None}
 PAGES: Final[Mapping[str, Callable[[], Sources]]] = {
     "classifier": lambda: Sources({"r": timed()}, located={"r": [search()]}),
@@ -224,7 +217,6 @@ PAGES: Final[Mapping[str, Callable[[], Sources]]] = {
     "searches": searches,
     "suite": lambda: Sources(suites={"suite": suite("xnnpack")}),
     "devices": on_devices,
-    "capture": lambda: Sources(captures={"summary": captured()}),
 }
 
 

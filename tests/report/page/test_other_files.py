@@ -14,7 +14,6 @@ from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import page_file
 from evaltools.report.page.from_files import read_sources
 from evaltools.report.page.rendering.other_files import linked
-from evaltools.result.capture import ProcessUse, RunCapture
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.section import Linked
@@ -74,15 +73,3 @@ def test_a_trace_is_linked_as_seen_from_the_page_with_its_size(tmp_path: Path) -
 def test_what_no_file_can_be_called_has_no_link(tmp_path: Path) -> None:
     for name in ("a\0b", "x" * 9000, ".", "gone"):
         assert linked(Linked(name, ""), [tmp_path], tmp_path).address == ""
-
-
-def test_a_capture_is_told_with_its_trace(tmp_path: Path) -> None:
-    use = ProcessUse(1, "evaltools", 0.5, 80.0, 90.0, 3)
-    (tmp_path / "summary.json").write_bytes(
-        encode_json(RunCapture(2.0, 40, 20.0, {"decode": 3.0, "inference": 1.0}, [use]))
-    )
-    (tmp_path / "trace.json").write_text("{}")
-    page = page_in(tmp_path, tmp_path / "summary.json")
-    assert "2.0 s of a run: 20.0 examples/s, 40 done" in page.source
-    assert "work: decode 75 %, inference 25 %" in [line.text for line in page.all("li")]
-    assert [each.attributes["href"] for each in page.all("a") if each.text == "trace.json"] == ["./trace.json"]

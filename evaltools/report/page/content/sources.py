@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from evaltools.gates.outcome import GateOutcome
     from evaltools.gates.suite_result import SuiteResult
     from evaltools.result.benchmark import BenchmarkResult
-    from evaltools.result.capture import ModelsCapture, RunCapture
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.result.locate import LocateResult
 
@@ -31,12 +30,11 @@ class Sources(Struct, frozen=True):
     located: Mapping[str, Sequence[LocateResult]] = field(default_factory=dict)
     saved: Mapping[str, bytes] = field(default_factory=dict)
     folders: Mapping[str, Path] = field(default_factory=dict)
-    captures: Mapping[str, RunCapture | ModelsCapture] = field(default_factory=dict)
     outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
     suites: Mapping[str, SuiteResult] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
         """How many results there are."""
-        kinds = (self.evaluations, self.benchmarks, self.searches, self.captures, self.outcomes, self.suites)
+        kinds = (self.evaluations, self.benchmarks, self.searches, self.outcomes, self.suites)
         return sum(map(len, kinds))

@@ -9,16 +9,13 @@ from typing import Final
 from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import over_time_chart, shares_chart
 from evaltools.report.page.content.page import first_few, sentences, some_of
-from evaltools.report.words.capture import models_in_words, run_in_words
 from evaltools.report.words.execution import advice_in_words, shares_in_words
-from evaltools.result.capture import ModelsCapture, RunCapture
 from evaltools.result.evaluation import Environment, EvaluationResult, ExecutionUsed, FailedExample, ProcessMemory
 from evaltools.result.section import (
     Block,
     Cell,
     Chart,
     Files,
-    Lines,
     Linked,
     Section,
     Table,
@@ -36,7 +33,6 @@ _WRITTEN: Final = (
 )
 """The beginnings of flags that name files with more."""
 _OPENED_BY: Final = "ui.perfetto.dev (open trace file) and chrome://tracing show it"
-_OF_A_CAPTURE: Final = "trace.json"
 _MOST_WORKERS: Final = 32
 _MOST_PROCESSES: Final = 8
 
@@ -71,12 +67,6 @@ def origin(environment: Environment, failed: Sequence[FailedExample] | None = No
 def _traces(name: str, shows: str) -> list[Block]:
     """A link to the trace of a run; nothing where none was written."""
     return [Files("Trace", [Linked(name, f"{shows}; {_OPENED_BY}")])] if name else []
-
-
-def captured(found: RunCapture | ModelsCapture) -> tuple[Block, ...]:
-    """What ``evaltools capture`` or ``evaltools.profile`` saw, with the trace beside its summary."""
-    lines = run_in_words(found) if isinstance(found, RunCapture) else models_in_words(found)
-    return (Lines([line.strip() for line in lines]), *_traces(_OF_A_CAPTURE, "all events"))
 
 
 def pipeline(result: EvaluationResult) -> Section | None:
