@@ -6,8 +6,9 @@ test's own kernels, in whatever runtime), and the **precisions**: copies of the 
 fp16, bf16 and int8.
 
 1. **Broken**: NaN or infinity on one side; another shape; memory that was never written; one number everywhere (one
-   run is enough) or an earlier output again while the other side moves; outputs that differ when the same input comes
-   a second time, or in the first inference after loading: `diverged`.
+   run is enough) or an earlier output again while the other side moves; outputs that differ by more than a few float32
+   roundings when the same input comes a second time, or in the first inference after loading: `diverged`. Where the
+   reference does not repeat itself: `not decided`.
 2. **Identical** in every element of every run: `identical`.
 3. **Size** of the worst run: root mean square of the difference over that of the reference; of whole numbers the
    share that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one
@@ -280,6 +281,16 @@ def _one_rounding(precision: str, noise_floor: NoiseFloor, difference: OutputDif
         return ROUNDOFF[precision]
     roundings = ROUNDINGS_OF_QUANTISATION if noise_floor.other_model else 1.0
     return roundings * ROUNDOFF[precision] * math.sqrt(max(1, noise_floor.node_count))
+
+
+def repeats_itself(found: Seen, node_count: int) -> bool:
+    """Whether an output came again as it was, but for a few roundings of floats."""
+    difference = found.difference
+    assert difference is not None
+    if difference.identical:
+        return True
+    is_close = found.size <= _rounding(difference, node_count) and not _damage(difference)
+    return is_close and difference.kind == "real" and difference.quanta is None
 
 
 def _cancelled(difference: OutputDifference | None, noise_floor: NoiseFloor) -> Reason | None:

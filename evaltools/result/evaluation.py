@@ -61,6 +61,10 @@ class RuntimeUsed(Struct, frozen=True):
     emulator: str = ""
 
 
+NOT_REPEATABLE: Final = "gave other outputs when the same input came again"
+"""What ``not_clean`` says of a configuration of which that was seen."""
+
+
 class DelegateUsed(Struct, frozen=True):
     """A delegate with the options in force, and the nodes that it took.
 
@@ -102,8 +106,9 @@ class ConfigurationResult(Struct, frozen=True):
     ``host``, where several did the same; then ``name`` ends with it, and ``preprocessing_latency`` is that of the
     place, which else is null: the data's. ``crashes`` counts how often one of its processes crashed, or hung and
     was ended: when it was opened, in a run, in between, or when it was released; ``first_crash`` says why it first did.
-    ``not_clean`` says why figures that were measured are no clean pass: such crashes, or what a released delegate left;
-    empty where there was none. ``load_ms`` is what loading the model and creating its delegates took, in milliseconds.
+    ``not_clean`` says why figures that were measured are no clean pass: such crashes, outputs that changed when the
+    same input came again, or what a released delegate left; empty where there was none. ``load_ms`` is what loading the
+    model and creating its delegates took, in milliseconds.
     ``nan_outputs`` counts outputs, detections or elements of outputs that are NaN or infinite. ``other_model`` is the
     one that it runs, null where that is the result's. ``latency_cpu_ratio`` is its time by that of the fastest
     configuration of the run that is on the CPU, on the same examples where these were compared; null for that one.

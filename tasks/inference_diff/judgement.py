@@ -15,7 +15,6 @@ from evaltools.gates.limits import check_limits
 from evaltools.gates.verdict import (
     DIVERGED,
     EQUIVALENT,
-    GRADES,
     IDENTICAL,
     NOT_DECIDED,
     ODD_REFERENCE,
@@ -26,6 +25,7 @@ from evaltools.gates.verdict import (
     far_variants,
     judge_boxes,
     judge_output,
+    repeats_itself,
     seen_boxes,
     worst,
 )
@@ -70,6 +70,10 @@ class OutputJudge(Struct, frozen=True):
         return [
             judge_output(summary.seen(position), self.noise_floor(position)) for position in range(len(summary.outputs))
         ]
+
+    def repeats(self, again: DiffSummary) -> list[bool]:
+        """Whether each output came again as it was."""
+        return [repeats_itself(again.seen(position), self.model.node_count) for position in range(len(again.outputs))]
 
     def boxes(self, summary: DiffSummary) -> OutputVerdict | None:
         """The verdict on the boxes of a detector, None for other models."""
@@ -131,10 +135,15 @@ def judge(
         return DiffComparison(configuration, [], None, None, repeatability, [], kept)
     verdicts = judge_by.outputs(summary)
     if repeated is not None and repeated.summary is not None:
+        again, kind = judge_by.repeats(repeated.summary), "not_repeatable"
         with_first = measured.with_first(configuration)
-        again = judge_by.outputs(with_first or repeated.summary)
-        kind = "first_inference" if with_first else "not_repeatable"
-        verdicts = [_with_repeat(*pair, kind) for pair in zip(verdicts, again, strict=True)]
+        if with_first is not None and all(again):
+            again, kind = judge_by.repeats(with_first), "first_inference"
+        if measured.repeated_reference is not None and not all(judge_by.repeats(measured.repeated_reference)):
+            kind = "reference_not_repeatable"
+        verdicts = [
+            verdict if same else _not_again(verdict, kind) for verdict, same in zip(verdicts, again, strict=True)
+        ]
     verdicts = _suspecting_the_reference(verdicts, judge_by, measured.from_kept_tensors.get(configuration))
     if all(found.identical and found.reference.all_zero for found in summary.outputs):
         verdicts = [replace(verdict, grade=NOT_DECIDED, reasons=[Reason("all_zero")]) for verdict in verdicts]
@@ -166,11 +175,10 @@ def is_settled(comparison: DiffComparison) -> bool:
     return all(verdict.grade in (IDENTICAL, EQUIVALENT) for verdict in verdicts)
 
 
-def _with_repeat(verdict: OutputVerdict, again: OutputVerdict, kind: str) -> OutputVerdict:
-    """The worse of two verdicts: against the reference, and of a second time against the first."""
-    if GRADES.index(again.grade) <= GRADES.index(verdict.grade):
-        return verdict
-    return replace(again, reasons=[Reason(kind), *again.reasons, *verdict.reasons])
+def _not_again(verdict: OutputVerdict, kind: str) -> OutputVerdict:
+    """The verdict on an output that is another when the same input comes again."""
+    grade = NOT_DECIDED if kind == "reference_not_repeatable" else DIVERGED
+    return replace(verdict, grade=grade, reasons=[Reason(kind), *verdict.reasons], tolerances={})
 
 
 def _suspecting_the_reference(

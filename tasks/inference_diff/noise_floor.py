@@ -118,6 +118,13 @@ class RepeatOutcomes(Struct, frozen=True):
         """The outcome of running a configuration a second time."""
         return next((entry for entry in self.of_kind(SECOND_TIME) if entry.repeat.name == name), None)
 
+    @property
+    def repeated_reference(self) -> DiffSummary | None:
+        """How the reference's outputs changed a second time; None where nothing else was compared with it."""
+        against = (entry.repeat.expected_from for entry in self.seen if entry.repeat.kind != SECOND_TIME)
+        found = self.repeated(next(against, ""))
+        return found.summary if found else None
+
     def with_first(self, name: str) -> DiffSummary | None:
         """The same with its first inference, where that gave other outputs; None where it did so in all: a state."""
         repeated = self.of_kind(SECOND_TIME)

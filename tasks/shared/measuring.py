@@ -21,18 +21,20 @@ from evaltools.engine.machine_load import LoadOverTime
 from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
 from evaltools.engine.process_memory import MemoryOverTime, NamedProcess
 from evaltools.engine.quiet_latency import QuietTimes, Taken, examples_for_latency, measure_in_quiet, pooled, scattered
-from evaltools.engine.run import Pass
+from evaltools.engine.run import Pass, PassOutcome
 from evaltools.engine.run_folder import encode
 from evaltools.engine.stages import Span
-from evaltools.engine.task import Example
+from evaltools.engine.task import Example, Prepared
 from evaltools.engine.trace import Trace
 from evaltools.metrics.latency import FEWEST_PROCESSES, latency_ratio
+from evaltools.result.evaluation import NOT_REPEATABLE
 from evaltools.result.load import load_of_parts
 from evaltools.runtime import Open, Session, Watched
 from evaltools.runtime.session import Crashes
 from evaltools.tasks.shared.evaluation import Evaluation, Observer, OpenConfigurations
 from evaltools.tasks.shared.figures import MeasuredPass
-from evaltools.tasks.shared.merging import CRASHES, QUIET, crashes_in
+from evaltools.tasks.shared.merging import CRASHES, NOT_CLEAN, QUIET, crashes_in, not_clean_in
+from evaltools.tasks.shared.repeats import gives_the_same_again
 from evaltools.tasks.shared.sound_reference import WatchingTask
 
 _WORKERS: Final = "workers"
@@ -101,6 +103,13 @@ def carry_out(
                     outcome = Pass(
                         watched, workers, journal, reference, options, examples, on_step, write, makers
                     ).run()
+            not_clean = not_clean_in(journal)
+            if outcome.stopped is None and outcome.examples_run and not task.in_order:
+                try:
+                    changing = _not_repeatable(makers[0], workers[0], outcome, examples[0])
+                    not_clean = {**dict.fromkeys(changing, NOT_REPEATABLE), **not_clean}
+                except KeyboardInterrupt:
+                    outcome = outcome.interrupted()
             quiet = None
             loads = [load_of_pass] if outcome.examples_run else []
             if outcome.stopped is None and (most > 1 or execution.latency_examples):
@@ -139,7 +148,25 @@ def carry_out(
             for session in sessions.values():
                 session.close()
         crashes.keep()
-    return replace(measured, crashes=crashes.counted, not_clean=_not_clean(by_worker))
+    not_clean |= {name: why for name, why in _not_clean(by_worker).items() if name not in not_clean}
+    if not_clean:
+        journal.state({NOT_CLEAN: encode(not_clean)})
+    return replace(measured, crashes=crashes.counted, not_clean=not_clean)
+
+
+def _not_repeatable(
+    maker: Preparer, sessions: Mapping[str, Session], outcome: PassOutcome[Any], example: Example
+) -> list[str]:
+    """The configurations that give other outputs when the input of one example comes again; none is run in vain."""
+    usable = {
+        name: session
+        for name, session in sessions.items()
+        if name not in outcome.given_up and not session.facts.emulator
+    }
+    prepared = maker.make([example])[0].prepared
+    if not isinstance(prepared, Prepared):
+        return []
+    return [name for name, session in usable.items() if not gives_the_same_again(session, prepared.inputs)]
 
 
 class _CrashCount:

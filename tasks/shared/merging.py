@@ -41,6 +41,8 @@ from evaltools.tasks.shared.sound_reference import UNSOUND
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
 CRASHES: Final = "crashes"
+NOT_CLEAN: Final = "not clean"
+"""The fact of a run that says by configuration what else than crashes makes its figures no clean pass."""
 TASK: Final = "the task"
 """The input of an identity that names what the run does."""
 _WHOLE: Final = "0/1"
@@ -92,6 +94,12 @@ def described_in(journal: Journal) -> list[ConfigurationResult]:
 def crashes_in(journal: Journal) -> dict[str, Crashes]:
     """How often the processes of configurations crashed so far, by the name of the configuration."""
     found: dict[str, Crashes] = decode(journal.fact(CRASHES) or "{}", dict[str, Crashes], journal.folder)
+    return found
+
+
+def not_clean_in(journal: Journal) -> dict[str, str]:
+    """What else than crashes makes figures no clean pass so far, by the name of the configuration."""
+    found: dict[str, str] = decode(journal.fact(NOT_CLEAN) or "{}", dict[str, str], journal.folder)
     return found
 
 
@@ -231,6 +239,7 @@ def merged_run(
     quiet_examples = missing = unsound = 0
     described: list[ConfigurationResult] = []
     crashes: dict[str, Crashes] = {}
+    not_clean: dict[str, str] = {}
     for place in places:
         require_one_run(place, identity)
         own: list[ConfigurationResult] = []
@@ -245,6 +254,8 @@ def merged_run(
             unsound += int(shard.fact(UNSOUND) or 0) if place is places[0] else 0
             for name, found in crashes_in(shard).items():
                 crashes[name + place.suffix] = crashes.get(name + place.suffix, Crashes()) + found
+            for name, why in not_clean_in(shard).items():
+                not_clean.setdefault(name + place.suffix, why)
             apart: QuietTimes | None = decode(shard.fact(QUIET) or "null", QuietTimes | None, shard.folder)
             if apart is not None:
                 taken = {name + place.suffix: times for name, times in apart.taken.items()}
@@ -280,7 +291,7 @@ def merged_run(
         for name in names if len(places) > 1 else ():
             together.taken.setdefault(name, times_of_pass(measured.outcome.records[name]))
         measured = replace(measured, quiet=together)
-    return MergedRun(described, replace(measured, crashes=crashes, unsound=unsound))
+    return MergedRun(described, replace(measured, crashes=crashes, not_clean=not_clean, unsound=unsound))
 
 
 def _one_by_one(folders: Iterable[Path]) -> Iterator[Journal]:

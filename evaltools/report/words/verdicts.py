@@ -275,6 +275,8 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "repeated": "the outputs of {repeated} of {runs} runs are earlier ones, where the other side gives others",
     "level": "in {level} of {runs} runs one side has the same number everywhere, and the other has not",
     "first_inference": "the first inference after loading gave other outputs than the same inputs later",
+    "reference_not_repeatable": "a second time, the same inputs gave other outputs, of the reference too; compare with "
+    'another (--reference="num_threads=1 use_xnnpack=false")',
     "not_repeatable": "not repeatable: a second time, the same inputs gave other outputs",
     "amplifies_rounding": f"this model amplifies rounding on these inputs; {_REAL_DATA}",
     "rounding_of_int8": f"rounding in another way explains it, but so may a fault; {_REAL_DATA}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from evaltools import exit_codes
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.model import ModelFile
@@ -85,6 +87,21 @@ def test_each_metric_has_its_mean_and_of_few_examples_without_bounds_no_interval
     [share] = [mean for mean in part.means if (mean.configuration, mean.metric) == ("a", "near")]
     assert share.is_bounded
     assert share.interval is not None
+
+
+@pytest.mark.parametrize(
+    ("shift", "not_clean"),
+    [(0.02, "gave other outputs when the same input came again"), (1e-7, ""), (0.0, "")],
+)
+def test_outputs_that_change_when_the_same_input_comes_again_are_no_clean_pass(
+    asked: TaskRequest, shift: float, not_clean: str
+) -> None:
+    """A delegate that moves every third inference; a few roundings of floats are none."""
+    calls = itertools.count()
+    moving = sessions(reference=lambda _value: 0.5, a=lambda _value: 0.5 + shift * (next(calls) % 3 == 0))
+    result = evaluate(OwnEvaluation, asked, Silent(), moving)
+    assert [entry.not_clean for entry in result.configurations] == ["", not_clean]
+    assert (OwnEvaluation.exit_code(result) == exit_codes.EXAMPLES_FAILED) == bool(not_clean)
 
 
 def test_changes_are_of_the_same_examples(asked: TaskRequest) -> None:

@@ -13,7 +13,7 @@ from evaltools.report.page.sections.summary import is_lost
 from evaltools.report.words.facts import counted, median_time
 from evaltools.report.words.numbers import figure
 from evaltools.report.words.verdicts import is_share
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.evaluation import NOT_REPEATABLE, EvaluationResult
 from evaltools.result.places import reference_of
 
 _SAME: Final = ("identical", "equivalent")
@@ -172,6 +172,8 @@ def _what_else(row: ModelRow) -> str:
 def _unclean(row: ModelRow) -> str:
     """What went wrong in its runs, and after errors what the other runs show."""
     entry = row.configuration
+    if entry.not_clean == NOT_REPEATABLE:
+        return NOT_REPEATABLE
     if entry.not_clean:
         return entry.crashes_of_runs or "did not end cleanly"
     text = f"returned an error in {row.errors} of {entry.finished_examples + entry.failed_examples} runs"
