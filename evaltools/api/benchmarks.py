@@ -11,7 +11,7 @@ from typing import Any
 
 from evaltools.api.configurations import AnyPath, Tests, read_tests
 from evaltools.api.options import flags_of, with_options
-from evaltools.api.progress import bar
+from evaltools.api.progress import shown_progress
 from evaltools.api.results_in_common import Entries, Entry
 from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.kind import KIND, request_of_flags
@@ -27,7 +27,7 @@ from evaltools.result.shown_figures import shown_figures
 OnRound = Callable[[str, int], object]
 
 
-class Timed(Entry[BenchmarkRow]):
+class Timed(Entry[BenchmarkResult, BenchmarkRow]):
     """One configuration; its figures are those of limits and some more, each None where it was not measured.
 
     ``latency_ms`` is the median; ``latency_ratio`` is by that of the first configuration of the model.
@@ -43,10 +43,6 @@ class Timed(Entry[BenchmarkRow]):
     peak_memory_mb: Any
     delegated_share: Any
     partitions: Any
-
-    def __init__(self, result: BenchmarkResult, entry: BenchmarkRow) -> None:
-        super().__init__(entry)
-        self._result = result
 
     @property
     def facts(self) -> Mapping[str, str | None]:
@@ -79,26 +75,23 @@ class Benchmark(Entries[BenchmarkResult, Timed]):
 class _Watcher(Watcher):
     """Tells a function of each round that begins."""
 
-    def __init__(self, on_step: OnRound | None) -> None:
-        self._on_step = on_step
+    def __init__(self, on_round: OnRound) -> None:
+        self._on_round = on_round
 
     def begins(self, candidate: Candidate, round_number: int) -> None:
         """Tell it."""
-        if self._on_step is not None:
-            self._on_step(candidate.configuration.name, round_number)
+        self._on_round(candidate.configuration.name, round_number)
 
 
 @contextmanager
-def _shown(progress: bool | OnRound | None, rounds: int) -> Iterator[OnRound | None]:
+def _shown(progress: bool | OnRound | None, rounds: int) -> Iterator[OnRound]:
     """What is called when a round begins: nothing, a bar (True), or the function."""
     if callable(progress):
         yield progress
-    elif progress:
-        with bar("rounds", rounds) as update:
-            done = itertools.count()
-            yield lambda _name, _round: update(next(done))
-    else:
-        yield None
+        return
+    with shown_progress(progress, "rounds") as on_step:
+        done = itertools.count()
+        yield lambda _name, _round: on_step(next(done), rounds)
 
 
 @with_options(KIND.parameters)
@@ -127,5 +120,5 @@ def benchmark(
     if flags.leave_tests_open:
         request, _ = with_tests_here(request)
     read = read_request(request)
-    with _shown(progress, len(read.candidates) * read.options.rounds) as on_step:
-        return Benchmark(measure_benchmark(request, read, _Watcher(on_step))[0])
+    with _shown(progress, len(read.candidates) * read.options.rounds) as on_round:
+        return Benchmark(measure_benchmark(request, read, _Watcher(on_round))[0])

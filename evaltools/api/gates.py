@@ -69,7 +69,10 @@ def _result_of(given: Result | Benchmark | Suite | str | Path) -> EvaluationResu
 def _require_figures(criteria: Sequence[Criterion], result: EvaluationResult) -> None:
     """Refuse limits on figures that the task of a result never has; raises :class:`UsageError`."""
     kind = kind_of(result.task)
-    of_task = [*(metric.name for metric in kind.metrics), *_names_of(result)]
+    of_task = [
+        *(metric.name for metric in kind.metrics),
+        *(name for entry in result.configurations for name in entry.figures),
+    ]
     if not of_task:
         return
     known = dict.fromkeys([*of_task, *(metric.name for metric in METRICS), *other_metrics().usable])
@@ -79,8 +82,3 @@ def _require_figures(criteria: Sequence[Criterion], result: EvaluationResult) ->
                 f"{criterion.text!r}: a result of {kind.evidence.subject(result)} has no {criterion.figure}; it has "
                 f"{', '.join(known)}"
             )
-
-
-def _names_of(result: EvaluationResult) -> list[str]:
-    """The figures of the task's part that only the result knows; none where nothing was measured."""
-    return [name for entry in result.configurations for name in entry.figures]

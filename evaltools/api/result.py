@@ -39,12 +39,8 @@ else:
 _LATENCIES: Final = ("latency_ms", "latency_ratio")
 
 
-class Measured(Entry[ConfigurationResult], Figures):
+class Measured(Entry[EvaluationResult, ConfigurationResult], Figures):
     """One configuration: ``top1``, ``ap``, ``iou``, ``latency_ms``: every figure that limits can name."""
-
-    def __init__(self, result: EvaluationResult, entry: ConfigurationResult) -> None:
-        super().__init__(entry)
-        self._result = result
 
     @property
     def title(self) -> str:

@@ -29,12 +29,14 @@ _DIGITS: Final = 4
 
 
 Row = TypeVar("Row", bound=ConfigurationResult | BenchmarkRow)
+Timing = TypeVar("Timing", bound=EvaluationResult | BenchmarkResult)
 
 
-class Entry(ABC, Generic[Row]):
+class Entry(ABC, Generic[Timing, Row]):
     """One configuration: its figures are attributes, and in :attr:`figures` by name; ``entry`` has all of it."""
 
-    def __init__(self, entry: Row) -> None:
+    def __init__(self, result: Timing, entry: Row) -> None:
+        self._result: Final = result
         self.entry: Final = entry
 
     @property
@@ -110,7 +112,7 @@ class Entry(ABC, Generic[Row]):
         return f"<{self.title}: {shown or f'no figures: {self.why_no_figures}'}>"
 
 
-Each = TypeVar("Each", bound=Entry[Any])
+Each = TypeVar("Each", bound=Entry[Any, Any])
 Whole = TypeVar("Whole", bound=EvaluationResult | BenchmarkResult | LocateResult | SuiteResult)
 
 
@@ -138,9 +140,6 @@ class Saved(ABC, Generic[Whole]):
         file = Path(path)
         require_page_file(file, "report")
         write_file(file, page_file(self._sources(), file, None if images is None else Path(images)))
-
-
-Timing = TypeVar("Timing", bound=EvaluationResult | BenchmarkResult)
 
 
 class Entries(Saved[Timing], Generic[Timing, Each]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from evaltools.metrics.latency import Drift, is_clear
+from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import p_value
 from evaltools.result.benchmark import Conditions
 
@@ -38,7 +39,7 @@ def _threads(after: Conditions, threads: int) -> list[str]:
     cpus = len(after.affinity)
     if not 0 < cpus < threads:
         return []
-    return [f"{threads} threads on {_cpus(cpus)}: they wait for each other; use at most {cpus}"]
+    return [f"{threads} threads on {counted(cpus, 'CPU')}: they wait for each other; use at most {cpus}"]
 
 
 def _frequency(before: Conditions, after: Conditions) -> list[str]:
@@ -49,8 +50,9 @@ def _frequency(before: Conditions, after: Conditions) -> list[str]:
     change = end / start - 1 if start > 0 else 0.0
     if abs(change) <= FREQUENCY_CHANGE:
         return []
+    in_use = counted(len(after.affinity), "CPU")
     return [
-        f"the highest frequency of the {_cpus(len(after.affinity))} in use {'rose' if change > 0 else 'fell'} by "
+        f"the highest frequency of the {in_use} in use {'rose' if change > 0 else 'fell'} by "
         f"{100 * abs(change):.0f} %, from {start:.0f} to {end:.0f} MHz: {_frequency_advice(after, change)}"
     ]
 
@@ -87,7 +89,3 @@ def _drift(drift: Drift | None) -> list[str]:
         f"the times {word} by {100 * abs(drift.change):.0f} % while they were measured ({p_value(drift.p_value)}): "
         f"{_COOL_DOWN if drift.change > 0 else _WARM_UP}"
     ]
-
-
-def _cpus(count: int) -> str:
-    return f"{count} CPU" if count == 1 else f"{count} CPUs"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from evaltools.metrics.latency import Latency
 from evaltools.metrics.metric import ABSENT, Figure, Metric
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, DelegationProof, EvaluationResult
 
@@ -13,33 +14,19 @@ RUNS_FOR_P99: Final = 100
 """With fewer, such a percentile is the longest time."""
 
 
-def _latency_ms(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
-    latency = configuration.inference_latency
-    if latency is None or not latency.count or latency.p50_us is None:
-        return ABSENT
-    return latency.p50_us / 1000
+def _latency_ms(time_us: Callable[[Latency], float | None], fewest: int) -> Callable[..., Figure]:
+    """A time of invoke, which needs so many of them."""
+
+    def read(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
+        latency = configuration.inference_latency
+        found = None if latency is None or latency.count < fewest else time_us(latency)
+        return ABSENT if found is None else found / 1000
+
+    return read
 
 
-def _latency_p90_ms(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
-    latency = configuration.inference_latency
-    if latency is None or latency.count < RUNS_FOR_P90 or latency.p90_us is None:
-        return ABSENT
-    return latency.p90_us / 1000
-
-
-def _latency_p99_ms(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
-    latency = configuration.inference_latency
-    if latency is None or latency.count < RUNS_FOR_P99 or latency.p99_us is None:
-        return ABSENT
-    return latency.p99_us / 1000
-
-
-def _peak_memory_mb(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
-    return ABSENT if configuration.peak_memory_mb is None else configuration.peak_memory_mb
-
-
-def _latency_cpu_ratio(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
-    return ABSENT if configuration.latency_cpu_ratio is None else configuration.latency_cpu_ratio
+def _known(value: float | None) -> Figure:
+    return ABSENT if value is None else value
 
 
 def share_delegated(proof: DelegationProof | None) -> Figure:
@@ -55,10 +42,6 @@ def partitions_of(delegates: Sequence[DelegateUsed], proof: DelegationProof | No
     return float(sum(filter(None, taken)))
 
 
-def _absent(_result: EvaluationResult, _configuration: ConfigurationResult) -> Figure:
-    return ABSENT
-
-
 METRICS: Final = (
     Metric(
         "examples",
@@ -66,25 +49,27 @@ METRICS: Final = (
         lambda _result, configuration: float(configuration.finished_examples),
         better="higher",
     ),
-    Metric("latency_ms", "median time of invoke, ms", _latency_ms, unit="ms", better="lower"),
+    Metric(
+        "latency_ms", "median time of invoke, ms", _latency_ms(lambda each: each.p50_us, 1), unit="ms", better="lower"
+    ),
     Metric(
         "latency_p90_ms",
         f"time within which 90 % of invokes ended, of {RUNS_FOR_P90} or more, ms",
-        _latency_p90_ms,
+        _latency_ms(lambda each: each.p90_us, RUNS_FOR_P90),
         unit="ms",
         better="lower",
     ),
     Metric(
         "latency_p99_ms",
         f"time within which 99 % of invokes ended, of {RUNS_FOR_P99} or more, ms",
-        _latency_p99_ms,
+        _latency_ms(lambda each: each.p99_us, RUNS_FOR_P99),
         unit="ms",
         better="lower",
     ),
     Metric(
         "load_ms",
         "time to load the model and create its delegates, ms",
-        lambda _result, configuration: ABSENT if configuration.load_ms is None else configuration.load_ms,
+        lambda _result, configuration: _known(configuration.load_ms),
         unit="ms",
         better="lower",
     ),
@@ -98,20 +83,20 @@ METRICS: Final = (
     Metric(
         "latency_ratio",
         "time by that of the reference, on the same examples",
-        _absent,
+        lambda _result, _configuration: ABSENT,
         better="lower",
         is_ratio=True,
     ),
     Metric(
         "latency_cpu_ratio",
         "time by that of the fastest configuration of the run on the CPU",
-        _latency_cpu_ratio,
+        lambda _result, configuration: _known(configuration.latency_cpu_ratio),
         better="lower",
     ),
     Metric(
         "peak_memory_mb",
         "largest resident memory of the configuration's process (Python, runtime, model, delegate), MB",
-        _peak_memory_mb,
+        lambda _result, configuration: _known(configuration.peak_memory_mb),
         unit="MB",
         better="lower",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from evaltools.report.words.facts import counted
 from evaltools.result.load import Load
 
 BUSY: Final = 0.5
@@ -24,18 +25,10 @@ def load_in_words(load: Load | None) -> str:
         return ""
     found = []
     if load.others is not None and load.others >= BUSY * load.cpu_count:
-        others = max(1, round(load.others))
-        found.append(f"{others} other {_plural(others, 'process', 'processes')} on {_cores(load)}")
+        others = counted(max(1, round(load.others)), "other process", "other processes")
+        found.append(f"{others} on {counted(load.cpu_count, 'core')}")
     if load.steal is not None and load.steal >= MUCH_STEAL:
         found.append(f"its hypervisor gave {100 * load.steal:.0f} % of the time to others")
     if load.throttled:
-        found.append(f"heat slowed it down {load.throttled} {_plural(load.throttled, 'time', 'times')}")
+        found.append(f"heat slowed it down {counted(load.throttled, 'time')}")
     return f"the machine was busy: {', '.join(found)}" if found else ""
-
-
-def _cores(load: Load) -> str:
-    return f"{load.cpu_count} {_plural(load.cpu_count, 'core', 'cores')}"
-
-
-def _plural(count: int, one: str, several: str) -> str:
-    return one if count == 1 else several
