@@ -16,9 +16,9 @@ from evaltools.result.evaluation import (
     Environment,
     EvaluationResult,
     FailedExample,
+    Model,
     RuntimeUsed,
 )
-from evaltools.result.model import Model
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.imagenet.result import Classified, Comparison, Data, ImagenetPart
 

@@ -22,7 +22,7 @@ from evaltools.metrics.latency import drift, median_interval, rounds_ratio, summ
 from evaltools.metrics.native_numbers import native_percentile
 from evaltools.native.logs.benchmark import medians_of
 from evaltools.parameter import Value
-from evaltools.report.words.load import load_in_words
+from evaltools.report.words.facts import load_in_words
 from evaltools.request import Options, Request
 from evaltools.result.benchmark import (
     BENCHMARK_SCHEMA_VERSION,

@@ -14,9 +14,10 @@ from evaltools.result.evaluation import (
     ConfigurationResult,
     DelegateUsed,
     DelegationProof,
+    Model,
     RuntimeUsed,
+    Tensor,
 )
-from evaltools.result.model import Model, Tensor
 from evaltools.runtime import DelegateCoverage, Delegation, RuntimeFacts
 
 Role = Literal["reference", "test"]

@@ -31,10 +31,9 @@ from evaltools.metrics.means import MeanChange, mean_change
 from evaltools.metrics.power import Change, CountedChange
 from evaltools.metrics.proportions import PairedCounts
 from evaltools.metrics.resampled import ResampledChange, resampled_change
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Tensor
 from evaltools.result.evidence import Judged, ScoreMean
 from evaltools.result.load import Load
-from evaltools.result.model import Tensor
 from evaltools.result.verdict import Reason
 from evaltools.task_kind import kind_of, metric_named
 

@@ -11,10 +11,9 @@ from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Drift, Latency, LatencyRatio
 from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.result.device_run import DeviceRun
-from evaltools.result.evaluation import DelegateUsed, DelegationProof, Environment, RuntimeUsed
+from evaltools.result.evaluation import DelegateUsed, DelegationProof, Environment, Model, RuntimeUsed
 from evaltools.result.json_file import json_of_version, read_content
 from evaltools.result.load import Load
-from evaltools.result.model import Model
 
 BENCHMARK_SCHEMA_VERSION: Final = "3"
 _WHAT: Final = "evaltools benchmark result"

@@ -15,9 +15,8 @@ import msgspec
 from msgspec import Struct
 
 from evaltools.metrics.interval import Interval
-from evaltools.result.evaluation import ConfigurationResult, Environment
+from evaltools.result.evaluation import ConfigurationResult, Environment, Model
 from evaltools.result.json_file import json_in, misfit, require_version
-from evaltools.result.model import Model
 
 SCHEMA_VERSION: Final = "2"
 

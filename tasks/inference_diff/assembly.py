@@ -12,8 +12,7 @@ from evaltools.engine.describe import comparison_pairs, describe_tensor
 from evaltools.engine.run import PassOutcome
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
-from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
-from evaltools.result.model import Tensor
+from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed, Tensor
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.inference_diff.judgement import (

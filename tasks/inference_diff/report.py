@@ -10,8 +10,7 @@ from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_numbers import NativeError, widened
 from evaltools.native.lines.evaluation import fill_latency, latency_line
 from evaltools.report.words.next_steps import next_command, ran_on_devices, stated
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.model import Model
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Model
 from evaltools.result.places import reference_of
 from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH, LOCATE
 from evaltools.tasks.inference_diff.result import InferenceDiff

@@ -19,7 +19,7 @@ from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import parse_normalization
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.request import Options, Request
-from evaltools.result.model import Tensor
+from evaltools.result.evaluation import Tensor
 from evaltools.tasks.inference_diff.input_options import SAVED, InputOptions
 from evaltools.tasks.inference_diff.inputs import InputPlan, plan_inputs
 from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, pair_models

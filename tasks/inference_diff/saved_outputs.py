@@ -26,9 +26,8 @@ from evaltools.errors import DataError, ImageError
 from evaltools.file_content import DATA_BYTES, MODEL_BYTES, Unreadable, content_of
 from evaltools.parameter import Parameter
 from evaltools.request import Request
-from evaltools.result.evaluation import RuntimeUsed
+from evaltools.result.evaluation import RuntimeUsed, Tensor
 from evaltools.result.json_file import encode_json
-from evaltools.result.model import Tensor
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.result import InferenceDiff, loaded_from

@@ -23,8 +23,7 @@ from evaltools.engine.task import Observation, Task
 from evaltools.errors import ModelError, OutputError, UsageError
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.request import Options, Request
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.model import Model
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Model
 from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open, Session, TensorSpec
 from evaltools.tasks.shared.figures import MeasuredPass, RunSums

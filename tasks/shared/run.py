@@ -16,7 +16,7 @@ from evaltools.engine.describe import describe_model
 from evaltools.engine.journal import Journal
 from evaltools.engine.opening import open_all
 from evaltools.engine.run_folder import RunIdentity, digest_of_files, run_journal
-from evaltools.report.words.load import load_in_words
+from evaltools.report.words.facts import load_in_words
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
 from evaltools.result.fastest_cpu import with_cpu_ratios

@@ -26,8 +26,7 @@ from evaltools.metrics.output_difference import OutputDifference, Quanta, Scores
 from evaltools.metrics.power import CountedChange, Share
 from evaltools.metrics.proportions import PairedCounts
 from evaltools.report.words.gates import found_in_words, reason_in_words
-from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison
-from evaltools.result.model import Model, Tensor
+from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison, Model, Tensor
 from evaltools.result.verdict import Reason
 from evaltools.task_kind import all_metrics
 from evaltools.tasks.imagenet.result import Classified, TopKChange

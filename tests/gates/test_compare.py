@@ -20,9 +20,8 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.report.words.gates import reason_in_words
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed, Model, Tensor
 from evaltools.result.load import Load
-from evaltools.result.model import Model, Tensor
 from evaltools.task_kind import kind_of, with_task_figures
 from evaltools.tasks.imagenet.result import Classified, ExampleAnswer, ExampleRecord
 from tests.results import configuration, result, topk_of, with_part

@@ -12,7 +12,7 @@ from msgspec import Struct
 from evaltools.configuration import Configuration
 from evaltools.locate.part import Case
 from evaltools.model import read_model
-from evaltools.result.evaluation import ConfigurationResult, Environment, RuntimeUsed
+from evaltools.result.evaluation import ConfigurationResult, Environment, Model, RuntimeUsed
 from evaltools.result.locate import (
     SCHEMA_VERSION,
     Errors,
@@ -23,7 +23,6 @@ from evaltools.result.locate import (
     Suspect,
     Verdict,
 )
-from evaltools.result.model import Model
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array
 from tests.tflite_writer import Graph

@@ -18,9 +18,8 @@ from evaltools.result.benchmark import (
     Phase,
     Round,
 )
-from evaltools.result.evaluation import Environment
+from evaltools.result.evaluation import Environment, Model
 from evaltools.result.load import Load
-from evaltools.result.model import Model
 
 QUIET = Conditions([0, 1], [], [], {})
 PROFILE = OpProfile(

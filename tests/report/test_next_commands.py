@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from evaltools.metrics.output_difference import KindFigures, Scores
 from evaltools.report.words.next_steps import after_evaluation
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.model import Tensor
+from evaltools.result.evaluation import EvaluationResult, Tensor
 from evaltools.task_kind import kind_of
 from tests.report.tables.cases import REFERENCE, judged
 from tests.results import configuration, result

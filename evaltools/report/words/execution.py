@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from evaltools.gates.bottleneck import bottleneck_of
-from evaltools.report.words.load import load_in_words
+from evaltools.report.words.facts import load_in_words
 from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
 
 _SMALLEST_SHARE: Final = 0.005

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.report.words.load import load_in_words
+from evaltools.report.words.facts import load_in_words
 from evaltools.result.load import Load
 
 

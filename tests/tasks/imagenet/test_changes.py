@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from evaltools.cli.shared.terminal import make_console
 from evaltools.metrics.classification import Agreement
 from evaltools.report.page.screens import print_result
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.model import Model, Tensor
+from evaltools.result.evaluation import EvaluationResult, Model, Tensor
 from evaltools.result.section import Gallery
 from evaltools.task_kind import Detail
 from evaltools.tasks.imagenet.report import sections

@@ -12,8 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.errors import DataError, ImageError
-from evaltools.result.evaluation import RuntimeUsed
-from evaltools.result.model import Tensor
+from evaltools.result.evaluation import RuntimeUsed, Tensor
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.saved_outputs import (
     Manifest,

@@ -10,8 +10,7 @@ from evaltools.metrics.latency import FEWEST_PROCESSES, FEWEST_TIMES
 from evaltools.report.page.content.page import First
 from evaltools.report.page.sections.answer import of_result
 from evaltools.report.page.sections.summary import FACTS, versions_in_words
-from evaltools.report.words.facts import delegated, label, model_name
-from evaltools.report.words.load import load_in_words
+from evaltools.report.words.facts import delegated, label, load_in_words, model_name
 from evaltools.report.words.next_steps import next_command, where_it_did_not_run
 from evaltools.report.words.numbers import (
     ends,

@@ -10,7 +10,7 @@ from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.page.content.page import merged, sentences, some_of
 from evaltools.report.words.facts import Opened, counted, delegate_name, describe_configuration, left_on_cpu
 from evaltools.report.words.numbers import megabytes
-from evaltools.result.model import Model, Tensor
+from evaltools.result.evaluation import Model, Tensor
 from evaltools.result.section import Block, Cell, Chart, Lines, Note, Number, Section, Table, Tone
 from evaltools.text import shortened
 

@@ -15,9 +15,8 @@ from evaltools.metrics.latency import LatencyRatio
 from evaltools.report.page.content.page import First
 from evaltools.report.page.sections.gates import limits_table, why_notes
 from evaltools.report.page.sections.rows import TONES
-from evaltools.report.words.facts import counted
+from evaltools.report.words.facts import counted, load_in_words
 from evaltools.report.words.gates import counts
-from evaltools.report.words.load import load_in_words
 from evaltools.report.words.numbers import in_times_with_interval, milliseconds, percent
 from evaltools.report.words.verdicts import kind_in_words, verdict_in_words
 from evaltools.result.section import Block, Cell, Lines, Note, Number, Sentence, Table, Tone, Word, path_to
