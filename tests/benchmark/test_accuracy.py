@@ -57,7 +57,9 @@ def test_the_value_is_that_of_the_counts(tmp_path: Path) -> None:
     """A share of 2 in 3 is stored as float32."""
     share = float(np.float32(2) / np.float32(3))
     metrics = ClassificationMetrics(TopKAccuracy(3, (share,)), 0, 2)
-    path = written(tmp_path, results.result(configuration("a"), answered={"a": Classified(metrics, [])}))
+    of_three = replace(configuration("a"), finished_examples=3, inference_latency=None)
+    made = results.result(of_three, answered={"a": Classified(metrics, [])})
+    path = written(tmp_path, replace(made, examples_done=3))
     assert share != 2 / 3
     assert [known.given.value for known in read_accuracies([path])] == [2 / 3]
 
