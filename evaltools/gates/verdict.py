@@ -214,7 +214,7 @@ def judge_runs(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
         (each for each in granted if size <= each.size and found.channel <= each.channel and share <= each.share), None
     )
     coarsest = [entry for entry in granted if entry.grade != NOT_DECIDED][-1]
-    why = _why_not_decided(accepting, share <= coarsest.share, noise_floor)
+    why = _why_not_decided(accepting, share, coarsest.share, noise_floor)
     if why is None and (accepting is None or not accepting.decides(size, share)):
         why = _cancelled(found.difference, noise_floor) or (Reason("amplifies_rounding") if accepting else None)
     explaining = coarsest if accepting is None or accepting.grade == NOT_DECIDED else accepting
@@ -223,14 +223,19 @@ def judge_runs(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     return OutputVerdict(grade, reasons, _unit(found.difference), {entry.grade: entry.size for entry in granted})
 
 
-def _why_not_decided(accepting: _Granted | None, keeps_answers: bool, noise_floor: NoiseFloor) -> Reason | None:
-    """Why neither a pass nor ``diverged`` is shown, None where one is."""
+def _why_not_decided(
+    accepting: _Granted | None, share: float, explained: float, noise_floor: NoiseFloor
+) -> Reason | None:
+    """Why neither a pass nor ``diverged`` is shown, None where one is.
+
+    ``share`` is that of the answers which are others, ``explained`` the one that rounding explains.
+    """
     if accepting is not None and accepting.grade == EQUIVALENT:
         return None
     if noise_floor.missing:
         return Reason(noise_floor.missing)
     if accepting is not None:
-        kind = "rounding_of_int8" if keeps_answers else "other_answers"
+        kind = "rounding_of_int8" if share <= explained else "all_answers" if share == 1 else "other_answers"
         return Reason(kind) if accepting.grade == NOT_DECIDED else None
     if not noise_floor.variants and not noise_floor.precisions:
         return Reason("no_noise_floor")

@@ -200,6 +200,16 @@ def test_answers_that_changed_are_no_pass_however_close_the_classes_are() -> Non
     assert "answers changed: 1 of 20" in why(found[0])
 
 
+def test_few_answers_that_all_changed_are_not_called_few() -> None:
+    """A variant changes two of four; the test all four, which is not decided by so few."""
+    reference, swapped = scores([0, 1, 2, 3], [4] * 4), scores([4] * 4, [0, 1, 2, 3])
+    variant = seen([*swapped[:2], *reference[2:]], reference, STEPS, as_scores=True)
+    found = judge_output(seen(swapped, reference, STEPS, as_scores=True), NoiseFloor({"variant": variant}, {}, 1))
+    assert found.grade == "not decided"
+    assert "all answers changed, more than rounding explains" in why(found)
+    assert "few" not in why(found)
+
+
 def test_as_many_answers_may_change_as_in_what_explains_them() -> None:
     reference = scores([0, 1, 2, 3] * 5, [4] * 20)
     one = [*scores([4], [0]), *reference[1:]]

@@ -280,6 +280,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "not_repeatable": "not repeatable: a second time, the same inputs gave other outputs",
     "amplifies_rounding": f"this model amplifies rounding on these inputs; {_REAL_DATA}",
     "rounding_of_int8": f"rounding in another way explains it, but so may a fault; {_REAL_DATA}",
+    "all_answers": f"all answers changed, more than rounding explains; {_REAL_DATA}",
     "other_answers": f"more answers changed than rounding explains, but few; {_REAL_DATA}",
     "cancellation": "no difference is larger than one rounding of the largest value inside of the model "
     f"({{largest:.3g}}), compared with which the output is small; {_REAL_DATA}",
