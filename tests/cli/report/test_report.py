@@ -180,12 +180,17 @@ def report_on(folder: Path, *files: Path) -> PageRead:
 def test_a_result_comes_from_a_pipe_or_begins_with_a_byte_order_mark(tmp_path: Path) -> None:
     content = encode_json(classifier())
     (tmp_path / "marked.json").write_bytes(b"\xef\xbb\xbf" + content)
-    pipe = tmp_path / "pipe.json"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(content)
+
+    writer = threading.Thread(target=write)
     writer.start()
-    results = report_on(tmp_path, tmp_path / "marked.json", pipe).results
+    results = report_on(tmp_path, tmp_path / "marked.json", Path(f"/dev/fd/{reading}")).results
     writer.join()
+    os.close(reading)
     assert results == [json.loads(content)] * 2
 
 
