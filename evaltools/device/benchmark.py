@@ -18,12 +18,10 @@ from evaltools.benchmark.kind import KIND
 from evaltools.benchmark.request import BenchmarkRequest, read_request
 from evaltools.benchmark.run import options_in_force
 from evaltools.device.device import Device
-from evaltools.device.devices import DevicesUsed
-from evaltools.device.every_device import require_answer, run_on_each
+from evaltools.device.devices import DevicesUsed, require_answer, run_on_each
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_benchmark import BenchmarkPlace, NativeBenchmark
-from evaltools.device.native_flags import refuse_options
-from evaltools.device.native_program import require_binary
+from evaltools.device.native_program import refuse_options, require_binary
 from evaltools.device.python_program import python_on
 from evaltools.device.request import carry_out_on_host, device_request, without_host_options
 from evaltools.device.work import StderrLines, Work

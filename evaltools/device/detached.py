@@ -15,9 +15,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from evaltools.device.adb import Link
+from evaltools.device.adb import Answer, Link
 from evaltools.device.errors import CommandFailed, DeviceError, DeviceStopped, DeviceTimeout
-from evaltools.device.process import Answer
 
 VARIABLE: Final = "EVALTOOLS_RUN"
 """In the environment of a run: its folder, then ``/.``, so that no folder is the beginning of another."""

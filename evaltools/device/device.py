@@ -18,13 +18,11 @@ from typing import Final
 from rich.filesize import decimal
 
 from evaltools.device import detached
-from evaltools.device.adb import SHELL_TIMEOUT_S, Adb, Link
+from evaltools.device.adb import SHELL_TIMEOUT_S, Adb, Answer, Link
 from evaltools.device.errors import DeviceError, FileMissing
 from evaltools.device.facts import conditions_now, masks_of_cpus
 from evaltools.device.flags import DEFAULT_ROOT, DeviceFlags
-from evaltools.device.lock import DeviceLock
-from evaltools.device.process import Answer
-from evaltools.device.store import RUNS, archives, remote_path, runs_on, stored_folder
+from evaltools.device.store import RUNS, DeviceLock, archives, remote_path, runs_on, stored_folder
 from evaltools.device.transfer import pull, push
 from evaltools.device.work import Program, SentFiles, Work, WorkDone, cool_down
 from evaltools.errors import OutputError

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.device.device import Device
-from evaltools.device.devices import DevicesUsed
-from evaltools.device.every_device import Outcome, do_on_each, require_answer, require_any
+from evaltools.device.devices import DevicesUsed, Outcome, do_on_each, require_answer, require_any
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.python_program import python_on
 from evaltools.device.records import RECORDS, KeptRecords, KeptWork, Progress, messages_in, progress_of

@@ -13,13 +13,12 @@ from rich.console import Console
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.benchmark.run import with_ratios
+from evaltools.device.adb import last_lines
 from evaltools.device.app import install_app, run_app
 from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.native_flags import configuration_flags
 from evaltools.device.native_outcome import native_runtime, signal_of, why_not_started
-from evaltools.device.native_program import Killed, NativeRuns, StepDone
-from evaltools.device.process import last_lines
+from evaltools.device.native_program import Killed, NativeRuns, StepDone, configuration_flags
 from evaltools.device.request import RequestFiles
 from evaltools.device.store import stored_folder
 from evaltools.device.work import Work

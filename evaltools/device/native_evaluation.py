@@ -12,17 +12,15 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.configuration import Configuration
+from evaltools.device.adb import last_lines
 from evaltools.device.device import Device
-from evaltools.device.devices import DevicesUsed
+from evaltools.device.devices import DevicesUsed, run_on_each
 from evaltools.device.evaluation import require_one_file
-from evaltools.device.every_device import run_on_each
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.native_flags import configuration_flags, task_flags
 from evaltools.device.native_inputs import NativeInputs
 from evaltools.device.native_outcome import NativeRun, native_runtime, why_not_started
-from evaltools.device.native_program import NativeRuns, StepDone, output_file
+from evaltools.device.native_program import NativeRuns, StepDone, configuration_flags, output_file, task_flags
 from evaltools.device.native_result import assemble_native
-from evaltools.device.process import last_lines
 from evaltools.device.store import remote_path
 from evaltools.device.work import SentFolder, Work
 from evaltools.native.logs.delegates import delegate_lines

@@ -77,7 +77,7 @@ class NativeInputs(Struct, Generic[Data], frozen=True):
 def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
     """Read and check what imagenet is to evaluate; raises :class:`UsageError` for what the native tool cannot.
 
-    Options about reading are not looked at: :mod:`evaltools.device.native_flags` refuses those that the tool lacks.
+    Options about reading are not looked at: :mod:`evaltools.device.native_program` refuses those that the tool lacks.
     """
     options: ImagenetOptions = request.options
     model = read_model(request.model_file)

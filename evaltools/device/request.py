@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.device.process import last_lines
+from evaltools.device.adb import last_lines
 from evaltools.device.store import remote_path, stored_folder, stored_path, sum_of
 from evaltools.device.work import SentFolder
 from evaltools.errors import DataError, UsageError

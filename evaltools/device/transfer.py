@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from evaltools import file_content
-from evaltools.device.adb import Link
+from evaltools.device.adb import Answer, Link
 from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, DeviceTimeout, FileMissing
 from evaltools.device.facts import free_bytes
-from evaltools.device.process import Answer
 from evaltools.errors import DataError, OutputError
 from evaltools.file_content import Unreadable
 

@@ -7,9 +7,8 @@ from contextlib import suppress
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evaltools.device.adb import parse_devices
+from evaltools.device.adb import Answer, parse_devices, read_answer
 from evaltools.device.facts import read_facts, split_sections
-from evaltools.device.process import Answer, read_answer
 from evaltools.errors import EvaltoolsError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags

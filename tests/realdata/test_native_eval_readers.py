@@ -11,7 +11,7 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
-from evaltools.device.native_flags import configuration_flags, task_flags
+from evaltools.device.native_program import configuration_flags, task_flags
 from evaltools.native.logs.delegates import delegate_lines, read_delegate_log
 from evaltools.native.logs.evaluation import NativeTask, parse_evaluation_log
 from evaltools.native.logs.figures import read_figures

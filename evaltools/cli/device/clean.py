@@ -35,8 +35,7 @@ def run(arguments: list[str]) -> int:
     flags.path("adb")
     from evaltools.device.adb import Adb, Link
     from evaltools.device.errors import DeviceError
-    from evaltools.device.lock import DeviceLock
-    from evaltools.device.store import clear, is_there
+    from evaltools.device.store import DeviceLock, clear, is_there
 
     adb = Adb(flags.text("adb"))
     if not serials:

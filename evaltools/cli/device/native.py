@@ -8,9 +8,8 @@ from evaltools.cli.shared.outputs import write_report
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_evaluation import evaluate_native
-from evaltools.device.native_flags import refuse_options
 from evaltools.device.native_inputs import prepare_native
-from evaltools.device.native_program import require_binary
+from evaltools.device.native_program import refuse_options, require_binary
 from evaltools.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
 from evaltools.report.files.evaluation import planned_files, planned_report
 from evaltools.report.page.content.sources import Sources

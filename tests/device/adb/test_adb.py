@@ -12,9 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.device import detached
-from evaltools.device.adb import Adb, Link, next_step, parse_devices
+from evaltools.device.adb import Adb, Link, find_adb, next_step, parse_devices, read_answer
 from evaltools.device.errors import ConnectionLost, DeviceAway, DeviceError, DeviceStopped, DeviceTimeout
-from evaltools.device.process import find_adb, read_answer
 from evaltools.device.transfer import push
 from evaltools.errors import UsageError
 from tests.device.fault_proxy import FaultProxy

@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.device import detached
-from evaltools.device.adb import Adb, Link
+from evaltools.device.adb import Adb, Answer, Link
 from evaltools.device.errors import (
     MAY_PASS,
     CommandFailed,
@@ -24,7 +24,6 @@ from evaltools.device.errors import (
     DeviceTimeout,
     FileMissing,
 )
-from evaltools.device.process import Answer
 from evaltools.device.transfer import pull, push
 from evaltools.errors import DataError, OutputError
 from tests.device.fault_proxy import Direction, FaultProxy

@@ -12,7 +12,7 @@ import pytest
 
 from evaltools.device.adb import Link
 from evaltools.device.errors import DeviceError
-from evaltools.device.lock import DeviceLock
+from evaltools.device.store import DeviceLock
 from tests.device.fault_proxy import FaultProxy
 from tests.device.shared_folder import SHARED_ROOT
 

@@ -12,8 +12,7 @@ import pytest
 from evaltools.device import detached
 from evaltools.device.adb import Link
 from evaltools.device.errors import DeviceError
-from evaltools.device.lock import DeviceLock
-from evaltools.device.store import clear, is_there, remote_path
+from evaltools.device.store import DeviceLock, clear, is_there, remote_path
 from evaltools.errors import DataError
 from tests.device.fixtures import device_at
 from tests.device.shared_folder import SHARED_ROOT, inside

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.configuration import Configuration
-from evaltools.device.native_flags import configuration_flags, task_flags
 from evaltools.device.native_inputs import NativeInputs
 from evaltools.device.native_outcome import NativeRun
+from evaltools.device.native_program import configuration_flags, task_flags
 from evaltools.device.native_result import assemble_native
 from evaltools.metrics.latency import summarise_latency
 from evaltools.native.lines.evaluation import fill_latency

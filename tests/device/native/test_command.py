@@ -8,7 +8,7 @@ import pytest
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
-from evaltools.device.native_flags import configuration_flags, refuse_options, task_flags
+from evaltools.device.native_program import configuration_flags, refuse_options, task_flags
 from evaltools.errors import UsageError
 from evaltools.native.logs.evaluation import NativeTask
 from evaltools.request import Options

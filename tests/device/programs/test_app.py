@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import Adb, Link
+from evaltools.device.adb import Adb, Answer, Link
 from evaltools.device.app import AppRun, install_app, run_app, start_command
 from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, DeviceStopped
-from evaltools.device.process import Answer
 from evaltools.device.work import Work
 from evaltools.errors import UsageError
 from evaltools.native.logs.benchmark import parse_benchmark_log

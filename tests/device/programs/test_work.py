@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.cli.shared.progress import show_progress
-from evaltools.device.adb import Adb
-from evaltools.device.process import Answer
+from evaltools.device.adb import Adb, Answer
 from evaltools.device.records import progress_of
 from evaltools.device.work import SentFiles, StderrLines, Work
 from evaltools.engine.ledger import Tally

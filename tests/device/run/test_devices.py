@@ -14,8 +14,7 @@ from evaltools.device.adb import Adb, Link
 from evaltools.device.devices import DevicesUsed
 from evaltools.device.errors import DeviceError
 from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags
-from evaltools.device.lock import DeviceLock
-from evaltools.device.store import remote_path
+from evaltools.device.store import DeviceLock, remote_path
 from evaltools.device.work import SentFiles, Work
 from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags

@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from evaltools.device.adb import last_lines
 from evaltools.device.device import Device
+from evaltools.device.devices import Outcome, do_on_each, require_any, run_on_each
 from evaltools.device.errors import (
     CommandFailed,
     ConnectionLost,
@@ -25,8 +27,6 @@ from evaltools.device.errors import (
     DeviceStopped,
     DeviceTimeout,
 )
-from evaltools.device.every_device import Outcome, do_on_each, require_any, run_on_each
-from evaltools.device.process import last_lines
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceConditions, DeviceFacts
 from evaltools.result.device_run import DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
@@ -140,7 +140,7 @@ def test_ctrl_c_stops_the_devices_and_waits_for_them(tmp_path: Path) -> None:
 import signal, threading, os
 from pathlib import Path
 from evaltools.device.errors import DeviceStopped
-from evaltools.device.every_device import do_on_each
+from evaltools.device.devices import do_on_each
 from rich.console import Console
 from tests.device.run.test_every_device import used
 stop, both = threading.Event(), threading.Barrier(2)

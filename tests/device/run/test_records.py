@@ -18,9 +18,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
+from evaltools.device.devices import Outcome
 from evaltools.device.errors import ConnectionLost, DeviceError
 from evaltools.device.evaluation import WITH_RECORDS, DeviceEvaluation
-from evaltools.device.every_device import Outcome
 from evaltools.device.python_program import PythonProgram
 from evaltools.device.records import KeptRecords, KeptWork, messages_in
 from evaltools.device.work import Work, WorkDone
