@@ -20,7 +20,7 @@ from evaltools.benchmark.run import measure_benchmark
 from evaltools.candidates import with_tests_here
 from evaltools.errors import UsageError
 from evaltools.gates.other_results import evidence_of_row
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.shown_figures import shown_figures
 

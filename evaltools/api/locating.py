@@ -16,7 +16,7 @@ from evaltools.locate.kind import KIND, search_request, searches_after
 from evaltools.locate.request import read_request
 from evaltools.locate.run import expected_parts
 from evaltools.locate.run import locate as search
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.report.words.locate import answer_lines, suspect_lines
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult

@@ -11,8 +11,8 @@ from evaltools.api.plot import Plot, plot_of
 from evaltools.api.result import Result
 from evaltools.api.results_in_common import FullTable, html_list, html_of_table, html_table
 from evaltools.errors import OutputError
+from evaltools.report.content import Sources
 from evaltools.report.files.output_file import write_file
-from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import page_file, require_page_file
 from evaltools.report.page.sections.summary import summary_of
 from evaltools.result.json_file import encode_json

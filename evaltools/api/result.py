@@ -18,7 +18,7 @@ from evaltools.api.locating import Located
 from evaltools.api.results_in_common import Entries, Entry, html_of_table, html_table
 from evaltools.gates.evidence import evidence_of
 from evaltools.metrics.latency import Latency
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.report.page.sections.summary import summary_of
 from evaltools.report.words.facts import describe_configuration
 from evaltools.report.words.gates import obstacle_in_words

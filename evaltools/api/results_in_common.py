@@ -13,8 +13,8 @@ from evaltools.api.frames import data_frame
 from evaltools.api.plot import Plot, plot_of
 from evaltools.gates.suite_result import SuiteResult
 from evaltools.parameter import did_you_mean
+from evaltools.report.content import Sources
 from evaltools.report.files.output_file import write_file
-from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import page_file, require_page_file
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult

@@ -16,7 +16,7 @@ from evaltools.api.results_in_common import Saved, html_list, html_table
 from evaltools.gates.compare import DEFAULT_MARGIN
 from evaltools.gates.compare_suites import compare_suites
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.report.page.sections.suite import lines_of, reasons_of, summary_of
 from evaltools.suite.kind import KIND, request_of_flags
 from evaltools.suite.run import OnEntry, run_suite

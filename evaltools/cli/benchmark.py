@@ -87,9 +87,9 @@ def written_whole() -> list[str]:
 
 def contents_of(result: BenchmarkResult, files: Mapping[str, Path]) -> dict[str, Callable[[], bytes]]:
     """What makes the content of each file about a whole result, by flag."""
+    from evaltools.report.content import Sources
     from evaltools.report.files.benchmark_trace import trace_json
     from evaltools.report.files.plot import plot_benchmark
-    from evaltools.report.page.content.sources import Sources
     from evaltools.report.page.file import measured_page
     from evaltools.result.json_file import encode_json
 

@@ -23,6 +23,7 @@ from evaltools.commands.evaluation import OF_ALL
 from evaltools.engine.ledger import Tally
 from evaltools.errors import EvaltoolsError, OutputError
 from evaltools.native.lines.evaluation import native_lines
+from evaltools.report.content import Sources
 from evaltools.report.files.evaluation import (
     PLOT,
     file_per_configuration,
@@ -32,7 +33,6 @@ from evaltools.report.files.evaluation import (
     rendered,
 )
 from evaltools.report.files.output_file import write_measured
-from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.screens import print_configurations, print_result
 from evaltools.request import Options, Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult

@@ -137,7 +137,7 @@ def _evaluated(words: list[str], console: Console) -> str:
 
     from evaltools.cli.shared.decided import decided_beside
     from evaltools.commands.evaluation import command_of, flags_of_words
-    from evaltools.report.page.content.page import Page
+    from evaltools.report.content import Page
     from evaltools.report.page.rendering.terminal import show_page
     from evaltools.report.page.sections.answer import first_screen
     from evaltools.report.page.sections.sentence import answer_of

@@ -10,7 +10,7 @@ import numpy as np
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.native.lines.evaluation import fill_latency, latency_line
-from evaltools.report.page.content.page import some_of
+from evaltools.report.content import some_of
 from evaltools.report.words.numbers import change, p_value
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Block, Cell, Gallery, Lines, Note, Number, Picture, Section, Table, Tone

@@ -10,9 +10,9 @@ from typing import Final
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.metrics.proportions import wilson_interval
+from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.figures import QUANTA, Apart, floor_chart
 from evaltools.report.page.charts.times import shares_chart
-from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import ends, figure, milliseconds, percent
 from evaltools.report.words.verdicts import kind_in_words

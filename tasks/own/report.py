@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaltools.native.lines.evaluation import latency_line
-from evaltools.report.page.content.page import some_of
+from evaltools.report.content import some_of
 from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import change
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult

@@ -11,8 +11,8 @@ from evaltools.device.native_evaluation import evaluate_native
 from evaltools.device.native_inputs import prepare_native
 from evaltools.device.native_program import refuse_options, require_binary
 from evaltools.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
+from evaltools.report.content import Sources
 from evaltools.report.files.evaluation import planned_files, planned_report
-from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.screens import print_configurations
 from evaltools.request import Request
 from evaltools.tasks.shared.declared import declared_task

@@ -31,8 +31,8 @@ from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
 from evaltools.gates.other_results import AnyResult, hold_all, unjudged
 from evaltools.gates.outcome import outcome_of
+from evaltools.report.content import Sources
 from evaltools.report.files.output_file import require_output_file, write_file
-from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.screens import print_gates
 from evaltools.request import require_apart
 from evaltools.request.flags import GivenFlags

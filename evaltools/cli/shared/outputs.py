@@ -11,7 +11,7 @@ from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.request import Options
 
 if TYPE_CHECKING:
-    from evaltools.report.page.content.sources import Sources
+    from evaltools.report.content import Sources
 
 _JSON_FLAGS: Final = ("output_file_path", "json", "badge")
 

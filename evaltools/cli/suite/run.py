@@ -18,8 +18,8 @@ from evaltools.engine.ledger import Tally
 from evaltools.gates.compare_suites import compare_suites, slower_runs
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.gates.suite_result import SuiteResult, read_suite
+from evaltools.report.content import Sources
 from evaltools.report.files.suite import csv_of_suite, junit_of_suite
-from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.file import measured_page
 from evaltools.report.page.screens import print_suite
 from evaltools.request import Request

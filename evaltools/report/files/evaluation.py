@@ -19,7 +19,7 @@ from evaltools.result.json_file import encode_json
 from evaltools.task_kind import file_named
 
 if TYPE_CHECKING:
-    from evaltools.report.page.content.page import Page
+    from evaltools.report.content import Page
 
 _WHOLE_RESULT: Final = "the result"
 PLOT: Final = "the plot"
@@ -96,7 +96,7 @@ def _markdown(result: EvaluationResult, _configuration: ConfigurationResult | No
 
 
 def _page(result: EvaluationResult) -> Page:
-    from evaltools.report.page.content.sources import Sources
+    from evaltools.report.content import Sources
     from evaltools.report.page.make import page_of
 
     return page_of(Sources({Path(result.model.file).stem: result}))

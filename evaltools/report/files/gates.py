@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from evaltools.gates.decide import GateVerdict
 from evaltools.gates.ending import ending_of
 from evaltools.gates.outcome import GateOutcome
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.report.words.gates import GateLine, counts, lines, warnings_by_run
 from evaltools.result.json_file import encode_json
 

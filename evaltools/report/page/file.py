@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.errors import OutputError, UsageError
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of, require_page
 from evaltools.report.page.rendering.markdown import markdown_of

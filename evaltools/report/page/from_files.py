@@ -11,7 +11,7 @@ import msgspec
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult, suite_in
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.result.benchmark import BenchmarkResult, benchmark_in
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import json_in, read_content

@@ -10,8 +10,7 @@ from typing import Any
 
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult
-from evaltools.report.page.content.page import Download, Page, Part, bounded, bounded_first
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Download, Page, Part, Sources, bounded, bounded_first
 from evaltools.report.page.sections import benchmarks, layers, suite
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.benchmark_details import details

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 from rich.console import Console
 
-from evaltools.report.page.content.page import First, Page, Part, bounded_first
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import First, Page, Part, Sources, bounded_first
 from evaltools.report.page.rendering.terminal import show_block, show_page, show_section
 from evaltools.report.page.sections.answer import first_screen
 from evaltools.report.page.sections.devices import connected, devices

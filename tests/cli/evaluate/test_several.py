@@ -19,7 +19,7 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.datasets import sample
 from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.report.page.screens import print_models
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.verdict import UNCHANGED_ANSWERS, Reason, Verdict

@@ -17,7 +17,7 @@ from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Drift, LatencyRatio, summarise_latency
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.result.benchmark import Phase

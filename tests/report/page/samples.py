@@ -17,7 +17,7 @@ from evaltools.metrics.classification import Agreement, ClassificationMetrics, T
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.means import MeanChange
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of
 from evaltools.result.evaluation import EvaluationResult, LatencyComparison

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from evaltools.report.page.content.page import (
+from evaltools.report.content import (
     LONGEST_TEXT,
     MOST_COLUMNS,
     MOST_FRAMES,
     MOST_LINES,
     MOST_ROWS,
     First,
+    Sources,
     bounded_first,
     bounded_section,
 )
-from evaltools.report.page.content.sources import Sources
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Frame, Gallery, Lines, Note, Picture, Section, Table
 from tests.report.page.samples import classifier, read

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from evaltools.report.page.content.page import Page, Part
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Page, Part, Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of
 from evaltools.result.section import Cell, Number, Section, Table

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.metrics.interval import Interval
+from evaltools.report.content import Sources
 from evaltools.report.page.charts.figures import (
     Apart,
     Layer,
@@ -24,7 +25,6 @@ from evaltools.report.page.charts.figures import (
 )
 from evaltools.report.page.charts.look import COLOURS, REFERENCE, TONES, Spec, colours_of
 from evaltools.report.page.charts.times import bars_chart, moments_chart, runs_chart, shares_chart
-from evaltools.report.page.content.sources import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.drawing import svg_of
 from evaltools.report.page.sections.tradeoff import scaled

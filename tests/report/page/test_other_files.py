@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from PIL import Image
 
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.report.page.file import page_file
 from evaltools.report.page.from_files import read_sources
 from evaltools.report.page.rendering.other_files import linked

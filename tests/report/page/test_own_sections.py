@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaltools.errors import UsageError
-from evaltools.report.page.content.page import Page, Part
+from evaltools.report.content import Page, Part
 from evaltools.report.page.rendering.html import html_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.report.page.sections.first import own_sections

@@ -15,7 +15,7 @@ from PIL import Image
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.report.page.sections.answer import first_screen

@@ -12,8 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.report.page.content.page import Page
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Page, Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.csv_text import csv_of
 from evaltools.report.page.rendering.html import html_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from evaltools.gates.suite_result import SuiteEntry, SuiteRow
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.report.page.sections.suite import answer
 from evaltools.result.section import Lines, Note, Table, Word
 from evaltools.result.verdict import Reason, Verdict

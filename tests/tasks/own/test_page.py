@@ -11,7 +11,7 @@ from msgspec.structs import replace
 import evaltools as et
 from evaltools.datasets import sample
 from evaltools.engine.task import Example
-from evaltools.report.page.content.sources import Sources
+from evaltools.report.content import Sources
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.section import Number, Table

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import OutputError, UsageError
-from evaltools.report.page.content.page import Download, Page
+from evaltools.report.content import Download, Page
 from evaltools.report.page.rendering.other_files import Pictures, linked
 from evaltools.result.json_file import encode_json
 from evaltools.result.section import Cell, Chart, Note, Number, Section, Word, text_of

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from evaltools.report.page.content.page import Page
+from evaltools.report.content import Page
 from evaltools.result.section import Block, Cell, Gallery, Lines, Note, Section, Sentence, Table, Word, text_of
 from evaltools.text import printable
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from evaltools.metrics.metric import Metric
+from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.figures import Spread, intervals_chart
-from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.page.sections.rows import interval_of, tone_of_verdict
 from evaltools.report.words.numbers import change, figure, half_width, p_value
 from evaltools.report.words.verdicts import is_share, verdict_in_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from evaltools.report.page.content.page import First
+from evaltools.report.content import First
 from evaltools.report.page.sections.rows import TONES, ModelRow, ModelRows, tone_of
 from evaltools.report.page.sections.sentence import answer_of
 from evaltools.report.page.sections.summary import is_alike, summary_of

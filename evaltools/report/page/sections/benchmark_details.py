@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, op_figures, slowdown, top_on_cpu, total_us
+from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.figures import Spread, Tradeoff, intervals_chart
 from evaltools.report.page.charts.times import bars_chart
-from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.page.sections.benchmarks import more_figures
 from evaltools.report.page.sections.speed import each_run, moments, temperatures
 from evaltools.report.page.sections.tradeoff import drawn, scaled

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from evaltools.metrics.latency import FEWEST_PROCESSES, FEWEST_TIMES
-from evaltools.report.page.content.page import First
+from evaltools.report.content import First
 from evaltools.report.page.sections.answer import of_result
 from evaltools.report.page.sections.summary import FACTS, versions_in_words
 from evaltools.report.words.facts import delegated, label, load_in_words, model_name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from msgspec.structs import replace
 
 from evaltools.errors import UsageError
-from evaltools.report.page.content.page import First
+from evaltools.report.content import First
 from evaltools.report.page.sections.answer import first_screen, of_result
 from evaltools.report.words.facts import counted
 from evaltools.result.evaluation import EvaluationResult

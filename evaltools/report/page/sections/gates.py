@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.gates.decide import GateVerdict
 from evaltools.gates.outcome import GateOutcome
-from evaltools.report.page.content.page import First
+from evaltools.report.content import First
 from evaltools.report.words.facts import counted
 from evaltools.report.words.gates import counts, lines, warnings_of, why_not
 from evaltools.result.section import Block, Cell, Lines, Note, Sentence, Table, Tone, Word

@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.model.compiled_for import DISPATCH, CompiledFor
 from evaltools.model.half_precision import OutsideHalf
-from evaltools.report.page.content.page import some_of
+from evaltools.report.content import some_of
 from evaltools.report.words.facts import counted, device_text
 from evaltools.result.inspection import (
     COMPILED,

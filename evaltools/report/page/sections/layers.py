@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from evaltools.report.content import First
 from evaltools.report.page.charts.figures import (
     MOST_BARS,
     Layer,
@@ -13,7 +14,6 @@ from evaltools.report.page.charts.figures import (
     strip_chart,
     worst_in_a_row,
 )
-from evaltools.report.page.content.page import First
 from evaltools.report.page.sections.operators import BY_NAME, how_to_read, operators_table, with_short_names
 from evaltools.report.words.facts import describe_configuration
 from evaltools.report.words.locate import answer_lines, suspect_lines

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from evaltools.report.content import merged, sentences, some_of
 from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import shares_chart
-from evaltools.report.page.content.page import merged, sentences, some_of
 from evaltools.report.words.facts import Opened, counted, delegate_name, describe_configuration, left_on_cpu
 from evaltools.report.words.numbers import megabytes
 from evaltools.result.evaluation import Model, Tensor

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Sequence
 from typing import Final
 
+from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import over_time_chart, shares_chart
-from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.words.execution import advice_in_words, shares_in_words
 from evaltools.result.evaluation import Environment, EvaluationResult, ExecutionUsed, FailedExample, ProcessMemory
 from evaltools.result.section import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.figures import Spread, intervals_chart
 from evaltools.report.page.charts.times import MOST_POINTS, moments_chart, runs_chart
-from evaltools.report.page.content.page import first_few, sentences, some_of
 from evaltools.report.words.execution import conditions_in_words
 from evaltools.report.words.facts import drift_of, speed_of
 from evaltools.report.words.numbers import in_times_with_interval, milliseconds, says_something, three_digits

@@ -12,7 +12,7 @@ from msgspec import Struct
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
-from evaltools.report.page.content.page import First
+from evaltools.report.content import First
 from evaltools.report.page.sections.gates import limits_table, why_notes
 from evaltools.report.page.sections.rows import TONES
 from evaltools.report.words.facts import counted, load_in_words

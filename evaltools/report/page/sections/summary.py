@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evaltools.report.page.content.page import sentences
+from evaltools.report.content import sentences
 from evaltools.report.page.sections.rows import ModelRow, ModelRows, interval_of, tone_of, verdict_of
 from evaltools.report.words.facts import delegated, median_time, speed_of
 from evaltools.report.words.numbers import change, figure, half_width, in_times, megabytes

@@ -1,16 +1,26 @@
-"""What is shown of results, before it is rendered for a terminal, as HTML or as Markdown."""
+"""What a page is about, and what it shows before it is rendered for a terminal, as HTML or as Markdown.
+
+The modules of all that a page may be about are imported where there is such a thing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.result.section import Block, Cell, Gallery, Lines, Note, Picture, Section, Table, Tone
 from evaltools.text import shortened
+
+if TYPE_CHECKING:
+    from evaltools.gates.outcome import GateOutcome
+    from evaltools.gates.suite_result import SuiteResult
+    from evaltools.result.benchmark import BenchmarkResult
+    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.result.locate import LocateResult
 
 MOST_NOTES: Final = 12
 MOST_WARNINGS: Final = 12
@@ -24,6 +34,30 @@ MOST_PANELS: Final = 6
 LONGEST_TEXT: Final = 600
 """In characters; longer ones lose their middle. Commands are never cut."""
 _BY_NEED: Final[tuple[Tone, ...]] = ("bad", "missing", "open", "near", "", "good")
+
+
+class Sources(Struct, frozen=True):
+    """What a page is about, each by its name.
+
+    ``located`` are what was found in the model of an evaluation, by that one's name; ``searches`` are those of no
+    evaluation here.
+    ``saved`` is what stands in the result files that there are, and ``folders`` where these lie.
+    """
+
+    evaluations: Mapping[str, EvaluationResult] = field(default_factory=dict)
+    benchmarks: Mapping[str, BenchmarkResult] = field(default_factory=dict)
+    searches: Mapping[str, LocateResult] = field(default_factory=dict)
+    located: Mapping[str, Sequence[LocateResult]] = field(default_factory=dict)
+    saved: Mapping[str, bytes] = field(default_factory=dict)
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
+    suites: Mapping[str, SuiteResult] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many results there are."""
+        kinds = (self.evaluations, self.benchmarks, self.searches, self.outcomes, self.suites)
+        return sum(map(len, kinds))
 
 
 class Download(Struct, frozen=True):

@@ -1,1 +1,0 @@
-"""What stands on a page, before it is rendered."""
