@@ -15,24 +15,15 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evaltools.device.adb import last_lines
 from evaltools.device.device import Device
-from evaltools.device.errors import CommandFailed, DeviceError
+from evaltools.device.errors import DeviceError
 from evaltools.device.work import SentFiles, Work
 from evaltools.errors import UsageError
 from evaltools.result.device_run import DeviceWork
 
 _PATIENCE_AT_END_S: Final = 10.0
 _INSTALL_S: Final = 600.0
-_NO_LOG, _NOT_INSTALLED, _NOT_READABLE = range(4, 7)
-"""Exit codes of the script."""
-_INSTALL_CODE: Final = re.compile(r"\b(INSTALL_[A-Z_]+)\b")
-_INSTALL_ADVICE: Final = {
-    "INSTALL_FAILED_UPDATE_INCOMPATIBLE": "uninstall the app that is there: adb uninstall and its name",
-    "INSTALL_FAILED_NO_MATCHING_ABIS": "give one that is built for the device's ro.product.cpu.abi",
-    "INSTALL_FAILED_INSUFFICIENT_STORAGE": "free space on the device",
-    "INSTALL_FAILED_USER_RESTRICTED": "allow installing via USB in the device's developer options, and confirm there",
-}
-
 _LINE: Final = re.compile(
     r"\d\d-\d\d \d\d:\d\d:\d\d\.\d+\s+(?P<process>\d+)\s+\d+ (?P<level>[VDIWEF]) (?P<tag>.*?)\s*:(?: (?P<text>.*)|$)"
 )
@@ -72,9 +63,11 @@ class AppProgram(Struct, frozen=True):
         folders = {self.root, *(posixpath.dirname(path) for path in self.readable)}
         folders |= {posixpath.dirname(folder) for folder in folders} - {posixpath.dirname(self.root)}
         lines = [
-            f"log -t evaltools {mark} || exit {_NO_LOG}",
-            f"pm path {package} | grep -q package: || exit {_NOT_INSTALLED}",
-            f"chmod a+x {shlex.join(sorted(folders))} && chmod a+r {shlex.join(self.readable)} || exit {_NOT_READABLE}",
+            f"log -t evaltools {mark} || {_refusal('it has no log: the benchmark app runs on Android only')}",
+            f"pm path {package} | grep -q package: || "
+            + _refusal(f"the app {name} is not installed: give --app_apk=FILE"),
+            f"chmod a+x {shlex.join(sorted(folders))} && chmod a+r {shlex.join(self.readable)} || "
+            + _refusal(f"apps cannot be let read {self.root}: give another --device_folder"),
             f'new() {{ sed -n "/{mark}-$n\\./,\\$p" log-$n; }}',
             f"process() {{ new | sed -n {shlex.quote(process_script(name))} | tail -n 1; }}",
             f'over() {{ p=$(process); [ "$p" ] && new | grep -Eq {end}; }}',
@@ -91,6 +84,11 @@ class AppProgram(Struct, frozen=True):
                 f"sleep 1; kill $l; am force-stop {package}",
             ]
         return "\n".join([*lines, "exit 0"])
+
+
+def _refusal(why: str) -> str:
+    """The shell command that ends the script with a reason."""
+    return f"{{ echo {shlex.quote(why)} >&2; exit 3; }}"
 
 
 def _in_double_quotes(expression: str) -> str:
@@ -156,7 +154,7 @@ def run_app(
             except DeviceError as error:
                 report(f"Afterwards the app {package} could not be ended: {error}")
         if done.code != 0:
-            raise _why_not_run(serial, package, done.code, done.err, root)
+            raise DeviceError(f"{serial}: {last_lines(done.err)}", serial)
         found = {name: _text(done.folder / name) for name in names}
     for number in range(len(steps)):
         if found[f"code-{number}"].strip() != "0":
@@ -167,26 +165,6 @@ def run_app(
                 serial,
             )
     return done.work, [read_app_log(found[f"log-{number}"], package, timeout_s) for number in range(len(steps))]
-
-
-def _why_not_run(serial: str, package: str, code: int, err: str, root: str) -> DeviceError:
-    if code == _NO_LOG:
-        return CommandFailed(
-            f"{serial}: nothing can be written to its log; the benchmark app runs only on Android, on other systems "
-            "use --device_program=native",
-            serial,
-        )
-    if code == _NOT_INSTALLED:
-        return DeviceError(
-            f"{serial}: the app {package} is not installed; install it with "
-            "adb install -r -d -g benchmark_model.apk, or give its APK",
-            serial,
-        )
-    return CommandFailed(
-        f"{serial}: files in {root} cannot be made readable for apps: {err.strip()[-200:]}; give another "
-        "--device_folder",
-        serial,
-    )
 
 
 def _text(path: Path) -> str:
@@ -201,15 +179,12 @@ def install_app(device: Device, apk: Path, timeout_s: float = _INSTALL_S) -> Non
     """
     command = shlex.join(["pm", "install", "-r", "-d", "-g", device.put(apk)])
     answer = device.shell(f"{command} 2>&1", timeout_s)
-    if answer.code == 0 and "Success" in answer.text:
-        return
-    refused = f"{device.serial}: {apk} cannot be installed"
-    found = _INSTALL_CODE.search(answer.text)
-    if found is None:
-        raise DeviceError(f"{refused}{answer.quote()}; try adb install -r -d -g", device.serial)
-    code = found[1]
-    advice = _INSTALL_ADVICE.get(code, "look for this word in the documentation of adb install")
-    raise DeviceError(f"{refused}: {code}; {advice}", device.serial)
+    if answer.code != 0 or "Success" not in answer.text:
+        raise DeviceError(
+            f"{device.serial}: {apk} cannot be installed{answer.quote()}; it must be built for the device's ABI, an "
+            "app of that name with another signature must go first (adb uninstall), and the phone may ask",
+            device.serial,
+        )
 
 
 class AppRun(NamedTuple):
