@@ -13,7 +13,7 @@ import pytest
 from tests.command import evaltools
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("python.md", "tasks.md", "locate.md", "benchmark.md", "results.md")
+PAGES = ("python.md", "tasks.md", "locate.md", "results.md")
 _OF_NATIVE_CODE = "INFO: Created TensorFlow Lite XNNPACK delegate for CPU."
 pytestmark = pytest.mark.once
 

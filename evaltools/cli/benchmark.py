@@ -49,8 +49,8 @@ def benchmark(asked: Request, missing: str = "") -> int:
     from evaltools.benchmark.run import measure_benchmark
     from evaltools.cli.benchmark_native import NativeFiles, NativeLines
     from evaltools.cli.shared.interrupts import interrupts_restored
-    from evaltools.cli.shared.outputs import planned_outputs, write_outputs
     from evaltools.cli.shared.terminal import make_console
+    from evaltools.report.files.outputs import planned_outputs, write_outputs
     from evaltools.report.page.screens import print_benchmark
 
     console, flags = make_console(), asked.options

@@ -15,7 +15,6 @@ from evaltools import exit_codes
 from evaltools.cli.locate import search
 from evaltools.cli.shared.decided import Decided
 from evaltools.cli.shared.interrupts import ignore_interrupts, interrupts_restored
-from evaltools.cli.shared.outputs import planned_outputs, write_outputs, write_report
 from evaltools.cli.shared.progress import show_progress
 from evaltools.cli.shared.streams import complain, say, stdout_is_terminal
 from evaltools.cli.shared.terminal import make_console
@@ -33,6 +32,7 @@ from evaltools.report.files.evaluation import (
     rendered,
 )
 from evaltools.report.files.output_file import write_measured
+from evaltools.report.files.outputs import planned_outputs, write_outputs, write_report
 from evaltools.report.page.screens import print_configurations, print_result
 from evaltools.request import Options, Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult

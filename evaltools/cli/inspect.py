@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.shared.outputs import planned_outputs
 from evaltools.cli.shared.streams import complain, say
 from evaltools.configuration import Configuration
 from evaltools.delegates.external import EXTERNAL
@@ -15,6 +14,7 @@ from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 from evaltools.report.files.output_file import write_file
+from evaltools.report.files.outputs import planned_outputs
 from evaltools.request.flags import parse_flags
 from evaltools.tasks.shared.options import MODEL_FILE
 

@@ -9,12 +9,12 @@ from rich.console import Console
 
 from evaltools.cli.benchmark import contents_of, exit_code_of, written_whole
 from evaltools.cli.shared.interrupts import interrupts_restored
-from evaltools.cli.shared.outputs import planned_outputs, write_outputs
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.benchmark import measure_on_devices, read_device_benchmark
 from evaltools.device.flags import DeviceFlags
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN
+from evaltools.report.files.outputs import planned_outputs, write_outputs
 from evaltools.report.page.screens import print_benchmark
 from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult

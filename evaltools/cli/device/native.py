@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from evaltools.cli.carry_out import has_native_lines, write_and_show
 from evaltools.cli.shared.interrupts import interrupts_restored
-from evaltools.cli.shared.outputs import write_report
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_evaluation import evaluate_native
@@ -13,6 +12,7 @@ from evaltools.device.native_program import refuse_options, require_binary
 from evaltools.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
 from evaltools.report.content import Sources
 from evaltools.report.files.evaluation import planned_files, planned_report
+from evaltools.report.files.outputs import write_report
 from evaltools.report.page.screens import print_configurations
 from evaltools.request import Request
 from evaltools.tasks.shared.declared import declared_task

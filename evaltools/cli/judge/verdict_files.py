@@ -12,7 +12,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.cli.judge.github import show_on_github
-from evaltools.cli.shared.outputs import planned_outputs, write_outputs
 from evaltools.errors import OutputError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision
@@ -20,6 +19,7 @@ from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.report.content import Sources
 from evaltools.report.files.gates import badge_json, junit_xml, markdown_summary
 from evaltools.report.files.output_file import first_bytes, is_written_in_place
+from evaltools.report.files.outputs import planned_outputs, write_outputs
 from evaltools.report.page.file import measured_page
 from evaltools.request.flags import GivenFlags
 from evaltools.result.json_file import encode_json

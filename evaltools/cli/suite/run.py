@@ -10,7 +10,6 @@ from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.cli.shared.interrupts import interrupts_restored
-from evaltools.cli.shared.outputs import planned_outputs, write_outputs
 from evaltools.cli.shared.progress import Update, show_progress
 from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
@@ -19,6 +18,7 @@ from evaltools.gates.compare_suites import compare_suites, slower_runs
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.gates.suite_result import SuiteResult, read_suite
 from evaltools.report.content import Sources
+from evaltools.report.files.outputs import planned_outputs, write_outputs
 from evaltools.report.files.suite import csv_of_suite, junit_of_suite
 from evaltools.report.page.file import measured_page
 from evaltools.report.page.screens import print_suite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +13,7 @@ from msgspec import Struct
 from evaltools.errors import UsageError
 from evaltools.native.lines.evaluation import measured_tests
 from evaltools.report.files.output_file import require_output_file
+from evaltools.report.files.outputs import planned_outputs
 from evaltools.request import Request, require_apart
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
@@ -162,18 +163,7 @@ def files_read(request: Request) -> list[Path]:
 
 def planned_report(request: Request) -> Path | None:
     """The page that ``--report`` asks for, checked before any long work."""
-    path = request.options.path("report")
-    if path is not None:
-        require_report(path, files_read(request))
-    return path
-
-
-def require_report(path: Path, read: Iterable[Path]) -> None:
-    """Refuse a page that cannot be made or written, or would replace what is read."""
-    from evaltools.report.page.file import require_page_file
-
-    require_page_file(path, "--report")
-    require_output_file(path, "--report", read)
+    return planned_outputs(request.options, ("report",), files_read(request)).get("report")
 
 
 def planned_files(request: Request) -> dict[str, Path]:
@@ -182,20 +172,12 @@ def planned_files(request: Request) -> dict[str, Path]:
     Refuses to overwrite what the evaluation reads, what it writes for another flag, and stdout, which carries the
     native lines.
     """
-    options, read = request.options, files_read(request)
-    output, trace = options.path("output_file_path"), options.path("trace")
-    if trace is not None:
-        require_output_file(trace, "--trace", read)
-    plot = options.path("plot")
-    if plot is not None:
-        from evaltools.report.files.plot import require_plot
-
-        require_plot(plot)
-        require_output_file(plot, "--plot", read)
-    flags = {"--trace": trace, "--plot": plot, "--report": options.path("report")}
-    written = [(flag, path) for flag, path in flags.items() if path is not None]
+    options, read, output = request.options, files_read(request), request.options.path("output_file_path")
+    others = planned_outputs(options, ("trace", "plot"), read)
+    flags = ("trace", "plot", "report")
+    written = [(f"--{flag}", path) for flag in flags if (path := options.path(flag)) is not None]
     require_apart(written)
-    drawn = {} if plot is None else {PLOT: plot}
+    drawn = {PLOT: others["plot"]} if "plot" in others else {}
     recording = "record_examples" in options.parameters and options.is_on("record_examples")
     stated = options.text("output_format")
     if recording and (output is None or (stated or output.suffix.lower().removeprefix(".")) != "json"):
