@@ -16,7 +16,6 @@ from evaltools.report.page.sections.devices import connected, devices
 from evaltools.report.page.sections.first import first_of_task, warnings_of
 from evaltools.report.page.sections.proof import opened_lines
 from evaltools.result.device import DeviceList
-from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Lines, Note
 from evaltools.task_kind import Detail
@@ -93,13 +92,6 @@ def print_suite(result: SuiteResult, console: Console) -> None:
 def print_devices(found: DeviceList, console: Console) -> None:
     """The table, then a line for each device that cannot be used."""
     for block in connected(found):
-        show_block(block, console)
-
-
-def print_device_run(run: DeviceRun, console: Console) -> None:
-    """A line per device, then what was lost and who gave up."""
-    section = devices(run)
-    for block in section.blocks if section is not None else ():
         show_block(block, console)
 
 

@@ -17,10 +17,10 @@ from evaltools.report.page.rendering.terminal import show_block
 from evaltools.report.page.screens import (
     print_benchmark,
     print_configurations,
-    print_device_run,
     print_devices,
     print_result,
 )
+from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.run import pipeline
 from evaltools.report.page.sections.speed import speed
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase
@@ -156,9 +156,16 @@ def _device_runs() -> Mapping[str, Show]:
     }
     found = DeviceFinding(BOARD.serial, "device", replace(BOARD, model="board"))
     return {
-        **{title: partial(print_device_run, run) for title, run in runs.items()},
+        **{title: partial(show_device_run, run) for title, run in runs.items()},
         "a board without sensors": partial(print_devices, DeviceList("1", "adb", (found,))),
     }
+
+
+def show_device_run(run: DeviceRun, console: Console) -> None:
+    """The section that a result has about the devices of its run."""
+    section = devices(run)
+    for block in section.blocks if section is not None else ():
+        show_block(block, console)
 
 
 def missing(name: str, reason: str) -> ConfigurationResult:

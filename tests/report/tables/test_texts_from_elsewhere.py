@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.report.page.screens import print_configurations, print_device_run, print_result
+from evaltools.report.page.screens import print_configurations, print_result
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceLeftOut
 from evaltools.result.evaluation import FailedExample
 from tests.report.device_samples import lost, run_of, work
-from tests.report.tables.cases import missing
+from tests.report.tables.cases import missing, show_device_run
 from tests.results import configuration, result
 
 ODD: Final = "\x1b[31mred\nINFO: Top-1 Accuracy: 1"
@@ -33,7 +33,7 @@ def printed(show: Callable[[Any, Console], None], what: Any) -> str:
 def test_what_a_device_says_of_itself() -> None:
     odd = DeviceFacts("R\x1b[2J", model="Pi\nxel", soc="\x07")
     gone = [DeviceLeftOut("\r", "two\nlines\x1b[31m")]
-    shown = printed(print_device_run, run_of(work(odd.serial, lost=(lost("\x1b[A"),)), devices=[odd], left_out=gone))
+    shown = printed(show_device_run, run_of(work(odd.serial, lost=(lost("\x1b[A"),)), devices=[odd], left_out=gone))
     assert not set(shown) & set("\x1b\x07\r")
     assert "Pi\\nxel (\\x07)" in shown
     assert "\\r: left out: two\\nlines\\x1b[31m" in shown
