@@ -96,17 +96,6 @@ class Journal:
         with self._writing():
             self._connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", map(checked, facts.items()))
 
-    def read_plainly(self, configuration: str) -> Iterator[Stored[Any]]:
-        """All records of one configuration, in order, without knowing its task.
-
-        Observations are decoded to dictionaries, lists, numbers and texts.
-        """
-        codec: Codec[Any] = Codec(Any)
-        for (content,) in self._rows(
-            "SELECT content FROM records WHERE configuration = ? ORDER BY example", (bytes,), (configuration,)
-        ):
-            yield codec.decode(content)
-
     def count(self, configuration: str, last_example: int) -> int:
         """The number of records of one configuration up to an example."""
         query = "SELECT count(*) FROM records WHERE configuration = ? AND example <= ?"

@@ -10,7 +10,6 @@ from typing import IO, Final, TypeVar
 
 from msgspec import Struct
 
-from evaltools.documents import json_values
 from evaltools.engine.stages import Span
 
 Event = dict[str, object]
@@ -127,23 +126,6 @@ class TraceFile:
 def whole_trace(events: Iterable[Event]) -> bytes:
     """The content of a trace file with these events."""
     return f"{_HEAD}{_BETWEEN.join(map(json.dumps, events))}{_TAIL}".encode()
-
-
-def events_in(text: str) -> list[Event]:
-    r"""The events in the content of a trace file that :class:`TraceFile` wrote, also of one that was cut off.
-
-    >>> events_in('{"displayTimeUnit": "ms", "traceEvents": [\n{"ph": "X"},\n{"ph": "C"},\n{"ph')
-    [{'ph': 'X'}, {'ph': 'C'}]
-    """
-    found = []
-    for line in text.split("\n")[1:]:
-        try:
-            event = json_values(line.removesuffix(","))
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            found.append(event)
-    return found
 
 
 class Trace(TraceFile):

@@ -409,23 +409,3 @@ class Answer(Struct, frozen=True):
     rank: int | None
     boxes: npt.NDArray[np.float32]
     names: tuple[str, ...]
-
-
-def test_records_are_read_plainly_without_knowing_what_was_observed(tmp_path: Path) -> None:
-    journal = TaskJournal[Any](open_journal(tmp_path), EXAMPLES, Answer)
-    boxes = np.arange(6, dtype=np.float32).reshape(2, 3)
-    journal.add(Finished(EXAMPLES[2], 7, [Record(EXAMPLES[2], "a", (3, 4), Answer(0, boxes, ("x",)), read_us=1)]))
-    journal.add(Finished(EXAMPLES[0], 7, [Record(EXAMPLES[0], "a", (5,), Answer(None, boxes, ()), read_us=2)]))
-    journal.add(finished(1, "a", failure=CRASHED))
-    journal.add(finished(1, "b", failure=BROKEN))
-    journal.flush()
-    journal.close()
-    with copied_journal(tmp_path) as again:
-        first, second, third = again.read_plainly("a")
-        assert [record.failure for record in again.read_plainly("b")] == [BROKEN]
-        assert list(again.read_plainly("c")) == []
-    assert (first.invokes_us, first.read_us, first.failure) == ((5,), 2, None)
-    observed: list[Any] = [first.observation, third.observation]
-    assert [entry["rank"] for entry in observed] == [None, 0]
-    assert [list(entry["names"]) for entry in observed] == [[], ["x"]]
-    assert (second.observation, second.failure, second.invokes_us) == (None, CRASHED, ())
