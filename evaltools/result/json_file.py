@@ -44,14 +44,6 @@ def valid_text(value: Any) -> Any:
     return [valid_text(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def read_json(path: Path, kind: type[ResultType], what: str) -> ResultType:
-    """Read a file that holds structs as JSON; ``what`` it is, for messages.
-
-    Raises :class:`DataError` for a file that cannot be read, and for one that does not fit, naming the field.
-    """
-    return json_in(read_content(path), path, kind, what)
-
-
 def read_content(path: Path) -> bytes:
     """All of a file, which may be a pipe, without a byte order mark.
 

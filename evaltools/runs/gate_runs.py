@@ -17,13 +17,13 @@ from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import BENCHMARK, Gate, RunSource
 from evaltools.gates.other_results import AnyResult, OtherResult, part_names, part_of_suite, parts_of_benchmark
-from evaltools.gates.suite_result import SuiteResult, read_suite
+from evaltools.gates.suite_result import SuiteResult, suite_in
 from evaltools.request import Request
-from evaltools.result.benchmark import BenchmarkResult, read_benchmark
+from evaltools.result.benchmark import BenchmarkResult, benchmark_in
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import read_json
+from evaltools.result.json_file import json_in, read_content
 from evaltools.result.verdict import Reason
-from evaltools.result_file import read_result
+from evaltools.result_file import result_in
 from evaltools.runs.handing_over import carry_out, ending_in_words
 from evaltools.task_kind import OWN, name_in_limits, tree_kinds
 
@@ -162,12 +162,13 @@ class _Head(Struct):
 
 def read_any_result(path: Path) -> Result:
     """The result of an evaluation, of a benchmark or of a suite; raises :class:`DataError` for a file that is none."""
-    head = read_json(path, _Head, "evaltools result")
+    content = read_content(path)
+    head = json_in(content, path, _Head, "evaltools result")
     if head.suite_version is not None:
-        return read_suite(path)
+        return suite_in(content, path)
     if head.task is None and head.models is not None:
-        return read_benchmark(path)
-    return read_result(path)
+        return benchmark_in(content, path)
+    return result_in(content, path)
 
 
 def parts_of(name: str, result: Result) -> dict[str, AnyResult]:

@@ -13,8 +13,7 @@ from evaltools.datasets import sample
 from evaltools.metrics.latency import whole_us
 from evaltools.native.logs.benchmark import parse_benchmark_log
 from evaltools.native.logs.delegates import delegate_lines, read_delegate_log
-from evaltools.result.benchmark import BenchmarkResult
-from evaltools.result.json_file import read_json
+from evaltools.result.benchmark import read_benchmark
 from tests.command import Completed, evaltools_here
 
 pytestmark = pytest.mark.once
@@ -30,7 +29,7 @@ def benchmark(*arguments: str, cwd: Path | None = None) -> Completed:
 
 def rows_of(path: Path) -> Any:
     """The rows of a result that fits its types."""
-    read_json(path, BenchmarkResult, "benchmark result")
+    read_benchmark(path)
     return json.loads(path.read_text())["rows"]
 
 

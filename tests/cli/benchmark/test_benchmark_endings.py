@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from evaltools.datasets import sample
-from evaltools.result.benchmark import BenchmarkResult
-from evaltools.result.json_file import read_json
+from evaltools.result.benchmark import read_benchmark
 from tests.cli.evaluate.sample_runs import needs_proc, processes_of, start
 from tests.cli.judge.held_runs import HOLD_IN, Hold
 from tests.command import evaltools_here
@@ -65,7 +64,7 @@ def finish(process: subprocess.Popen[str], mark: str) -> tuple[int, str]:
 
 def result_of(path: Path) -> Any:
     """A result that fits its types."""
-    read_json(path, BenchmarkResult, "benchmark result")
+    read_benchmark(path)
     return json.loads(path.read_text())
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -480,3 +482,18 @@ def test_modules_beside_a_file_of_gates_are_not_imported(tmp_path: Path) -> None
     )
     done = evaltools_here("gate", cwd=tmp_path)
     assert (done.code, "The limit is kept." in done.out) == (0, True)
+
+
+def test_a_result_comes_from_a_pipe_as_a_shell_gives_one(folder: Path) -> None:
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write((folder / "nightly.json").read_bytes())
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    done = gate(folder, f"/dev/fd/{reading}", f"--limit={KEPT}")
+    writer.join()
+    os.close(reading)
+    assert (done.code, done.out.splitlines()[-1]) == (3, "2 limits, 1 measured, 1 kept"), done.err
