@@ -11,8 +11,6 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from evaltools.gone import NAMES_GONE
-
 _MODULES = {
     "evaltools.api.benchmarks": ("Benchmark", "benchmark"),
     "evaltools.api.configurations": ("Configuration",),
@@ -60,6 +58,8 @@ sys.modules[__name__].__class__ = _Package
 def __getattr__(name: str) -> Any:
     """Import what is public from where it is."""
     if name not in _PLACES:
+        from evaltools.gone import NAMES_GONE
+
         gone = NAMES_GONE.get(name)
         raise AttributeError(
             f"evaltools.{name} is gone: {gone}" if gone else f"module 'evaltools' has no attribute {name!r}"
