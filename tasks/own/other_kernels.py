@@ -44,10 +44,10 @@ def changes_of_other_kernels(
     try:
         if len(with_sessions.opened) < 2:
             return []
-        base, changed = (evaluation.wrap(reference.name, session) for session in with_sessions.opened)
+        base, changed = with_sessions.opened
         examples = _spread(task.examples)
         with counted(observer, OTHER_KERNELS, len(examples)) as step:
-            return _compared(task, examples, reference.name, base, changed, step)
+            return _compared(task.of_reference, examples, reference.name, base, changed, step)
     finally:
         with_sessions.close()
 

@@ -81,6 +81,11 @@ class OwnTask:
         """The inputs of the model under test."""
         return self.models[0].inputs
 
+    @property
+    def of_reference(self) -> OwnTask:
+        """The same task for the reference's model alone, on both sides."""
+        return OwnTask(self.task, self.models[-1:], self.keeps_state)
+
     def prepare(self, example: NumberedExample) -> Prepared:
         """The inputs that the task makes for each model, checked; the context is the example's number."""
         return _prepared(self.task, example.index, self.models)

@@ -132,6 +132,40 @@ def test_a_task_of_ones_own_makes_the_inputs_of_each_model(tmp_path: Path) -> No
     assert other.file == str(old)
 
 
+SHIFT_TASK = """
+from pathlib import Path
+import evaltools as et
+
+@et.task
+def shift(images: Path) -> et.Task:
+    'How far scores are from the reference.'
+    return et.Task(
+        examples=et.pairs(images, None, 12),
+        prepare=et.image_input,
+        agree=lambda outputs, reference, target: {"shift": float(abs(outputs.real(0) - reference.real(0)).max())},
+        metrics=[et.mean("shift", better="lower", bounds=(0, 1))],
+    )
+"""
+
+
+@pytest.mark.parametrize(("new", "old"), [("int8", "float32"), ("float32", "int8")])
+def test_what_other_kernels_of_the_reference_give_is_read_as_the_references_own_model_gives_it(
+    tmp_path: Path, new: str, old: str
+) -> None:
+    """The two are right to some roundings, of floats or of 8 bits; a score in the other's scale is off by a half."""
+    (tmp_path / "own.py").write_text(SHIFT_TASK)
+    found = et.run(
+        f"{tmp_path / 'own.py'}:shift",
+        sample.model_file(new),
+        reference_model=sample.model_file(old),
+        images=sample.images_dir(),
+        tests="kernels=builtin",
+    )
+    found.save(tmp_path / "found.json")
+    (kernels,) = read_result(tmp_path / "found.json").part.other_kernels
+    assert 0 <= kernels.change.change < (0.05 if old == "int8" else 1e-4)
+
+
 def test_the_first_of_several_models_is_the_reference_of_the_others(tmp_path: Path) -> None:
     names = ("float32", "int8", "dynamic_range")
     models = [sample.model_file(name) for name in names]
