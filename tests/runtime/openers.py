@@ -162,7 +162,7 @@ def ending_at_three(_model: ModelFile, configuration: Configuration) -> FakeSess
 
 def without_openvino(model: ModelFile, configuration: Configuration) -> Session:
     """As on a machine whose OpenVINO is not found."""
-    compiled_npu.prepare = lambda settings: None
+    compiled_npu._load_openvino = lambda settings: None
     return open_session(model, configuration)
 
 
