@@ -130,7 +130,7 @@ class TensorDifference(Struct, frozen=True):
     are not equal, NaN being equal to NaN. ``native_error`` is in raw units.
     ``quanta`` counts elements off by 0, 1, 2 and more quanta. ``never_written`` counts denormal numbers of float32 or
     float64 that face an ordinary value (1e-6 or more): a sign of memory that was never written. ``same_shape`` is false
-    where the shapes differ, and nothing is compared. ``channels`` has sums by index of the last axis
+    where the shapes differ, and nothing is compared. ``channels`` has sums by index of their axis
     (:func:`~evaltools.metrics.patterns.channel_sums`). ``common`` counts the elements in which whole numbers or texts
     of the reference have their most frequent value, 0 where numbers have a size.
     """
@@ -159,8 +159,9 @@ def compare_tensors(
     test_scale: Scale | None = None,
     reference_scale: Scale | None = None,
     as_scores: bool = False,
+    channel_axis: int = -1,
 ) -> TensorDifference:
-    """Compare two tensors of numbers, bools or texts.
+    """Compare two tensors of numbers, bools or texts, whose channels lie along an axis.
 
     Scales say that a side is quantised. With equal scales and types, differences are counted in quanta as well.
 
@@ -177,11 +178,13 @@ def compare_tensors(
     in_quanta = test_scale is not None and test_scale == reference_scale and test.dtype == reference.dtype
     with np.errstate(all="ignore"):
         if in_quanta and test_scale is not None and test.dtype.itemsize <= _ORDINARY_WIDTH:
-            return _compare_quantised(test, reference, test_scale, as_scores)
-        return _compare_real(test, reference, test_scale, reference_scale, as_scores)
+            return _compare_quantised(test, reference, test_scale, as_scores, channel_axis)
+        return _compare_real(test, reference, test_scale, reference_scale, as_scores, channel_axis)
 
 
-def _compare_quantised(test: Array, reference: Array, scale: Scale, as_scores: bool) -> TensorDifference:
+def _compare_quantised(
+    test: Array, reference: Array, scale: Scale, as_scores: bool, channel_axis: int
+) -> TensorDifference:
     steps = np.abs(test.astype(np.int64) - reference.astype(np.int64)).ravel()
     magnitudes = count_magnitudes(steps, whole=True)
     quanta = [0, 0, 0, 0]
@@ -196,7 +199,7 @@ def _compare_quantised(test: Array, reference: Array, scale: Scale, as_scores: b
         different=test.size - quanta[0],
         native_error=mean_error(test, reference),
         sums=_sums(first, second, errors),
-        channels=channel_sums(first, second, test.shape),
+        channels=channel_sums(first, second, test.shape, channel_axis),
         magnitudes=magnitudes,
         quanta=(quanta[0], quanta[1], quanta[2], quanta[3]),
         max_quanta=int(steps.max(initial=0)),
@@ -208,7 +211,12 @@ def _compare_quantised(test: Array, reference: Array, scale: Scale, as_scores: b
 
 
 def _compare_real(
-    test: Array, reference: Array, test_scale: Scale | None, reference_scale: Scale | None, as_scores: bool
+    test: Array,
+    reference: Array,
+    test_scale: Scale | None,
+    reference_scale: Scale | None,
+    as_scores: bool,
+    channel_axis: int,
 ) -> TensorDifference:
     first = (test_scale.real(test) if test_scale else test.astype(np.float64)).ravel()
     second = (reference_scale.real(reference) if reference_scale else reference.astype(np.float64)).ravel()
@@ -233,7 +241,7 @@ def _compare_real(
         different=test.size - equal,
         native_error=mean_error(*raw),
         sums=_sums(compared, base, errors),
-        channels=channel_sums(first, second, test.shape),
+        channels=channel_sums(first, second, test.shape, channel_axis),
         magnitudes=count_magnitudes(errors, whole=False),
         quanta=None,
         max_quanta=0,

@@ -112,9 +112,10 @@ class OutputDifference(Struct, frozen=True):
     the difference over that of the reference; ``snr_db`` is ``-20 log10`` of it. Null where a figure does not exist:
     ``snr_db`` of identical outputs, ``max_relative`` where the reference is 0 and the test is not.
 
-    ``farthest_run`` and ``farthest_channel`` (of the last axis) are those that differ most; runs are counted from 0
-    among those that are summed up. ``gain`` is the factor, less 1, that the test has in common. ``repeated`` counts
-    runs in which one side gives what a side gave before, although the other side now gives something else.
+    ``farthest_run`` and ``farthest_channel`` (of the last axis; of a raw head of a YOLO, of the values of each box) are
+    those that differ most; runs are counted from 0 among those that are summed up. ``gain`` is the factor, less 1, that
+    the test has in common. ``repeated`` counts runs in which one side gives what a side gave before, although the other
+    side now gives something else.
     ``changed`` of ``answers`` are others, ties apart: best classes, pixels, keypoints.
     ``same_not_finite`` elements are the same infinity, or NaN, on both sides. ``of_kind`` is null where elements,
     scores and boxes say all.
@@ -176,11 +177,13 @@ def summarise_differences(
     native: bool = False,
     of_kind: KindFigures | None = None,
     answers: Sequence[RunAnswers] = (),
+    has_unlike_channels: bool = False,
 ) -> OutputDifference:
     """Add up the differences of one output over the runs, at least one.
 
     ``dequantised`` says that whole numbers of that type stand for real ones; ``of_kind`` is taken as it is, and so are
-    the ``answers`` of each run, which are those of scores where there are none.
+    the ``answers`` of each run, which are those of scores where there are none. ``has_unlike_channels``: each channel
+    has a unit of its own.
     """
     compared = sum(part.compared for part in parts)
     squared = sum(part.sums.squared for part in parts)
@@ -221,7 +224,9 @@ def summarise_differences(
         reference=_values([part.reference for part in parts]),
         scores=_scores(parts),
         farthest_run=farthest_run([run.size for run in runs]),
-        farthest_channel=farthest_channel([part.channels for part in parts], step) if by_elements else None,
+        farthest_channel=(
+            farthest_channel([part.channels for part in parts], step, has_unlike_channels) if by_elements else None
+        ),
         gain=gain([part.sums.dot for part in parts], [part.sums.reference_squared for part in parts]),
         repeated=sum(run.repeats for run in runs),
         changed=sum(run.changed for run in runs),

@@ -16,6 +16,8 @@ MOST_CHANNELS: Final = 1024
 _LEAST_SHARE: Final = 0.01
 _LEAST_SHARE_OF_RUN: Final = 0.1
 _LEAST_QUANTA: Final = 4.0
+_LEAST_UNLIKE: Final = 1e-3
+"""Of channels of unlike units: scores below it are none."""
 
 
 class Farthest(Struct, frozen=True):
@@ -23,38 +25,46 @@ class Farthest(Struct, frozen=True):
 
     ``index`` is its number, ``size`` the root mean square of the difference there over that of the reference there; of
     whole numbers and texts, the share of elements that differ. A reference near 0 counts as a hundredth of all of it
-    (of a run, a tenth), and as four quanta at least.
+    (of a run, a tenth), and as four quanta at least; in channels of unlike units, each of which counts by itself, as a
+    thousandth.
     """
 
     index: int
     size: float
 
 
-def channel_sums(test: Float64s, reference: Float64s, shape: tuple[int, ...]) -> Float64s:
-    """Of one tensor, a row for each index of the last axis: squares of the difference, of the reference, elements.
+def channel_sums(test: Float64s, reference: Float64s, shape: tuple[int, ...], axis: int = -1) -> Float64s:
+    """Of one tensor, a row for each index of an axis: squares of the difference, of the reference, elements.
 
     ``test`` and ``reference`` are flat and in real units, not finite values count as equal. Empty without channels.
 
     >>> channel_sums(np.array([1.0, 2.0, 3.0, 5.0]), np.array([1.0, 2.0, 3.0, 4.0]), (2, 2)).tolist()
     [[0.0, 10.0, 2.0], [1.0, 20.0, 2.0]]
     """
-    if not test.size or not shape or not 2 <= shape[-1] <= MOST_CHANNELS:
+    if not test.size or not shape or not 2 <= shape[axis] <= MOST_CHANNELS:
         return np.empty((0, 3))
     both = np.isfinite(test) & np.isfinite(reference)
     if not both.all():
         test, reference = np.where(both, test, 0.0), np.where(both, reference, 0.0)
     with np.errstate(over="ignore"):
-        rows = [side.reshape(-1, shape[-1]) for side in (test - reference, reference)]
+        sides = (np.moveaxis(side.reshape(shape), axis, -1) for side in (test - reference, reference))
+        rows = [side.reshape(-1, shape[axis]) for side in sides]
         sums = [np.einsum("ij,ij->j", row, row) for row in rows]
-        return np.stack((*sums, np.full(shape[-1], test.size / shape[-1])), axis=1)
+        return np.stack((*sums, np.full(shape[axis], test.size / shape[axis])), axis=1)
 
 
-def farthest_channel(parts: Sequence[Float64s], quantum: float) -> Farthest | None:
-    """The channel with the largest relative difference over all runs; None where there are no channels."""
+def farthest_channel(parts: Sequence[Float64s], quantum: float, are_unlike: bool = False) -> Farthest | None:
+    """The channel with the largest relative difference over all runs; None where there are no channels.
+
+    ``are_unlike``: they have units of their own, as coordinates and scores have.
+    """
     if not parts or any(part.shape != parts[0].shape for part in parts) or not len(parts[0]):
         return None
     sums = np.sum(parts, axis=0)
-    return _largest(_sizes(sums, _LEAST_SHARE, quantum)) if (sums[:, 2] > 0).any() else None
+    if not (sums[:, 2] > 0).any():
+        return None
+    sizes = _sizes(sums, 0.0, quantum, _LEAST_UNLIKE) if are_unlike else _sizes(sums, _LEAST_SHARE, quantum)
+    return _largest(sizes)
 
 
 def run_sizes(squared: Sequence[float], reference: Sequence[float], counts: Sequence[int], quantum: float) -> Float64s:
@@ -67,12 +77,12 @@ def farthest_run(sizes: Sequence[float]) -> Farthest:
     return _largest(np.array(sizes))
 
 
-def _sizes(rows: Float64s, least_share: float, quantum: float) -> Float64s:
+def _sizes(rows: Float64s, least_share: float, quantum: float, least: float = 0.0) -> Float64s:
     counted = rows[:, 2] > 0
     with np.errstate(all="ignore"):
         mean = rows[:, :2] / rows[:, 2:]
         overall = rows[counted, 1].sum() / rows[counted, 2].sum()
-        base = np.maximum(mean[:, 1], max(least_share**2 * overall, (_LEAST_QUANTA * quantum) ** 2))
+        base = np.maximum(mean[:, 1], max(least_share**2 * overall, (_LEAST_QUANTA * quantum) ** 2, least**2))
         relative = np.where(mean[:, 0] > 0, np.sqrt(mean[:, 0] / base), 0.0)
     relative = np.where(counted & ~np.isnan(relative), relative, 0.0)
     return np.minimum(relative, np.finfo(np.float64).max)

@@ -71,8 +71,10 @@ class OutputKind(Protocol):
     def fits(self, output: Output) -> bool:
         """Whether an output can be of this kind at all."""
 
-    def compare(self, test: npt.NDArray[np.generic], reference: npt.NDArray[np.generic], output: Output) -> Values:
-        """The values kept of one run.
+    def compare(
+        self, test: npt.NDArray[np.generic], reference: npt.NDArray[np.generic], output: Output
+    ) -> Values | None:
+        """The values kept of one run; None where the reference's values show that it is of another kind.
 
         Both sides have the same shape, and real numbers if the output stands for them.
         """

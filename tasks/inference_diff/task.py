@@ -26,6 +26,7 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.output_kind import Output
 from evaltools.tasks.inference_diff.output_kinds import KINDS, SCORES, VALUES, Segmentation, kind_of
+from evaltools.tasks.inference_diff.yolo_output import axis_of_values
 
 NATIVE_INPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "int64", "bool")
 NATIVE_OUTPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "bool")
@@ -129,7 +130,10 @@ class OutputComparison:
             parts = [difference.tensors[position] for difference in differences]
             is_real = info.is_quantized or self.reference_outputs[position].is_quantized
             figures, answers = self._of_kind(position, differences)
-            outputs.append(summarise_differences(name, info.dtype, parts, is_real, self._native, figures, answers))
+            unlike = axis_of_values(self._described_as_stated(position)) is not None
+            outputs.append(
+                summarise_differences(name, info.dtype, parts, is_real, self._native, figures, answers, unlike)
+            )
             by_run.append(dict(zip(by_number, differences_by_run(info.dtype, parts, is_real, answers), strict=True)))
         boxes = {run: entry.boxes for run, entry in by_number.items() if entry.boxes is not None}
         return DiffSummary(tuple(outputs), boxes, tuple(by_run))
@@ -143,10 +147,14 @@ class OutputComparison:
     def _described(self, position: int, values: Array) -> Output:
         return _described(self._outputs[position], values.shape, self._input_shapes)
 
+    def _described_as_stated(self, position: int) -> Output:
+        return _described(self._outputs[position], self._outputs[position].shape, self._input_shapes)
+
     def _compare(self, position: int, test: Array, reference: Array) -> TensorDifference:
-        kind = self._kind(position, self._described(position, test))
+        output = self._described(position, test)
+        kind, axis = self._kind(position, output), axis_of_values(output)
         as_scores = kind == SCORES or (kind == Segmentation.name and test.shape[-1] > 1 and test.ndim == 4)
-        return compare_tensors(test, reference, *self._scales(position), as_scores)
+        return compare_tensors(test, reference, *self._scales(position), as_scores, -1 if axis is None else axis)
 
     def _compare_kind(self, position: int, test: Array, reference: Array) -> KindValues | None:
         output = self._described(position, test)
@@ -157,7 +165,8 @@ class OutputComparison:
             values if scale is None else scale.real(values)
             for values, scale in zip((test, reference), self._scales(position), strict=True)
         )
-        return KindValues(kind.name, dict(kind.compare(first, second, output)))
+        found = kind.compare(first, second, output)
+        return None if found is None else KindValues(kind.name, dict(found))
 
     def _of_kind(self, position: int, differences: Sequence[Difference]) -> tuple[KindFigures | None, list[RunAnswers]]:
         """The figures of an output's kind over some runs, and the answers of each.

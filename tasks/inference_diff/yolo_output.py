@@ -17,6 +17,20 @@ from evaltools.tasks.inference_diff.output_kind import Output, Values
 
 _PARTNERS: Final = 0.15
 """A partner may score less."""
+_OTHER_HEADS: Final = (4 + 1 + 17 * 3, 4 + 80 + 32)
+"""Values of each box in heads of poses and of masks, which have the shapes of detectors with more classes."""
+_NO_SCORE: Final = 0.01
+"""So far outside of 0..1 a value is no score: a point in pixels, a coefficient of a mask, an angle."""
+
+
+def axis_of_values(output: Output) -> int | None:
+    """The axis along which the values of each box lie, in what has the shape of a raw head; None for others.
+
+    >>> axis_of_values(Output("", "float32", (1, 56, 84), "", ((1, 64, 64, 3),), True))
+    1
+    """
+    readings = _shaped(output) if output.is_real else []
+    return None if not readings else 2 if readings[0][1].layout == "rows" else 1
 
 
 class YoloHead:
@@ -33,9 +47,17 @@ class YoloHead:
         """Whether a decoder of ``coco`` takes such a shape."""
         return output.is_real and bool(_readings(output))
 
-    def compare(self, test: npt.NDArray[np.generic], reference: npt.NDArray[np.generic], output: Output) -> Values:
-        """The agreement of the boxes that matter, as numbers."""
+    def compare(
+        self, test: npt.NDArray[np.generic], reference: npt.NDArray[np.generic], output: Output
+    ) -> Values | None:
+        """The agreement of the boxes that matter, as numbers; None where the reference has more than boxes and scores.
+
+        Such are heads of poses, masks and boxes that are turned.
+        """
         decoder, head, coordinates = _reading(output, reference)
+        scores = head.rows(reference.astype(np.float32))[:, head.values - head.classes :]
+        if scores.min() < -_NO_SCORE or scores.max() > 1 + _NO_SCORE:
+            return None
         sides = [_boxes(decoder, head, coordinates, side) for side in (test, reference)]
         found = compare_boxes(sides[0], sides[1], MATTERS)
         counts = (found.matched, found.lost, found.new, found.class_changes)
@@ -76,7 +98,11 @@ class YoloHead:
 
 
 def _readings(output: Output) -> list[tuple[Decoder, Head]]:
-    """The decoders that a shape fits."""
+    """The decoders that a shape fits, which is not that of a head for something else."""
+    return [(decoder, head) for decoder, head in _shaped(output) if head.values not in _OTHER_HEADS]
+
+
+def _shaped(output: Output) -> list[tuple[Decoder, Head]]:
     picture = output.picture
     if picture is None:
         return []

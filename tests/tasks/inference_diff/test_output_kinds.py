@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import verdicts
 from evaltools.metrics.output_difference import KindFigures, RunAnswers
-from evaltools.tasks.inference_diff.output_kind import Output
+from evaltools.tasks.inference_diff.output_kind import Output, Values
 from evaltools.tasks.inference_diff.output_kinds import KINDS, kind_of
 from tests import tiny_models
 from tests.command import evaltools_here, one_test
@@ -28,11 +28,17 @@ def output(shape: tuple[int, ...], dtype: str = "float32", made_by: str = "", na
 
 def figures(kind: str, tests: list[Array], references: list[Array], described: Output) -> KindFigures:
     pairs = zip(tests, references, strict=True)
-    return KINDS[kind].summarise([KINDS[kind].compare(test, reference, described) for test, reference in pairs])
+    return KINDS[kind].summarise([compared(kind, test, reference, described) for test, reference in pairs])
 
 
 def answers(kind: str, test: Array, reference: Array, described: Output) -> RunAnswers:
-    return KINDS[kind].answers(KINDS[kind].compare(test, reference, described))
+    return KINDS[kind].answers(compared(kind, test, reference, described))
+
+
+def compared(kind: str, test: Array, reference: Array, described: Output) -> Values:
+    found = KINDS[kind].compare(test, reference, described)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(

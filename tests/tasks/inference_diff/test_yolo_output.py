@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from evaltools.gates.verdict import NoiseFloor, Seen, judge_runs
+from evaltools.gates.verdict import NoiseFloor, Seen, judge_output, judge_runs
 from evaltools.metrics.output_difference import RunDifference
+from evaltools.model import TensorInfo
 from evaltools.tasks.inference_diff.output_kind import Output
 from evaltools.tasks.inference_diff.output_kinds import kind_of
+from evaltools.tasks.inference_diff.task import OutputComparison
 from evaltools.tasks.inference_diff.yolo_output import YoloHead
 
 Array = npt.NDArray[Any]
@@ -74,13 +77,79 @@ def test_the_kind_is_told_by_the_number_of_cells() -> None:
 def test_boxes_decide(fault: Callable[[Array], Array], grade: str) -> None:
     """Kernels that are right move boxes by a hundredth of their size."""
     kind, reference = YoloHead(), head()
-    answers = kind.answers(kind.compare(fault(reference), reference, HEAD))
+    compared = kind.compare(fault(reference), reference, HEAD)
+    assert compared is not None
+    answers = kind.answers(compared)
     run = RunDifference(answers.size or 0.0, answers.changed, answers.of)
     floor = Seen({0: RunDifference(0.015, 0, 8)})
     assert judge_runs(Seen({0: run}), NoiseFloor({"XNNPACK": floor}, {}, 1)).grade == grade
 
 
+def of_head(values: Callable[[Array], Array], classes: int, others: int) -> list[Array]:
+    """Ten runs ``[1, 4 + classes + others, cells]``: boxes in pixels, and scores of which few are high."""
+    random = np.random.default_rng(classes + others)
+    runs = []
+    for _ in range(10):
+        rows = random.uniform(0, SIZE, (1, 4 + classes + others, CELLS)).astype(np.float32)
+        rows[:, 4 : 4 + classes] = random.beta(0.1, 4, (1, classes, CELLS))
+        rows[:, 4 + classes :] = values(rows[:, 4 + classes :])
+        runs.append(rows)
+    return runs
+
+
+HEADS: dict[str, tuple[int, int, Callable[[Array], Array]]] = {
+    "poses in pixels": (1, 51, lambda rows: rows),
+    "poses in shares": (1, 51, lambda rows: rows / SIZE),
+    "masks": (80, 32, lambda rows: rows / SIZE - 0.5),
+    "masks of three classes": (3, 32, lambda rows: rows / SIZE - 0.5),
+    "turned boxes": (16, 1, lambda rows: 2 * rows / SIZE - 0.7),
+}
+
+
+@pytest.mark.parametrize("layout", ["columns", "rows"])
+@pytest.mark.parametrize("name", HEADS)
+def test_in_heads_with_more_than_boxes_each_row_counts_by_itself(name: str, layout: str) -> None:
+    """Scores beside points in pixels: a row that is dead, which all together hardly show; rounding passes."""
+    classes, others, values = HEADS[name]
+    references = of_head(values, classes, others)
+    dead, rounded_to_half, nearly = ([run.copy() for run in references] for _ in range(3))
+    for run, half, near in zip(dead, rounded_to_half, nearly, strict=True):
+        run[:, 4] = 0
+        half[...] = half.astype(np.float16)
+        near *= np.float32(1 + 2e-7)
+    seen = {
+        fault: of_output([run if layout == "columns" else run.swapaxes(1, 2) for run in runs], references, layout)
+        for fault, runs in {"dead": dead, "half": rounded_to_half, "near": nearly}.items()
+    }
+    measured = NoiseFloor({"XNNPACK": seen["near"]}, {"fp16": seen["half"]}, 10)
+    grades = {fault: judge_output(found, measured).grade for fault, found in seen.items()}
+    assert grades == {"dead": "diverged", "half": "fp16", "near": "equivalent"}
+
+
+def of_output(runs: list[Array], references: list[Array], layout: str) -> Seen:
+    """As a diff sees them."""
+    output = TensorInfo(0, "out", "float32", runs[0].shape, runs[0].shape, None, None)
+    bases = references if layout == "columns" else [run.swapaxes(1, 2) for run in references]
+    model = SimpleNamespace(detection=None, inputs=[SimpleNamespace(shape=(1, SIZE, SIZE, 3))])
+    comparison = OutputComparison(model, [output], [output])  # type: ignore[arg-type]
+    compared = {
+        place: comparison.compare([np.ascontiguousarray(run)], [np.ascontiguousarray(base)])
+        for place, (run, base) in enumerate(zip(runs, bases, strict=True))
+    }
+    return comparison.summarise(compared).seen(0)
+
+
+def test_boxes_and_scores_of_many_classes_stay_boxes() -> None:
+    runs = of_head(lambda rows: rows, 80, 0)
+    difference = of_output(runs, runs, "columns").difference
+    assert difference is not None
+    assert difference.of_kind is not None
+    assert difference.of_kind.kind == "yolo"
+
+
 def test_noise_without_a_box_leaves_elements_to_decide() -> None:
     kind, low = YoloHead(), head()
     low[0, 4:] *= 0.1
-    assert kind.answers(kind.compare(low, low, HEAD)).size is None
+    compared = kind.compare(low, low, HEAD)
+    assert compared is not None
+    assert kind.answers(compared).size is None
