@@ -63,7 +63,7 @@ def parse_instances(content: bytes, where: str) -> AnnotatedImages:
             f"{where} is not a COCO instances file: {error}. Expected is a JSON object with images (id, file_name, "
             "width, "
             "height), annotations (image_id, category_id, bbox as [x,y,width,height]) and categories (id, name); "
-            "evaltools convert makes one from YOLO and VOC folders"
+            "evaltools convert makes one from a YOLO folder"
         ) from error
     _check(instances, where)
     listed = {entry.id for entry in instances.images}

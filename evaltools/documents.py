@@ -1,4 +1,4 @@
-"""JSON, TOML, YAML and XML from elsewhere -> values. Nothing else parses them.
+"""JSON, TOML and YAML from elsewhere -> values. Nothing else parses them.
 
 Whatever is wrong with a text, also brackets in brackets without end, is a :class:`ValueError` with the reason.
 """
@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from xml.etree import ElementTree
 
 import msgspec
 
@@ -71,18 +70,6 @@ def yaml_values(text: str, loader: type[yaml.SafeLoader]) -> Any:
             return yaml.load(text, loader)
         except yaml.YAMLError as error:
             raise ValueError(" ".join(str(error).split())) from error
-
-
-def xml_root(content: bytes, target: ElementTree.TreeBuilder) -> ElementTree.Element:
-    """The root of an XML document that ``target`` builds; what ``target`` raises is not changed."""
-    parser = ElementTree.XMLParser(target=target)
-    with _told():
-        try:
-            parser.feed(content)
-            root: ElementTree.Element = parser.close()
-        except (ElementTree.ParseError, LookupError) as error:
-            raise ValueError(str(error)) from error
-    return root
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 TEXT_BYTES: Final = 64 << 20
-"""The most of a file that people write: labels, lists, YAML, TOML, one picture's XML."""
+"""The most of a file that people write: labels, lists, YAML, TOML."""
 DATA_BYTES: Final = 1 << 30
 """The most of a file of annotations, a result, a list of rows."""
 MODEL_BYTES: Final = 4 << 30

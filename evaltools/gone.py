@@ -32,6 +32,10 @@ COMMANDS_GONE: Final[Mapping[str, str]] = {
     "baseline": "a saved result is the baseline; evaltools gate NEW.json --against=OLD.json compares with it",
 }
 """Commands."""
+FORMATS_GONE: Final[Mapping[str, str]] = {
+    "voc": "other tools turn Pascal VOC's XML into COCO's JSON, which evaltools coco reads, or into YOLO's files",
+}
+"""What ``evaltools convert`` took."""
 _NUMERICS: Final = (
     "LiteRT's numerics checks are not run any more; --native_binary=run_eval, TensorFlow's inference_diff, compares "
     "outputs on devices"

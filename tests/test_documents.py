@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from evaltools.datasets.coco_instances import read_instances
-from evaltools.datasets.voc import parse_annotation
 from evaltools.documents import json_as, json_values, toml_values
 from evaltools.engine.run_folder import decode
 from evaltools.errors import EvaltoolsError
@@ -40,12 +39,6 @@ def test_what_is_nested_without_end_is_refused_with_a_sentence(what: str, tmp_pa
     with pytest.raises(EvaltoolsError, match=f"{tmp_path}.* it is nested too deeply") as caught:
         read(path)
     assert caught.value.exit_code == 2
-
-
-def test_elements_in_elements_without_end_are_refused() -> None:
-    elements = b"<a>" * 100_000 + b"</a>" * 100_000
-    with pytest.raises(EvaltoolsError, match="a.xml is not valid XML: it is nested too deeply"):
-        parse_annotation(b"<annotation>" + elements + b"</annotation>", "a.xml")
 
 
 def test_a_key_of_many_parts_is_refused_before_it_takes_minutes(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from evaltools.cli.shared.streams import complain, say_wrapped
 from evaltools.errors import DataError, UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK, USAGE
+from evaltools.gone import FORMATS_GONE
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.report.files.output_file import require_output_file, require_writable, write_file
 from evaltools.request.flags import GivenFlags, parse_flags
@@ -60,25 +61,6 @@ YOLO_PARAMETERS: Final = (
     ),
     Parameter(
         "coco_ids", "Number the 80 classes of COCO as COCO does, 1..90 with gaps, instead of 1..80.", default=False
-    ),
-)
-VOC_PARAMETERS: Final = (
-    Parameter(
-        "annotations_folder",
-        "Folder of the XML files, usually Annotations. Required.",
-        role="input_folder",
-        required=True,
-    ),
-    Parameter(
-        "images_folder",
-        "Folder of the pictures, usually JPEGImages. Required unless --copy_images=false.",
-        role="input_folder",
-    ),
-    Parameter("image_set_file", "List of the pictures to take, such as ImageSets/Main/val.txt.", role="input_file"),
-    Parameter(
-        "labels_file",
-        "Class names, one per line: the first is category 1, or 0 if it is ???, background or __background__.",
-        role="input_file",
     ),
 )
 IMAGENET_PARAMETERS: Final = (
@@ -170,18 +152,6 @@ def _class_names(path: Path) -> tuple[str, ...]:
     if path.suffix.lower() in (".yaml", ".yml"):
         return names_in_yaml(read_yaml(path, "--names_file"), f"--names_file={path}")
     return read_labels(path, "--names_file").lines
-
-
-def convert_voc(flags: GivenFlags) -> int:
-    """Convert Pascal VOC XML files."""
-    from evaltools.datasets.labels import read_labels
-    from evaltools.datasets.voc import read_voc
-
-    annotations_folder, images_folder = Path(flags.text("annotations_folder")), flags.path("images_folder")
-    image_set_file, labels_file = flags.path("image_set_file"), flags.path("labels_file")
-    labels = read_labels(labels_file, "--labels_file").lines if labels_file else None
-    source = read_voc(annotations_folder, images_folder, image_set_file, labels)
-    return _write(flags, source, [annotations_folder, image_set_file, labels_file])
 
 
 def _write(flags: GivenFlags, source: AnnotatedFolder, inputs: list[Path | None]) -> int:
@@ -296,13 +266,6 @@ FORMATS: Final = {
         (*YOLO_PARAMETERS, *OUTPUT_PARAMETERS),
         convert_yolo,
     ),
-    "voc": Format(
-        "a folder of Pascal VOC XML files",
-        "Pascal VOC XML -> files for evaltools coco. Difficult objects become crowd regions:\n"
-        "neither demanded nor punished.",
-        (*VOC_PARAMETERS, *OUTPUT_PARAMETERS),
-        convert_voc,
-    ),
     "imagenet": Format(
         "label files from the ILSVRC2012 development kit, as generate_validation_labels.py does it",
         "ILSVRC2012 development kit -> label files for evaltools imagenet.",
@@ -348,6 +311,8 @@ def _printed(text: str) -> int:
 
 
 def _wrong_format(name: str) -> str:
+    if instead := FORMATS_GONE.get(name):
+        return f"convert: {name} is gone: {instead}"
     if name.startswith("-"):
         return f"convert: the format comes first, before {name}: evaltools convert FORMAT {name}"
     return f"convert: {name!r} is not a format; use {', '.join(FORMATS)}.{did_you_mean(name.lower(), FORMATS)}"

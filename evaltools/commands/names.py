@@ -51,9 +51,7 @@ QUESTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
         "merge": Command("runs.folders:merge", "One result from the shards of a run"),
         "capture": Command("runs.capture:run", "What a run that goes on does now: a trace of its work and processes"),
         "report": Command("report:run", "One page about results, to be forwarded: HTML without network, or Markdown"),
-        "convert": Command(
-            "convert:run", "Ground truth from COCO, YOLO, VOC or ILSVRC files; results from logs of iOS"
-        ),
+        "convert": Command("convert:run", "Ground truth from COCO, YOLO or ILSVRC files; results from logs of iOS"),
     },
 }
 """The commands that are not tasks, by the question that they answer."""

@@ -11,7 +11,7 @@ from evaltools.cli.main import main
 from evaltools.commands.names import command_names
 from evaltools.request import flags
 
-FORMATS = ("coco", "yolo", "voc", "imagenet", "ios-log")
+FORMATS = ("coco", "yolo", "imagenet", "ios-log")
 COMMANDS = [
     *(name for name in command_names() if name not in ("run", "device", "convert")),
     *(f"device {action}{' diff' if action == 'run' else ''}" for action in ACTIONS),

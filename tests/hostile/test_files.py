@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from evaltools.datasets.coco_instances import parse_instances
 from evaltools.datasets.labels import read_labels
-from evaltools.datasets.voc import parse_annotation
 from evaltools.datasets.yolo import parse_line
 from evaltools.errors import EvaltoolsError
 from evaltools.gates.gate_file import read_gate_file
@@ -23,10 +22,6 @@ from tests.hostile.examples import damaged, tried
 COCO = (
     b'{"categories": [{"id": 1, "name": "cat"}], "images": [{"id": 7, "file_name": "a.jpg", "width": 80, "height": 40}]'
     b', "annotations": [{"id": 1, "image_id": 7, "category_id": 1, "bbox": [1, 2.5, 30, 20], "area": 6, "iscrowd": 0}]}'
-)
-VOC = (
-    b"<annotation><object><name>cat</name><bndbox><xmin>1</xmin><ymin>2.5</ymin><xmax>30</xmax><ymax>20</ymax></bndbox>"
-    b"</object></annotation>"
 )
 GATES = (
     b'[runs.a]\nresult = "a.json"\n[[gates]]\nrun = "a"\nlimits = ["top1 >= 85 % at 95 %", "top1 drop <= 1 points"]\n'
@@ -43,14 +38,13 @@ def line_of_yolo(path: Path) -> object:
     ("content", "read"),
     [
         (COCO, lambda path: parse_instances(path.read_bytes(), "a.json")),
-        (VOC, lambda path: parse_annotation(path.read_bytes(), "a.xml")),
         (b"1 0.5 0.5 0.25 0.5 0.1 0.1", line_of_yolo),
         (b"cat\r\ndog\n", lambda path: read_labels(path, "--labels")),
         (GATES, read_gate_file),
         (YAML, lambda path: read_yaml(path, "--configs")),
         (RESULT, read_result),
     ],
-    ids=["coco", "voc", "yolo", "labels", "gates", "yaml", "result"],
+    ids=["coco", "yolo", "labels", "gates", "yaml", "result"],
 )
 def test_a_damaged_file_is_read_or_refused(content: bytes, read: Callable[[Path], object], tmp_path: Path) -> None:
     @tried

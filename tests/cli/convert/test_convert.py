@@ -111,32 +111,16 @@ def test_a_yolo_folder_with_outlines_and_a_yaml_file(coco: Path) -> None:
     assert sorted(os.listdir(coco / "out" / "images")) == sorted(SIZES)
 
 
-def test_a_voc_folder(coco: Path) -> None:
-    (coco / "Annotations").mkdir()
-    box = "<bndbox><xmin>1</xmin><ymin>11</ymin><xmax>40</xmax><ymax>20</ymax></bndbox>"
-    found = f"<object><name>car</name><difficult>1</difficult>{box}</object>"
-    (coco / "Annotations" / "b.xml").write_text(
-        f"<annotation><size><width>80</width><height>40</height></size>{found}</annotation>"
-    )
-    flags = ["--annotations_folder=Annotations", "--images_folder=pictures", "--output_folder=out"]
-    assert evaltools_here("convert", "voc", *flags, cwd=coco).code == 0
-    assert native_objects(coco / "out" / "ground_truth.pb") == {"b.jpg": [(7, 0.25, 0, 0.5, 0.5)]}
-    (entry,) = json.loads((coco / "out" / "instances.json").read_text())["annotations"]
-    assert (entry["bbox"], entry["area"], entry["iscrowd"]) == ([0, 10, 40, 10], 400, 1)
-    assert (coco / "out" / "labels.txt").read_text().splitlines()[7] == "car"
-    (coco / "names.txt").write_text("car\n")
-    flags[-1] = "--output_folder=named"
-    assert evaltools_here("convert", "voc", *flags, "--labels_file=names.txt", cwd=coco).code == 0
-    assert native_objects(coco / "named" / "ground_truth.pb") == {"b.jpg": [(1, 0.25, 0, 0.5, 0.5)]}
-
-
 def test_a_wrong_format_is_refused_with_the_nearest() -> None:
     completed = evaltools_here("convert", "coca")
     assert completed.code == 2
-    assert "'coca' is not a format; use coco, yolo, voc, imagenet, ios-log. Did you mean coco?" in completed.err
+    assert "'coca' is not a format; use coco, yolo, imagenet, ios-log. Did you mean coco?" in completed.err
     completed = evaltools_here("convert", "--output_folder=x", "coco")
     assert completed.code == 2
     assert "the format comes first, before --output_folder=x" in completed.err
+    completed = evaltools_here("convert", "voc")
+    assert completed.code == 2
+    assert "convert: voc is gone: other tools turn Pascal VOC's XML into COCO's JSON" in completed.err
 
 
 def contents(folder: Path) -> dict[str, bytes]:
