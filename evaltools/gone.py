@@ -52,6 +52,7 @@ FILES_GONE: Final[Mapping[str, str]] = dict.fromkeys(
 """Files that were tasks, by the ends of their names."""
 _EVERY_DEVICE: Final = "every device does everything, and a result of several compares them; leave it out"
 _ONE_MACHINE: Final = "a suite runs on one machine; give each machine a suite of fewer models"
+_NO_SEAL: Final = "a run folder is carried out as a command is, so take only those of people you know; leave it out"
 GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "benchmark": {"cpu_affinity": "taskset -c CPUS evaltools benchmark ... binds it, as any program"},
     "capture": {"output_folder": "--output_file_path names the trace; speed and memory are in the result of the run"},
@@ -68,6 +69,7 @@ GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
         "apt install mesa-vulkan-drivers brings a GPU in software, pip install 'evaltools[npu-qualcomm]' emulated NPUs",
     ),
     "power": {"margin": "evaltools power is about examples in a random order"},
+    "resume": {"trust": _NO_SEAL},
     "suite": {
         "executor": _ONE_MACHINE,
         "operators": "evaltools locate says which operators of a model are supported and right",

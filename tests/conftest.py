@@ -109,14 +109,6 @@ def nothing_was_installed_before(tmp_path_factory: pytest.TempPathFactory) -> It
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def the_key_of_this_user_is_not_used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Run folders of tests are sealed with a key of their own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        yield
-
-
 @pytest.fixture
 def time_out_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time-out of a session limits its runs alone: one that is short, for a run that hangs, ends no opening."""

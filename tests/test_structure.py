@@ -117,7 +117,7 @@ READERS = {
 NOT_FROM_ELSEWHERE = {
     "the door": "file_content",
     "content that came through the door": "datasets.input_files preprocess.decode report.page.rendering.other_files",
-    "doors for other things: journals, the user's key": "engine.journal engine.run_folder",
+    "a door for journals": "engine.journal",
     "what evaltools brings along": "cli.skill device.python_program locate.bundle preprocess.resize proto",
     "what the system says": (
         "benchmark.conditions benchmark.self_measuring engine.machine_load result.environment "

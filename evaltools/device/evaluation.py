@@ -39,7 +39,7 @@ from evaltools.engine.run_folder import (
     decode,
     digest,
     encode,
-    has_own_request,
+    has_request,
     request_facts,
     require_same_run,
     run_folder,
@@ -94,7 +94,7 @@ def records_of_devices(
             if devices is not None and not serials:
                 serials = list(devices.serials)
                 journal.state({_SERIALS: encode(serials), _KEPT_AS: uuid.uuid4().hex})
-                if not has_own_request(journal):
+                if not has_request(journal):
                     journal.state(request_facts(to_plain(request), identity_of(flags, sent)))
             is_one = len(serials) == 1 and not flags.include_host
             if not is_one:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import hmac
 import json
-import os
-import secrets
-import stat
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -25,11 +21,9 @@ from evaltools.engine.journal import Journal, copied_journal, open_journal, temp
 from evaltools.errors import DataError, UsageError
 
 REQUEST: Final = "request"
-SEAL: Final = "seal"
 IDENTITY: Final = "identity"
 _LONGEST_SHOWN: Final = 80
 _SHOWN_BEFORE: Final = 16
-_KEY_BYTES: Final = 32
 
 
 class RunIdentity(Struct, frozen=True):
@@ -156,21 +150,13 @@ def _require_no_changes(journal: Journal, changes: Sequence[str]) -> None:
 
 
 def request_facts(plain: object, identity: RunIdentity) -> dict[str, str]:
-    """The facts that keep request and identity of a new run, with the seal of this user over both."""
-    facts = {REQUEST: encode(plain), IDENTITY: encode(identity)}
-    return {**facts, SEAL: seal_of(_sealed_text(facts.get))}
+    """The facts that keep request and identity of a new run."""
+    return {REQUEST: encode(plain), IDENTITY: encode(identity)}
 
 
-def has_own_request(journal: Journal) -> bool:
-    """Whether a journal keeps a request and an identity that this user sealed.
-
-    A run of somebody else that this user goes on with gets the user's own request and seal.
-    """
-    return is_sealed(_sealed_text(journal.fact), journal.fact(SEAL))
-
-
-def _sealed_text(fact: Callable[[str], str | None]) -> str:
-    return encode([fact(REQUEST), fact(IDENTITY)])
+def has_request(journal: Journal) -> bool:
+    """Whether a journal keeps the request of its run."""
+    return journal.fact(REQUEST) is not None
 
 
 def identity_of(journal: Journal) -> RunIdentity | None:
@@ -231,77 +217,3 @@ def _shown(name: str, text: str | None, other: str | None) -> str:
     first = max(0, next(apart, 0) - _SHOWN_BEFORE)
     end = first + _LONGEST_SHOWN
     return f"{'...' * (first > 0)}{text[first:end]}{'...' * (end < len(text))}"
-
-
-def key_file() -> Path:
-    """Where the key of this user lies: ``evaltools/key`` in XDG_STATE_HOME, which is ``~/.local/state`` unless set."""
-    stated = os.environ.get("XDG_STATE_HOME", "")
-    return Path(stated if os.path.isabs(stated) else os.path.expanduser("~/.local/state"), "evaltools", "key")
-
-
-def seal_of(text: str) -> str:
-    """The seal of a text; empty where no key can be kept, as with a home folder that cannot be written.
-
-    It is an HMAC. The key is made with the first run folder, lies outside of all of them, and never leaves the machine;
-    so nobody else can make a folder whose request is carried out without being asked about.
-    """
-    key = _key() or _new_key()
-    return "" if key is None else _hmac(key, text)
-
-
-def is_sealed(text: str, seal: str | None) -> bool:
-    """Whether ``seal`` is that of a text, made with this user's key."""
-    key = _key()
-    return key is not None and bool(seal) and hmac.compare_digest(str(seal).encode(), _hmac(key, text).encode())
-
-
-def _hmac(key: bytes, text: str) -> str:
-    return hmac.new(key, text.encode("utf-8", "surrogateescape"), "sha256").hexdigest()
-
-
-def _key() -> bytes | None:
-    """The key, None where there is none that only this user has: a link, another's file, or one that others read."""
-    place = key_file()
-    if not place.is_absolute():
-        return None
-    try:
-        with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            if not _is_private(os.fstat(file.fileno())):
-                return None
-            key = file.read(_KEY_BYTES + 1)
-    except OSError:
-        return None
-    return key if len(key) == _KEY_BYTES else None
-
-
-def _is_private(status: os.stat_result) -> bool:
-    others = stat.S_IMODE(status.st_mode) & (stat.S_IRWXG | stat.S_IRWXO)
-    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not others
-
-
-def _new_key() -> bytes | None:
-    """A new key, or that of another process which was faster; never one that is half written."""
-    place = key_file()
-    if not place.is_absolute():
-        return None
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryDirectory(dir=place.parent) as folder:
-            draft = Path(folder, "key")
-            _write_key(draft)
-            try:
-                os.link(draft, place)
-            except FileExistsError:
-                pass
-            except OSError:  # a file system without hard links
-                with contextlib.suppress(FileExistsError):
-                    _write_key(place)
-    except OSError:
-        return None
-    return _key()
-
-
-def _write_key(place: Path) -> None:
-    """Write a new key to a file that is not there yet."""
-    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(secrets.token_bytes(_KEY_BYTES))

@@ -22,7 +22,7 @@ from evaltools.engine.opening import NotMeasured, Opened
 from evaltools.engine.run_folder import (
     REQUEST,
     RunIdentity,
-    has_own_request,
+    has_request,
     identity_of,
     request_facts,
     run_folder,
@@ -275,7 +275,7 @@ def _new_facts(journal: Journal, request: LocateRequest) -> dict[str, str]:
     changes = known.changes(own) if known is not None and is_search else ["it is not a search"]
     if changes:
         raise UsageError(f"--run_dir={journal.folder} holds another run: {'; '.join(changes)}; give a new folder")
-    return {} if has_own_request(journal) else request_facts(to_plain(request.asked), own)
+    return {} if has_request(journal) else request_facts(to_plain(request.asked), own)
 
 
 def _identity(request: LocateRequest) -> RunIdentity:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
 from evaltools.engine.journal import copied_journal
-from evaltools.engine.run_folder import REQUEST, decode, encode, has_own_request, identity_of, key_file
+from evaltools.engine.run_folder import REQUEST, decode, encode, identity_of
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
@@ -30,28 +30,19 @@ _START: Final = (
 )
 
 
-def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter], trusted: bool = False) -> Request:
+def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter]) -> Request:
     """The request of the run in a folder, with that folder and its files as they are called from here.
 
-    Raises :class:`UsageError` where there is none, or one of another version, and, unless it is ``trusted``, where this
-    user did not begin the run on this machine: nothing that it names is loaded before.
+    Raises :class:`UsageError` where there is none, or one of another version.
     """
     with copied_journal(run_dir) as journal:
         text, identity = journal.fact(REQUEST), identity_of(journal)
-        has_examples, is_own = bool(journal.examples()), has_own_request(journal)
+        has_examples = bool(journal.examples())
     if text is None and has_examples:
         raise UsageError(f"the run in {run_dir} was started from a program of its own; start it from there")
     if text is None:
         raise UsageError(f"the run in {run_dir} ended before its first example; give its command again")
     plain: dict[str, Any] = decode(text, dict[str, Any], run_dir)
-    if not (trusted or is_own):
-        raise UsageError(
-            printable(
-                f"the run in {run_dir} was not begun here by you (no key of yours in {key_file()} fits its seal), so "
-                "nothing that it names is loaded, run or written: give its command again, with "
-                f"--run_dir={run_dir}, or --trust if you know its maker"
-            )
-        )
     try:
         if identity is None:
             raise UsageError("it does not say what it is of, as every run does")
@@ -61,15 +52,6 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter], tr
         why = printable(str(error))
         raise UsageError(f"the run in {run_dir} cannot go on: {why}; start it anew in another folder") from None
     return seen_from(request, Path.cwd()).stating(run_dir=_as_typed(request, run_dir))
-
-
-def begun_here(folders: Sequence[Path]) -> Path:
-    """The first of the folders of one run whose request this user made on this machine; else the first."""
-    for folder in folders:
-        with copied_journal(folder) as journal:
-            if has_own_request(journal):
-                return folder
-    return folders[0]
 
 
 def _as_typed(request: Request, run_dir: Path) -> str:

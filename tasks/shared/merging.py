@@ -20,7 +20,7 @@ from evaltools.engine.run_folder import (
     RunIdentity,
     decode,
     encode,
-    has_own_request,
+    has_request,
     identity_of,
     journals_of,
     request_facts,
@@ -62,7 +62,7 @@ def begin_run(
     journal.state({DESCRIBED: encode(described)})
     if request is None or journal.folder is None:
         return
-    if not (journal.examples() and has_own_request(journal)):
+    if not (journal.examples() and has_request(journal)):
         journal.state(request_facts(to_plain(request), identity))
 
 

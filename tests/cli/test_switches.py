@@ -17,7 +17,7 @@ COMMANDS = [
     *(f"device {action}{' diff' if action == 'run' else ''}" for action in ACTIONS),
     *(f"convert {name}" for name in FORMATS),
 ]
-KNOWN = {"imagenet": "use_gpu", "inspect": "run", "merge": "trust", "resume": "trust"}
+KNOWN = {"imagenet": "use_gpu", "inspect": "run"}
 A_FLAG = re.compile(r"^  --(\w+)(?=$|[ ,])", re.MULTILINE)
 MOST_LINES = 120
 A_SWITCH = re.compile(r"^  --(\w+)(?=$| \[BOOL\]|,| {2})", re.MULTILINE)

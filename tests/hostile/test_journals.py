@@ -32,8 +32,6 @@ def test_a_run_folder_that_was_edited_ends_as_documented(part: int, sound: Path,
     commands = (
         ("resume", str(folder)),
         ("merge", str(folder)),
-        ("resume", str(folder), "--trust"),
-        ("merge", str(folder), "--trust"),
         tuple(imagenet("--workers=1", f"--run_dir={folder}", pictures=PICTURES)),
     )
     watch = Watch()

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from evaltools.cli.runs.folders import read_given, resume
 from evaltools.engine.journal import JOURNAL_NAME, Finished, TaskJournal, open_journal
 from evaltools.engine.run_folder import IDENTITY as IDENTITY_FACT
-from evaltools.engine.run_folder import REQUEST, RunIdentity, request_facts
+from evaltools.engine.run_folder import RunIdentity, request_facts
 from evaltools.engine.task import Example, Record
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
-from evaltools.runs.stored import begun_here, changed, stored_request
+from evaltools.runs.stored import changed, stored_request
 from tests.command import evaltools_here
 from tests.requests import request_of
 
@@ -147,42 +147,6 @@ def test_a_run_of_a_program_of_its_own_has_no_request(tmp_path: Path) -> None:
         stored_request(tmp_path / "run", {})
 
 
-@pytest.fixture
-def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run folder that somebody else made, with code of theirs that leaves a file where it is run."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
-    (tmp_path / "gift.py").write_text(f"open({str(tmp_path / 'seen')!r}, 'w')")
-    flags = ("--config=x: external_delegate_path=gift.so", "--output_file_path=there.json")
-    request = replace(request_of("imagenet", *flags), folder=tmp_path, task=f"{tmp_path}/gift.py:task")
-    run_dir = stored(request, tmp_path / "run")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
-    (tmp_path / "there.json").write_text("precious")
-    return run_dir
-
-
-@pytest.mark.parametrize("command", ["resume", "merge"])
-def test_nothing_that_the_folder_of_somebody_else_names_is_run_or_written(
-    command: str, foreign: Path, tmp_path: Path
-) -> None:
-    done = evaltools_here(command, str(foreign))
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    for said in (f"the run in {foreign} ", f"{tmp_path}/mine/evaltools/key", f"--run_dir={foreign}", "--trust"):
-        assert said in done.err
-    assert not (tmp_path / "seen").exists()
-    assert (tmp_path / "there.json").read_text() == "precious"
-
-
-def test_its_code_is_run_where_that_is_asked_for(foreign: Path, tmp_path: Path) -> None:
-    assert evaltools_here("resume", str(foreign), "--trust").code == 2, "there is no such task in it"
-    assert (tmp_path / "seen").exists()
-
-
-def test_what_to_trust_is_no_choice(foreign: Path, tmp_path: Path) -> None:
-    done = evaltools_here("resume", str(foreign), "--trust=libraries")
-    assert (done.code, "--trust=libraries: " in done.err) == (2, True)
-    assert not (tmp_path / "seen").exists()
-
-
 def test_why_a_run_cannot_go_on_is_one_line(tmp_path: Path) -> None:
     journal = open_journal(tmp_path / "run")
     journal.state(request_facts({**to_plain(request_of("imagenet")), "version": "3\n  more"}, IDENTITY))
@@ -191,25 +155,12 @@ def test_why_a_run_cannot_go_on_is_one_line(tmp_path: Path) -> None:
         stored_request(tmp_path / "run", {})
 
 
-def test_a_run_that_says_nothing_of_what_it_is_of_does_not_go_on(foreign: Path) -> None:
-    with closing(sqlite3.connect(foreign / JOURNAL_NAME)) as facts:
+def test_a_run_that_says_nothing_of_what_it_is_of_does_not_go_on(tmp_path: Path) -> None:
+    run_dir = stored(request_of("imagenet"), tmp_path / "run")
+    with closing(sqlite3.connect(run_dir / JOURNAL_NAME)) as facts:
         facts.execute("DELETE FROM facts WHERE name = ?", (IDENTITY_FACT,))
         facts.commit()
     with pytest.raises(UsageError, match="cannot go on: it does not say what it is of"):
-        stored_request(foreign, {}, trusted=True)
-
-
-@pytest.mark.parametrize(
-    ("name", "was", "now"), [(REQUEST, "m.tflite", "n.tflite"), (IDENTITY_FACT, "the model", "the modle")]
-)
-def test_what_was_changed_afterwards_is_the_run_of_somebody_else(name: str, was: str, now: str, tmp_path: Path) -> None:
-    run_dir = stored(request_of("imagenet"), tmp_path / "run")
-    with closing(open_journal(run_dir)) as journal:
-        text = journal.fact(name)
-        assert text is not None
-        assert was in text
-        journal.state({name: text.replace(was, now)})
-    with pytest.raises(UsageError, match="not begun here by you"):
         stored_request(run_dir, {})
 
 
@@ -223,10 +174,12 @@ def test_another_library_is_refused_before_anything_is_loaded(tmp_path: Path) ->
     assert stored_request(run_dir, {}).tests[0].libraries == [library]
     library.write_bytes(b"built twice")
     with pytest.raises(UsageError, match=r"cannot go on: the library a\.so was [0-9a-f]{64}, now it is [0-9a-f]{64}; "):
-        stored_request(run_dir, {}, trusted=True)
+        stored_request(run_dir, {})
 
 
-def test_shards_are_merged_by_the_request_of_the_one_that_was_done_here(foreign: Path, tmp_path: Path) -> None:
-    own = stored(request_of("imagenet"), tmp_path / "own")
-    assert begun_here([foreign, own]) == own
-    assert begun_here([foreign]) == foreign
+@pytest.mark.parametrize("command", ["resume", "merge"])
+def test_the_flag_that_is_gone_is_refused_with_what_to_do(command: str, tmp_path: Path) -> None:
+    run_dir = stored(request_of("imagenet"), tmp_path / "run")
+    done = evaltools_here(command, str(run_dir), "--trust")
+    assert (done.code, done.out) == (2, "")
+    assert "take only those of people you know" in done.err

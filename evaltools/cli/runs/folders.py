@@ -34,11 +34,6 @@ RUN_DIRS: Final = Parameter(
     positional=True,
     repeatable=True,
 )
-TRUST: Final = Parameter(
-    "trust",
-    "Load the code and write the files that the folder names, even where you did not begin its run on this computer.",
-    default=False,
-)
 
 
 def resume(arguments: list[str]) -> int:
@@ -47,7 +42,7 @@ def resume(arguments: list[str]) -> int:
     from evaltools.device.flags import BY_NAME
     from evaltools.runs.stored import changed, stored_request
 
-    stored = stored_request(words.folders[0], BY_NAME, words.trusted)
+    stored = stored_request(words.folders[0], BY_NAME)
     request = changed(stored, read_given(stored, words.others), lambda parameter: parameter.may_differ)
     from evaltools.cli.runs.handed_over import carry_out
 
@@ -63,11 +58,11 @@ def merge(arguments: list[str]) -> int:
         raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
     from evaltools.device.flags import BY_NAME
     from evaltools.locate.kind import KIND as SEARCH
-    from evaltools.runs.stored import begun_here, changed, stored_request
+    from evaltools.runs.stored import changed, stored_request
     from evaltools.suite.kind import KIND as SUITE
 
-    folder = begun_here(folders)
-    stored = stored_request(folder, BY_NAME, words.trusted)
+    folder = folders[0]
+    stored = stored_request(folder, BY_NAME)
     if stored.devices is not None:
         raise UsageError("a run on devices makes its result itself: give evaltools resume only its folder")
     if stored.task in (SEARCH.name, SUITE.name):
@@ -84,28 +79,21 @@ class _Words(NamedTuple):
     """The words of a command about run folders; ``others`` are the flags that its request may have."""
 
     folders: list[Path]
-    trusted: bool
     others: list[str]
 
 
 def _read_words(usage: str, description: str, exit_codes: str, run_dir: Parameter, arguments: Sequence[str]) -> _Words:
-    """Read ``RUN_DIR... [--trust] [--flag=value ...]``; raises :class:`UsageError` where no folder is given."""
-    known = (run_dir, TRUST)
-    own = [word for word in arguments if not word.startswith("--") or _is_one_of(word, known)]
+    """Read ``RUN_DIR... [--flag=value ...]``; raises :class:`UsageError` where no folder is given."""
+    own = [word for word in arguments if not word.startswith("--") or word == "--help" or word.startswith("--help=")]
     epilog = f"exit codes: {exit_codes}\n{EXIT_CODE_HELP}"
-    flags = parse_flags(usage, description, epilog, {"flags": known}, own)
+    flags = parse_flags(usage, description, epilog, {"flags": (run_dir,)}, own)
     folders = list(map(Path, flags.texts(run_dir.name)))
     command = usage.split()[0]
     if not folders:
         raise UsageError(f"missing: the run folder. Give evaltools {usage}; see evaltools {command} --help")
     if len(folders) > 1 and not run_dir.repeatable:
         raise UsageError(f"'{folders[1]}': give one folder, and flags as --name=value")
-    return _Words(folders, flags.is_on("trust"), [word for word in arguments if word not in own])
-
-
-def _is_one_of(word: str, parameters: Sequence[Parameter]) -> bool:
-    name = word.removeprefix("--").partition("=")[0].replace("-", "_")
-    return name == "help" or any(name in (each.name, f"no{each.name}") for each in parameters)
+    return _Words(folders, [word for word in arguments if word not in own])
 
 
 def read_given(request: Request, words: Sequence[str]) -> Options:

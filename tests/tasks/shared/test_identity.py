@@ -12,9 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.engine.execution import Shard
-from evaltools.engine.journal import Finished, Journal, TaskJournal, open_journal, temporary_journal
+from evaltools.engine.journal import Finished, Journal, TaskJournal, open_journal
 from evaltools.engine.quiet_latency import QuietTimes
-from evaltools.engine.run_folder import REQUEST, RunIdentity, has_own_request, identity_of
+from evaltools.engine.run_folder import REQUEST, RunIdentity, identity_of
 from evaltools.engine.task import Example, Record
 from evaltools.errors import DataError, UsageError
 from evaltools.request.plain import to_plain
@@ -69,26 +69,6 @@ def test_what_a_run_is_made_of_is_written_down(run_dir: Path) -> None:
         "test": things,
     }
     assert replace(identity, configurations={}) == IDENTITY
-
-
-def test_a_run_of_somebody_else_that_goes_on_is_sealed_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
-    journal = begun_with_one_example(tmp_path / "run", DESCRIBED)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
-    assert not has_own_request(journal)
-    begun(journal)
-    assert has_own_request(journal)
-    journal.close()
-
-
-def test_a_run_without_a_folder_makes_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    journal = temporary_journal()
-    begun(journal)
-    journal.close()
-    assert not (tmp_path / "state").exists()
-    begun_with_one_example(tmp_path / "run", DESCRIBED).close()
-    assert (tmp_path / "state" / "evaltools" / "key").is_file()
 
 
 def on_device(device: str) -> ConfigurationResult:
