@@ -15,7 +15,7 @@ from evaltools.cli.device import clean as device_clean
 from evaltools.cli.device import list as device_list
 from evaltools.cli.judge import gate, power
 from evaltools.cli.runs import capture
-from evaltools.cli.runs.folders import RUN_DIR, RUN_DIRS, TRUST
+from evaltools.cli.runs.folders import RUN_DIR, RUN_DIRS
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.device import flags as device_run_flags
 from evaltools.errors import DataError, UsageError
@@ -44,9 +44,9 @@ COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     "gate": gate.PARAMETERS,
     "inspect": inspect.PARAMETERS,
     "locate": list(locate.KIND.parameters.values()),
-    "merge": (RUN_DIRS, TRUST),
+    "merge": (RUN_DIRS),
     "power": power.PARAMETERS,
-    "resume": (RUN_DIR, TRUST),
+    "resume": (RUN_DIR),
     "skill": (),
     "suite": list(suite.KIND.parameters.values()),
 }
