@@ -44,9 +44,9 @@ COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     "gate": gate.PARAMETERS,
     "inspect": inspect.PARAMETERS,
     "locate": list(locate.KIND.parameters.values()),
-    "merge": (RUN_DIRS),
+    "merge": (RUN_DIRS,),
     "power": power.PARAMETERS,
-    "resume": (RUN_DIR),
+    "resume": (RUN_DIR,),
     "skill": (),
     "suite": list(suite.KIND.parameters.values()),
 }
