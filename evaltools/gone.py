@@ -19,7 +19,7 @@ GONE: Final[Mapping[str, str]] = {
     "method": "evaltools locate takes each look that it needs; --operators=FIRST-LAST looks at fewer operators",
     "npu_compiler_plugin_dir": "it has the native name now, --compiler_plugin_library_path",
     "npu_dispatch_library_dir": "it has the native name now, --dispatch_library_path",
-    "npu_options": "each option is a flag of its own, as --intel_openvino_graph_backends=cpu",
+    "npu_options": "each option is a flag of its own, as --qualcomm_optimization_level=O2",
     "reference_run": "the reference runs the examples that the others run",
     "run_timeout": "it is --example_timeout, as in every command",
     "sample": "give --num_images=N --order=random, and evaltools power says how large N must be",
@@ -68,6 +68,7 @@ GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
         ("driver", "folder", "install"),
         "apt install mesa-vulkan-drivers brings a GPU in software, pip install 'evaltools[npu-qualcomm]' emulated NPUs",
     ),
+    "inspect": {"npu_vendor": "--npu_soc is about Qualcomm's chips, whose compiler runs here; leave it out"},
     "power": {"margin": "evaltools power is about examples in a random order"},
     "resume": {"trust": _NO_SEAL},
     "suite": {

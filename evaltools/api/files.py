@@ -48,24 +48,20 @@ def inspect(
     run: bool = True,
     test: OneConfiguration | None = None,
     npu_soc: str | Sequence[str] = (),
-    npu_vendor: str = "qualcomm",
     save_compiled: str | Path | None = None,
 ) -> Inspection:
     """What is in a model, which delegates are made for it, and what they take of it.
 
     ``run``: open it with XNNPACK and the GPU to see. ``test``: a configuration whose delegates are tried as well, as
-    ``"external_delegate_path=my.so kernels=builtin"``. ``npu_soc``: chips of ``npu_vendor``, or ``all``, for which it
+    ``"external_delegate_path=my.so kernels=builtin"``. ``npu_soc``: chips, or ``all``, for which it
     is compiled; the compiled files are kept in ``save_compiled``. Raises :class:`~evaltools.errors.ModelError` for a
     file that is not a model, and :class:`~evaltools.errors.UsageError` for a chip that is not known.
     """
-    from evaltools.delegates.npu_flags import FLAGS_OF
     from evaltools.inspection.model import inspect_model
     from evaltools.inspection.npu_chips import ChipsAsked
 
-    if npu_vendor not in FLAGS_OF:
-        raise UsageError(f"npu_vendor={npu_vendor!r}: use one of {', '.join(FLAGS_OF)}")
     chips = tuple(npu_soc.split(",") if isinstance(npu_soc, str) else npu_soc)
     folder = None if save_compiled is None else path_of(save_compiled, "save_compiled")
-    asked = ChipsAsked(chips, npu_vendor, folder) if any(chips) else None
+    asked = ChipsAsked(chips, folder) if any(chips) else None
     configuration = None if test is None else read_tests(test)[0]
     return inspect_model(path_of(model, "the model to inspect"), run, chips=asked, asked=configuration)

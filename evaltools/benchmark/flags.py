@@ -149,8 +149,8 @@ _RUNS: Final = (
     Parameter(
         "perf_options_list",
         "Configurations to compare, separated by commas: cpu (1, 2 and 4 threads, each without and with XNNPACK), gpu "
-        "(in fp16 and fp32), npu (Intel's, unless npu_vendor is given), nnapi, coreml, dsp, or all of them. none: what "
-        "the flags describe. The native tool's default is all.",
+        "(in fp16 and fp32), npu (Qualcomm's, unless npu_vendor is given), nnapi, coreml, dsp, or all of them. none: "
+        "what the flags describe. The native tool's default is all.",
         default="none",
     ),
     Parameter(

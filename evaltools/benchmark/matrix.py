@@ -39,7 +39,7 @@ _OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "gpu-fp16": "use_gpu=true gpu_precision_loss_allowed=true",
         "gpu-default": "use_gpu=true gpu_precision_loss_allowed=false",
     },
-    "npu": {"npu": "use_npu=true npu_vendor=intel_openvino"},
+    "npu": {"npu": "use_npu=true npu_vendor=qualcomm"},
     "nnapi": {"nnapi(w/o accel name)": "use_nnapi=true"},
     "dsp": {"dsp w/ hexagon": "use_hexagon=true"},
     "coreml": {"coreml": "use_coreml=true"},

@@ -9,7 +9,6 @@ from typing import Final
 from evaltools.cli.shared.streams import complain, say
 from evaltools.configuration import Configuration
 from evaltools.delegates.external import EXTERNAL
-from evaltools.delegates.npu_flags import FLAGS_OF
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
@@ -30,10 +29,9 @@ PARAMETERS: Final = (
     Parameter("run", "Open the model with XNNPACK and the GPU, to see what they take of it.", default=True),
     Parameter(
         "npu_soc",
-        "Compile it for the NPUs of these chips, as SM8550,SM8750, or all, with their vendor's compiler, and see what "
-        "they take; needs no phone.",
+        "Compile it for the NPUs of these chips, as SM8550,SM8750, or all, with Qualcomm's compiler, and see what they "
+        "take; needs no phone.",
     ),
-    Parameter("npu_vendor", "Whose chips.", default="qualcomm", choices=tuple(FLAGS_OF), only_with=("npu_soc",)),
     Parameter(
         "save_compiled",
         "Folder for the compiled files, MODEL_CHIP.tflite, which LiteRT runs on a phone with that chip.",
@@ -74,7 +72,7 @@ def run(arguments: list[str]) -> int:
     model = Path(flags.text("model_file"))
     files = planned_outputs(flags, ["output_file_path"], [model], "the findings are")
     chips = tuple(part for part in flags.text("npu_soc").split(",") if part)
-    asked = ChipsAsked(chips, flags.text("npu_vendor"), flags.path("save_compiled")) if chips else None
+    asked = ChipsAsked(chips, flags.path("save_compiled")) if chips else None
     delegate = given.among({each.name: each for each in _ASKED})
     own = Configuration.from_flags("inspect", delegate, kernels="builtin") if delegate else None
     inspection = inspect_model(model, flags.is_on("run"), chips=asked, report=complain, asked=own)

@@ -89,7 +89,7 @@ NPU: Final = Delegate(
         *(flag.parameter() for flag in FLAGS.values()),
     ),
     works_in="ai-edge-litert (--runtime=compiled), and emulated (--npu_soc)",
-    here="the vendor's library for this machine, as OpenVINO; the NPU of a phone only emulated (--npu_soc)",
+    here="Qualcomm's, where its SDK is for this machine; the NPU of a phone only emulated (--npu_soc)",
     runtimes={
         COMPILED: {**NOT_IN_PYTHON, "npu_soc": _NEEDS_EMULATOR},
         EMULATED: _NO_CHIP,

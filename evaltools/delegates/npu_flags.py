@@ -295,26 +295,22 @@ INTEL_OPENVINO: Final = (
     VendorFlag(
         "intel_openvino_graph_backends",
         "Device of OpenVINO: cpu, gpu or npu for all graphs, or INDEX:DEVICE;INDEX:DEVICE, and npu for the others.",
-        field="graph_backend",
     ),
     VendorFlag(
         "intel_openvino_performance_mode",
         "What OpenVINO is to aim at.",
         "latency",
         ("latency", "throughput", "cumulative_throughput"),
-        field="performance_mode",
     ),
     VendorFlag(
         "intel_openvino_configs_map",
         "Properties of OpenVINO, KEY=VALUE,KEY=VALUE, as INFERENCE_PRECISION_HINT=f32.",
-        field="configs_map",
     ),
     VendorFlag("intel_openvino_graph_configs_map", "Properties of single graphs, INDEX:KEY=VALUE;INDEX:KEY=VALUE."),
     VendorFlag(
         "intel_openvino_enable_weight_sharing",
         "Let graphs share weights; false: each is compiled for itself.",
         True,
-        field="enable_weight_sharing",
     ),
 )
 FLAGS_OF: Final[Mapping[str, tuple[VendorFlag, ...]]] = {
@@ -378,22 +374,16 @@ def _check_value(name: str, value: Value) -> None:
     if name == "qualcomm_dump_tensor_ids" and not _IDS.fullmatch(text):
         raise UsageError(f"--{name}={text}: use numbers of tensors, as 3,17, or -1 for the outputs of all operators")
     if name == "intel_openvino_configs_map":
-        properties(text)
+        _check_properties(text)
     if isinstance(value, int) and FLAGS[name].field and value < 0:
         raise UsageError(f"--{name}={text}: use 0 or more")
 
 
-def properties(text: str) -> dict[str, str]:
-    """OpenVINO's properties, of which LiteRT's tools leave out any that is no ``KEY=VALUE``: here that is an error.
-
-    >>> properties("INFERENCE_PRECISION_HINT=f32,CACHE_DIR=/tmp/cache")
-    {'INFERENCE_PRECISION_HINT': 'f32', 'CACHE_DIR': '/tmp/cache'}
-    """
+def _check_properties(text: str) -> None:
+    """LiteRT's tools leave out any of OpenVINO's properties that is no ``KEY=VALUE``: here that is an error."""
     pairs = [item.partition("=") for item in text.split(",")] if text else []
     for key, _, value in pairs:
         if not key or not value or "=" in value:
             raise UsageError(f"--intel_openvino_configs_map={text}: use KEY=VALUE,KEY=VALUE, as CACHE_DIR=/tmp/cache")
-    found = {key: value for key, _, value in pairs}
-    if len(found) < len(pairs):
+    if len({key for key, _, _ in pairs}) < len(pairs):
         raise UsageError(f"--intel_openvino_configs_map={text}: a property is given twice; give it once")
-    return found

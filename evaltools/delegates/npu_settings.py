@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.delegates.npu_flags import FLAGS, VendorFlag, properties
+from evaltools.delegates.npu_flags import FLAGS, VendorFlag
 from evaltools.delegates.registry import PARAMETERS
 from evaltools.delegates.settings import DelegateSettings
 from evaltools.parameter import Value
@@ -28,7 +28,7 @@ class Field(Struct, frozen=True):
 
     given: str
     name: str
-    value: Value | list[int] | dict[str, str]
+    value: Value | list[int]
     member: str = ""
 
 
@@ -55,8 +55,8 @@ def fields(settings: DelegateSettings) -> list[Field]:
 
 def _field(flag: VendorFlag, value: Value) -> Field:
     given, text = PARAMETERS[flag.name].format(value), str(value)
-    if flag.choices or flag.field == "graph_backend":
+    if flag.choices:
         return Field(given, flag.field, value, _MEMBERS.get(text, text.upper()))
     if flag.field == "dump_tensor_ids":
         return Field(given, flag.field, [int(number) for number in text.split(",")])
-    return Field(given, flag.field, properties(text) if flag.field == "configs_map" else value)
+    return Field(given, flag.field, value)

@@ -31,7 +31,6 @@ from evaltools.task_kind import other_kinds, other_metrics
 
 State = Literal["works", "missing", "elsewhere"]
 _SEED: Final = 1
-_OPENVINO: Final = "runtime=compiled use_npu=true npu_vendor=intel_openvino intel_openvino_graph_backends"
 
 
 class Finding(Struct, frozen=True):
@@ -57,12 +56,7 @@ RUNTIMES: Final = (
 PROVEN_DELEGATES: Final = (
     Candidate("xnnpack, tflite-runtime", "runtime=tflite_runtime use_xnnpack=true", 1e-5),
     *(candidate for group in groups() for candidate in group.candidates),
-    Candidate("NPU of Intel", f"{_OPENVINO}=npu", 5e-2),
-    Candidate("OpenVINO on the CPU", f"{_OPENVINO}=cpu", 5e-2),
-    *(
-        Candidate(f"NPU of {vendor}", f"runtime=compiled use_npu=true npu_vendor={vendor}", 5e-2)
-        for vendor in ("qualcomm", "mediatek", "google_tensor", "samsung")
-    ),
+    Candidate("NPU of qualcomm", "runtime=compiled use_npu=true npu_vendor=qualcomm", 5e-2),
 )
 _TOOLS: Final = (
     ("adb", ("adb", "--version"), "to measure on phones and boards: install adb (Debian: apt-get install adb)"),

@@ -1,4 +1,4 @@
-"""What the NPUs of phones' chips take of a model: it is compiled for each of them by their vendor's compiler."""
+"""What the NPUs of phones' chips take of a model: it is compiled for each of them by Qualcomm's compiler."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.result.inspection import COMPILED, NOT_TESTED, REFUSED, ChipCoverage, NpuCoverage, OperatorLeft
 from evaltools.runtime.emulated import warnings_of
 from evaltools.runtime.emulated.compiler import (
-    VENDORS,
     Compiled,
     CompilerRefused,
-    Vendor,
-    backend_of,
-    chips_of,
+    backend_here,
     compile_for,
+    known_chips,
     reasons_by_operator,
     require_chip,
 )
 
 ALL: Final = "all"
+_VENDOR: Final = "qualcomm"
 MANY_PARTITIONS: Final = 5
 """From here on there is a warning.
 
@@ -41,10 +40,9 @@ there an operator that the NPU leaves comes back all along the graph, and anothe
 
 
 class ChipsAsked(Struct, frozen=True):
-    """The chips that a model is to be compiled for, of one vendor, or ``all``; ``folder`` is for the compiled files."""
+    """The chips that a model is to be compiled for, or ``all``; ``folder`` is for the compiled files."""
 
     chips: tuple[str, ...]
-    vendor: str = "qualcomm"
     folder: Path | None = None
 
 
@@ -55,18 +53,17 @@ def npu_coverage(model: ModelFile, graph: Graph, asked: ChipsAsked, report: Call
     """
     if any(node.operator == DISPATCH for node in graph.nodes):
         raise UsageError(f"{model.path} is compiled for an NPU already; give the model that it was made from")
-    vendor = VENDORS[asked.vendor]
     try:
-        chips = _known(vendor, asked.chips)
+        chips = _known(asked.chips)
         files = _files(model, chips, asked.folder)
-        backend = backend_of(vendor)
+        backend = backend_here()
     except ConfigurationUnavailable as error:
-        return NpuCoverage(vendor.name, "", (), first_line(str(error)))
+        return NpuCoverage(_VENDOR, "", (), first_line(str(error)))
     found, sdks = [], set()
     for number, chip in enumerate(chips, 1):
         report(f"compiling for {chip} ({number} of {len(chips)})")
         try:
-            compiled = compile_for(model, vendor, chip, timeout_s=TIMEOUT_S)
+            compiled = compile_for(model, chip, timeout_s=TIMEOUT_S)
         except CompilerRefused as error:
             found.append(ChipCoverage(chip, REFUSED, error.reason))
             continue
@@ -76,14 +73,14 @@ def npu_coverage(model: ModelFile, graph: Graph, asked: ChipsAsked, report: Call
         sdks.add(f"SDK {compiled.report.sdk}" if compiled.report.sdk else "")
         found.append(_coverage(model, graph, chip, compiled, files.get(chip)))
     compiler = [f"ai-edge-litert {version('ai-edge-litert')}", backend.version, *sorted(sdks)]
-    return NpuCoverage(vendor.name, ", ".join(filter(None, compiler)), tuple(found))
+    return NpuCoverage(_VENDOR, ", ".join(filter(None, compiler)), tuple(found))
 
 
-def _known(vendor: Vendor, asked: tuple[str, ...]) -> list[str]:
+def _known(asked: tuple[str, ...]) -> list[str]:
     if asked == (ALL,):
-        return chips_of(vendor)
+        return known_chips()
     for chip in asked:
-        require_chip(vendor, chip)
+        require_chip(chip)
     return list(dict.fromkeys(asked))
 
 

@@ -63,9 +63,9 @@ def test_flags_of_a_delegate_go_only_to_options_that_switch_it_on() -> None:
     assert found["cpu w/ 1 threads"] == ["--use_xnnpack=false"]
 
 
-def test_an_npu_is_that_of_intel_unless_another_is_named() -> None:
-    assert flags_of("npu") == {"npu": ["--use_npu=true", "--npu_vendor=intel_openvino"]}
-    assert flags_of("npu", [("npu_vendor", "qualcomm")]) == {"npu": ["--npu_vendor=qualcomm", "--use_npu=true"]}
+def test_an_npu_is_that_of_qualcomm_unless_another_is_named() -> None:
+    assert flags_of("npu") == {"npu": ["--use_npu=true", "--npu_vendor=qualcomm"]}
+    assert flags_of("npu", [("npu_vendor", "mediatek")]) == {"npu": ["--npu_vendor=mediatek", "--use_npu=true"]}
 
 
 def test_none_is_the_command_line_itself() -> None:

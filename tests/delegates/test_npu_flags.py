@@ -15,7 +15,7 @@ from evaltools.delegates.npu_flags import FLAGS, NOT_EMULATED
 from evaltools.delegates.npu_settings import fields, vendor_flags
 from evaltools.errors import UsageError
 from evaltools.parameter import format_value
-from evaltools.runtime.emulated.compiler import VENDORS, compile_for
+from evaltools.runtime.emulated.compiler import compile_for
 from tests import tiny_models
 from tests.runtime.emulated.bare import emulator_or_skip
 from tests.runtime.openers import model_of
@@ -60,11 +60,10 @@ def test_fields_of_python_are_those_of_the_package() -> None:
     litert = pytest.importorskip("ai_edge_litert.options", reason="ai-edge-litert is not installed")
     options = litert.Options()
     for flag in (flag for flag in FLAGS.values() if flag.field):
-        vendor = "qualcomm" if flag.name.startswith("qualcomm_") else "intel_openvino"
-        own = getattr(options, f"{vendor}_options")
+        own = options.qualcomm_options
         assert hasattr(own, flag.field), flag.name
         for choice in set(flag.choices) - {"lpai"}:
-            (field,) = fields(configured(f"npu_vendor={vendor} {flag.name}={choice}").delegates)
+            (field,) = fields(configured(f"npu_vendor=qualcomm {flag.name}={choice}").delegates)
             assert field.member in getattr(own, flag.field.upper()).__members__, field.given
 
 
@@ -86,7 +85,7 @@ def test_flags_that_an_emulated_chip_refuses_change_nothing_or_leave_nothing_to_
     model = model_of(tiny_models.conv((1, 16, 16, 4), 8), tmp_path)
 
     def compiled(*flags: str) -> bytes:
-        return compile_for(model, VENDORS["qualcomm"], "SM8750", [f"--qualcomm_{flag}" for flag in flags]).content
+        return compile_for(model, "SM8750", [f"--qualcomm_{flag}" for flag in flags]).content
 
     plain = compiled()
     without_effect = [
@@ -127,7 +126,7 @@ def test_flags_that_an_emulated_chip_refuses_change_nothing_or_leave_nothing_to_
         ("npu_vendor=intel_openvino intel_openvino_configs_map=A=1,A=2", "a property is given twice"),
         (
             "npu_vendor=intel_openvino npu_options=device:cpu",
-            "It is gone: each option is a flag of its own, as --intel",
+            "It is gone: each option is a flag of its own, as --qualcomm",
         ),
         ("npu_vendor=qualcomm npu_dispatch_library_dir=/x", "It is gone: it has the native name now, --dispatch_lib"),
     ],

@@ -120,7 +120,7 @@ def test_a_delegate_that_cannot_be_loaded_reproduces_nothing(rounding_delegate: 
 
 def test_an_npu_has_no_script_but_everything_else(tmp_path: Path) -> None:
     case = case_of(addition(), "runtime=compiled", tmp_path)
-    flags = "runtime=compiled use_npu=true npu_vendor=intel_openvino"
+    flags = "runtime=compiled use_npu=true npu_vendor=qualcomm"
     npu = replace(case, configuration=Configuration.from_text("npu", flags))
     bundle = write_bundle(tmp_path / "bundle", result_of(npu), npu)
     assert (bundle.reproduced, bundle.files) == (False, EVERY_FILE[:3])

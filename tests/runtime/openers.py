@@ -18,7 +18,6 @@ from evaltools.delegates.gpu import GPU
 from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.model import ModelFile, read_model
 from evaltools.runtime import Inference, Session, TensorSpec, open_session
-from evaltools.runtime.compiled import npu as compiled_npu
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
 from evaltools.runtime.session import Array
 from tests.expected import leave_out
@@ -158,12 +157,6 @@ def ending_at_three(_model: ModelFile, configuration: Configuration) -> FakeSess
         return (np.multiply(inputs[0], 2),)
 
     return Stated(run)
-
-
-def without_openvino(model: ModelFile, configuration: Configuration) -> Session:
-    """As on a machine whose OpenVINO is not found."""
-    compiled_npu._load_openvino = lambda settings: None
-    return open_session(model, configuration)
 
 
 def keeping_the_lock(_model: ModelFile, _configuration: Configuration) -> FakeSession:

@@ -25,7 +25,7 @@ from evaltools.errors import ConfigurationUnavailable
 from evaltools.model import ModelFile, model_in_memory
 from evaltools.model.compiled_for import DISPATCH
 from evaltools.model.contents import read_contents
-from evaltools.runtime.emulated.compiler import VENDORS, Vendor, compile_for, reasons_by_operator, require_chip
+from evaltools.runtime.emulated.compiler import MANUFACTURER, compile_for, reasons_by_operator, require_chip
 from evaltools.runtime.emulated.compiler_log import CompilerReport
 from evaltools.runtime.emulated.emulator import EmulatedSegment
 from evaltools.runtime.emulated.segments import CompiledGraph, Segment, read_segments
@@ -62,17 +62,16 @@ class EmulatedRuntime(Struct, frozen=True):
                 "--runtime=emulated runs the NPU of a chip; "
                 "say which: --use_npu=true --npu_vendor=qualcomm --npu_soc=SM8750"
             )
-        vendor = VENDORS[str(settings.value("npu_vendor"))]
-        require_chip(vendor, chip)
+        require_chip(chip)
         _require_compilable(model)
         plugin = str(settings.value("compiler_plugin_library_path"))
-        compiled = compile_for(model, vendor, chip, vendor_flags(settings), plugin)
-        _require_taken(model, vendor, chip, compiled.report)
+        compiled = compile_for(model, chip, vendor_flags(settings), plugin)
+        _require_taken(model, chip, compiled.report)
         graph = read_segments(compiled.content)
         emulator = f"QAIRT {compiled.report.sdk}".strip()
         version = importlib.metadata.version(_PACKAGE)
         facts = RuntimeFacts(self.name, _PACKAGE, version, configuration.kernel_set, emulator=emulator)
-        device = f"{vendor.manufacturer} {chip}, emulated by {emulator}"
+        device = f"{MANUFACTURER} {chip}, emulated by {emulator}"
         warnings = warnings_of(compiled.report) if settings.value("qualcomm_use_fold_relu") else ()
         delegation = _delegation(graph, model, compiled.report, device, warnings)
         return EmulatedSession(model.path, graph, facts, delegation, configuration)
@@ -162,13 +161,13 @@ def _unavailable(message: str) -> ConfigurationUnavailable:
     return ConfigurationUnavailable(message, NPU.name)
 
 
-def _require_taken(model: ModelFile, vendor: Vendor, chip: str, report: CompilerReport) -> None:
+def _require_taken(model: ModelFile, chip: str, report: CompilerReport) -> None:
     if report.taken:
         return
     reasons = "; ".join(f"{name}: {why}" for name, why in reasons_by_operator(model, report).items())
     if not report.total_nodes:
         raise _unavailable(f"{model.path.name} has no operators, so that there is nothing to compile")
-    message = f"{vendor.manufacturer}'s compiler takes none of the nodes ({report.total_nodes}) for {chip}"
+    message = f"{MANUFACTURER}'s compiler takes none of the nodes ({report.total_nodes}) for {chip}"
     raise _unavailable(f"{message}: {reasons}" if reasons else message)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
@@ -14,19 +13,15 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.delegates.gpu import GPU
-from evaltools.delegates.npu import NPU
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.model import ModelFile
 from evaltools.runtime.compiled import gpu as compiled_gpu
-from evaltools.runtime.compiled import npu as compiled_npu
 from evaltools.runtime.process.isolated import open_isolated
 from tests import tflite_writer, tiny_models
-from tests.expected import leave_out
-from tests.runtime.openers import gpu_or_skip, model_of, opened, outputs, random_inputs, without_openvino
+from tests.runtime.openers import gpu_or_skip, model_of, opened, outputs, random_inputs
 
 ai_edge_litert = pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
-OPENVINO = "use_npu=true npu_vendor=intel_openvino intel_openvino_graph_backends=cpu"
 
 
 @pytest.fixture
@@ -155,42 +150,14 @@ def test_a_model_that_it_cannot_run_is_refused_with_the_next_step(content: bytes
             "use_npu=true npu_vendor=qualcomm dispatch_library_path=/nowhere",
             "--dispatch_library_path=/nowhere has",
         ),
-        (
-            "use_npu=true npu_vendor=mediatek mediatek_dla_dir=x",
-            "--mediatek_dla_dir cannot be honoured by the Python runt",
-        ),
+        ("use_npu=true npu_vendor=intel_openvino", "NPUs of intel_openvino are not run here; LiteRT's benchmark_model"),
         ("use_npu=true npu_vendor=qualcomm qualcomm_backend=lpai", "ai-edge-litert knows undefined, gpu, htp, dsp, ir"),
-        (
-            "use_npu=true npu_vendor=intel_openvino intel_openvino_graph_backends=0:npu;1:cpu",
-            "ai-edge-litert takes one device for all graphs there",
-        ),
         ("runtime=compiled external_delegate_path=x.so", "EXTERNAL delegate cannot be created by the Python runtime"),
     ],
 )
 def test_what_it_cannot_do_is_said(classifier: ModelFile, text: str, message: str) -> None:
     with pytest.raises(ConfigurationUnavailable, match=message):
         opened(classifier, text)
-
-
-@pytest.mark.parametrize(
-    ("text", "idle"),
-    [
-        (
-            "intel_openvino_configs_map=CACHE_DIR=/x,INFERENCE_PRECISION_HINT=f32",
-            "--intel_openvino_configs_map=INFERENCE_PRECISION_HINT=f32",
-        ),
-        ("intel_openvino_performance_mode=throughput", "--intel_openvino_performance_mode=throughput"),
-        ("intel_openvino_enable_weight_sharing=false", "--intel_openvino_enable_weight_sharing=false"),
-        ("num_interpreter_threads=2", "--num_interpreter_threads=2"),
-    ],
-)
-def test_what_openvinos_cpu_is_never_told_is_refused(classifier: ModelFile, text: str, idle: str) -> None:
-    """Outputs are the same, bit for bit, and so are threads; OpenVINO itself, asked so, gives others."""
-    with pytest.raises(
-        ConfigurationUnavailable, match=f"^{idle} cannot be honoured with --intel_openvino_graph_backends=cpu: "
-    ) as caught:
-        opened(classifier, f"{OPENVINO} {text}")
-    assert caught.value.delegate == NPU.name
 
 
 @pytest.mark.usefixtures("fresh_server")
@@ -204,46 +171,11 @@ def test_without_a_driver_the_gpu_is_not_measured_and_the_fix_is_named(
     assert caught.value.delegate == GPU.name
 
 
-@pytest.mark.skipif(
-    (Path(ai_edge_litert.__file__).parent.parent / "openvino").exists(),
-    reason="the libraries of ai-edge-litert find the OpenVINO beside them",
-)
-def test_without_openvino_nothing_is_passed_off_as_the_npu(convolution: ModelFile) -> None:
-    """The runtime itself compiles such a model for the CPU without a word, and calls it fully accelerated."""
-    with pytest.raises(ConfigurationUnavailable, match=r"needs libopenvino.*pip install .*openvino==2026\.") as caught:
-        open_isolated(convolution, Configuration.from_text("c", OPENVINO), opener=without_openvino)
-    assert caught.value.delegate == NPU.name
-
-
 def test_a_path_that_is_no_unicode(tmp_path: Path) -> None:
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
     folder.mkdir()
     model = model_of(tiny_models.classifier(), folder)
     np.testing.assert_array_equal(outputs(model, "runtime=compiled")[0], outputs(model, "runtime=litert")[0])
-
-
-def test_damaged_libraries_of_openvino_are_named(convolution: ModelFile, tmp_path: Path, monkeypatch: Any) -> None:
-    libraries = tmp_path / "openvino" / "libs"
-    libraries.mkdir(parents=True)
-    (tmp_path / "openvino" / "__init__.py").write_text("")
-    (libraries / "libopenvino.so.2631").write_bytes(b"no library")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ConfigurationUnavailable, match="libopenvino.so.2631 cannot be loaded: .*install it anew"):
-        opened(convolution, OPENVINO)
-
-
-@pytest.mark.parametrize(
-    ("installed", "step"),
-    [
-        ("2026.3.1", "openvino 2026.3.1 has and which is gone; .*pip install --force-reinstall openvino==2026.3.1"),
-        ("2026.2.0", "openvino 2026.2.0 is installed, which has another: pip install openvino==2026.3.1"),
-        ("", "openvino is not installed: pip install openvino==2026.3.1"),
-    ],
-)
-def test_the_advice_on_a_missing_library_of_openvino(installed: str, step: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr(compiled_npu, "_installed_openvino", lambda: installed)
-    printed = "ERROR: libopenvino_ir_frontend.so.2631: cannot open shared object file: No such file or directory"
-    assert re.search(step, compiled_npu.explain(printed))
 
 
 def test_a_model_with_sizes_that_are_known_only_when_it_runs_is_told_so() -> None:
@@ -304,14 +236,3 @@ def test_the_time_of_a_run_is_not_that_of_enqueueing_it(tmp_path: Path) -> None:
     inferences = [session.run(random_inputs(session), 20) for _ in range(5)]
     session.close()
     assert min(sum(each.invokes_us) for each in inferences) > 4 * min(each.read_us for each in inferences)
-
-
-def test_openvino_runs_and_is_called_what_it_runs_on(convolution: ModelFile) -> None:
-    try:
-        session, (found,) = isolated_outputs(convolution, OPENVINO)
-    except ConfigurationUnavailable as error:
-        leave_out("NPU", error)
-    (entry,) = session.delegation.delegates
-    assert (entry.delegate, entry.nodes, entry.is_cpu) == ("NPU", convolution.node_count, True)
-    assert entry.device == "Intel OpenVINO device: CPU"
-    np.testing.assert_allclose(found, outputs(convolution, "runtime=litert kernels=builtin")[0], rtol=0.05, atol=0.01)
