@@ -1,14 +1,19 @@
-"""Where the command begins: Ctrl-C while modules are imported ends it without a traceback."""
+"""Where the command begins and ends: no signal leaves it without its exit code, or what it made for itself behind."""
 
 import sys
 
 
 def main() -> int:
     """Run one command; returns the exit code."""
+    from evaltools.cli.shared.interrupts import heed_interrupts, ignore_interrupts
+
     try:
+        heed_interrupts()
         from evaltools.cli.main import main as run
 
         return run()
     except KeyboardInterrupt:
         print("evaltools: interrupted before anything was done", file=sys.stderr)
         return 130
+    finally:
+        ignore_interrupts()  # Python still removes the temporary folders

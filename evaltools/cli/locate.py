@@ -35,7 +35,6 @@ def run(arguments: list[str]) -> int:
 
 def locate_and_print(asked: Request) -> int:
     """Search, print the answer to stdout and the table to stderr, write the files; returns the exit code."""
-    from evaltools.cli.shared.interrupts import interrupts_restored
     from evaltools.cli.shared.streams import complain, say
     from evaltools.cli.shared.terminal import make_console, text_for_stdout
     from evaltools.report.content import Sources
@@ -46,8 +45,7 @@ def locate_and_print(asked: Request) -> int:
 
     files = planned_outputs(asked.options, ("output_file_path", "report"), asked.files_read, "the findings are")
     console = make_console()
-    with interrupts_restored():
-        result = search(asked, asked.options, console)
+    result = search(asked, asked.options, console)
     if not asked.options.is_on("quiet"):
         print_operators(result, console)
     is_printed = say(text_for_stdout(partial(print_answer, result)))

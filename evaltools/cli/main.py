@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from evaltools.cli.shared.interrupts import heed_interrupts, interrupts_restored
 from evaltools.cli.shared.streams import complain, discard, say_wrapped
 from evaltools.commands.names import COMMANDS, QUESTIONS, SAME_JOB, command_names, task_aliases, task_of
 from evaltools.errors import DEBUG, EvaltoolsError, UsageError
@@ -100,12 +101,15 @@ def _open_standard_descriptors() -> None:
 def exit_code_of(act: Callable[[], int], when_interrupted: str) -> int:
     """Call ``act`` and return its exit code.
 
-    Our errors are printed on stderr, and so is ``when_interrupted`` after Ctrl-C; any other exception is our fault.
+    Our errors are printed on stderr, and so is ``when_interrupted`` after a signal that ends it. Any other exception
+    is our fault.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return act()
+        with interrupts_restored():
+            heed_interrupts()
+            return act()
     except EvaltoolsError as error:
         if DEBUG in os.environ:
             traceback.print_exc()
@@ -232,4 +236,6 @@ def _version() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from evaltools.cli.entry import main as begin
+
+    sys.exit(begin())

@@ -1,4 +1,4 @@
-"""Keeps Ctrl-C away from native code that cannot be left half-way."""
+"""Keeps Ctrl-C, and what else ends a command, away from native code that cannot be left half-way."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from evaltools.signals import INTERRUPTS
+
 
 @contextmanager
 def deferred_interrupt() -> Iterator[None]:
-    """Let a block finish before Ctrl-C takes effect; :class:`KeyboardInterrupt` is then raised at its end.
+    """Let a block finish before Ctrl-C, or another signal that has a handler, takes effect; at its end that is called.
 
     An import of a native module that is interrupted fails with other errors, now and when it is tried again.
     """
@@ -23,10 +25,13 @@ def deferred_interrupt() -> Iterator[None]:
     def remember(number: int, _frame: FrameType | None) -> None:
         arrived.append(number)
 
-    previous = signal.signal(signal.SIGINT, remember)
+    previous = {number: handler for number in INTERRUPTS if callable(handler := signal.getsignal(number))}
+    for number in previous:
+        signal.signal(number, remember)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
-    if arrived and previous is not signal.SIG_IGN:
-        raise KeyboardInterrupt
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    for number in arrived[:1]:
+        signal.raise_signal(number)

@@ -8,7 +8,6 @@ from pathlib import Path
 from rich.console import Console
 
 from evaltools.cli.benchmark import contents_of, exit_code_of, written_whole
-from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.benchmark import measure_on_devices, read_device_benchmark
@@ -25,10 +24,9 @@ def benchmark_on_devices(asked: Request, flags: DeviceFlags) -> int:
     console = make_console()
     request = read_device_benchmark(asked, flags)
     files = planned_outputs(asked.options, written_whole(), asked.files_read)
-    with interrupts_restored():
-        result, printed, are_all = measure_on_devices(asked, flags, request, console)
-        if not _show_benchmark(result, printed, files, console, asked.options.is_on("quiet")):
-            return NOT_WRITTEN
+    result, printed, are_all = measure_on_devices(asked, flags, request, console)
+    if not _show_benchmark(result, printed, files, console, asked.options.is_on("quiet")):
+        return NOT_WRITTEN
     return exit_code_of(result, request) if are_all else NOT_MEASURED
 
 

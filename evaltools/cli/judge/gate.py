@@ -9,7 +9,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
@@ -99,8 +98,7 @@ def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     results, words = split_results(arguments)
     try:
-        with interrupts_restored():
-            return _judged(results, words)
+        return _judged(results, words)
     except (EvaltoolsError, KeyboardInterrupt) as error:
         _write_failure(str(error) or "interrupted", words, results)
         raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.streams import complain
 from evaltools.errors import UsageError
 from evaltools.exit_codes import OK
@@ -47,7 +46,6 @@ def run(arguments: list[str]) -> int:
     from evaltools.report.files.output_file import require_output_file, write_file
 
     require_output_file(output, "--output_file_path", [])
-    with interrupts_restored():
-        write_file(output, capture(Path(flags.text("run_dir")), seconds))
+    write_file(output, capture(Path(flags.text("run_dir")), seconds))
     complain(f"{output}: open it at https://ui.perfetto.dev")
     return OK

@@ -8,15 +8,18 @@ Relative paths in it start at the working directory.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from evaltools.cli.main import exit_code_of, set_up_process
+from evaltools.cli.shared.interrupts import heed_interrupts, ignore_interrupts
 from evaltools.errors import DataError
 from evaltools.exit_codes import INTERRUPTED
 from evaltools.file_content import content_of
@@ -24,11 +27,18 @@ from evaltools.file_content import content_of
 if TYPE_CHECKING:
     from evaltools.request import Request
 
+_SECONDS_TO_END: Final = 5.0
+"""Half of what whoever started this process waits until it is killed."""
+
 
 def main(arguments: Sequence[str]) -> int:
     """Carry out the request; returns the exit code."""
     file, *more = arguments
-    return carry_out_file(Path(file), with_stdin=bool(more))
+    heed_interrupts()
+    try:
+        return carry_out_file(Path(file), with_stdin=bool(more))
+    finally:
+        ignore_interrupts()
 
 
 def carry_out_file(file: Path, with_stdin: bool = False, records_only: bool = False) -> int:
@@ -41,9 +51,15 @@ def carry_out_file(file: Path, with_stdin: bool = False, records_only: bool = Fa
 
 
 def _end_with_stdin() -> None:
-    """Whoever started this process holds the other end, which closes with it, also where it was killed."""
+    """Whoever started this process holds the other end, which closes with it, also where it was killed.
+
+    The process then ends as by a signal, so that it takes away what it made; native code may keep it from that.
+    """
     while os.read(0, 1):
         pass
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+        time.sleep(_SECONDS_TO_END)
     os._exit(INTERRUPTED)
 
 

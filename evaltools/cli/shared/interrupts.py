@@ -1,33 +1,31 @@
-"""Ctrl-C, SIGTERM and the end of the terminal, while something is measured and while it is written."""
+"""Ctrl-C, SIGTERM, SIGQUIT and the end of the terminal: heeded from a command's start, ignored while it writes."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
-_ENDINGS: Final = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
-_INTERRUPTS: Final = (signal.SIGINT, *_ENDINGS)
+from evaltools.signals import INTERRUPTS
+
+
+def heed_interrupts() -> None:
+    """Have all of them interrupt as Ctrl-C does; one that is ignored, as with ``nohup``, stays ignored."""
+    for number in INTERRUPTS:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
 
 
 def ignore_interrupts() -> None:
-    """Ignore Ctrl-C and SIGTERM, until :func:`interrupts_restored` ends; until then the result is written and shown."""
-    for number in _INTERRUPTS:
+    """Ignore all of them, until :func:`interrupts_restored` ends; until then the result is written and shown."""
+    for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
 def interrupts_restored() -> Iterator[None]:
-    """A context in which SIGTERM and the end of the terminal interrupt as Ctrl-C does.
-
-    At its end, all signals have the handlers that they had before. A signal that is ignored, as with ``nohup``, stays
-    ignored.
-    """
-    before = {number: signal.getsignal(number) for number in _INTERRUPTS}
-    for number in _ENDINGS:
-        if before[number] is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
+    """A context at whose end all signals have the handlers that they had before."""
+    before = {number: signal.getsignal(number) for number in INTERRUPTS}
     try:
         yield
     finally:

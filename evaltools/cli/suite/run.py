@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
-from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.progress import Update, show_progress
 from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
@@ -33,8 +32,7 @@ def suite(request: Request) -> int:
     console = make_console()
     files = planned_outputs(request.options, ("output_file_path", "csv", "junit", "report"), request.files_read)
     before = _before(request)
-    with interrupts_restored():
-        result = _run(request, console)
+    result = _run(request, console)
     if before is not None:
         result = replace(result, changes=_changes(request, before, result))
     is_printed = say(text_for_stdout(partial(print_suite, result)))

@@ -31,6 +31,7 @@ from evaltools.runtime.process.printed import bounded_text, flush_printed
 from evaltools.runtime.process.server import Spawned, contexts, imports_not_from_this_folder, interrupts_kept_back
 from evaltools.runtime.process.supervisor import Ended, watched
 from evaltools.runtime.session import Crashes
+from evaltools.signals import ENDINGS
 from evaltools.text import last_words, printable, shortened
 
 _SECONDS_TO_END: Final = 5.0
@@ -374,8 +375,13 @@ def _require_descriptors() -> None:
 
 
 def _begin(control: socket.socket, end: socket.socket, secret: bytes, log: str | Connection, held: Any) -> None:
-    """What a child does first: leave Ctrl-C to its parent, print into the log; then it is watched while it serves."""
+    """What a child does first: leave Ctrl-C to its parent, end at other signals, print into the log.
+
+    Then it is watched while it serves.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in ENDINGS:
+        signal.signal(number, signal.SIG_DFL)
     _redirect_output(log)
     watched(Channel(control, secret), lambda: _serve(Channel(end, secret), held), (end.fileno(), _log))
 

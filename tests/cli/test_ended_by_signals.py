@@ -1,0 +1,84 @@
+"""A command that a signal ends, at any time: one exit code, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.evaluate.sample_runs import imagenet, needs_proc, processes_of, start
+
+pytestmark = [pytest.mark.once, needs_proc]
+pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installed")
+
+ENDED_AT = """
+import importlib, os, sys, tempfile, time
+from pathlib import Path
+from evaltools.cli import entry
+number, moment, words = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+def end():
+    os.kill(os.getpid(), number)
+def before_call(place, name, count):
+    owner, called = place, getattr(place, name)
+    left = iter(range(count - 1, -1, -1))
+    def ending(*arguments, **more):
+        if next(left, None) == 0:
+            end()
+        return called(*arguments, **more)
+    setattr(owner, name, ending)
+def child_has_a_folder():
+    from evaltools.runs import handing_over
+    start = handing_over.start
+    def starting(*arguments):
+        process = start(*arguments)
+        while process.poll() is None and not list(Path(tempfile.gettempdir()).glob("pymp-*/listener-*")):
+            time.sleep(0.01)
+        end()
+        return process
+    handing_over.start = starting
+if moment == "before":
+    before_call(importlib.import_module("evaltools.cli.main"), "set_up_process", 1)
+elif moment == "pass":
+    before_call(importlib.import_module("evaltools.engine.run").Pass, "_next_result", 4)
+elif moment == "after":
+    before_call(importlib.import_module("evaltools.cli.carry_out"), "write_report", 1)
+elif moment == "child":
+    child_has_a_folder()
+sys.argv[1:] = words
+code = entry.main()
+if moment == "end":
+    end()
+sys.exit(code)
+"""
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("moment", ["before", "pass", "after", "child", "end"])
+def test_a_signal_ends_a_command_with_one_code_and_nothing_left(
+    moment: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    words = imagenet("--output_file_path=r.json", pictures=10)
+    if moment == "child":
+        command = json.dumps(shlex.join(imagenet(pictures=10)))
+        (tmp_path / "gates.toml").write_text(f"[runs.a]\ncommand = {command}\n[[gates]]\nlimits = ['top1 >= 0.1']\n")
+        words = ["gate", "--gates=gates.toml"]
+    with start(
+        [str(int(number)), moment, *words],
+        str(tmp_path),
+        cwd=tmp_path,
+        environment={"TMPDIR": str(temporary)},
+        program=("-c", ENDED_AT),
+    ) as process:
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == (0 if moment == "end" else 130), err
+    assert "Traceback" not in err
+    assert list(temporary.iterdir()) == []
+    assert processes_of(str(tmp_path)) == []
+    if moment in ("pass", "after"):
+        assert json.loads((tmp_path / "r.json").read_text())["configurations"]
