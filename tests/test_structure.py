@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = {
-    "for all": "documents errors exit_codes extensions file_content gone lazy_sequence text",
+    "for all": "documents errors exit_codes extensions file_content gone lazy_sequence signals text",
     "facts and numbers": (
         "configuration datasets delegates metrics model parameter preprocess proto request result result_consistency "
         "result_file task_kind"

@@ -17,3 +17,7 @@ def main() -> int:
         return 130
     finally:
         ignore_interrupts()  # Python still removes the temporary folders
+
+
+if __name__ == "__main__":
+    sys.exit(main())

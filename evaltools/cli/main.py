@@ -236,6 +236,4 @@ def _version() -> str:
 
 
 if __name__ == "__main__":
-    from evaltools.cli.entry import main as begin
-
-    sys.exit(begin())
+    sys.exit(main())
