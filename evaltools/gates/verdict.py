@@ -13,10 +13,9 @@ fp16, bf16 and int8.
 3. **Size** of the worst run: root mean square of the difference over that of the reference; of whole numbers the
    share that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one
    quantum: `equivalent`. Up to twice the worst run of a precision: `within` it. Of floats, the worst channel of the
-   last axis (in heads of YOLOs with more than boxes and scores: the worst of the numbers of each box, by its own size)
-   must also be within limits, which are twice the worst channels of the same variants. What only int8
-   explains is `not decided` where the model is int8 already; so is a size above 0.02 that only a limit above 0.1
-   explains.
+   last axis (in raw heads of YOLOs: the worst of the numbers of each box, by its own size) must also be within limits,
+   which are twice the worst channels of the same variants. What only int8 explains is `not decided` where the model is
+   int8 already; so is a size above 0.02 that only a limit above 0.1 explains.
 4. **Answers** that changed, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. What explains
    the size must explain them as well: a larger share that changed needs the next precision. Beyond the last
    precision it is `not decided` up to this share: twice the largest of any precision, plus a twentieth or one answer.

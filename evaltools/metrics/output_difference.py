@@ -197,7 +197,8 @@ def summarise_differences(
     step = quantum if quanta else 0.0
     is_real = _is_real(dtype, dequantised)
     runs = differences_by_run(dtype, parts, dequantised, answers)
-    by_elements = (is_real or quanta is not None) and all(entry.size is None for entry in answers)
+    by_kind = any(entry.size is not None for entry in answers)
+    by_elements = (is_real or quanta is not None) and (has_unlike_channels or not by_kind)
     return OutputDifference(
         output=name,
         dtype=dtype,

@@ -103,27 +103,29 @@ HEADS: dict[str, tuple[int, int, Callable[[Array], Array]]] = {
     "masks": (80, 32, lambda rows: rows / SIZE - 0.5),
     "masks of three classes": (3, 32, lambda rows: rows / SIZE - 0.5),
     "turned boxes": (16, 1, lambda rows: 2 * rows / SIZE - 0.7),
+    "boxes that are hardly turned": (3, 1, lambda rows: rows / SIZE / 10),
 }
 
 
 @pytest.mark.parametrize("layout", ["columns", "rows"])
 @pytest.mark.parametrize("name", HEADS)
 def test_in_heads_with_more_than_boxes_each_row_counts_by_itself(name: str, layout: str) -> None:
-    """Scores beside points in pixels: a row that is dead, which all together hardly show; rounding passes."""
+    """The first scores, or the last of what is no score, are dead, which all together hardly show; rounding passes."""
     classes, others, values = HEADS[name]
     references = of_head(values, classes, others)
-    dead, rounded_to_half, nearly = ([run.copy() for run in references] for _ in range(3))
-    for run, half, near in zip(dead, rounded_to_half, nearly, strict=True):
-        run[:, 4] = 0
+    scoreless, lastless, rounded_to_half, nearly = ([run.copy() for run in references] for _ in range(4))
+    for first, last, half, near in zip(scoreless, lastless, rounded_to_half, nearly, strict=True):
+        first[:, 4] = 0
+        last[:, -1] = 0
         half[...] = half.astype(np.float16)
         near *= np.float32(1 + 2e-7)
     seen = {
         fault: of_output([run if layout == "columns" else run.swapaxes(1, 2) for run in runs], references, layout)
-        for fault, runs in {"dead": dead, "half": rounded_to_half, "near": nearly}.items()
+        for fault, runs in (("first", scoreless), ("last", lastless), ("half", rounded_to_half), ("near", nearly))
     }
     measured = NoiseFloor({"XNNPACK": seen["near"]}, {"fp16": seen["half"]}, 10)
     grades = {fault: judge_output(found, measured).grade for fault, found in seen.items()}
-    assert grades == {"dead": "diverged", "half": "fp16", "near": "equivalent"}
+    assert grades == {"first": "diverged", "last": "diverged", "half": "fp16", "near": "equivalent"}
 
 
 def of_output(runs: list[Array], references: list[Array], layout: str) -> Seen:
