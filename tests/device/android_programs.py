@@ -7,6 +7,7 @@ says what the app does.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Final
@@ -163,6 +164,11 @@ def kept(device: RealDevice, name: str) -> Path:
 
 
 def _filled(text: str) -> str:
-    for word, value in (("FOLDER", FOLDER), ("PYTHON", sys.executable), ("SYSTEM", SYSTEM), ("OTHER", OTHER_APP)):
+    for word, value in (
+        ("FOLDER", FOLDER),
+        ("PYTHON", shlex.quote(sys.executable)),
+        ("SYSTEM", SYSTEM),
+        ("OTHER", OTHER_APP),
+    ):
         text = text.replace(word, str(value))
     return text

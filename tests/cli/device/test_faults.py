@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -99,7 +100,9 @@ def test_what_a_program_had_done_when_it_was_killed_is_not_done_again(
     clean: None, network: Network, devices: Devices, expected: object, tmp_path: Path
 ) -> None:
     output, python = tmp_path / "result.json", tmp_path / "python"
-    python.write_text(_KILLED_ONCE.format(python=sys.executable, first=tmp_path / "first", journal=JOURNAL_NAME))
+    python.write_text(
+        _KILLED_ONCE.format(python=shlex.quote(sys.executable), first=tmp_path / "first", journal=JOURNAL_NAME)
+    )
     python.chmod(0o755)
     done = device_runs.run(command_of(network, [devices[0].serial], output, python=python))
     require_same(done, output, expected, devices)
