@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import IsolatedSession
+from evaltools.signals import INTERRUPTS
 from tests.example_delegate import SOURCE_DIR, CompilerMissing, build_delegate
 
 pytest_plugins = "pytester"
@@ -65,15 +66,19 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def interrupts_are_heard() -> Iterator[None]:
-    """Ctrl-C works here, and so in every process that is started here, also where pytest began in the background.
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Ctrl-C works in each test and what it starts, and no handler of a signal that a test sets is left for the next.
 
-    A script's shell has what it starts there ignore Ctrl-C.
+    A script's shell has what it starts in the background, as this may be, ignore Ctrl-C.
     """
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, previous)
+    before = {number: signal.getsignal(number) for number in INTERRUPTS}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return (yield)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

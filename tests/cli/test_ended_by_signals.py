@@ -42,7 +42,7 @@ def child_has_a_folder():
 if moment == "before":
     before_call(importlib.import_module("evaltools.cli.main"), "set_up_process", 1)
 elif moment == "pass":
-    before_call(importlib.import_module("evaltools.engine.run").Pass, "_next_result", 4)
+    before_call(importlib.import_module("evaltools.engine.run").Pass, "_next_result", 2)
 elif moment == "after":
     before_call(importlib.import_module("evaltools.cli.carry_out"), "write_report", 1)
 elif moment == "child":

@@ -10,11 +10,6 @@ import pytest
 from evaltools.runtime.interrupts import deferred_interrupt
 
 
-@pytest.fixture(autouse=True)
-def default_handler() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def test_the_block_is_finished_before_the_interrupt_takes_effect() -> None:
     steps = []
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -75,17 +74,9 @@ def test_a_run_is_captured_and_goes_on(tmp_path: Path) -> None:
     assert sum(sum(each.values()) for each in own.values()) == pytest.approx(worker["inference"], rel=0.01)
 
 
-@pytest.fixture
-def hanging_up_ends() -> Iterator[None]:
-    """SIGHUP ends what is started here, also where the tests run behind nohup, under which evaltools ignores it too."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
-
-
-@pytest.mark.usefixtures("hanging_up_ends")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_capture_that_is_ended_takes_its_request_back(number: signal.Signals, tmp_path: Path) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # behind nohup, evaltools ignores it
     run = tmp_path / "run"
     run.mkdir()
     (run / JOURNAL_NAME).touch()
