@@ -147,7 +147,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         if not self.task.keeps_state:
             if opened.runnable:
                 name, session = next(iter(opened.sessions.items()))
-                try_examples(self.task, self.wrap(name, session))
+                try_examples(self.task, self.wrap(name, session), name == self.request.reference_name)
             self._advice = self._input_advice(opened.sessions)
         return opened.runnable
 
@@ -276,23 +276,26 @@ def _require_order(model: ModelFile, request: TaskRequest) -> None:
         )
 
 
-def try_examples(task: OwnTask, session: Session) -> None:
-    """Raise :class:`UsageError` where the task's code fails on the first, the middle and the last example alike."""
+def try_examples(task: OwnTask, session: Session, is_reference: bool) -> None:
+    """Raise :class:`UsageError` where the task's code fails on the first, the middle and the last example alike.
+
+    ``is_reference``: the session runs the reference's model.
+    """
     faults = []
     for example in dict.fromkeys(task.examples[place] for place in (0, len(task.examples) // 2, -1)):
-        fault = _fault(task, example, session)
+        fault = _fault(task, example, session, is_reference)
         if fault is None:
             return
         faults.append(fault)
     raise UsageError(faults[0])
 
 
-def _fault(task: OwnTask, example: Example, session: Session) -> str | None:
+def _fault(task: OwnTask, example: Example, session: Session, is_reference: bool) -> str | None:
     """The error of the task's own code on an example; None where there is none, or where something else fails."""
     try:
         prepared: Prepared = task.prepare(example)
         outputs = session.run(prepared.inputs).outputs
-        task.observe(prepared, outputs, outputs)
+        task.observe(prepared, outputs, outputs if is_reference else None)
     except TaskError as error:
         return str(error)
     except (ImageError, InferenceError):

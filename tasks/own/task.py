@@ -354,7 +354,7 @@ def scores(task: Task, example: Example, outputs: Outputs, reference: Outputs | 
 
 def _drawn(task: Task, example: Example, outputs: Outputs, reference: Outputs) -> Drawing | None:
     """What ``draw`` gives where the outputs are not those of the reference; raises :class:`TaskError`."""
-    if task.draw is None or all(map(np.array_equal, outputs, reference)):
+    if task.draw is None or outputs.are_those_of(reference):
         return None
     place = place_of(task.draw)
     try:

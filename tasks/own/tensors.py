@@ -95,6 +95,11 @@ class Outputs(tuple[npt.NDArray[np.generic], ...]):
             return values
         return (values - np.float32(quantisation.zero_point)) * np.float32(quantisation.scale)
 
+    def are_those_of(self, other: Outputs) -> bool:
+        """Whether all numbers are the same, and stand for the same."""
+        scales, other_scales = ([tensor.quantisation for tensor in side.tensors] for side in (self, other))
+        return scales == other_scales and all(map(np.array_equal, self, other))
+
 
 class ModelTensors(Struct, frozen=True):
     """The inputs and outputs of a model."""

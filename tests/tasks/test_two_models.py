@@ -113,7 +113,7 @@ def surest(images: Path) -> et.Task:
         prepare=et.image_input,
         score=lambda outputs, target: {"sure": float(outputs.real(0).max())},
         agree=lambda outputs, reference, target: {"same": float(outputs[0].argmax() == reference[0].argmax())},
-        metrics=[et.mean("sure"), et.mean("same")],
+        metrics=[et.mean("sure", bounds=(0, 1)), et.mean("same")],
     )
 """
 
@@ -130,6 +130,21 @@ def test_a_task_of_ones_own_makes_the_inputs_of_each_model(tmp_path: Path) -> No
     other = found["reference"].entry.other_model
     assert other is not None
     assert other.file == str(old)
+
+
+def test_where_the_reference_cannot_run_the_other_models_outputs_are_read_by_its_own_scale(tmp_path: Path) -> None:
+    """Bytes taken for scores would be beyond the bounds."""
+    (tmp_path / "own.py").write_text(OWN_TASK)
+    (tmp_path / "broken.so").write_bytes(b"no library")
+    found = et.run(
+        f"{tmp_path / 'own.py'}:surest",
+        sample.model_file("int8"),
+        reference_model=sample.model_file("float32"),
+        images=sample.images_dir(),
+        reference=f"external_delegate_path={tmp_path / 'broken.so'}",
+        tests="kernels=builtin",
+    )
+    assert 0.2 < found["test"].sure <= 1
 
 
 SHIFT_TASK = """

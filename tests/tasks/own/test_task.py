@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 import evaltools as et
@@ -293,6 +294,14 @@ def observed(draw: Callable[..., Any], outputs: float, reference: float | None) 
     task = own_task(draw=draw)
     given = None if reference is None else [np.full((1, 2), reference)]
     return task.observe(task.prepare(task.examples[0]), [np.full((1, 2), outputs)], given).drawing
+
+
+def test_equal_numbers_of_two_models_with_other_scales_are_drawn() -> None:
+    models = [ModelTensors((FLOATS,), (replace(BYTES, quantisation=Quantisation(scale, 0)),)) for scale in (0.5, 0.25)]
+    changed = et.Drawing(1.0, "a", "a.png", [])
+    task = OwnTask(made(a_task(draw=lambda *_: changed)), models)
+    outputs = np.array([[4, 2]], np.uint8)
+    assert task.observe(task.prepare(task.examples[0]), [outputs], [outputs.copy()]).drawing == changed
 
 
 def test_what_changed_is_drawn_where_outputs_are_not_those_of_the_reference() -> None:
