@@ -7,10 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.device.fixtures import devices, network
-
-__all__ = ["devices", "network"]
-
 CLASSIFIERS = (
     "mobilenet_v1_0.25_128_quant",
     "mobilenet_v1_0.25_224_float",

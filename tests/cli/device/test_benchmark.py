@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,23 +57,6 @@ def test_this_computer_counts_as_every_device_does(network: Network, devices: De
     command = device_runs.on_devices(network, [devices[0].serial], BENCHMARK, "--include_host=true")
     assert device_runs.run([*command, f"--output_file_path={output}"]).code == 0
     assert [row["name"] for row in result_of(output)["rows"]] == ["test@host", f"test@{devices[0].serial}"]
-
-
-def test_a_device_that_is_lost_for_good_leaves_the_result_of_the_others(
-    network: Network, devices: Devices, tmp_path: Path
-) -> None:
-    python = devices[0].folder / "python"
-    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
-    python.chmod(0o755)
-    output = tmp_path / "result.json"
-    serials = [device.serial for device in devices]
-    command = device_runs.on_devices(network, serials, BENCHMARK, f"--output_file_path={output}")
-    command = [word for word in command if not word.startswith("--device_python")]
-    done = device_runs.run([*command, "--device_python=/data/local/tmp/python"])
-    assert done.code == 3, done.err
-    result = result_of(output)
-    assert [row["name"] for row in result["rows"]] == [f"test@{serials[0]}"]
-    assert [entry["serial"] for entry in result["device_run"]["left_out"]] == [serials[1]]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from evaltools.datasets import sample
 from evaltools.native.logs.evaluation import NativeTask
 from tests.cli.device import runs as device_runs
-from tests.cli.evaluate.sample_runs import coco, figures_here, imagenet, inference_diff
+from tests.cli.evaluate.sample_runs import figures_here, imagenet
 from tests.command import Completed
 from tests.device.android_programs import add_android, kept
 from tests.device.fixtures import Devices
@@ -140,28 +140,6 @@ def test_each_device_has_a_row_of_its_own_with_what_its_gpu_took(
     }
     file = run_native(network, serials(devices), binary, arguments, tmp_path / "native.pb")
     assert (file.code, "what several places give is one result in JSON" in file.err) == (2, True)
-
-
-def test_a_native_detector_is_compared_box_by_box(network: Network, devices: Devices, tmp_path: Path) -> None:
-    here = figures_here(coco(pictures=PICTURES), tmp_path / "here.json")["part"]["figures"][0]
-    output = tmp_path / "native.json"
-    binary = write_stand_in(tmp_path, "coco")
-    done = run_native(network, serials(devices)[:1], binary, coco(pictures=PICTURES), output)
-    assert done.code == 0, done.err
-    result = json.loads(output.read_text())["part"]
-    reference = result["figures"][0]
-    assert reference["native"]["overall"] == pytest.approx(here["native"]["overall"], abs=1e-6)
-    assert result["comparisons"][0]["boxes"]["matched"] > 0
-
-
-def test_native_inference_diffs_of_two_devices(network: Network, devices: Devices, tmp_path: Path) -> None:
-    output = tmp_path / "native.json"
-    binary = write_stand_in(tmp_path, "inference_diff")
-    arguments = [word for word in inference_diff(runs=5) if not word.startswith("--noise_floor_runs")]
-    done = run_native(network, serials(devices), binary, arguments, output)
-    assert done.code == 0, done.err
-    comparisons = json.loads(output.read_text())["part"]["comparisons"]
-    assert [entry["configuration"] for entry in comparisons] == [f"test@{name}" for name in serials(devices)]
 
 
 def test_a_native_benchmark_that_fell_back_is_not_measured(network: Network, devices: Devices, tmp_path: Path) -> None:

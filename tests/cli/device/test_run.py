@@ -208,21 +208,6 @@ def test_a_run_of_every_device_goes_on_with_those_it_began_with(
     assert inner.code == 2
 
 
-def test_configurations_in_a_file_may_not_change_meanwhile(network: Network, devices: Devices, tmp_path: Path) -> None:
-    configurations = tmp_path / "c.yaml"
-    configurations.write_text("one: {use_xnnpack: true, num_threads: 1}\n")
-    flags = [f"--configs={configurations}", f"--run_dir={tmp_path / 'run'}"]
-    command = device_runs.on_devices(network, serials(devices)[:1], imagenet(pictures=8), *flags)
-    assert device_runs.run(command).code == 0
-    configurations.write_text("one: {use_xnnpack: true, num_threads: 2}\n")
-    changed = device_runs.run(command)
-    assert changed.code == 2
-    assert "configuration one, its setting was " in changed.err
-    assert "--use_xnnpack=true, now it is --num_interpreter_threads=2 --use_xnnpack=true" in changed.err
-    resumed = device_runs.run(["resume", str(tmp_path / "run")])
-    assert resumed.code == 0, "it goes on with the configurations that it began with"
-
-
 @pytest.fixture
 def library_on_one(devices: Devices, rounding_delegate: Path) -> str:
     """The path on the devices of an external delegate, which is damaged on the second."""

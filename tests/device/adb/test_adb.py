@@ -37,12 +37,6 @@ def test_exit_code_and_output_arrive(first: Link, command: str, code: int, out: 
     assert (answer.code, answer.out, answer.err) == (code, out, err)
 
 
-def test_a_quote_that_is_not_closed_is_an_error_of_the_shell(first: Link) -> None:
-    unclosed = first.shell("echo 'a")
-    assert unclosed.code != 0
-    assert b"unterminated" in unclosed.err.lower()
-
-
 def test_a_link_cut_while_a_command_runs_is_a_lost_connection(breaking: Link, proxy: FaultProxy) -> None:
     proxy.cut_after("down", 5_000_000)
     with pytest.raises(ConnectionLost, match=f"{proxy.serial}: .*no word that it ended.*cable.*printed last: on?e?"):

@@ -18,11 +18,9 @@ from evaltools.device.adb import Adb, Answer, Link
 from evaltools.device.errors import (
     MAY_PASS,
     CommandFailed,
-    ConnectionLost,
     DeviceError,
     DeviceStopped,
     DeviceTimeout,
-    FileMissing,
 )
 from evaltools.device.transfer import pull, push
 from evaltools.errors import DataError, OutputError
@@ -224,22 +222,6 @@ class Eventful(Adb):
         return done
 
 
-def test_a_break_that_is_over_when_somebody_looks_is_a_lost_connection_too(
-    breaking: Link, proxy: FaultProxy, small: Path, there: Path, tmp_path: Path
-) -> None:
-    def come_back() -> None:
-        breaking.patiently(lambda: breaking.shell("true"))
-
-    late = Link(Eventful(breaking.adb, come_back), proxy.serial)
-    proxy.cut_after("up", SMALL // 2)
-    with pytest.raises(ConnectionLost, match=rf"lost during adb push of {REMOTE}: \d+ of {SMALL} bytes arrived"):
-        push(late, small, REMOTE)
-    (there / "model").write_bytes(small.read_bytes())
-    proxy.cut_after("down", SMALL // 2)
-    with pytest.raises(ConnectionLost, match=rf"lost during adb pull of {REMOTE}: \d+ of {SMALL} bytes arrived"):
-        pull(late, REMOTE, tmp_path / "back")
-
-
 def test_a_file_that_is_whole_and_has_no_name_yet_goes_when_the_transfer_is_stopped(
     client: Adb, proxy: FaultProxy, small: Path, there: Path
 ) -> None:
@@ -272,37 +254,9 @@ def test_a_full_disk_here_is_said_at_once(
     assert not part.exists()
 
 
-def test_a_spoiled_file_never_gets_its_name(breaking: Link, proxy: FaultProxy, small: Path, there: Path) -> None:
-    tool = shutil.which("sha256sum")
-    proxy.device.add_program("sha256sum", f"#!/bin/sh\n{{ cat; echo; }} | {tool}\n")
-    try:
-        with pytest.raises(CommandFailed, match="did not bring what was sent"):
-            push(breaking, small, REMOTE)
-    finally:
-        proxy.device.add_program("sha256sum", f"#!/bin/sh\nexec {tool}\n")
-    assert list(there.iterdir()) == []
-
-
-def test_one_of_the_same_size_is_sent_and_the_same_is_not(breaking: Link, there: Path, tmp_path: Path) -> None:
-    local = tmp_path / "model"
-    for content in (b"old", b"new"):
-        local.write_bytes(content)
-        assert push(breaking, local, f"{FOLDER}/model")
-        assert (there / "model").read_bytes() == content
-    assert not push(breaking, local, f"{FOLDER}/model")
-
-
 def test_why_a_file_cannot_be_written_is_asked_of_the_device(breaking: Link, there: Path, small: Path) -> None:
     for remote in ("/proc/none/model", FOLDER):
         with pytest.raises(DeviceError, match=f"{re.escape(remote)} cannot be written"):
             push(breaking, small, remote)
     with pytest.raises(DataError, match="absent cannot be read"):
         push(breaking, small.with_name("absent"), REMOTE)
-
-
-def test_an_old_file_is_no_success_of_pull(breaking: Link, there: Path, tmp_path: Path) -> None:
-    local = tmp_path / "result"
-    local.write_text("of yesterday")
-    with pytest.raises(FileMissing, match=f"there is no file {FOLDER}/result"):
-        pull(breaking, f"{FOLDER}/result", local)
-    assert not local.exists()

@@ -49,16 +49,6 @@ def test_of_many_that_begin_at_once_one_gets_it(first: Link, shared: Path) -> No
     got[0].__exit__()
 
 
-def test_a_lock_that_was_taken_by_force_is_lost_to_its_first_owner(first: Link, shared: Path) -> None:
-    lost = DeviceLock(first, SHARED_ROOT)
-    lost.take()
-    with DeviceLock(first, SHARED_ROOT, force=True) as second:
-        with pytest.raises(DeviceError, match="is in use by"):
-            lost.take()
-        second.take()
-    assert not shared.exists()
-
-
 @pytest.mark.parametrize("is_file", [True, False])
 def test_a_lock_without_an_owner_is_held_until_it_is_taken_by_force(first: Link, shared: Path, is_file: bool) -> None:
     """As one that was cut off while it was made, or of another version."""
