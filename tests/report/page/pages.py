@@ -139,7 +139,7 @@ def disturbed() -> Sources:
 
 def several() -> Sources:
     """Results of two machines and a phone, benchmarks, and limits."""
-    host = classifier()
+    host = classifier([])
     fast = [replace(entry, inference_latency=summarise_latency([500.0] * 3)) for entry in host.configurations]
     gone = replace(
         configuration("gpu"), status="not measured", reason="no OpenCL", runtime=None, inference_latency=None
@@ -220,10 +220,19 @@ PAGES: Final[Mapping[str, Callable[[], Sources]]] = {
 }
 
 
+MADE_OF_OTHERS: Final = {"bare", "benchmarks", "imagenet", "own", "slashes"}
+"""Of these pages nothing is kept: other ones have the same sections."""
+KEPT: Final = tuple(name for name in PAGES if name not in MADE_OF_OTHERS)
+IN_MARKDOWN: Final = {"benchmark", "classifier", "searches"}
+
+
 def shown(name: str) -> str:
-    """The texts of the page, then the same in Markdown."""
+    """The texts of the page, then of some the same in Markdown."""
     sources = PAGES[name]()
-    return f"{transcript(read(sources))}\n\n== in Markdown\n\n{markdown_of(page_of(sources)).decode()}"
+    page = transcript(read(sources))
+    if name not in IN_MARKDOWN:
+        return f"{page}\n"
+    return f"{page}\n\n== in Markdown\n\n{markdown_of(page_of(sources)).decode()}"
 
 
 def kept(name: str) -> Path:
@@ -234,7 +243,7 @@ def kept(name: str) -> Path:
 def main(names: list[str]) -> None:
     """Write the pages named, or all."""
     FOLDER.mkdir(exist_ok=True)
-    for name in names or PAGES:
+    for name in names or KEPT:
         kept(name).write_text(shown(name))
 
 
