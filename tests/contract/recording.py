@@ -37,7 +37,7 @@ def recording_of(case: Case) -> str:
             parts.append(f"\n== stderr\n{blank_text(_with_words(done.err, names))}")
         if case.result:
             document = json.loads((folder / case.result).read_text())
-            lines = [line for line in facts(document) if not re.search(case.unsteady, line)]
+            lines = [line for line in facts(document) if not re.search(case.left_out, line)]
             parts.append("\n== result\n" + "".join(f"{line}\n" for line in lines))
         return _with_words("".join(parts), names)
 
