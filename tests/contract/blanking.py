@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher, unified_diff
 from typing import Any, Final
 
@@ -49,6 +50,15 @@ def blank_text(text: str) -> str:
         if not _UNSTEADY_LINES.match(line) or line.startswith("INFO:"):
             lines.append(line.rstrip())
     return "\n".join(lines) + "\n" if lines else ""
+
+
+def blank_paths(text: str, names: Mapping[str, str]) -> str:
+    """The text with a name for each path, and without the quotes that a shell needs for blanks in the path alone."""
+    for path, name in names.items():
+        if shlex.quote(path) != path:
+            text = re.sub(rf"'([-=\w]*){re.escape(path)}([-./\w]*)'", rf"\1{name}\2", text)
+        text = text.replace(path, name)
+    return text
 
 
 def facts(document: Any, path: str = "") -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -270,7 +271,7 @@ CASES: Final = (
         "suite",
         (
             "suite", "models", *_XNNPACK, "--job=diff: diff --num_runs=3", "--job=top1: imagenet --num_images=20 "
-            + " ".join(_CLASSIFIER_DATA), f"--output={_RESULT}",
+            + shlex.join(_CLASSIFIER_DATA), f"--output={_RESULT}",
         ),
         prepare=_a_folder_of_models,
         result=_RESULT,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
-from tests.contract.blanking import blank_text, differences, facts
+from tests.contract.blanking import blank_paths, blank_text, differences, facts
 
 
 def test_facts_are_recorded_and_amounts_of_the_machine_are_not() -> None:
@@ -24,6 +26,15 @@ def test_a_screen_loses_times_and_progress_and_keeps_headings() -> None:
         "test           92.50 %  0.075 ms  3.6 times faster\n"
     )
     assert blank_text(screen) == "configuration  top-1  latency  vs reference\ntest  92.50 %  AMOUNT  SPEED\n"
+
+
+def test_a_path_with_blanks_is_recorded_as_one_without() -> None:
+    words = ["imagenet", "{}/a.tflite", "--images={}", "--config", "x: library={}/x y.so"]
+    for folder in ("/folder", "/a folder"):
+        typed = shlex.join(word.format(folder) for word in words)
+        expected = "imagenet SAMPLE/a.tflite --images=SAMPLE --config 'x: library=SAMPLE/x y.so'"
+        assert blank_paths(typed, {folder: "SAMPLE"}) == expected
+    assert blank_paths("no file '/folder/a'", {"/folder": "SAMPLE"}) == "no file 'SAMPLE/a'"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -150,8 +151,9 @@ def test_another_suite_does_not_go_on_in_its_folder(models: Path, tmp_path: Path
 def test_a_suite_whose_data_changed_is_another_one(tmp_path: Path) -> None:
     truths = tmp_path / "truths.txt"
     shutil.copy(sample.ground_truth_file(), truths)
-    job = f"--job=top1: imagenet --images={sample.images_dir()} --ground_truth={truths} --labels={sample.labels_file()}"
-    words = ("suite", str(sample.model_file("int8")), f"{job} --num_images=2", f"--run_dir={tmp_path / 'run'}")
+    data = (f"--images={sample.images_dir()}", f"--ground_truth={truths}", f"--labels={sample.labels_file()}")
+    job = f"--job=top1: imagenet {shlex.join(data)} --num_images=2"
+    words = ("suite", str(sample.model_file("int8")), job, f"--run_dir={tmp_path / 'run'}")
     assert evaltools_here(*words).code == 0
     lines = truths.read_text().splitlines()
     truths.write_text("\n".join([*lines[1:], lines[0]]))
@@ -188,8 +190,8 @@ models = ["models/[fi]*.tflite"]
 [configurations]
 xnnpack = "use_xnnpack=true"
 [jobs.accuracy]
-command = """imagenet --images={sample.images_dir()} --ground_truth={sample.ground_truth_file()} --num_images=5
-  --labels={sample.labels_file()} --label_check=false"""
+command = """imagenet --images='{sample.images_dir()}' --ground_truth='{sample.ground_truth_file()}' --num_images=5
+  --labels='{sample.labels_file()}' --label_check=false"""
 [jobs.time]
 command = "benchmark --num_runs=3 --min_secs=0.01 --warmup_min_secs=0 --rounds=2"
 models = ["int8*"]
