@@ -177,13 +177,11 @@ def summarise_differences(
     native: bool = False,
     of_kind: KindFigures | None = None,
     answers: Sequence[RunAnswers] = (),
-    has_unlike_channels: bool = False,
 ) -> OutputDifference:
     """Add up the differences of one output over the runs, at least one.
 
     ``dequantised`` says that whole numbers of that type stand for real ones; ``of_kind`` is taken as it is, and so are
-    the ``answers`` of each run, which are those of scores where there are none. ``has_unlike_channels``: each channel
-    has a unit of its own.
+    the ``answers`` of each run, which are those of scores where there are none.
     """
     compared = sum(part.compared for part in parts)
     squared = sum(part.sums.squared for part in parts)
@@ -198,7 +196,8 @@ def summarise_differences(
     is_real = _is_real(dtype, dequantised)
     runs = differences_by_run(dtype, parts, dequantised, answers)
     by_kind = any(entry.size is not None for entry in answers)
-    by_elements = (is_real or quanta is not None) and (has_unlike_channels or not by_kind)
+    are_unlike = all(part.unlike_channels for part in parts)
+    by_elements = (is_real or quanta is not None) and (are_unlike or not by_kind)
     return OutputDifference(
         output=name,
         dtype=dtype,
@@ -226,7 +225,7 @@ def summarise_differences(
         scores=_scores(parts),
         farthest_run=farthest_run([run.size for run in runs]),
         farthest_channel=(
-            farthest_channel([part.channels for part in parts], step, has_unlike_channels) if by_elements else None
+            farthest_channel([part.channels for part in parts], step, are_unlike) if by_elements else None
         ),
         gain=gain([part.sums.dot for part in parts], [part.sums.reference_squared for part in parts]),
         repeated=sum(run.repeats for run in runs),

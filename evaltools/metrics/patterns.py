@@ -33,14 +33,16 @@ class Farthest(Struct, frozen=True):
     size: float
 
 
-def channel_sums(test: Float64s, reference: Float64s, shape: tuple[int, ...], axis: int = -1) -> Float64s:
+def channel_sums(test: Float64s, reference: Float64s, shape: tuple[int, ...], axis: int | None = None) -> Float64s:
     """Of one tensor, a row for each index of an axis: squares of the difference, of the reference, elements.
 
-    ``test`` and ``reference`` are flat and in real units, not finite values count as equal. Empty without channels.
+    ``test`` and ``reference`` are flat and in real units, not finite values count as equal. Without an axis it is the
+    last one. Empty without channels.
 
     >>> channel_sums(np.array([1.0, 2.0, 3.0, 5.0]), np.array([1.0, 2.0, 3.0, 4.0]), (2, 2)).tolist()
     [[0.0, 10.0, 2.0], [1.0, 20.0, 2.0]]
     """
+    axis = -1 if axis is None else axis
     if not test.size or not shape or not 2 <= shape[axis] <= MOST_CHANNELS:
         return np.empty((0, 3))
     both = np.isfinite(test) & np.isfinite(reference)

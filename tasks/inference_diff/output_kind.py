@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from evaltools.metrics.output_difference import KindFigures, RunAnswers
 from evaltools.metrics.scores import compare_scores
+from evaltools.tasks.shared.image_input import picture_channels, picture_layout, picture_size
 
 PICTURE_CHANNELS: Final = (1, 3, 4)
 MADE_AS_SCORES: Final = ("SOFTMAX", "LOG_SOFTMAX", "LOGISTIC")
@@ -38,10 +39,11 @@ class Output(Struct, frozen=True):
 
     @property
     def picture(self) -> tuple[int, int, int] | None:
-        """Height, width and channels of the first input that is shaped like a picture."""
+        """Height, width and channels of the first input that is shaped like a picture, in either layout."""
         for shape in self.input_shapes:
-            if len(shape) == 4 and shape[1] > 1 and shape[2] > 1 and shape[3] in PICTURE_CHANNELS:
-                return shape[1], shape[2], shape[3]
+            layout = picture_layout((1, *shape[1:]), channels=PICTURE_CHANNELS)
+            if layout is not None and min(size := picture_size(shape, layout)) > 1:
+                return *size, picture_channels(shape, layout)
         return None
 
     @property

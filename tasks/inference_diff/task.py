@@ -130,10 +130,7 @@ class OutputComparison:
             parts = [difference.tensors[position] for difference in differences]
             is_real = info.is_quantized or self.reference_outputs[position].is_quantized
             figures, answers = self._of_kind(position, differences)
-            unlike = axis_of_values(self._described_as_stated(position)) is not None
-            outputs.append(
-                summarise_differences(name, info.dtype, parts, is_real, self._native, figures, answers, unlike)
-            )
+            outputs.append(summarise_differences(name, info.dtype, parts, is_real, self._native, figures, answers))
             by_run.append(dict(zip(by_number, differences_by_run(info.dtype, parts, is_real, answers), strict=True)))
         boxes = {run: entry.boxes for run, entry in by_number.items() if entry.boxes is not None}
         return DiffSummary(tuple(outputs), boxes, tuple(by_run))
@@ -147,14 +144,11 @@ class OutputComparison:
     def _described(self, position: int, values: Array) -> Output:
         return _described(self._outputs[position], values.shape, self._input_shapes)
 
-    def _described_as_stated(self, position: int) -> Output:
-        return _described(self._outputs[position], self._outputs[position].shape, self._input_shapes)
-
     def _compare(self, position: int, test: Array, reference: Array) -> TensorDifference:
         output = self._described(position, test)
-        kind, axis = self._kind(position, output), axis_of_values(output)
+        kind = self._kind(position, output)
         as_scores = kind == SCORES or (kind == Segmentation.name and test.shape[-1] > 1 and test.ndim == 4)
-        return compare_tensors(test, reference, *self._scales(position), as_scores, -1 if axis is None else axis)
+        return compare_tensors(test, reference, *self._scales(position), as_scores, axis_of_values(output))
 
     def _compare_kind(self, position: int, test: Array, reference: Array) -> KindValues | None:
         output = self._described(position, test)

@@ -19,9 +19,10 @@ from evaltools.tasks.inference_diff.task import OutputComparison
 from evaltools.tasks.inference_diff.yolo_output import YoloHead
 
 Array = npt.NDArray[Any]
-SIZE = 64
-CELLS = 64 + 16 + 4
-HEAD = Output("out", "float32", (1, 6, CELLS), "", ((1, SIZE, SIZE, 3),), True)
+SIZE = 128
+CELLS = 256 + 64 + 16
+INPUTS = {"picture": (1, SIZE, SIZE, 3), "planes": (1, 3, SIZE, SIZE), "features": (1, SIZE // 8, SIZE // 8, 64)}
+HEAD = Output("out", "float32", (1, 6, CELLS), "", (INPUTS["picture"],), True)
 
 
 def head() -> Array:
@@ -62,6 +63,7 @@ def rounded(values: Array) -> Array:
 
 def test_the_kind_is_told_by_the_number_of_cells() -> None:
     assert kind_of(HEAD) == "yolo"
+    assert kind_of(Output("out", "float32", (1, 6, CELLS), "", (INPUTS["planes"],), True)) == "yolo"
     assert kind_of(Output("out", "float32", (1, 6, CELLS + 2), "", ((1, SIZE, SIZE, 3),), True)) == "values"
 
 
@@ -107,9 +109,14 @@ HEADS: dict[str, tuple[int, int, Callable[[Array], Array]]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("taken", "is_dynamic"), [("picture", False), ("picture", True), ("planes", False), ("features", False)]
+)
 @pytest.mark.parametrize("layout", ["columns", "rows"])
 @pytest.mark.parametrize("name", HEADS)
-def test_in_heads_with_more_than_boxes_each_row_counts_by_itself(name: str, layout: str) -> None:
+def test_in_heads_with_more_than_boxes_each_row_counts_by_itself(
+    name: str, layout: str, taken: str, is_dynamic: bool
+) -> None:
     """The first scores, or the last of what is no score, are dead, which all together hardly show; rounding passes."""
     classes, others, values = HEADS[name]
     references = of_head(values, classes, others)
@@ -120,7 +127,9 @@ def test_in_heads_with_more_than_boxes_each_row_counts_by_itself(name: str, layo
         half[...] = half.astype(np.float16)
         near *= np.float32(1 + 2e-7)
     seen = {
-        fault: of_output([run if layout == "columns" else run.swapaxes(1, 2) for run in runs], references, layout)
+        fault: of_output(
+            [run if layout == "columns" else run.swapaxes(1, 2) for run in runs], references, layout, taken, is_dynamic
+        )
         for fault, runs in (("first", scoreless), ("last", lastless), ("half", rounded_to_half), ("near", nearly))
     }
     measured = NoiseFloor({"XNNPACK": seen["near"]}, {"fp16": seen["half"]}, 10)
@@ -128,11 +137,14 @@ def test_in_heads_with_more_than_boxes_each_row_counts_by_itself(name: str, layo
     assert grades == {"first": "diverged", "last": "diverged", "half": "fp16", "near": "equivalent"}
 
 
-def of_output(runs: list[Array], references: list[Array], layout: str) -> Seen:
-    """As a diff sees them."""
-    output = TensorInfo(0, "out", "float32", runs[0].shape, runs[0].shape, None, None)
+def of_output(
+    runs: list[Array], references: list[Array], layout: str, taken: str = "picture", is_dynamic: bool = False
+) -> Seen:
+    """As a diff sees them. The file of a dynamic model does not know the shape of the output."""
+    shape = (1, 1, 1) if is_dynamic else runs[0].shape
+    output = TensorInfo(0, "out", "float32", shape, shape, None, None)
     bases = references if layout == "columns" else [run.swapaxes(1, 2) for run in references]
-    model = SimpleNamespace(detection=None, inputs=[SimpleNamespace(shape=(1, SIZE, SIZE, 3))])
+    model = SimpleNamespace(detection=None, inputs=[SimpleNamespace(shape=INPUTS[taken])])
     comparison = OutputComparison(model, [output], [output])  # type: ignore[arg-type]
     compared = {
         place: comparison.compare([np.ascontiguousarray(run)], [np.ascontiguousarray(base)])
