@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import first_verdict, locate_faults, locate_time, operators
+from benchmarks import locate_faults, locate_time, operators
 from benchmarks.locate_faults import Answer, Planted, delegate_options, faults_of
 from evaltools.delegates import parse_external_options
 from evaltools.model import read_model
@@ -20,14 +20,6 @@ def model(tmp_path: Path) -> Path:
     path = tmp_path / "net.tflite"
     path.write_bytes(locate_models.quantized_net())
     return path
-
-
-@pytest.mark.once
-def test_every_short_command_gives_a_first_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    assert first_verdict.main(["--repeats=1", "--pictures=20"]) == 0
-    printed = capsys.readouterr().out
-    assert [line.split("  ")[0] for line in printed.splitlines()[1:]] == list(first_verdict.SHORT)
-    assert " nan " not in printed
 
 
 def test_the_delegate_understands_each_fault_that_is_planted(model: Path, faulty_delegate: Path) -> None:

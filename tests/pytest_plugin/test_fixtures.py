@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from evaltools.datasets import sample
@@ -97,23 +96,6 @@ def test_a_delegate_that_did_not_run_is_not_equivalent(pytester: pytest.Pytester
             "SKIPPED*test_a_delegate*.py:5: float32.tflite, nnapi: not measured: the NNAPI delegate cannot be created*",
         ]
     )
-
-
-@pytest.mark.once
-def test_inputs_may_be_files(pytester: pytest.Pytester) -> None:
-    np.save(pytester.path / "input.npy", np.zeros((3, 64, 64, 3), np.float32))
-    pytester.makepyfile(
-        f"""
-        def test_file(assert_equivalent):
-            assert_equivalent({FLOAT32!r}, "use_xnnpack=true", inputs="input.npy")
-
-        def test_file_that_is_not_there(assert_equivalent):
-            assert_equivalent({FLOAT32!r}, "xnnpack: use_xnnpack=true", inputs="nowhere.npy")
-        """
-    )
-    result = plain_pytest(pytester)
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["E*nowhere.npy*"])
 
 
 def test_inputs_become_the_flags_for_them(tmp_path: Path) -> None:

@@ -59,16 +59,6 @@ def test_an_unknown_word_in_the_ini_file_is_refused(pytester: pytest.Pytester, s
     assert "evaltools_inconclusive = pass: use fail, skip, xfail" in result.stderr.str()
 
 
-def test_what_cannot_exist_here_is_skipped_where_that_is_allowed(
-    pytester: pytest.Pytester, sample_result: Path
-) -> None:
-    allowing = gate("sample", "nnapi", "top1 >= 0.5") + "allow_missing = true\n"
-    write_gates(pytester, result_run("sample", sample_result), allowing)
-    result = run_pytest(pytester, "-rs")
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["SKIPPED [[]1] gates.toml:1: sample/nnapi: skipped: the NNAPI delegate cannot*"])
-
-
 def test_a_configuration_that_is_not_in_the_result_fails(pytester: pytest.Pytester, sample_result: Path) -> None:
     write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpakc", "top1 >= 0.5"))
     result = run_pytest(pytester)

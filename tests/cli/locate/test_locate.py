@@ -193,12 +193,6 @@ def test_padding_that_is_wrong_everywhere_accuses_no_rounding(precision: str, ne
     assert [cause["name"] for cause in suspect["causes"]] == ["padded otherwise"]
 
 
-def test_xnnpack_in_fp16_is_precision(net: Path) -> None:
-    completed, found = locate(net, "--use_xnnpack", "--xnnpack_force_fp16")
-    assert found["verdict"]["kind"] == "precision"
-    assert "computes in float16" in completed.out
-
-
 @pytest.mark.parametrize("steps", [0, 24])
 def test_8_bit_weights_are_a_precision_also_in_a_loop(steps: int, tmp_path: Path) -> None:
     path = tmp_path / "hybrid.tflite"
@@ -293,17 +287,6 @@ def test_halves_that_are_rounded_to_either_side_are_no_fault(tmp_path: Path, fau
     assert found["operators"][0]["status"] == "right", completed.out
     _, found = locate(path, *planted(faulty_delegate, "tensor:given;fault:step;amount:2"))
     assert found["verdict"]["operators"] == [0]
-
-
-def test_a_division_by_zero_that_no_output_shows(tmp_path: Path) -> None:
-    path = tmp_path / "divided.tflite"
-    path.write_bytes(locate_models.divided(hidden=True))
-    completed, found = locate(path, "--use_xnnpack")
-    (suspect,) = found["suspects"]
-    assert (suspect["first"], suspect["reaches_output"]) == (1, False), completed.out
-    assert [cause["name"] for cause in suspect["causes"]] == ["division by zero"]
-    assert "float16" not in completed.out
-    assert "inputs: the first 2 of evaltools diff: Gaussian in -1..1" in completed.err
 
 
 def test_whether_an_error_reaches_the_outputs_is_only_said_where_that_was_tried(
