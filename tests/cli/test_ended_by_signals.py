@@ -53,11 +53,11 @@ if moment == "end":
     end()
 sys.exit(code)
 """
-SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
+EVERY_MOMENT = [(moment, signal.SIGTERM) for moment in ("before", "pass", "after", "child", "end")]
+OTHERS = [(moment, each) for moment in ("pass", "child") for each in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)]
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("moment", ["before", "pass", "after", "child", "end"])
+@pytest.mark.parametrize(("moment", "number"), EVERY_MOMENT + OTHERS)
 def test_a_signal_ends_a_command_with_one_code_and_nothing_left(
     moment: str, number: signal.Signals, tmp_path: Path
 ) -> None:

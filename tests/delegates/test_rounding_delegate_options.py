@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +98,44 @@ def test_only_the_input_that_was_named_fails(runtime: str, rounding_delegate: Pa
                 run(interpreter, [image])
         else:
             np.testing.assert_array_equal(run(interpreter, [image]), run(make_interpreter(runtime, model), [image]))
+
+
+LEAKING = """
+import resource
+import sys
+from pathlib import Path
+from tests import interpreters, tiny_models
+
+runtime, library, limit_mb = sys.argv[1:]
+delegate = interpreters.load_delegate(runtime, Path(library), fail="leak", leak_mb=1024, precision="fp32")
+interpreter = interpreters.make_interpreter(runtime, tiny_models.add_chain(), delegate)
+cpu = interpreters.make_interpreter(runtime, tiny_models.add_chain())
+used_mb = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() >> 20
+if limit_mb != "0":
+    resource.setrlimit(resource.RLIMIT_AS, ((used_mb + int(limit_mb)) << 20,) * 2)
+before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for count in range(1, 6):
+    inputs = interpreters.random_inputs(cpu, count)
+    same = (interpreters.run(interpreter, inputs) == interpreters.run(cpu, inputs)).all()
+    print(count, same, flush=True)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 100_000)
+"""
+
+
+@both_runtimes
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc to see how much memory is used")
+@pytest.mark.parametrize(("limit_mb", "runs"), [(0, 5), (3500, 3)])
+def test_a_leak_takes_address_space_until_there_is_none(
+    runtime: str, rounding_delegate: Path, limit_mb: int, runs: int
+) -> None:
+    """Nothing is written to it, so that the machine keeps its memory; results are right until the end."""
+    runtime_module(runtime)
+    command = [sys.executable, "-c", LEAKING, runtime, str(rounding_delegate), str(limit_mb)]
+    child = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = [f"{count} True" for count in range(1, runs + 1)]
+    if not limit_mb:
+        assert child.stdout.splitlines() == [*lines, "True"], child.stderr
+        return
+    assert child.stdout.splitlines() == lines, child.stderr
+    assert child.returncode == -signal.SIGABRT
+    assert "rounding_delegate: no memory for another 1024 MB" in child.stderr

@@ -22,7 +22,11 @@ from evaltools.errors import ConfigurationUnavailable, ImageError, InferenceErro
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
 from tests.runtime.fake import FakeSession
-from tests.scarcity import no_thread
+
+
+def no_thread(_thread: threading.Thread) -> None:
+    """In the place of a thread's ``start``."""
+    raise RuntimeError("can't start new thread")
 
 
 class CountingTask:

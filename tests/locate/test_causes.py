@@ -9,25 +9,89 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tflite
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.locate.causes import find_causes
 from evaltools.model.rounding import round_to
-from tests.locate import cause_models as models
-from tests.locate.cause_cases import CPU, Array, case, model, random, run
-from tests.locate.cause_models import Model
+from tests.locate.cause_cases import CPU, Array, case, model, random, run, whole
+from tests.tflite_writer import Quantization
+
+RELU = tflite.ActivationFunctionType.RELU
+_SAME: dict[str, Any] = {
+    "Padding": tflite.Padding.SAME, "StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1,
+}  # fmt: skip
+Model = tuple[bytes, list[Array]]
+
+
+def add(shape: tuple[int, ...] = (1, 6, 7, 5)) -> Model:
+    inputs: list[Array] = [random(shape, 1), random(shape, 2)]
+    return model("ADD", inputs, shape, options="AddOptions"), inputs
+
+
+def add_int8(shape: tuple[int, ...] = (1, 6, 7, 5)) -> Model:
+    inputs = [whole(shape, 1, -100, 100), whole(shape, 2, -100, 100)]
+    quantizations = [Quantization(0.5, -3), Quantization(0.25, 4), Quantization(0.75, 5)]
+    return model("ADD", inputs, shape, options="AddOptions", quantizations=quantizations), inputs
+
+
+def conv(activation: int = 0, bias: bool = True) -> Model:
+    """[1, 12, 12, 4] -> [1, 12, 12, 8]."""
+    inputs: list[Array] = [random((1, 12, 12, 4), 1)]
+    constants = [random((8, 3, 3, 4), 2, 0.3), random((8,), 3) if bias else np.zeros(8, np.float32)]
+    fields = {**_SAME, "FusedActivationFunction": activation}
+    return model("CONV_2D", inputs, (1, 12, 12, 8), constants, "Conv2DOptions", **fields), inputs
+
+
+def conv_int8() -> Model:
+    inputs = [whole((1, 12, 12, 4), 1)]
+    constants = [whole((8, 3, 3, 4), 2), np.arange(8, dtype=np.int32) * 50]
+    quantizations = [Quantization(0.05, 60), Quantization(0.01, 0), Quantization(0.0005, 0), Quantization(0.3, -10)]
+    return model("CONV_2D", inputs, (1, 12, 12, 8), constants, "Conv2DOptions", quantizations, **_SAME), inputs
+
+
+def depthwise(multiplier: int) -> Model:
+    """[1, 6, 6, 4] with a window of 1x1."""
+    inputs: list[Array] = [random((1, 6, 6, 4), 1)]
+    constants = [random((1, 1, 1, 4 * multiplier), 2), random((4 * multiplier,), 3)]
+    fields = {**_SAME, "DepthMultiplier": multiplier}
+    shape = (1, 6, 6, 4 * multiplier)
+    return model("DEPTHWISE_CONV_2D", inputs, shape, constants, "DepthwiseConv2DOptions", **fields), inputs
+
+
+def unary(operator: str, values: Array, options: str = "", **fields: Any) -> Model:
+    return model(operator, [values], values.shape, options=options, **fields), [values]
+
+
+def fully_connected(shape: tuple[int, ...] = (1, 5, 4, 3), units: int = 12) -> Model:
+    inputs: list[Array] = [random(shape, 1)]
+    weights, biases = random((units, int(np.prod(shape))), 2), random((units,), 3)
+    return model("FULLY_CONNECTED", inputs, (1, units), [weights, biases], "FullyConnectedOptions"), inputs
+
+
+def quantized_mul() -> Model:
+    inputs = [whole((1, 400), 1), whole((1, 400), 2)]
+    quantizations = [Quantization(0.5, 2), Quantization(0.25, -5), Quantization(20.1, 3)]
+    return model("MUL", inputs, (1, 400), options="MulOptions", quantizations=quantizations), inputs
+
+
+def sum_of_an_image(operator: str = "SUM", largest: float = 20.0) -> Model:
+    values = (largest * np.random.default_rng(1).random((1, 112, 112, 4))).astype(np.float32)
+    axes = np.array([1, 2], np.int32)
+    return model(operator, [values], (1, 1, 1, 4), [axes], "ReducerOptions", KeepDims=True), [values]
+
 
 Spoil = Callable[[Array, list[Array]], Array]
 NOISE = random((1, 12, 12, 8), 7)
 INSIDE = (slice(None), slice(1, -1), slice(1, -1))
 PLACES = np.random.default_rng(3).random((1, 12, 12, 8)) < 0.1
 MODELS: tuple[tuple[str, Callable[[], Model]], ...] = (
-    ("ADD", models.add),
-    ("CONV_2D", models.conv),
-    ("FULLY_CONNECTED", models.fully_connected),
-    ("LOGISTIC", lambda: models.unary("LOGISTIC", random((1, 9, 6, 4)))),
+    ("ADD", add),
+    ("CONV_2D", conv),
+    ("FULLY_CONNECTED", fully_connected),
+    ("LOGISTIC", lambda: unary("LOGISTIC", random((1, 9, 6, 4)))),
 )
 GPU = Configuration.from_text("gpu", "use_gpu=true")
 
@@ -121,11 +185,11 @@ def found(fault: Fault, folder: Path) -> Any:
 
 
 def square() -> Model:
-    return models.unary("SQUARE", random((1, 60), 1, 300))
+    return unary("SQUARE", random((1, 60), 1, 300))
 
 
 def tanh(*shape: int) -> Callable[[], Model]:
-    return lambda: models.unary("TANH", random(shape, 1))
+    return lambda: unary("TANH", random(shape, 1))
 
 
 NAMED = {
@@ -134,100 +198,100 @@ NAMED = {
         for bound in (65504.0, 65500.0, np.inf, np.nan)
     },
     "a mean whose sum is beyond fp16": Fault(
-        "MEAN", lambda: models.sum_of_an_image("MEAN"), floats(lambda y: np.full_like(y, 65504 / 112**2)),
+        "MEAN", lambda: sum_of_an_image("MEAN"), floats(lambda y: np.full_like(y, 65504 / 112**2)),
         "fp16 overflow", ("the sum of 12544 values is up to 12",),
     ),
     "saturated": Fault(
-        "ADD", models.add_int8, in_bytes(lambda y: np.clip(y, -60, 40)), "values cut at a bound",
+        "ADD", add_int8, in_bytes(lambda y: np.clip(y, -60, 40)), "values cut at a bound",
         ("values stand at -60 and 40, where the CPU has -",),
     ),
     "cut": Fault(
-        "CONV_2D", models.conv, floats(lambda y: np.clip(y, -1.5, 2.5)), "values cut at a bound",
+        "CONV_2D", conv, floats(lambda y: np.clip(y, -1.5, 2.5)), "values cut at a bound",
         ("stand at -1.5 and 2.5",),
     ),
     "no number": Fault(
-        "CONV_2D", models.conv, where(lambda *_: PLACES, np.nan), "NaN or infinity",
+        "CONV_2D", conv, where(lambda *_: PLACES, np.nan), "NaN or infinity",
         (f"{PLACES.sum()} of 1152 values are NaN",),
     ),
     "the border": Fault(
-        "CONV_2D", models.conv, keep(INSIDE), "wrong at the border",
+        "CONV_2D", conv, keep(INSIDE), "wrong at the border",
         ("44 of 144 pixels of 12 x 12 are wrong, each within 1 of the border",
          "(top, bottom, left, right); the 100 pixels inside are right"),
     ),
-    "one side": Fault("CONV_2D", models.conv, keep((slice(None), slice(-1))), "wrong at the border", ("(bottom)",)),
+    "one side": Fault("CONV_2D", conv, keep((slice(None), slice(-1))), "wrong at the border", ("(bottom)",)),
     "the last lanes": Fault(
         "TANH", tanh(10, 35), put((slice(None), slice(32, None)), random((10, 3), 2)), "wrong in the last lanes",
         ("in the last 3 of 35 channels of the last dimension",),
     ),
     "few channels": Fault(
-        "CONV_2D", models.conv, put((Ellipsis, [1, 4]), NOISE[..., [1, 4]]), "wrong in few channels",
+        "CONV_2D", conv, put((Ellipsis, [1, 4]), NOISE[..., [1, 4]]), "wrong in few channels",
         ("all 288 wrong values lie in 2 of 8 channels: 1, 4",),
     ),
     **{
         f"times {factor:g}": Fault(
-            "CONV_2D", models.conv, times(factor), "multiplied by a constant",
+            "CONV_2D", conv, times(factor), "multiplied by a constant",
             (f"are {factor:g} times the CPU's",),
         )
         for factor in (0.5, 1.01, 128.0)
     },
-    "the other sign": Fault("CONV_2D", models.conv, floats(np.negative), "sign flipped"),
+    "the other sign": Fault("CONV_2D", conv, floats(np.negative), "sign flipped"),
     "half of whole numbers": Fault(
-        "CONV_2D", models.conv_int8, in_bytes(lambda y: (y + 10) * 0.5 - 10), "multiplied by a constant", ("are 0.",)
+        "CONV_2D", conv_int8, in_bytes(lambda y: (y + 10) * 0.5 - 10), "multiplied by a constant", ("are 0.",)
     ),
     "another zero point": Fault(
-        "CONV_2D", models.conv_int8, in_bytes(lambda y: y + 10), "moved by a constant", ("the CPU's +10 steps",)
+        "CONV_2D", conv_int8, in_bytes(lambda y: y + 10), "moved by a constant", ("the CPU's +10 steps",)
     ),
     "scales of channels": Fault(
-        "CONV_2D", models.conv, times(np.array([1, 1, 0.5, 1, 1, 3, 1, 1], np.float32)), "wrong scale of channels",
+        "CONV_2D", conv, times(np.array([1, 1, 0.5, 1, 1, 3, 1, 1], np.float32)), "wrong scale of channels",
         ("2 of 8 channels (the first is 2)", "from 0.5 to 3"),
     ),
     "channels moved": Fault(
-        "CONV_2D", models.conv, floats(lambda y: y + random((8,), 4)), "channels moved by constants",
+        "CONV_2D", conv, floats(lambda y: y + random((8,), 4)), "channels moved by constants",
         ("8 of 8 channels",),
     ),
     "an operand": Fault(
-        "ADD", models.add, lambda _, inputs: inputs[1], "an operand was returned",
+        "ADD", add, lambda _, inputs: inputs[1], "an operand was returned",
         ("all 210 values are those of operand 1, 'x1'", "RESHAPE", "/LiteRT/issues/8599"),
     ),
     "an operand of whole numbers": Fault(
-        "ADD", models.add_int8, lambda _, inputs: inputs[0], "an operand was returned"
+        "ADD", add_int8, lambda _, inputs: inputs[0], "an operand was returned"
     ),
     "the only operand": Fault(
-        "NEG", lambda: models.unary("NEG", random((1, 40))), lambda _, inputs: inputs[0], "the operator was skipped"
+        "NEG", lambda: unary("NEG", random((1, 40))), lambda _, inputs: inputs[0], "the operator was skipped"
     ),
     "nothing written": Fault(
-        "CONV_2D", models.conv, floats(np.zeros_like), "one value everywhere",
+        "CONV_2D", conv, floats(np.zeros_like), "one value everywhere",
         ("all 1152 values are 0; the CPU's are from -",),
     ),
     "another shape": Fault(
-        "CONV_2D", models.conv, lambda y, _: y[:, :-1], "another shape",
+        "CONV_2D", conv, lambda y, _: y[:, :-1], "another shape",
         ("the output is [1, 11, 12, 8], and [1, 12, 12, 8] on the CPU",),
     ),
 }  # fmt: skip
 NOT_NAMED = {
-    "what is right": Fault("CONV_2D", models.conv, floats(np.copy)),
+    "what is right": Fault("CONV_2D", conv, floats(np.copy)),
     "large values and noise": Fault("SQUARE", square, floats(lambda y: y + random((1, 60), 9, 1e4))),
-    "the largest alone": Fault("ADD", models.add_int8, in_bytes(lambda y: np.where(y == y.max(), y - 9, y))),
+    "the largest alone": Fault("ADD", add_int8, in_bytes(lambda y: np.where(y == y.max(), y - 9, y))),
     "the border and a pixel": Fault(
-        "CONV_2D", models.conv, lambda y, _: np.where(NOISE[:, 6:7, 6:7] == NOISE, y + 1, keep(INSIDE)(y, []))
+        "CONV_2D", conv, lambda y, _: np.where(NOISE[:, 6:7, 6:7] == NOISE, y + 1, keep(INSIDE)(y, []))
     ),
     "a few errors in few channels": Fault("TANH", tanh(10, 20), put(([2, 5, 8], [1, 7, 11]), 3.0)),
     "a step to both sides": Fault(
-        "MUL", models.quantized_mul, in_bytes(lambda y: y + np.random.default_rng(3).integers(-1, 2, y.shape)),
+        "MUL", quantized_mul, in_bytes(lambda y: y + np.random.default_rng(3).integers(-1, 2, y.shape)),
         tolerance=0.0,
     ),
     "few digits and large errors": Fault(
-        "CONV_2D", models.conv, floats(lambda y: round_to(y + random(y.shape, 5, 0.3), "fp16"))
+        "CONV_2D", conv, floats(lambda y: round_to(y + random(y.shape, 5, 0.3), "fp16"))
     ),
-    "a multiple and noise": Fault("CONV_2D", models.conv, floats(lambda y: y * 1.2 + random(y.shape, 3, 0.2))),
+    "a multiple and noise": Fault("CONV_2D", conv, floats(lambda y: y * 1.2 + random(y.shape, 3, 0.2))),
     "two values": Fault(
-        "FULLY_CONNECTED", lambda: models.fully_connected(units=2), floats(lambda y: np.add(y, [[1, -2]]))
+        "FULLY_CONNECTED", lambda: fully_connected(units=2), floats(lambda y: np.add(y, [[1, -2]]))
     ),
     "an operand but for one value": Fault(
-        "ADD", models.add, lambda _, inputs: flat(slice(17, 18), 5)(inputs[0], [])
+        "ADD", add, lambda _, inputs: flat(slice(17, 18), 5)(inputs[0], [])
     ),
     "zeros here and there": Fault(
-        "CONV_2D", models.conv, where(lambda *_: np.random.default_rng(4).random((1, 12, 12, 8)) < 0.3, 0)
+        "CONV_2D", conv, where(lambda *_: np.random.default_rng(4).random((1, 12, 12, 8)) < 0.3, 0)
     ),
     **{
         f"noise of {scale:g} in {operator}": Fault(
@@ -242,7 +306,7 @@ NOT_NAMED = {
             steps(size),
         )
         for size in (2, 6, 40)
-        for operator, make in {"ADD": models.add_int8, "CONV_2D": models.conv_int8}.items()
+        for operator, make in {"ADD": add_int8, "CONV_2D": conv_int8}.items()
     },
 }  # fmt: skip
 
@@ -263,7 +327,7 @@ def test_what_only_looks_like_a_cause_is_none(name: str, tmp_path: Path) -> None
 
 def of_a_delegate(flags: str, folder: Path, largest: float = 20.0) -> list[str]:
     """The causes of what a real delegate makes of a sum over pictures with values up to the largest."""
-    content, inputs = models.sum_of_an_image(largest=largest)
+    content, inputs = sum_of_an_image(largest=largest)
     (folder / "model.tflite").write_bytes(content)
     given = run(folder / "model.tflite", inputs, Configuration.from_text("tested", flags))
     return [cause.name for cause in find_causes(case(folder, "SUM", content, inputs, lambda _expected: given))]
@@ -281,7 +345,7 @@ def test_a_sum_beyond_fp16_on_a_real_gpu(tmp_path: Path) -> None:
 
 
 def test_the_output_of_the_run_before(tmp_path: Path) -> None:
-    content, inputs = models.conv()
+    content, inputs = conv()
     before = [random((1, 12, 12, 4), 50)]
     path = tmp_path / "model.tflite"
     path.write_bytes(content)
@@ -299,15 +363,15 @@ def test_a_model_that_cannot_be_read_leaves_what_arrays_show(tmp_path: Path) -> 
 def test_a_known_fault_of_the_gpu_is_named_where_the_gpu_was_asked_for_and_nothing_else_explains_it(
     tmp_path: Path,
 ) -> None:
-    wrong = found(Fault("DEPTHWISE_CONV_2D", lambda: models.depthwise(2), of_other_channels), tmp_path)
+    wrong = found(Fault("DEPTHWISE_CONV_2D", lambda: depthwise(2), of_other_channels), tmp_path)
     (cause,) = find_causes(replace(wrong, configuration=GPU))
     assert cause.name == "a known fault of the GPU"
     assert "takes weights of other channels: measured with" in cause.shown_by
     assert cause.remedy == "make it a CONV_2D"
     assert not [cause for cause in find_causes(replace(wrong, configuration=CPU)) if "known" in cause.name]
-    doubled = found(Fault("DEPTHWISE_CONV_2D", lambda: models.depthwise(2), floats(lambda y: y * 2)), tmp_path)
+    doubled = found(Fault("DEPTHWISE_CONV_2D", lambda: depthwise(2), floats(lambda y: y * 2)), tmp_path)
     assert [cause.name for cause in find_causes(replace(doubled, configuration=GPU))] == ["multiplied by a constant"]
-    other = found(Fault("DEPTHWISE_CONV_2D", lambda: models.depthwise(1), noise(1.0)), tmp_path)
+    other = found(Fault("DEPTHWISE_CONV_2D", lambda: depthwise(1), noise(1.0)), tmp_path)
     assert not [cause for cause in find_causes(replace(other, configuration=GPU)) if "known" in cause.name]
 
 
@@ -330,7 +394,7 @@ def test_a_division_by_zero_is_no_overflow_of_fp16(flags: str, tmp_path: Path) -
 
 
 def test_nothing_overflows_fp16_where_the_flags_say_float32(tmp_path: Path) -> None:
-    wrong = found(Fault("SUM", lambda: models.sum_of_an_image(largest=20.0), put(..., np.inf)), tmp_path)
+    wrong = found(Fault("SUM", lambda: sum_of_an_image(largest=20.0), put(..., np.inf)), tmp_path)
     (cause,) = find_causes(wrong)
     assert cause.name == "fp16 overflow"
     (cause,) = find_causes(replace(wrong, precision="fp32"))

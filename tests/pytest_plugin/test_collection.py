@@ -25,7 +25,7 @@ def project(pytester: pytest.Pytester, sample_result: Path) -> pytest.Pytester:
 
 @pytest.mark.parametrize(
     ("paths", "count"),
-    [(["below"], 3), (["."], 4), (["gates.toml"], 2), ([".", "gates.toml"], 4), ([ID], 1), ([ID, "below"], 2)],
+    [(["below"], 3), ([".", "gates.toml"], 4), ([ID], 1), ([ID, "below"], 2)],
 )
 def test_gates_are_collected_once_whatever_paths_are_given(
     paths: list[str], count: int, project: pytest.Pytester
@@ -52,12 +52,9 @@ def test_gates_may_stand_in_pyproject(project: pytest.Pytester, sample_result: P
     ("paths", "count"),
     [
         ([], 4),
-        (["."], 4),
         (["gates.toml"], 2),
         (["below"], 3),
-        (["test_own.py"], 3),
         (["test_own.py::test_own"], 1),
-        ([ID], 1),
     ],
 )
 def test_files_of_the_ini_file_are_collected_unless_single_tests_are_named(
@@ -78,20 +75,6 @@ def test_a_setting_that_is_mistyped_is_an_error(file: str, project: pytest.Pytes
     result = plain_pytest(project)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*there is no setting evaltools_*; use evaltools_gates, *Did you mean evaltools_*[?]"])
-
-
-def test_each_configuration_of_a_result_is_a_test_of_its_own(project: pytest.Pytester, sample_result: Path) -> None:
-    write_gates(project, result_run("sample", sample_result), gate("", "*n*", "top1 >= 0.5"))
-    result = run_pytest(project, "-v", "gates.toml")
-    result.assert_outcomes(passed=1, failed=2)
-    result.stdout.fnmatch_lines_random(
-        [
-            "gates.toml::sample/xnnpack: top1 >= 0.5 PASSED*",
-            "gates.toml::sample/nnapi: top1 >= 0.5 FAILED*",
-            "gates.toml::sample/broken: top1 >= 0.5 FAILED*",
-        ]
-    )
-    run_pytest(project, "gates.toml", "-k", "xnnpack").assert_outcomes(passed=1, deselected=2)
 
 
 def test_a_result_that_a_test_of_the_session_writes_is_the_one_that_counts(pytester: pytest.Pytester) -> None:

@@ -22,21 +22,6 @@ def earlier_result(pytester: pytest.Pytester, result: Path) -> Path:
 UNDECIDED = "top1 drop <= 0.005 at 95 %"
 
 
-def test_a_broken_limit_fails_with_what_was_found(pytester: pytest.Pytester, sample_result: Path) -> None:
-    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", "top1 >= 0.951"))
-    result = run_pytest(pytester)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "sample/xnnpack: fail: top1 0.95",
-            "  limit   top1 >= 0.951",
-            "  model   float32.tflite",
-            f"  result  {sample_result}",
-        ],
-        consecutive=True,
-    )
-
-
 @pytest.mark.parametrize(
     ("where", "kind", "outcome"),
     [("option", "skip", "skipped"), ("ini", "xfail", "xfailed"), ("option", "fail", "failed")],

@@ -73,21 +73,6 @@ def test_a_run_that_no_selected_test_needs_is_left_out(
 
 
 @pytest.mark.once
-def test_a_run_without_result_fails_every_gate_of_all_workers_with_what_it_said(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs = count_runs(pytester, monkeypatch)
-    broken = command_run("broken", ["diff", "--model_file=nowhere.tflite"])
-    write_gates(pytester, broken, gate("broken", "*", "snr_db >= 50"), gate("", "*", "snr_db >= 60"))
-    result = run_pytest(pytester, "-n", "2")
-    result.assert_outcomes(failed=2)
-    said = result.stdout.str()
-    assert said.count("run broken: no result (exit code 2): nowhere.tflite cannot be read") >= 2
-    assert said.count("evaltools: nowhere.tflite cannot be read") >= 2
-    assert len(runs.started()) == 1
-
-
-@pytest.mark.once
 def test_paths_of_a_command_are_meant_from_the_folder_of_the_gates(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
 import shutil
 import sqlite3
 import subprocess
@@ -88,7 +87,6 @@ def inference_diff(*more: str, runs: int = 20) -> list[str]:
 def start(
     arguments: Sequence[str],
     mark: str = "",
-    address_space_mb: int = 0,
     cwd: Path | None = None,
     environment: dict[str, str] | None = None,
     program: Sequence[str] = ("-m", "evaltools.cli.main"),
@@ -100,9 +98,6 @@ def start(
     children can be interrupted together, as Ctrl-C in a terminal does.
     """
 
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (address_space_mb << 20,) * 2)
-
     return subprocess.Popen(
         [sys.executable, *program, *arguments],
         stdout=subprocess.PIPE,
@@ -110,19 +105,17 @@ def start(
         text=True,
         cwd=cwd,
         env={**os.environ, _MARK: mark, **(environment or {})},
-        preexec_fn=limit if address_space_mb else None,
         start_new_session=own_group,
     )
 
 
 def run(
     arguments: Sequence[str],
-    address_space_mb: int = 0,
     cwd: Path | None = None,
     environment: dict[str, str] | None = None,
 ) -> Completed:
     """Run ``evaltools`` to its end."""
-    with start(arguments, "", address_space_mb, cwd, environment) as process:
+    with start(arguments, "", cwd, environment) as process:
         out, err = process.communicate(timeout=300)
     return Completed(process.returncode, out, err)
 

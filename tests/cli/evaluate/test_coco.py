@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,10 @@ from msgspec.structs import astuple
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
+from evaltools.configuration import Configuration
+from evaltools.model import ModelFile
 from evaltools.result_file import read_result
-from tests.cli.evaluate.detection_command import answered_by
+from evaltools.runtime import Session
 from tests.command import Completed, evaltools_here
 from tests.detection_set import (
     DetectionSet,
@@ -24,6 +27,20 @@ from tests.detection_set import (
 )
 from tests.tasks.coco.fakes import Finding, Found, everything, figures_of, sessions
 from tests.tiny_detectors import BOXES, ROLES, detector
+
+
+@contextlib.contextmanager
+def answered_by(open_with: Callable[[ModelFile, Configuration], Session]) -> Iterator[None]:
+    """Sessions that are opened like this, in this process, in place of real ones."""
+
+    def opened(model: ModelFile, configuration: Configuration, timeout_s: float, timeout_flag: str) -> Session:
+        assert (timeout_s, timeout_flag) == (300, "--example_timeout"), "the default of --example_timeout"
+        return open_with(model, configuration)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evaltools.tasks.shared.run.open_isolated", opened)
+        yield
+
 
 CONFIGS = ("--config=first: kernels=builtin", "--config=the other: kernels=reference")
 

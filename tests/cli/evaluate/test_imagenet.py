@@ -20,10 +20,9 @@ from PIL import Image
 
 from evaltools.proto import message_class
 from evaltools.result_file import read_result
-from tests import tiny_models
 from tests.cli.evaluate.sample_runs import run_interrupted
 from tests.command import evaltools, evaltools_here
-from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
+from tests.evaluation_set import EvaluationSet, make_evaluation_set
 
 
 def test_the_native_lines_are_all_that_stdout_holds(evaluation: EvaluationSet) -> None:
@@ -80,29 +79,6 @@ def test_every_type_and_output_rank_is_evaluated(tmp_path: Path, types: dict[str
     completed = evaltools_here(*evaluation.flags("--use_xnnpack=false", "--reference=none"))
     assert completed.code == 0, completed.err
     assert "Top-1 Accuracy: 0.8\n" in completed.out
-
-
-@pytest.mark.parametrize(
-    ("twin", "flags"),
-    [({"planes": True}, []), ({"blue_first": True}, ["--channel_order=bgr"])],
-)
-def test_the_same_network_with_planes_or_with_bgr_gives_the_same_answers(
-    evaluation: EvaluationSet, twin: dict[str, bool], flags: list[str], tmp_path: Path
-) -> None:
-    model = tmp_path / "twin.tflite"
-    model.write_bytes(tiny_models.classifier(classes=CLASSES, seed=5, **twin))  # type: ignore[arg-type]
-    found = []
-    for file, more in ((evaluation.model, []), (model, flags)):
-        output = tmp_path / "result.json"
-        given = evaluation.flags("--use_xnnpack=false", "--record_examples", f"--output={output}", *more)
-        completed = evaltools_here(*(word.replace(str(evaluation.model), str(file)) for word in given))
-        assert completed.code == 0, completed.err
-        found.append(json.loads(output.read_text())["part"])
-    plain, turned = ([example["answers"]["test"] for example in part["examples"]] for part in found)
-    assert [each["classes"] for each in plain] == [each["classes"] for each in turned]
-    scores, turned_scores = ([each["scores"] for each in answers] for answers in (plain, turned))
-    np.testing.assert_allclose(scores, turned_scores, rtol=1e-4)
-    assert found[1]["data"]["channel_order"] == ("bgr" if flags else "rgb")
 
 
 @pytest.mark.parametrize(

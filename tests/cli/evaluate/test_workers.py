@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from evaltools.engine.task import STAGES
-from tests import tiny_models
 from tests.cli.evaluate.sample_runs import PICTURES, XNNPACK, coco, figures_here, imagenet, inference_diff
 from tests.command import evaltools_here
-from tests.tasks.own.task_files import write_task, write_values
 
 pytestmark = pytest.mark.once
 
@@ -76,36 +74,3 @@ def test_latency_is_of_as_many_examples_as_were_asked_for(flags: list[str], coun
     assert result["execution"]["quiet_latency_examples"] == count
     assert [entry["inference_latency"]["count"] for entry in result["configurations"]] == [count, count]
     assert [entry["finished_examples"] for entry in result["configurations"]] == [12, 12]
-
-
-NAMES = ("fast one", "gone", "plain one")
-
-
-def own_task(folder: Path) -> list[str]:
-    (folder / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
-    write_task(folder)
-    write_values(folder, 3)
-    return ["run", f"{folder / 'own.py'}:brightness", str(folder / "model.tflite"), f"--values={folder / 'values.txt'}"]
-
-
-@pytest.mark.parametrize("task", ["imagenet", "coco", "coco without truth", "inference_diff", "own"])
-def test_every_configuration_has_exactly_one_row(task: str, tmp_path: Path) -> None:
-    """Of few examples, which decide little."""
-    without_truth = [word for word in coco(pictures=4) if "annotations" not in word]
-    command = {
-        "imagenet": lambda: imagenet(pictures=4),
-        "coco": lambda: coco(pictures=4),
-        "coco without truth": lambda: without_truth,
-        "inference_diff": lambda: inference_diff(runs=2),
-        "own": lambda: own_task(tmp_path),
-    }[task]()
-    no_library = tmp_path / "gone.so"
-    no_library.touch()
-    settings = ("use_xnnpack=true", f"external_delegate_path={no_library}", "kernels=reference")
-    configurations = [f"--config={name}: {setting}" for name, setting in zip(NAMES, settings, strict=True)]
-    completed = evaltools_here(*command, *configurations)
-    lines = completed.err.splitlines()
-    start = next(place for place, line in enumerate(lines) if line.startswith("configuration "))
-    rows = lines[start + 1 : lines.index("", start)]
-    named = [name for line in rows for name in NAMES if line.startswith(f"{name} ")]
-    assert sorted(named) == sorted(NAMES), completed.err

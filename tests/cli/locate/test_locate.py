@@ -389,18 +389,6 @@ def test_numbers_that_are_none_blame_nobody(net: Path, tmp_path: Path) -> None:
     assert found["operators"][0]["reason"] == "what it is fed holds NaN or infinity"
 
 
-def test_several_external_delegates_keep_their_own_options(
-    net: Path, rounding_delegate: Path, faulty_delegate: Path
-) -> None:
-    _, found = locate(
-        net, *planted(rounding_delegate, "ops:depthwise;precision:fp32"),
-        *planted(faulty_delegate, "tensor:logits;fault:scale;amount:1.5")[:2],
-    )  # fmt: skip
-    assert found["verdict"]["operators"] == [6]
-    assert found["operators"][1]["ran_on"] == "EXTERNAL"
-    assert found["operators"][6]["ran_on"] == "EXTERNAL#2"
-
-
 def test_the_answer_is_printed_before_a_page_that_cannot_be_written(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_sources: object) -> None:
         raise UsageError("no page")

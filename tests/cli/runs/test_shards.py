@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -115,31 +114,6 @@ def test_the_same_shard_twice_is_refused(shards: list[Path], tmp_path: Path) -> 
     completed = merge(*shards, shards[1])
     assert completed.code == 2
     assert completed.err == f"evaltools: {shards[1]} is given twice; give each shard of one run once\n"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        pytest.param(
-            lambda flags: [flag.replace("float32.tflite", "float16.tflite") for flag in flags],
-            "the model was 5f06b",
-            id="another model",
-        ),
-        pytest.param(
-            lambda flags: [flag for flag in flags if flag != XNNPACK] + ["--use_xnnpack=false"],
-            "configuration test, its setting was --use_xnnpack=true, now it is --use_xnnpack=false",
-            id="another flag",
-        ),
-    ],
-)
-def test_a_shard_of_another_run_is_refused(
-    shards: list[Path], tmp_path: Path, change: Callable[[list[str]], list[str]], message: str
-) -> None:
-    (other,) = run_shards(change(imagenet(XNNPACK, pictures=PICTURES)), tmp_path, 2)
-    completed = merge(shards[0], shards[1], other)
-    assert (completed.code, completed.out) == (2, "")
-    assert completed.err.startswith(f"evaltools: {other} is not a shard of the run in {shards[0]}: ")
-    assert message in completed.err
 
 
 def test_shards_are_merged_where_they_were_copied_to(shards: list[Path], tmp_path: Path) -> None:
