@@ -55,12 +55,7 @@ SUITE_EXIT_CODE_HELP: Final = """\
   3    something was not measured: a model that cannot be run, a configuration that is not there or took nothing
   4    some examples failed, or gave NaN or infinite numbers
   1    a limit in the command of a job is broken
-  0    everything was measured
-With --against the exit codes below 130 mean instead:
-  3    something of the earlier suite is not measured any more, or nothing was measured twice
-  1    something became worse
-  6    too few examples to decide
-  0    nothing became worse"""
+  0    everything was measured"""
 
 
 def worst_of(codes: Collection[int | None]) -> int:

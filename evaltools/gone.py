@@ -43,6 +43,8 @@ _NUMERICS: Final = (
 _NO_PROFILE: Final = "evaltools.benchmark(..., enable_op_profiling=True) has the times of a model and of its operators"
 NAMES_GONE: Final[Mapping[str, str]] = {"Profile": _NO_PROFILE, "profile": _NO_PROFILE}
 """What was in ``import evaltools``."""
+METHODS_GONE: Final[Mapping[str, str]] = {"Suite.against": "evaltools.gate(suite, against=earlier) compares the two"}
+"""Methods of what ``import evaltools`` gives."""
 PROGRAMS_GONE: Final[Mapping[str, str]] = {"gpu_numerics_check": _NUMERICS, "npu_numerics_check": _NUMERICS}
 """Programs for ``--native_binary``, by the names of their files."""
 FILES_GONE: Final[Mapping[str, str]] = dict.fromkeys(
@@ -52,6 +54,7 @@ FILES_GONE: Final[Mapping[str, str]] = dict.fromkeys(
 """Files that were tasks, by the ends of their names."""
 _EVERY_DEVICE: Final = "every device does everything, and a result of several compares them; leave it out"
 _ONE_MACHINE: Final = "a suite runs on one machine; give each machine a suite of fewer models"
+_GATE_SUITES: Final = "evaltools gate NEW.json --against=OLD.json compares two suites as it does any two results"
 _NO_SEAL: Final = "a run folder is carried out as a command is, so take only those of people you know; leave it out"
 GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "benchmark": {"cpu_affinity": "taskset -c CPUS evaltools benchmark ... binds it, as any program"},
@@ -72,13 +75,15 @@ GONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "power": {"margin": "evaltools power is about examples in a random order"},
     "resume": {"trust": _NO_SEAL},
     "suite": {
+        "against": _GATE_SUITES,
         "executor": _ONE_MACHINE,
+        "margin": _GATE_SUITES,
         "operators": "evaltools locate says which operators of a model are supported and right",
         "ray_address": _ONE_MACHINE,
         "shard_count": _ONE_MACHINE,
         "shard_index": _ONE_MACHINE,
         "workers": "each job of a suite takes the cores that there are; leave it out",
-        "slower": "--against says what is slower beyond what two runs differ by; evaltools gate has limits of your own",
+        "slower": _GATE_SUITES,
     },
 }
 """Flags of one command, which other commands may have."""

@@ -58,6 +58,7 @@ def delegate_flags() -> bytes:
 
 def result_page() -> bytes:
     """The reference page of the results, from the descriptions of their types, and of the figures that limits name."""
+    from evaltools.gates.outcome import GateOutcome
     from evaltools.gates.suite_result import SuiteResult
     from evaltools.result.benchmark import BenchmarkResult
     from evaltools.result.inspection import Inspection
@@ -71,6 +72,7 @@ def result_page() -> bytes:
         "Benchmarks": ("`evaltools benchmark`", f"{files}/benchmark.schema.json", json_schema(BenchmarkResult, "")),
         "Locate": ("`evaltools locate`", f"{files}/locate.schema.json", json_schema(LocateResult, "")),
         "Suites": ("`evaltools suite`", "evaltools/gates/suite.schema.json", json_schema(SuiteResult, "")),
+        "Verdicts": ("`evaltools gate`", "", json_schema(GateOutcome, "")),
         "Inspections": ("`evaltools inspect`", "", json_schema(Inspection, "")),
     }
     parts = [_RESULT_HEAD, f"## Figures\n\n{_figures_table()}"]

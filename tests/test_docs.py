@@ -18,7 +18,8 @@ from evaltools.benchmark import flags as benchmark_flags
 from evaltools.commands.names import command_names
 from evaltools.delegates import PARAMETERS
 from evaltools.gates.gate_file import RunSource
-from evaltools.runs.gate_runs import Result, Run, result_of
+from evaltools.gates.other_results import Result
+from evaltools.runs.gate_runs import Run, result_of
 from tests.command import Completed, evaltools_here
 from tests.test_parameters import COMMANDS
 

@@ -46,7 +46,7 @@ def test_of_several_runs_the_one_counts_that_says_least(codes: list[int], worst:
 )
 def test_the_code_of_a_suite_is_that_of_its_worst_entry(entries: list[Entry], code: int) -> None:
     made = [SuiteEntry("m", "m.tflite", "00", "diff", [], state, exit_code=ended) for state, ended in entries]
-    assert exit_code_of_suite(replace(samples.suite("x"), entries=made, changes=None)) == code
+    assert exit_code_of_suite(replace(samples.suite("x"), entries=made)) == code
 
 
 FAILED = replace(row("gpu-fp16", 100), figures=None, status="failed", reason="no GPU here")

@@ -12,16 +12,16 @@ from evaltools.api.options import errors_in_python
 from evaltools.api.result import Result
 from evaltools.api.suites import Suite
 from evaltools.errors import UsageError
+from evaltools.gates.check import NO_OLD
 from evaltools.gates.compare import Old
-from evaltools.gates.compare_suites import OldFile, compare_results
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.other_results import hold_all
+from evaltools.gates.no_worse import compare_results
+from evaltools.gates.other_results import earlier_evaluations, hold_all, parts_of
 from evaltools.gates.suite_result import SuiteResult
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.metrics import METRICS
-from evaltools.runs.gate_runs import parts_of
 from evaltools.task_kind import OWN, kind_of, other_metrics
 
 
@@ -50,14 +50,12 @@ def gate(
     criteria = tuple(parse_criterion(text, of_own_task=is_own) for text in texts)
     if isinstance(found, EvaluationResult):
         _require_figures(criteria, found)
-    earlier = {}
-    if isinstance(old, EvaluationResult):
-        earlier["result"] = Old("the earlier result", old, allow_other_examples)
-    reports = (
-        hold_all([Gate("", "", "", configuration, criteria)], parts_of("result", found), earlier) if criteria else []
-    )
-    if old is not None:
-        reports += compare_results("result", found, OldFile("the earlier result", old, allow_other_examples))
+    before = None if old is None else Old("the earlier result", old, allow_other_examples)
+    earlier = NO_OLD if before is None else earlier_evaluations("result", before)
+    gates = [Gate("", "", "", configuration, criteria)] if criteria else []
+    reports = hold_all(gates, parts_of("result", found), earlier)
+    if before is not None:
+        reports += compare_results("result", found, before)
     return GateReport(tuple(decision for report in reports for decision in report.decisions))
 
 

@@ -9,13 +9,11 @@ import msgspec
 
 from evaltools.api.configurations import AnyPath, Tests, read_tests
 from evaltools.api.frames import data_frame
-from evaltools.api.gate_report import GateReport
 from evaltools.api.options import flags_of, with_options
 from evaltools.api.progress import shown_progress
 from evaltools.api.results_in_common import Saved, html_list, html_table
-from evaltools.gates.compare import DEFAULT_MARGIN
-from evaltools.gates.compare_suites import compare_suites
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult
+from evaltools.gone import METHODS_GONE
 from evaltools.report.content import Sources
 from evaltools.report.page.sections.suite import lines_of, reasons_of, summary_of
 from evaltools.suite.kind import KIND, request_of_flags
@@ -33,9 +31,11 @@ class Suite(Saved[SuiteResult]):
         """Each job with each model: ``state``, ``reason``, ``rows``."""
         return self.result.entries
 
-    def against(self, before: Suite, *, margin: float = DEFAULT_MARGIN) -> GateReport:
-        """Whether anything became worse since an earlier suite: a decision for each figure that is compared."""
-        return GateReport(tuple(compare_suites(before.result, self.result, "the earlier suite", margin).decisions))
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> None:
+            instead = METHODS_GONE.get(f"{type(self).__name__}.{name}")
+            raise AttributeError(f"{name} is gone: {instead}" if instead else f"a suite has no {name}")
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per model, job and configuration, references as well; needs pandas."""

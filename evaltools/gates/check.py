@@ -30,7 +30,7 @@ from evaltools.result.verdict import Reason
 
 _FEW: Final = 0.95
 """Limits without a confidence are distinguished from those that would be kept with this one."""
-NO_OLD: Final[Mapping[str, Old]] = {}
+NO_OLD: Final[Mapping[str, Old[EvaluationResult]]] = {}
 
 
 class GateDecisions(Struct, frozen=True):
@@ -49,7 +49,9 @@ class GateDecisions(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def hold_gate(gate: Gate, run: str, result: EvaluationResult, old: Old | None = None) -> GateDecisions:
+def hold_gate(
+    gate: Gate, run: str, result: EvaluationResult, old: Old[EvaluationResult] | None = None
+) -> GateDecisions:
     """Check a gate against a result; ``run`` is its name, ``old`` the earlier result that it is compared with.
 
     A gate that names no configuration of it is ``not measured``. Raises :class:`DataError` for a result whose figures
@@ -64,11 +66,11 @@ def hold_gate(gate: Gate, run: str, result: EvaluationResult, old: Old | None = 
         raise DataError(message) from error
 
 
-def hold_against_old(run: str, result: EvaluationResult, old: Old, tests: int = 0) -> GateDecisions:
+def hold_against_old(run: str, result: EvaluationResult, old: Old[EvaluationResult], others: int = 0) -> GateDecisions:
     """Whether anything became worse since an earlier result, of every configuration that either of them has.
 
-    Times of a reference are never worse: it is the machine that they show. ``tests`` counts the configurations of
-    all comparisons that are made together, where there are others.
+    Times of a reference are never worse: it is the machine that they show. ``others`` counts the configurations of
+    other results that are compared together with it.
     """
     entries = [entry for entry in result.configurations if entry.role == "test"] or result.configurations
     changed_model = _changed_model(result) or (None if entries else Reason("no_configurations"))
@@ -88,10 +90,8 @@ def hold_against_old(run: str, result: EvaluationResult, old: Old, tests: int = 
         decisions += other_decisions(old, result, entry, since)
         timed += [(slowdown(), replace(own, old=since))] if since.ratio is not None else []
         untimed += [f"times of {entry.name}, as not both have them"] if since.ratio is None else []
-    of_accuracy = decide_together(
-        [(criterion, replace(own, old=since)) for criterion, own, since in held], max(0, tests - len(held))
-    )
-    of_times = decide_together(timed, max(0, tests - len(timed)))
+    of_accuracy = decide_together([(criterion, replace(own, old=since)) for criterion, own, since in held], others)
+    of_times = decide_together(timed, others)
     kept = [
         kept_since(criterion, decision, since, old, result)
         for (criterion, _, since), decision in zip(held, of_accuracy, strict=True)
@@ -118,7 +118,7 @@ def _model_name(result: EvaluationResult) -> str:
     return Path(result.model.file).name
 
 
-def _held(gate: Gate, run: str, result: EvaluationResult, old: Old | None) -> GateDecisions:
+def _held(gate: Gate, run: str, result: EvaluationResult, old: Old[EvaluationResult] | None) -> GateDecisions:
     tests = [entry for entry in result.configurations if entry.role == "test"]
     named = [entry for entry in tests if gate.names(entry.name)]
     changed = _changed_model(result)
@@ -135,7 +135,9 @@ def _held(gate: Gate, run: str, result: EvaluationResult, old: Old | None) -> Ga
     return replace(report, warnings=(*report.warnings, *_rest_on_few(held, decisions)))
 
 
-def _evidence(result: EvaluationResult, entry: ConfigurationResult, allowed: Allowed, old: Old | None) -> Evidence:
+def _evidence(
+    result: EvaluationResult, entry: ConfigurationResult, allowed: Allowed, old: Old[EvaluationResult] | None
+) -> Evidence:
     own = evidence_of(result, entry, allowed)
     return own if old is None else replace(own, old=evidence_since(old, result, entry, own, allowed))
 

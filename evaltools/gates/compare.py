@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,6 +37,8 @@ from evaltools.result.load import Load
 from evaltools.result.verdict import Reason
 from evaltools.task_kind import kind_of, metric_named
 
+Earlier = TypeVar("Earlier")
+Part = TypeVar("Part")
 DEFAULT_MARGIN: Final = 0.005
 """The drop of an accuracy, 0..1, that counts as none."""
 SLOWER: Final = 1.1
@@ -52,8 +54,8 @@ _ALIKE: Final = ("identical", "equivalent")
 EARLIER: Final = "the earlier result"
 
 
-class Old(Struct, frozen=True):
-    """An earlier result, and the ``name`` of its file.
+class Old(Struct, Generic[Earlier], frozen=True):
+    """An earlier result, or a part of one, and the ``name`` of its file.
 
     ``other_examples``: it may be of other examples than the new one, which are then compared as two samples.
     ``margin`` is the drop of an accuracy, 0..1, that counts as none. ``allowed`` is for what a comparison asks by
@@ -61,10 +63,14 @@ class Old(Struct, frozen=True):
     """
 
     name: str
-    result: EvaluationResult
+    result: Earlier
     other_examples: bool = False
     margin: float = DEFAULT_MARGIN
     allowed: Allowed = NOTHING_ALLOWED
+
+    def of(self, part: Part) -> Old[Part]:
+        """The same about a part of the result."""
+        return Old(self.name, part, self.other_examples, self.margin, self.allowed)
 
 
 def differences(old: EvaluationResult, new: EvaluationResult) -> list[str]:
@@ -138,7 +144,11 @@ def _same_name(old: EvaluationResult, entry: ConfigurationResult) -> Configurati
 
 
 def evidence_since(
-    old: Old, new: EvaluationResult, entry: ConfigurationResult, own: Evidence, allowed: Allowed = NOTHING_ALLOWED
+    old: Old[EvaluationResult],
+    new: EvaluationResult,
+    entry: ConfigurationResult,
+    own: Evidence,
+    allowed: Allowed = NOTHING_ALLOWED,
 ) -> Evidence:
     """The evidence ``own`` on a configuration with the earlier result in the place of the reference."""
     earlier = _same_name(old.result, entry)
@@ -213,18 +223,18 @@ def _ratio(old: EvaluationResult, new: EvaluationResult, sides: _Sides) -> Laten
 
 
 def _timed(result: EvaluationResult, entry: ConfigurationResult, judged: Judged) -> Timed | None:
-    latency, environment = entry.inference_latency, result.environment
+    latency = entry.inference_latency
     if latency is None or not latency.count or latency.p50_us is None:
         return None
     is_on_device = result.device_run is not None
-    crowded = 1.0 if is_on_device else crowding(environment.load, environment.cpu_count, entry.num_threads)
+    crowded = 1.0 if is_on_device else crowding(result.environment.load, entry.num_threads)
     return Timed(latency.p50_us, median_interval([judged.times_us]), crowded)
 
 
-def crowding(load: Load | None, cpu_count: int, threads: int) -> float:
+def crowding(load: Load | None, threads: int) -> float:
     """How many times longer work on so many threads may have taken beside such a load."""
-    known = load or Load(cpu_count)
-    return crowding_of(cpu_count, known.others_running, known.others_cores, threads)
+    known = load or Load(1)
+    return crowding_of(known.cpu_count, known.others_running, known.others_cores, threads)
 
 
 def slowdown() -> Criterion:
@@ -233,7 +243,7 @@ def slowdown() -> Criterion:
     return replace(limit, text=f"no clear slowdown, {limit.text}", broken_from=SLOWER)
 
 
-def limits_since(old: Old, entry: ConfigurationResult, own: Evidence) -> list[Criterion]:
+def limits_since(old: Old[EvaluationResult], entry: ConfigurationResult, own: Evidence) -> list[Criterion]:
     """The limits that a comparison sets by itself: on the accuracy, or on every metric of a task of one's own."""
     accuracy = kind_of(old.result.task).accuracy
     if accuracy is not None and accuracy.figure in entry.figures:
@@ -248,7 +258,9 @@ def limits_since(old: Old, entry: ConfigurationResult, own: Evidence) -> list[Cr
     ]
 
 
-def kept_since(criterion: Criterion, decision: Decision, since: Evidence, old: Old, new: EvaluationResult) -> Decision:
+def kept_since(
+    criterion: Criterion, decision: Decision, since: Evidence, old: Old[EvaluationResult], new: EvaluationResult
+) -> Decision:
     """The decision on an accuracy, which is kept where the same model has the same answers on the same examples.
 
     That is seen where both results recorded them, and needs no interval then.
@@ -271,7 +283,9 @@ def _has_no_other_answer(change: Change | None) -> bool:
     return False
 
 
-def other_decisions(old: Old, new: EvaluationResult, entry: ConfigurationResult, since: Evidence) -> list[Decision]:
+def other_decisions(
+    old: Old[EvaluationResult], new: EvaluationResult, entry: ConfigurationResult, since: Evidence
+) -> list[Decision]:
     """Whether the verdict against the reference, errors of outputs, delegated nodes or the time became worse."""
     earlier = _same_name(old.result, entry)
     assert earlier is not None

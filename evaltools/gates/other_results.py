@@ -16,7 +16,8 @@ from evaltools.gates.compare import Old
 from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Evidence, loads_of
 from evaltools.gates.gate_file import BENCHMARK, Gate
-from evaltools.gates.suite_result import SuiteEntry, SuiteRow
+from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
+from evaltools.gates.suite_rows import rows_of_benchmark
 from evaltools.metrics.metric import Figure, present
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import EvaluationResult
@@ -31,7 +32,7 @@ class OtherResult(Struct, frozen=True):
 
     ``task``, what that is called, and ``model`` are what patterns are compared with; all are empty where they are not
     known. ``found`` has the evidence on each configuration; ``failure`` says why there is none, also where the names
-    of the configurations are not known.
+    of the configurations are not known. ``rows`` and the model's ``sha256`` are compared with an earlier result.
     """
 
     task: str
@@ -41,9 +42,12 @@ class OtherResult(Struct, frozen=True):
     failure: str = ""
     elapsed_s: float = 0.0
     warnings: Sequence[str] = ()
+    rows: Sequence[SuiteRow] = ()
+    sha256: str = ""
 
 
 AnyResult = EvaluationResult | OtherResult
+Result = EvaluationResult | BenchmarkResult | SuiteResult
 
 
 def part_names(run: str, models: Sequence[str]) -> list[str]:
@@ -69,6 +73,8 @@ def parts_of_benchmark(run: str, result: BenchmarkResult) -> dict[str, OtherResu
             tuple(evidence_of_row(row, result) for row in result.rows if row.model == number),
             elapsed_s=result.environment.elapsed_s,
             warnings=result.warnings,
+            rows=rows_of_benchmark(result, number),
+            sha256=result.models[number].sha256,
         )
         for number, name in enumerate(part_names(run, files))
     }
@@ -80,11 +86,35 @@ def part_of_suite(entry: SuiteEntry) -> AnyResult:
         return entry.evaluation
     found = tuple(_of_row(row) for row in entry.rows if row.role == "test")
     task = BENCHMARK if entry.command[1:2] == [BENCHMARK] else ""
-    return OtherResult(task, task, Path(entry.model_file).name, found, entry.reason, entry.elapsed_s)
+    return OtherResult(
+        task,
+        task,
+        Path(entry.model_file).name,
+        found,
+        entry.reason,
+        entry.elapsed_s,
+        rows=entry.rows,
+        sha256=entry.model_sha256,
+    )
+
+
+def parts_of(run: str, result: Result) -> dict[str, AnyResult]:
+    """What gates are compared with, by the name of the run or a part of it."""
+    if isinstance(result, EvaluationResult):
+        return {run: result}
+    if isinstance(result, BenchmarkResult):
+        return dict(parts_of_benchmark(run, result))
+    return {f"{run}/{each.model}/{each.job}": part_of_suite(each) for each in result.entries}
+
+
+def earlier_evaluations(run: str, old: Old[Result]) -> dict[str, Old[EvaluationResult]]:
+    """What limits ``vs old`` are compared with, by the same names."""
+    parts = parts_of(run, old.result)
+    return {name: old.of(part) for name, part in parts.items() if isinstance(part, EvaluationResult)}
 
 
 def hold_all(
-    gates: Sequence[Gate], results: Mapping[str, AnyResult], old: Mapping[str, Old] = NO_OLD
+    gates: Sequence[Gate], results: Mapping[str, AnyResult], old: Mapping[str, Old[EvaluationResult]] = NO_OLD
 ) -> list[GateDecisions]:
     """Check every gate against every result that it is about; results are by the name of the run.
 
@@ -113,7 +143,7 @@ def unjudged(gates: Sequence[Gate], results: Mapping[str, AnyResult]) -> list[Ga
         if not any(_is_about(gate, run, result) for gate in gates):
             reason = Reason("no_gate", names={"result": _described(run, result)})
             reports.append(
-                GateDecisions(run, _model(result), (Decision("*", "no limit", "not measured", reason=reason),))
+                GateDecisions(run, model_name(result), (Decision("*", "no limit", "not measured", reason=reason),))
             )
     return reports
 
@@ -133,19 +163,20 @@ def places_in(gate: Gate, results: Mapping[str, AnyResult]) -> list[tuple[str, s
 def _is_about(gate: Gate, run: str, result: AnyResult) -> bool:
     if isinstance(result, OtherResult) and not result.task:
         return gate.is_about(run, gate.task, gate.task, gate.model)
-    return gate.is_about(run, result.task, _subject(result), _model(result))
+    return gate.is_about(run, result.task, _subject(result), model_name(result))
 
 
 def _subject(result: AnyResult) -> str:
     return result.subject if isinstance(result, OtherResult) else kind_of(result.task).evidence.subject(result)
 
 
-def _model(result: AnyResult) -> str:
+def model_name(result: AnyResult) -> str:
+    """The name of the model's file."""
     return result.model if isinstance(result, OtherResult) else Path(result.model.file).name
 
 
 def _described(run: str, result: AnyResult) -> str:
-    return f"{run} ({_subject(result)} of {_model(result)})"
+    return f"{run} ({_subject(result)} of {model_name(result)})"
 
 
 def _held(gate: Gate, run: str, result: OtherResult) -> GateDecisions:

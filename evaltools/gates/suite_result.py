@@ -8,15 +8,13 @@ from typing import Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.gates.outcome import GateOutcome
 from evaltools.metrics.interval import Interval
-from evaltools.result.evaluation import Environment, EvaluationResult
-from evaltools.result.json_file import json_of_version, read_content
+from evaltools.result.evaluation import SCHEMA_VERSION, Environment, EvaluationResult
+from evaltools.result.json_file import json_of_version
 from evaltools.result.load import Load
 from evaltools.result.verdict import Verdict, VerdictKind
 from evaltools.result_file import with_typed_part
 
-SUITE_VERSION: Final = "2"
 _WHAT: Final = "result of evaltools suite"
 
 
@@ -77,26 +75,17 @@ class SuiteEntry(Struct, frozen=True):
 
 
 class SuiteResult(Struct, frozen=True):
-    """Every entry in order; ``stopped`` says why some were skipped.
+    """Every entry in order; ``stopped`` says why some were skipped. ``schema_version`` is that of evaluations."""
 
-    ``changes`` says what is worse than in an earlier suite, null where there is none to compare with.
-    """
-
-    suite_version: str
+    schema_version: str
     environment: Environment
     stopped: str
     entries: list[SuiteEntry]
-    changes: GateOutcome | None = None
-
-
-def read_suite(path: Path) -> SuiteResult:
-    """Read and check the result of a suite; raises :class:`~evaltools.errors.DataError` for a file that is none."""
-    return suite_in(read_content(path), path)
 
 
 def suite_in(content: bytes, path: Path) -> SuiteResult:
-    """The same from the content of a file that was read already."""
-    read = json_of_version(content, path, SuiteResult, _WHAT, SUITE_VERSION)
+    """The result of a suite; raises :class:`~evaltools.errors.DataError` for the content of a file that is none."""
+    read = json_of_version(content, path, SuiteResult, _WHAT, SCHEMA_VERSION)
     entries = [
         entry if entry.evaluation is None else replace(entry, evaluation=with_typed_part(path, entry.evaluation))
         for entry in read.entries

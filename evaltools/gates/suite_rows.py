@@ -18,9 +18,11 @@ def rows_of_evaluation(result: EvaluationResult) -> list[SuiteRow]:
     return [_of_configuration(result, entry) for entry in result.configurations]
 
 
-def rows_of_benchmark(result: BenchmarkResult) -> list[SuiteRow]:
-    """A row per configuration."""
-    return [_of_benchmark(row, result.environment.load) for row in result.rows]
+def rows_of_benchmark(result: BenchmarkResult, model: int = 0) -> list[SuiteRow]:
+    """A row per configuration of one model, by its number; on a device nothing else is started."""
+    on_device = Load(result.environment.cpu_count, 0.0, 0.0)
+    load = result.environment.load if result.device_run is None else on_device
+    return [_of_benchmark(row, load) for row in result.rows if row.model == model]
 
 
 def _of_configuration(result: EvaluationResult, entry: ConfigurationResult) -> SuiteRow:

@@ -22,7 +22,7 @@ from evaltools.pytest_plugin.settings import (
 )
 
 if TYPE_CHECKING:
-    from evaltools.runs.gate_runs import Result
+    from evaltools.gates.other_results import Result
 
 __all__ = ("assert_equivalent", "evaltools_run", "pytest_addoption", "pytest_configure")
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, worst_verdict
 from evaltools.gates.ending import ending_of
-from evaltools.gates.other_results import AnyResult
+from evaltools.gates.other_results import AnyResult, Result
 from evaltools.gates.verdict import PASSES
 from evaltools.parameter import did_you_mean
 from evaltools.preprocess import IMAGE_EXTENSIONS
@@ -20,7 +20,6 @@ from evaltools.pytest_plugin.settings import Settings
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.report.words.verdicts import kind_in_words, why_in_words
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.runs.gate_runs import Result
 from evaltools.tasks.inference_diff.options import INPUT_KINDS
 from evaltools.text import printable
 

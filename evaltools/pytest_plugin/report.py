@@ -12,13 +12,13 @@ import pytest
 from evaltools.errors import EvaltoolsError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.gate_file import read_gate_file
-from evaltools.gates.other_results import AnyResult
+from evaltools.gates.other_results import AnyResult, Result
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.pytest_plugin.session_runs import session_runs
 from evaltools.report.content import Sources
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.file import page_file, require_page_file
-from evaltools.runs.gate_runs import Result, by_kind, read_any_result
+from evaltools.runs.gate_runs import by_kind, read_any_result
 
 _OPTION: Final = "--evaltools-report"
 

@@ -17,12 +17,17 @@ from evaltools.engine.run_folder import digest
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.compare import Old
-from evaltools.gates.compare_suites import OldFile
 from evaltools.gates.gate_file import Gate, RunSource
-from evaltools.gates.other_results import AnyResult, hold_all, places_in
+from evaltools.gates.other_results import (
+    AnyResult,
+    Result,
+    earlier_evaluations,
+    hold_all,
+    parts_of,
+    places_in,
+)
 from evaltools.request.plain import to_plain
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.runs.gate_runs import Result, Run, no_worse, parts_of, read_any_result, result_of
+from evaltools.runs.gate_runs import Run, no_worse, read_any_result, result_of
 
 _FOLDER: Final = "evaltools"
 _ENDED: Final = ".ended"
@@ -65,7 +70,9 @@ class SessionRuns:
         if key not in self._decisions:
             read = {source.name: (source.old, read_any_result(source.old)) for source in sources if source.old}
             old = {
-                name: Old(str(file), each) for name, (file, each) in read.items() if isinstance(each, EvaluationResult)
+                part: each
+                for name, (file, result) in read.items()
+                for part, each in earlier_evaluations(name, Old(str(file), result)).items()
             }
             self._decisions[key] = hold_all([gate], parts, old)
         return self._decisions[key]
@@ -74,7 +81,7 @@ class SessionRuns:
         """Whether anything became worse in a run since its earlier result, if it has one."""
         key = (source, folder)
         if source.old is not None and key not in self._decisions:
-            before = OldFile(str(source.old), read_any_result(source.old))
+            before = Old(str(source.old), read_any_result(source.old))
             run = Run(source, folder, None)
             try:
                 run = read_run(source, folder)

@@ -64,7 +64,7 @@ def json_in(content: bytes, path: Path, kind: type[ResultType], what: str) -> Re
 
 
 class _Versions(msgspec.Struct):
-    """What a file of a benchmark or of a suite says of itself before anything else is read."""
+    """What a file of a benchmark or of a suite, also an earlier one, says of itself before anything else is read."""
 
     schema_version: str = ""
     suite_version: str = ""

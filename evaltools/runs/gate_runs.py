@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from evaltools import exit_codes
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.check import GateDecisions
-from evaltools.gates.compare_suites import OldFile, compare_results, slower_runs
+from evaltools.gates.compare import Old
 from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import BENCHMARK, Gate, RunSource
-from evaltools.gates.other_results import AnyResult, OtherResult, part_names, part_of_suite, parts_of_benchmark
+from evaltools.gates.no_worse import compare_results, is_slower
+from evaltools.gates.other_results import AnyResult, OtherResult, Result, part_names
 from evaltools.gates.suite_result import SuiteResult, suite_in
 from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult, benchmark_in
@@ -32,7 +33,6 @@ NO_WORSE: Final = "no worse than before"
 _MOST_LINES: Final = 20
 _ERROR: Final = "evaltools: "
 _MODEL: Final = ("model_file", "graph")
-Result = EvaluationResult | BenchmarkResult | SuiteResult
 
 
 class Run(Struct, frozen=True):
@@ -128,7 +128,11 @@ def result_of(run: Run, output: Path) -> Result:
 
 
 def no_worse(
-    run: Run, result: Result | EvaltoolsError, old: OldFile, again: Path, on_again: Callable[[], object] = lambda: None
+    run: Run,
+    result: Result | EvaltoolsError,
+    old: Old[Result],
+    again: Path,
+    on_again: Callable[[], object] = lambda: None,
 ) -> list[GateDecisions]:
     """Whether anything became worse in a run; ``not measured`` where it gave no ``result``, or one of another kind.
 
@@ -143,7 +147,7 @@ def no_worse(
     except EvaltoolsError as error:
         reason = Reason.of_text(run.why(error))
         return [GateDecisions(name, "", (Decision("*", NO_WORSE, "not measured", reason=reason),))]
-    if not slower_runs(found) or run.source.result is not None:
+    if not is_slower(found) or run.source.result is not None:
         return found
     on_again()
     try:
@@ -152,33 +156,15 @@ def no_worse(
         return found
 
 
-class _Head(Struct):
-    """What distinguishes results: a benchmark has several models and no task, a suite a version of its own."""
-
-    task: str | None = None
-    models: list[Any] | None = None
-    suite_version: str | None = None
-
-
 def read_any_result(path: Path) -> Result:
     """The result of an evaluation, of a benchmark or of a suite; raises :class:`DataError` for a file that is none."""
     content = read_content(path)
-    head = json_in(content, path, _Head, "evaltools result")
-    if head.suite_version is not None:
+    document = json_in(content, path, dict[str, Raw], "evaltools result")
+    if "entries" in document:
         return suite_in(content, path)
-    if head.task is None and head.models is not None:
+    if "models" in document and "task" not in document:
         return benchmark_in(content, path)
     return result_in(content, path)
-
-
-def parts_of(name: str, result: Result) -> dict[str, AnyResult]:
-    """What gates are compared with, by the name of the run or a part of it."""
-    if isinstance(result, EvaluationResult):
-        return {name: result}
-    if isinstance(result, BenchmarkResult):
-        return dict(parts_of_benchmark(name, result))
-    has_jobs = len({each.job for each in result.entries}) > 1
-    return {f"{name}/{each.model}" + f"/{each.job}" * has_jobs: part_of_suite(each) for each in result.entries}
 
 
 def by_kind(results: Mapping[str, Result | AnyResult]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, configurations_of_files_and_texts
 from evaltools.task_kind import OtherKind
-from evaltools.tasks.shared.options import CANDIDATES, EXECUTION, MARGIN
+from evaltools.tasks.shared.options import CANDIDATES, EXECUTION
 
 _SHARED: Final = {parameter.name: parameter for parameter in EXECUTION}
 _MODELS: Final = (
@@ -49,17 +49,7 @@ _EXECUTION: Final = (
     ),
     _SHARED["progress"],
 )
-_COMPARED: Final = "call .against(earlier) of the result"
 _RESULT: Final = (
-    Parameter(
-        "against",
-        "The JSON result of an earlier suite: says what is worse since, slower, or not measured any more; then the "
-        "exit code is only about that, as that of evaltools gate --against.",
-        role="input_file",
-        about="result",
-        in_python=_COMPARED,
-    ),
-    replace(MARGIN, only_with=("against",), in_python=_COMPARED),
     Parameter(
         "output_file_path",
         "JSON file with the result of the suite.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -18,10 +18,11 @@ from evaltools.engine.run_folder import (
 )
 from evaltools.errors import DataError
 from evaltools.file_content import Unreadable, sha256_of
-from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult
+from evaltools.gates.suite_result import SuiteResult
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import SCHEMA_VERSION
 from evaltools.runtime.registry import installed_version, runtime_name
 from evaltools.suite.entries import Entry, entries_of
 from evaltools.suite.kind import KIND
@@ -58,18 +59,7 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
         found = [runs.outcome_of(entry, checksums[entry.path]) for entry in entries]
     elapsed_s = time.monotonic() - start
     environment = describe_environment(list(suite.command), started_at, elapsed_s)
-    return SuiteResult(SUITE_VERSION, environment, stopped, found)
-
-
-def measured_again(suite: Request, done: Sequence[SuiteEntry], names: Collection[str]) -> list[SuiteEntry]:
-    """The entries of a suite, those of such ``names`` from another run of their own, one at a time."""
-    entries = [entry for entry in entries_of(suite) if f"{entry.model}, {entry.job}" in names]
-    with run_folder(None) as folder, run_journal(folder) as journal:
-        runs = Runs(folder, journal, is_kept=False)
-        for entry in entries:
-            runs.carry_out(entry)
-        again = {(entry.model, entry.job): runs.outcome_of(entry, _checksum(entry.path)) for entry in entries}
-    return [again.get((entry.model, entry.job), entry) for entry in done]
+    return SuiteResult(SCHEMA_VERSION, environment, stopped, found)
 
 
 def _now() -> str:

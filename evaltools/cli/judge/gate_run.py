@@ -25,20 +25,19 @@ from evaltools.commands.gates import problems, read_run
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.compare import Old
-from evaltools.gates.compare_suites import OldFile, compare_results
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
-from evaltools.gates.other_results import AnyResult, hold_all, unjudged
+from evaltools.gates.no_worse import compare_results
+from evaltools.gates.other_results import AnyResult, Result, earlier_evaluations, hold_all, parts_of, unjudged
 from evaltools.gates.outcome import outcome_of
 from evaltools.report.content import Sources
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.screens import print_gates
 from evaltools.request import require_apart
 from evaltools.request.flags import GivenFlags
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.runs.gate_runs import Result, Run, by_kind, no_worse, parts_of, read_any_result, result_of
+from evaltools.runs.gate_runs import Run, by_kind, no_worse, read_any_result, result_of
 from evaltools.tasks.shared.request import require_margin
 
 _KEEP: Final = "keep_results"
@@ -74,11 +73,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     begin_files(files)
     console = make_console()
     carried = _carry_out(runs, read, kept, console)
-    against = {
-        name: Old(each.name, each.result, each.other_examples, each.margin)
-        for name, each in old.items()
-        if isinstance(each.result, EvaluationResult)
-    }
+    against = {part: each for name, file in old.items() for part, each in earlier_evaluations(name, file).items()}
     held = hold_all(file.gates, carried.parts, against) + _since(runs, carried, old, console)
     left = {name: part for name, part in carried.parts.items() if name.partition("/")[0] not in old and name not in old}
     timed = [
@@ -153,7 +148,9 @@ def _require_one_each(sources: Sequence[RunSource]) -> None:
             )
 
 
-def _since(runs: Sequence[Run], carried: _Carried, old: Mapping[str, OldFile], console: Console) -> list[GateDecisions]:
+def _since(
+    runs: Sequence[Run], carried: _Carried, old: Mapping[str, Old[Result]], console: Console
+) -> list[GateDecisions]:
     """Whether anything became worse in the runs that have an earlier result."""
     reports: list[GateDecisions] = []
     with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
@@ -194,11 +191,11 @@ def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
 
 def _checked(
     file: GateFile, sources: Sequence[RunSource], flags: GivenFlags
-) -> tuple[list[Run], dict[str, Result], dict[str, OldFile]]:
+) -> tuple[list[Run], dict[str, Result], dict[str, Old[Result]]]:
     """The runs, results that exist, and earlier ones; raises :class:`UsageError` with all that is wrong with them."""
     runs: list[Run] = []
     read: dict[str, Result] = {}
-    old: dict[str, OldFile] = {}
+    old: dict[str, Old[Result]] = {}
     wrong: list[str] = []
     margin, other_examples = flags.real("margin"), flags.is_on("allow_other_examples")
     require_margin(margin)
@@ -209,7 +206,7 @@ def _checked(
                 read[source.name] = read_any_result(source.result)
             if source.old is not None:
                 earlier = read_any_result(source.old)
-                old[source.name] = OldFile(str(source.old), earlier, other_examples, margin, _allowed(flags))
+                old[source.name] = Old(str(source.old), earlier, other_examples, margin, _allowed(flags))
                 if source.name in read:
                     compare_results(source.name, read[source.name], old[source.name])
         except EvaltoolsError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from functools import partial
 
-from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
@@ -13,9 +12,7 @@ from evaltools.cli.shared.progress import Update, show_progress
 from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.engine.ledger import Tally
-from evaltools.gates.compare_suites import compare_suites, slower_runs
-from evaltools.gates.outcome import GateOutcome, outcome_of
-from evaltools.gates.suite_result import SuiteResult, read_suite
+from evaltools.gates.suite_result import SuiteResult
 from evaltools.report.content import Sources
 from evaltools.report.files.outputs import planned_outputs, write_outputs
 from evaltools.report.files.suite import csv_of_suite, junit_of_suite
@@ -23,18 +20,14 @@ from evaltools.report.page.file import measured_page
 from evaltools.report.page.screens import print_suite
 from evaltools.request import Request
 from evaltools.result.json_file import encode_json
-from evaltools.suite.run import measured_again, run_suite
-from evaltools.tasks.shared.request import require_margin
+from evaltools.suite.run import run_suite
 
 
 def suite(request: Request) -> int:
     """Run, print, write; returns the exit code."""
     console = make_console()
     files = planned_outputs(request.options, ("output_file_path", "csv", "junit", "report"), request.files_read)
-    before = _before(request)
     result = _run(request, console)
-    if before is not None:
-        result = replace(result, changes=_changes(request, before, result))
     is_printed = say(text_for_stdout(partial(print_suite, result)))
     contents = {
         "output_file_path": lambda: encode_json(result),
@@ -58,31 +51,8 @@ def suite(request: Request) -> int:
 
 def exit_code_of(result: SuiteResult) -> int:
     """The worst of the entries' codes; of one without a result, that it was not measured."""
-    if result.changes is not None:
-        return result.changes.exit_code
     codes = {exit_codes.NOT_MEASURED if entry.state == "failed" else entry.exit_code for entry in result.entries}
     return exit_codes.worst_of(codes)
-
-
-def _before(request: Request) -> SuiteResult | None:
-    """The earlier suite, if there is one to compare with."""
-    against = request.options.path("against")
-    require_margin(request.options.real("margin"))
-    return None if against is None else read_suite(against)
-
-
-def _changes(request: Request, before: SuiteResult, now: SuiteResult) -> GateOutcome:
-    """What is worse than before; what is only slower is measured again, and is worse where it is slower twice."""
-    file, margin = request.options.text("against"), request.options.real("margin")
-    found = compare_suites(before, now, file, margin)
-    slower = slower_runs(found.reports)
-    if not slower or now.stopped:
-        return found
-    complain(f"slower than in {file}, so measured again: {'; '.join(slower)}")
-    again = replace(now, entries=measured_again(request, now.entries, slower))
-    second = {report.run: report for report in compare_suites(before, again, file, margin).reports}
-    reports = [second[report.run] if report.run in slower else report for report in found.reports]
-    return outcome_of(now.environment.evaltools, file, reports, "suite")
 
 
 def _run(request: Request, console: Console) -> SuiteResult:

@@ -8,9 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from evaltools.gates.check import GateDecisions
-from evaltools.gates.compare_suites import name_of
 from evaltools.gates.decide import Decision, GateVerdict
-from evaltools.gates.outcome import GateOutcome, outcome_of
+from evaltools.gates.outcome import outcome_of
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.report.files.gates import junit_xml
 from evaltools.report.page.rendering.csv_text import csv_of
@@ -41,16 +40,12 @@ def _cell(value: Any) -> Cell:
 
 
 def junit_of_suite(result: SuiteResult) -> bytes:
-    """A test case for each configuration; where the suite was compared with an earlier one, for what was compared."""
-    return junit_xml(result.changes or _as_outcome(result))
-
-
-def _as_outcome(result: SuiteResult) -> GateOutcome:
+    """A test case for each configuration."""
     reports = [
-        GateDecisions(name_of(entry), entry.model, _decisions(entry), elapsed_s=entry.elapsed_s)
+        GateDecisions(f"{entry.model}, {entry.job}", entry.model, _decisions(entry), elapsed_s=entry.elapsed_s)
         for entry in result.entries
     ]
-    return outcome_of(result.environment.evaltools, "", reports, "suite")
+    return junit_xml(outcome_of(result.environment.evaltools, "", reports, "suite"))
 
 
 def _decisions(entry: SuiteEntry) -> tuple[Decision, ...]:

@@ -30,7 +30,7 @@ def source_in(content: bytes, path: Path) -> Source:
     document = json_in(content, path, dict[str, msgspec.Raw], "JSON result of evaltools")
     if "baseline_version" in document:
         raise DataError(f"{path} is a baseline of an earlier evaltools; a saved result takes its place: measure again")
-    if "suite_version" in document:
+    if "entries" in document:
         return suite_in(content, path)
     if "reports" in document and "gates" in document:
         return json_in(content, path, GateOutcome, "outcome of evaltools gate")

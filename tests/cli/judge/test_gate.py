@@ -351,7 +351,7 @@ def test_benchmarks_and_suites_are_compared_with_limits(tmp_path: Path) -> None:
     assert completed.code == 3, completed.err
     speed, night = json.loads((tmp_path / "o.json").read_text())["reports"]
     assert [each["verdict"] for each in speed["decisions"]] == ["pass", "pass", "pass", "not measured"]
-    assert (night["run"], [each["verdict"] for each in night["decisions"]]) == ("night/int8", ["pass", "pass"])
+    assert (night["run"], [each["verdict"] for each in night["decisions"]]) == ("night/int8/d", ["pass", "pass"])
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "gates.toml",
         "int8.tflite",

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.runs.gate_runs import Result, Run
+from evaltools.gates.other_results import Result
+from evaltools.runs.gate_runs import Run
 from tests.cli.judge.test_never_green import MADE, OUTPUTS, written
 from tests.command import evaltools_here
 from tests.results import earlier

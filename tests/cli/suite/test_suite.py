@@ -18,7 +18,7 @@ import pytest
 import evaltools as et
 from evaltools.datasets import sample
 from evaltools.report.page.sections.suite import lines_of
-from tests.command import evaltools_here
+from tests.command import Completed, evaltools_here
 
 pytestmark = pytest.mark.once
 QUICK = "--job=diff: diff --num_runs=2 --noise_floor_runs=1"
@@ -161,27 +161,40 @@ def test_a_suite_whose_data_changed_is_another_one(tmp_path: Path) -> None:
     assert (changed.code, "what --ground_truth_labels of the job top1 names was" in changed.err) == (2, True)
 
 
-def test_what_changed_since_decides_the_exit_code(models: Path, tmp_path: Path) -> None:
-    before, now = tmp_path / "before.json", tmp_path / "now.json"
+def test_a_gate_finds_what_is_worse_than_in_an_earlier_suite(models: Path, tmp_path: Path) -> None:
     broken, good = str(models / "broken.tflite"), str(models / "float32.tflite")
     fp16 = "--config=xnnpack: use_xnnpack=true xnnpack_force_fp16=true"
-    words = (f"--against={before}", f"--output={now}")
-    evaltools_here("suite", broken, good, QUICK, TESTS[0], f"--output={before}")
-    same = evaltools_here("suite", broken, good, QUICK, TESTS[0], *words)
-    assert same.code == 0, same.out
-    worse = evaltools_here("suite", broken, good, QUICK, fp16, *words)
-    assert worse.code == 1
-    decisions = [each for report in json.loads(now.read_text())["changes"]["reports"] for each in report["decisions"]]
-    failed = [(each["configuration"], each["limit"]) for each in decisions if each["verdict"] == "fail"]
-    assert ("xnnpack", "verdict no worse than equivalent") in failed
+
+    def measured(name: str, *words: str) -> Path:
+        evaltools_here("suite", *words, QUICK, f"--output={tmp_path / name}.json")
+        return tmp_path / f"{name}.json"
+
+    def gate(now: Path, before: Path) -> tuple[Completed, dict[str, str]]:
+        """What it printed, and its verdicts but those on times, of which two runs are chance."""
+        done = evaltools_here("gate", str(now), f"--against={before}", f"--json={tmp_path / 'o.json'}")
+        reports = json.loads((tmp_path / "o.json").read_text())["reports"]
+        found = {each["limit"]: each["verdict"] for report in reports for each in report["decisions"]}
+        return done, {limit: verdict for limit, verdict in found.items() if "slowdown" not in limit}
+
+    before, nothing = measured("before", broken, good, TESTS[0]), measured("nothing", broken, TESTS[0])
+    same, verdicts = gate(measured("same", broken, good, TESTS[0]), before)
+    assert set(verdicts.values()) == {"pass"}, same.out
+    assert "same/broken/diff: it was measured in neither" in same.out
+    worse, verdicts = gate(measured("worse", broken, good, fp16), before)
+    assert (worse.code, verdicts["verdict no worse than equivalent"]) == (1, "fail")
     assert "xnnpack: --use_xnnpack=true then, --use_xnnpack=true --xnnpack_force_fp16=true now" in worse.out
-    lost = evaltools_here("suite", broken, QUICK, TESTS[0], *words)
-    assert lost.code == 3
-    nothing = evaltools_here("suite", broken, QUICK, TESTS[0], f"--output={before}")
-    assert nothing.code == 3
-    never = evaltools_here("suite", broken, QUICK, TESTS[0], *words)
-    assert never.code == 3
-    assert "nothing was measured in both" in never.out
+    lost, verdicts = gate(nothing, before)
+    assert (lost.code, verdicts) == (3, {"measured again": "not measured"})
+    never, _ = gate(measured("never", broken, TESTS[0]), nothing)
+    assert (never.code, "nothing was measured in both" in never.out) == (3, True)
+
+
+def test_the_comparison_of_suites_by_themselves_is_gone(models: Path) -> None:
+    done = evaltools_here("suite", str(models), "--against=old.json")
+    assert done.code == 2
+    assert "--against is gone: evaltools gate NEW.json --against=OLD.json compares two suites" in done.err
+    with pytest.raises(AttributeError, match=r"evaltools.gate\(suite, against=earlier\)"):
+        getattr(et.Suite.__new__(et.Suite), "against")  # noqa: B009
 
 
 def test_a_file_with_a_task_and_a_benchmark(models: Path, tmp_path: Path) -> None:
@@ -238,7 +251,6 @@ def test_from_python(models: Path, tmp_path: Path) -> None:
     loaded = et.load(tmp_path / "s.json")
     assert isinstance(loaded, et.Suite)
     assert loaded.result == suite.result
-    assert suite.against(loaded).passed
     assert len(suite.to_dataframe()) == 3
     assert "<td>identical</td>" in suite._repr_html_()
     assert any("broken" in warning for warning in suite.warnings)

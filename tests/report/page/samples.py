@@ -9,10 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 from PIL import Image
 
-from evaltools.gates.check import GateDecisions
-from evaltools.gates.decide import Decision, Found
-from evaltools.gates.outcome import outcome_of
-from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult, SuiteRow
+from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.metrics.classification import Agreement, ClassificationMetrics, TopKAccuracy
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import summarise_latency
@@ -20,7 +17,7 @@ from evaltools.metrics.means import MeanChange
 from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of
-from evaltools.result.evaluation import EvaluationResult, LatencyComparison
+from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult, LatencyComparison
 from evaltools.result.locate import (
     Cause,
     Errors,
@@ -33,7 +30,6 @@ from evaltools.result.locate import (
     Verdict,
 )
 from evaltools.result.section import Drawing, Panel
-from evaltools.result.verdict import Reason
 from evaltools.result.verdict import Verdict as TaskVerdict
 from evaltools.result_file import read_result
 from evaltools.tasks.imagenet.result import ChangedAnswer, Classified, Comparison, FirstAnswer, TopKChange
@@ -150,9 +146,7 @@ def suite(text: str) -> SuiteResult:
         for number, row in enumerate(rows)
     ]
     entries.append(SuiteEntry("gone", "m.tflite", "00", text, [], "failed", reason=text))
-    worse = Decision(text, text, "fail", Found(text, 0.5), Reason.of_text(text))
-    changes = outcome_of("1", text, [GateDecisions(text, text, (worse,), warnings=(text,))], "suite")
-    return SuiteResult(SUITE_VERSION, classifier().environment, text, entries, changes=changes)
+    return SuiteResult(SCHEMA_VERSION, classifier().environment, text, entries)
 
 
 def read(sources: Sources, images: Path | None = None) -> PageRead:

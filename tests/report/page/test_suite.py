@@ -21,7 +21,7 @@ def test_the_run_folder_is_that_of_the_command() -> None:
 
 def test_a_suite_in_which_all_is_right_says_how_to_keep_its_results_and_a_single_job_takes_no_column() -> None:
     made = suite("xnnpack")
-    right = replace(made, entries=made.entries[:1], changes=None)
+    right = replace(made, entries=made.entries[:1])
     found = answer("s", right)
     (table,) = [block for block in found.blocks if isinstance(block, Table)]
     assert [cell for row in table.rows for cell in row if isinstance(cell, Word)] == [Word("equivalent", "good")]
@@ -36,7 +36,7 @@ def test_what_is_not_decided_has_its_reason() -> None:
     verdict = Verdict("not decided", "outputs", output="scores", reasons=[Reason("all_zero")])
     row = SuiteRow("fast", "test", [], "measured", "bad.jpg", "not decided", not_decided=verdict, failed_examples=3)
     entry = SuiteEntry("m", "m.tflite", "00", "diff", [], "done", result="r.json", rows=[row])
-    found = answer("s", replace(suite("x"), entries=[entry], changes=None))
+    found = answer("s", replace(suite("x"), entries=[entry]))
     (lines,) = [block.lines for block in found.blocks if isinstance(block, Lines)]
     reasons = {line.text for line in lines if isinstance(line, Note) and line.of == "fast (m)"}
     assert "3 runs failed: bad.jpg" in reasons

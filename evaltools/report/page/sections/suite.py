@@ -1,4 +1,4 @@
-"""A suite: every model in every configuration, what is missing, what changed since an earlier one."""
+"""A suite: every model in every configuration, and what is missing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.report.content import First
-from evaltools.report.page.sections.gates import limits_table, why_notes
 from evaltools.report.page.sections.rows import TONES
 from evaltools.report.words.facts import counted, load_in_words
-from evaltools.report.words.gates import counts
 from evaltools.report.words.numbers import in_times_with_interval, milliseconds, percent
 from evaltools.report.words.verdicts import kind_in_words, verdict_in_words
 from evaltools.result.section import Block, Cell, Lines, Note, Number, Sentence, Table, Tone, Word, path_to
@@ -144,10 +142,6 @@ def answer(name: str, result: SuiteResult) -> First:
     blocks: list[Block] = [Sentence(f"{summary_of(result)}.")]
     blocks += [_table(result, lines)] if lines else []
     blocks += [Lines(notes)] if notes else []
-    if result.changes is not None:
-        changes = why_notes(result.changes)
-        blocks += [Sentence(f"Since {result.changes.gates}: {counts(result.changes)}"), limits_table(result.changes)]
-        blocks += [Lines(changes)] if changes else []
     return First("suite", tuple(blocks), steps=_where_next(result, lines), source=name)
 
 
@@ -196,7 +190,7 @@ def _where_next(result: SuiteResult, lines: Sequence[SuiteLine]) -> tuple[str, .
             return (f"{command} shows all about {line.entry.model}",)
     if not stated:
         return ("the same command with --run_dir=FOLDER keeps the result of each model, for evaltools report",)
-    return ("the same command with --against and this result says what changed since",)
+    return ("evaltools gate NEW.json --against=OLD.json says what a later suite measured worse than this one",)
 
 
 def reasons_of(lines: Sequence[SuiteLine]) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""A suite is compared with an earlier one: what was measured in neither is said, and what one lacks is not measured."""
+"""Parts of results are compared: what was measured in neither is said, and what the new one lacks is not measured."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from evaltools.gates.compare_suites import OldFile, compare_results, compare_suites, slower_runs
-from evaltools.gates.outcome import GateOutcome
-from evaltools.gates.suite_result import SUITE_VERSION, SuiteEntry, SuiteResult, SuiteRow
+from evaltools.gates.compare import Old
+from evaltools.gates.criteria import parse_criterion
+from evaltools.gates.gate_file import Gate
+from evaltools.gates.no_worse import compare_results, is_slower
+from evaltools.gates.other_results import earlier_evaluations, hold_all, parts_of
+from evaltools.gates.outcome import GateOutcome, outcome_of
+from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.gates.suite_rows import rows_of_evaluation
 from evaltools.metrics.interval import Interval
 from evaltools.report.words.gates import reason_in_words
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.result.load import Load
 from tests.gates.test_compare import GOOD, NOBODY, measured
+from tests.report.benchmark_samples import benchmark, row
 from tests.results import earlier
 
 MADE = measured(GOOD)
@@ -27,11 +32,12 @@ def entry(model: str, made: EvaluationResult | None = MADE, *rows: SuiteRow, rea
 
 
 def suite(*entries: SuiteEntry) -> SuiteResult:
-    return SuiteResult(SUITE_VERSION, MADE.environment, "", list(entries))
+    return SuiteResult(SCHEMA_VERSION, MADE.environment, "", list(entries))
 
 
 def compared(now: SuiteResult, before: SuiteResult) -> GateOutcome:
-    return compare_suites(before, now, "old.json")
+    then = replace(before, environment=replace(before.environment, started_at="earlier"))
+    return outcome_of("1", "old.json", compare_results("night", now, Old("old.json", then)))
 
 
 def timed(us: float, name: str = "fast") -> SuiteRow:
@@ -47,7 +53,7 @@ def test_the_same_suite_again_passes() -> None:
 def test_each_run_is_judged_by_itself() -> None:
     outcome = compared(suite(entry("a"), entry("b", measured([None] * 60 + GOOD[60:]))), suite(entry("a"), entry("b")))
     failed = {report.run for report in outcome.reports for each in report.decisions if each.verdict == "fail"}
-    assert (outcome.verdict, failed) == ("fail", {"b, job"})
+    assert (outcome.verdict, failed) == ("fail", {"night/b/job"})
 
 
 def test_what_is_not_there_any_more_is_not_measured() -> None:
@@ -55,7 +61,7 @@ def test_what_is_not_there_any_more_is_not_measured() -> None:
     for now in (suite(entry("a")), suite(entry("a"), entry("b", None, reason="no such model"))):
         outcome = compared(now, before)
         assert outcome.verdict == "not measured"
-        assert {report.run for report in outcome.reports if report.decisions} == {"a, job", "b, job"}
+        assert {report.run for report in outcome.reports if report.decisions} == {"night/a/job", "night/b/job"}
 
 
 def test_what_neither_has_measured_is_a_warning_and_nothing_else_to_compare_shows_nothing() -> None:
@@ -75,7 +81,7 @@ def test_what_neither_has_measured_is_a_warning_and_nothing_else_to_compare_show
 def test_a_new_entry_is_a_warning() -> None:
     outcome = compared(suite(entry("a"), entry("b")), suite(entry("a")))
     assert outcome.verdict == "pass"
-    assert "b, job: new since old.json" in [text for report in outcome.reports for text in report.warnings]
+    assert {report.run: report.warnings for report in outcome.reports}["night/b/job"] == ("new since old.json",)
 
 
 def test_benchmarks_are_slower_by_what_their_intervals_and_two_runs_do_not_explain() -> None:
@@ -83,21 +89,21 @@ def test_benchmarks_are_slower_by_what_their_intervals_and_two_runs_do_not_expla
     for us, verdict in ((1000.0, "pass"), (1300.0, "pass"), (16_000.0, "fail")):
         outcome = compared(suite(entry("a", None, timed(us)), entry("b", None, timed(1000.0))), before)
         assert outcome.verdict == verdict
-        assert slower_runs(outcome.reports) == (["a, job"] if verdict == "fail" else [])
+        assert is_slower(outcome.reports) == (verdict == "fail")
     for load in (None, Load(2), Load(2, 11.0, 2.0)):
         busy = suite(entry("a", None, replace(timed(1000.0), load=load)), entry("b", None, timed(1000.0)))
         assert compared(busy, before).verdict == compared(before, busy).verdict == "not measured"
 
 
 def test_benchmarks_of_another_model_or_with_fewer_nodes_say_so() -> None:
-    row = replace(timed(1000.0), delegated_nodes=19, total_nodes=19)
-    before = suite(entry("a", None, row))
-    fewer = compared(suite(entry("a", None, replace(row, delegated_nodes=1))), before)
+    found = replace(timed(1000.0), delegated_nodes=19, total_nodes=19)
+    before = suite(entry("a", None, found))
+    fewer = compared(suite(entry("a", None, replace(found, delegated_nodes=1))), before)
     assert fewer.verdict == "fail"
-    other = replace(entry("a", None, row), model_sha256="ff")
+    other = replace(entry("a", None, found), model_sha256="ff")
     warnings = [text for report in compared(suite(other), before).reports for text in report.warnings]
     assert warnings == ["another model: the content of a.tflite has changed"]
-    flags = compared(suite(entry("a", None, replace(row, flags=["--num_threads=2"]))), before)
+    flags = compared(suite(entry("a", None, replace(found, flags=["--num_threads=2"]))), before)
     assert "--num_threads=2 now" in flags.reports[0].warnings[0]
 
 
@@ -117,6 +123,33 @@ def test_the_more_is_compared_the_more_a_single_one_must_show() -> None:
     assert (verdict(0), verdict(40)) == ("fail", "inconclusive")
 
 
+def test_what_gave_no_result_before_is_new() -> None:
+    outcome = compared(suite(entry("a"), entry("b")), suite(entry("a"), entry("b", None, reason="no such model")))
+    assert outcome.verdict == "pass"
+    assert {report.run: report.warnings for report in outcome.reports}["night/b/job"] == ("new since old.json",)
+
+
+def test_a_model_may_be_added_to_a_benchmark_of_one() -> None:
+    one, two = benchmark(row("x", 1000)), benchmark(row("x", 1000), row("x", 3000, model=1), sizes=(1, 1))
+    old, new = (replace(each, environment=replace(each.environment, load=Load(2, 0.0, 0.0))) for each in (one, two))
+    old = replace(old, environment=replace(old.environment, started_at="earlier"))
+    same, added = compare_results("fast", new, Old("old.json", old))
+    assert (same.run, {each.verdict for each in same.decisions}) == ("fast/a", {"pass"})
+    assert (added.run, added.warnings, added.decisions) == ("fast/b", ("new since old.json",), ())
+    reports = compare_results("fast", old, Old("old.json", new))
+    assert {report.run: report.decisions[0].verdict for report in reports} == {
+        "fast/a": "pass",
+        "fast/b": "not measured",
+    }
+
+
+def test_limits_may_be_against_the_earlier_suite() -> None:
+    gate = Gate("", "", "", "*", (parse_criterion("top1 drop vs old <= 1 points"),))
+    now, before = suite(entry("a"), entry("b", measured([None] * 60 + GOOD[60:]))), suite(entry("a"), entry("b"))
+    reports = hold_all([gate], parts_of("night", now), earlier_evaluations("night", Old("old.json", before)))
+    assert [each.decisions[0].verdict for each in reports] == ["pass", "fail"]
+
+
 def test_results_of_one_kind_alone_are_compared() -> None:
-    (report,) = compare_results("new", MADE, OldFile("old.json", earlier(MADE)))
+    (report,) = compare_results("new", MADE, Old("old.json", earlier(MADE)))
     assert {each.verdict for each in report.decisions} == {"pass"}
