@@ -6,11 +6,8 @@ holds whole batches. It is locked while a run uses it.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
-import stat
-import sys
 import tempfile
 import time
 import zlib
@@ -31,19 +28,8 @@ JOURNAL_NAME: Final = "journal.sqlite3"
 _SECONDS_PER_BATCH: Final = 0.5
 _ROWS_PER_BATCH: Final = 1000
 _WRITTEN_AHEAD: Final = "-wal"
-_FILES: Final = ("", _WRITTEN_AHEAD, "-shm")
-"""The endings of all files that belong to a journal."""
-_ROLLBACK: Final = "-journal"
-"""The ending of a file that no run leaves, and in which SQLite would find names of files to delete."""
-_LOOKS_FOR_A_START: Final = 20
-_SECONDS_BETWEEN_LOOKS: Final = 0.05
 _BEGINNING: Final = 32
 _TRIES_TO_COPY: Final = 5
-_MOST_BYTES: Final = 8 << 30
-"""Of a journal; a million records of a kilobyte have one GiB."""
-_MOST_OF_A_VALUE: Final = 64 << 20
-"""Bytes of one record or fact."""
-_MOST_DEFINED: Final = 16
 _DAMAGED: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
 """What reading a damaged file raises; SQLite's own message may hold bytes of it, which are no text."""
 _TABLES: Final = """
@@ -55,10 +41,6 @@ CREATE TABLE IF NOT EXISTS records (
 ) WITHOUT ROWID;
 """
 _TABLE_NAMES: Final = ("facts", "inputs", "records")
-
-
-_Kind = type | tuple[type, ...]
-_INT_OR_NONE: Final = (int, type(None))
 
 
 class Finished(Struct, Generic[Observation], frozen=True):
@@ -89,7 +71,7 @@ class Journal:
     def fact(self, name: str) -> str | None:
         """A fact about the whole run, None if no such fact was written."""
         with self._reading():
-            return next((row[0] for row in self._rows("SELECT value FROM facts WHERE name = ?", (str,), (name,))), None)
+            return next((row[0] for row in self._rows("SELECT value FROM facts WHERE name = ?", (name,))), None)
 
     def state(self, facts: Mapping[str, str]) -> None:
         """Write facts, all or none."""
@@ -99,14 +81,14 @@ class Journal:
     def count(self, configuration: str, last_example: int) -> int:
         """The number of records of one configuration up to an example."""
         query = "SELECT count(*) FROM records WHERE configuration = ? AND example <= ?"
-        return next(int(row[0]) for row in self._rows(query, (int,), (configuration, last_example)))
+        return next(int(row[0]) for row in self._rows(query, (configuration, last_example)))
 
     def preprocessing_us(self, last_example: int) -> Sequence[int]:
         """Microseconds of preprocessing of each example up to ``last_example`` whose input could be made, in order."""
         query = (
             "SELECT preprocessing_us FROM inputs WHERE preprocessing_us IS NOT NULL AND example <= ? ORDER BY example"
         )
-        return array("q", (row[0] for row in self._rows(query, (int,), (last_example,))))
+        return array("q", (row[0] for row in self._rows(query, (last_example,))))
 
     def take_over(self, other: Journal, suffix: str = "") -> None:
         """Copy all rows of another journal, with ``suffix`` appended to the names of its configurations.
@@ -114,13 +96,9 @@ class Journal:
         If several copied journals have the same example, the time of its preprocessing is that of the first.
         """
         with (
-            closing(other._rows("SELECT example, preprocessing_us FROM inputs", (int, _INT_OR_NONE))) as inputs,
+            closing(other._rows("SELECT example, preprocessing_us FROM inputs")) as inputs,
             closing(
-                other._rows(
-                    "SELECT configuration || ?, example, failed, content FROM records",
-                    (str, int, int, bytes),
-                    (suffix,),
-                )
+                other._rows("SELECT configuration || ?, example, failed, content FROM records", (suffix,))
             ) as records,
             self._writing(),
         ):
@@ -129,19 +107,15 @@ class Journal:
 
     def examples(self) -> set[int]:
         """The numbers of the examples that have rows."""
-        return {int(row[0]) for row in self._rows("SELECT example FROM inputs", (int,))}
+        return {int(row[0]) for row in self._rows("SELECT example FROM inputs")}
 
     def close(self) -> None:
         """Close the file; examples that wait in a :class:`TaskJournal` and were not flushed are lost."""
         self._connection.close()
 
-    def _rows(self, query: str, kinds: Sequence[_Kind], values: Sequence[object] = ()) -> Generator[tuple[Any, ...]]:
-        """The rows of a query, whose columns are of these types: SQLite itself lets a file hold any."""
+    def _rows(self, query: str, values: Sequence[object] = ()) -> Generator[tuple[Any, ...]]:
         with self._reading():
-            for row in self._connection.execute(query, values):
-                if not all(map(isinstance, row, kinds)):
-                    raise sqlite3.DatabaseError("a value in it is of another type than a run writes")
-                yield row
+            yield from self._connection.execute(query, values)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -213,7 +187,7 @@ class TaskJournal(Journal, Generic[Observation]):
             "ORDER BY example, configuration"
         )
         current, fates = -1, dict[str, Failure | None]()
-        for example, configuration, content in self._rows(query, (int, str, (bytes, type(None)))):
+        for example, configuration, content in self._rows(query):
             self._require_known(example)
             if example != current and fates:
                 yield current, fates
@@ -230,7 +204,7 @@ class TaskJournal(Journal, Generic[Observation]):
     def read(self, configuration: str, last_example: int) -> Iterator[Record[Observation]]:
         """Read the records of one configuration up to an example one by one, in order."""
         query = "SELECT example, content FROM records WHERE configuration = ? AND example <= ? ORDER BY example"
-        for example, content in self._rows(query, (int, bytes), (configuration, last_example)):
+        for example, content in self._rows(query, (configuration, last_example)):
             stored = self._codec.decode(content)
             yield Record(
                 self._example(example),
@@ -289,7 +263,6 @@ def open_journal(folder: Path) -> Journal:
         raise UsageError(f"--run_dir={folder} cannot be used: {error.strerror}; give a folder that can") from error
     if foreign:
         raise UsageError(f"--run_dir={folder} holds other files and no journal; give a new or an empty folder")
-    _require_harmless(folder)
     connection: sqlite3.Connection | None = None
     try:
         connection = sqlite3.connect(path, timeout=1)
@@ -305,15 +278,13 @@ def open_journal(folder: Path) -> Journal:
 
 @contextmanager
 def copied_journal(folder: Path) -> Iterator[Journal]:
-    """A context with a copy of a journal as far as it is written, in which alone SQLite works.
+    """A context with a copy of a journal as far as it is written, so that a run that goes on is not disturbed.
 
-    So a run that goes on is not disturbed, and nothing that somebody else put into the folder is acted on. Raises
-    :class:`UsageError` where there is no journal, :class:`DataError` where the run writes faster than it can be copied,
-    and :class:`OutputError` where there is no room for the copy.
+    Raises :class:`UsageError` where there is no journal, :class:`DataError` where the run writes faster than it can be
+    copied, and :class:`OutputError` where there is no room for the copy.
     """
     if not (folder / JOURNAL_NAME).is_file():
         raise UsageError(f"{folder} is not a run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
-    _require_harmless(folder)
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         copy = Path(temporary, JOURNAL_NAME)
         for _ in range(_TRIES_TO_COPY):
@@ -354,31 +325,6 @@ def _written_ahead_since(folder: Path) -> bytes:
         return b""
 
 
-def _require_harmless(folder: Path) -> None:
-    """Raise :class:`UsageError` for a folder with files through which SQLite would touch others, or wait for ever."""
-    for _ in range(_LOOKS_FOR_A_START):
-        if not os.path.lexists(folder / f"{JOURNAL_NAME}{_ROLLBACK}"):
-            break
-        time.sleep(_SECONDS_BETWEEN_LOOKS)  # another run that starts has it for a moment
-    else:
-        raise UsageError(
-            f"{folder} holds a {JOURNAL_NAME}{_ROLLBACK}, which no run leaves there and which can delete other files; "
-            "give another folder"
-        )
-    for ending in _FILES:
-        path = folder / f"{JOURNAL_NAME}{ending}"
-        try:
-            status = path.lstat()
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise UsageError(f"{path} cannot be read: {error.strerror}; give a folder that can") from error
-        if not stat.S_ISREG(status.st_mode):
-            raise UsageError(f"{path} is a link or no file; a journal is a file of its own: give another folder")
-        if status.st_size > _MOST_BYTES:
-            raise UsageError(f"{path} has {status.st_size} bytes, more than a run writes; give another folder")
-
-
 def _with_tables(connection: sqlite3.Connection, folder: Path | None) -> Journal:
     connection.execute("PRAGMA cache_size = -256")  # KiB: rows are written once and read in order
     _require_own_schema(connection)
@@ -394,19 +340,16 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _require_own_schema(connection: sqlite3.Connection) -> None:
-    """Raise :class:`sqlite3.DatabaseError` for a file with other tables, or with views, triggers or indices.
-
-    From then on, no value that is larger than a run writes is read, either; Python 3.10 has no such limit.
-    """
-    if sys.version_info >= (3, 11):
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_OF_A_VALUE)
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
+    """Raise :class:`sqlite3.DatabaseError` for a file with other tables: one bit can change what the file defines."""
     found = _schema(connection)
     with closing(sqlite3.connect(":memory:")) as empty:
         _make_tables(empty)
         if found and found != _schema(empty):
             raise sqlite3.DatabaseError("it holds other tables than the journal of a run")
+
+
+def _schema(connection: sqlite3.Connection) -> set[tuple[str, ...]]:
+    return set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
 
 
 def checked(row: tuple[object, ...]) -> tuple[object, ...]:
@@ -422,11 +365,6 @@ def _require_sound(connection: sqlite3.Connection) -> None:
     for table in _TABLE_NAMES:
         if any(checked(row[:-1]) != row for row in connection.execute(f"SELECT * FROM {table}")):
             raise sqlite3.DatabaseError(f"a row of its {table} is damaged")
-
-
-def _schema(connection: sqlite3.Connection) -> set[tuple[str, ...]]:
-    """What the file defines, a little more than a journal does at most."""
-    return set(connection.execute(f"SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT {_MOST_DEFINED}"))
 
 
 def _why_unusable(path: Path, error: Exception) -> str:
