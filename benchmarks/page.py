@@ -20,11 +20,9 @@ import numpy as np
 from msgspec.structs import replace
 from PIL import Image
 
-from benchmarks.summarise import CLASSES, PARAMETERS, RecordedTask, role_of, write_journal
-from evaltools.configuration import Configuration
-from evaltools.engine.describe import describe_entry, describe_model
+from benchmarks.summarise import PARAMETERS, RecordedTask, figures, write_journal
+from evaltools.engine.describe import describe_model
 from evaltools.engine.journal import open_journal
-from evaltools.engine.opening import NotMeasured
 from evaltools.engine.run import PassOptions, settle
 from evaltools.engine.task import Example
 from evaltools.metrics.latency import summarise_latency
@@ -36,10 +34,9 @@ from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.task_kind import with_task_figures
-from evaltools.tasks.imagenet.figures import imagenet_figures, topk_verdicts
-from evaltools.tasks.imagenet.result import Data, ExampleAnswer, ExampleRecord, ImagenetPart
-from evaltools.tasks.imagenet.task import TOP_K, TopKObservation
-from evaltools.tasks.shared.figures import MeasuredPass, latency_comparisons, with_conditions
+from evaltools.tasks.own.result import OwnPart
+from evaltools.tasks.own.topk import example_records, topk_verdicts
+from evaltools.tasks.shared.figures import latency_comparisons
 
 _MODEL: Final = Path(__file__).resolve().parent.parent / "datasets/sample/models/int8.tflite"
 _PHOTO: Final = (500, 375)
@@ -60,7 +57,7 @@ def main(arguments: list[str]) -> int:
         result = result_of(journal, examples, names, temporary)
         draw_pictures(result, Path(temporary))
         for is_recorded in (False, True):
-            kept = result if is_recorded else replace(result, part=replace(result.part, examples=None))
+            kept = result if is_recorded else replace(result, part=without_examples(result.part))
             file = Path(temporary, "result.json")
             file.write_bytes(encode_json(kept))
             command = [sys.executable, "-m", "benchmarks", "page", f"--journal={temporary}"]
@@ -77,30 +74,23 @@ def main(arguments: list[str]) -> int:
 
 def result_of(journal: Path, examples: list[Example], names: list[str], images: str) -> EvaluationResult:
     """The result of a finished run, with every answer."""
-    described = [
-        replace(describe_entry(NotMeasured(Configuration(name), ""), role_of(name)), status="measured", reason=None)
-        for name in names
-    ]
     outcome = settle(RecordedTask(examples), names, open_journal(journal), names[0], PassOptions())
-    truths = ["0"] * len(examples)
-    figures = imagenet_figures(
-        described, MeasuredPass(outcome), TOP_K, [str(number) for number in range(CLASSES)], truths
+    recorded = example_records(["0"] * len(examples), outcome)
+    measured, sums, answers = figures(outcome, names, recorded)
+    verdicts = topk_verdicts(answers.comparisons, 0.005)
+    part = OwnPart(
+        name="imagenet",
+        source="",
+        sha256="",
+        options={"ground_truth_images_path": images},
+        example_count=len(examples),
+        examples_sha256="",
+        preprocessing_latency=summarise_latency(outcome.preprocessing_us),
+        metrics=[],
+        means=[],
+        comparisons=[],
+        topk=answers,
     )
-    records = [
-        ExampleRecord(
-            next(iter(together.values())).example.id,
-            "0",
-            {
-                name: answer_of(record.observation, record.invokes_us[-1])
-                for name, record in together.items()
-                if record.observation is not None
-            },
-        )
-        for together in outcome.by_example()
-    ]
-    data = Data(images, len(examples), 0, 0, "", "", 0, "", summarise_latency(outcome.preprocessing_us))
-    verdicts = topk_verdicts(figures.comparisons, 0.005)
-    configurations = with_conditions(figures.configurations, figures.sums)
     result = EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task="imagenet",
@@ -109,18 +99,19 @@ def result_of(journal: Path, examples: list[Example], names: list[str], images: 
         examples_done=len(examples),
         environment=describe_environment([], "", 1.0),
         model=describe_model(read_model(_MODEL)),
-        configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in configurations],
-        part=ImagenetPart(data, figures.classified, figures.comparisons, records),
+        configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in measured],
+        part=part,
         failed=[],
         warnings=[],
-        latency_comparisons=latency_comparisons(figures.sums),
+        latency_comparisons=latency_comparisons(sums),
     )
     return with_task_figures(result)
 
 
-def answer_of(observation: TopKObservation, invoke_us: float) -> ExampleAnswer:
-    """One answer as results have it."""
-    return ExampleAnswer(list(observation.classes), list(observation.scores), observation.rank, invoke_us)
+def without_examples(part: OwnPart) -> OwnPart:
+    """The part without the single answers."""
+    assert part.topk is not None
+    return replace(part, topk=replace(part.topk, examples=None))
 
 
 def draw_pictures(result: EvaluationResult, folder: Path) -> None:
@@ -128,7 +119,7 @@ def draw_pictures(result: EvaluationResult, folder: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 256, (_PHOTO[1], _PHOTO[0], 3), np.uint8)
     picture = folder / "noise.jpg"
     Image.fromarray(noise).save(picture)
-    names = {found.example for comparison in result.part.comparisons for found in comparison.changed}
+    names = {found.example for comparison in result.part.topk.comparisons for found in comparison.changed}
     for name in names:
         (folder / name).hardlink_to(picture)
 

@@ -23,17 +23,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.engine.describe import Role, describe_entry
+from evaltools.engine.describe import Role, comparison_pairs, describe_entry
 from evaltools.engine.journal import Finished, TaskJournal, open_journal
 from evaltools.engine.opening import NotMeasured
-from evaltools.engine.run import PassOptions, settle
+from evaltools.engine.run import PassOptions, PassOutcome, settle
 from evaltools.engine.task import Example, Prepared, Record
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime.session import Array
-from evaltools.tasks.imagenet.figures import imagenet_figures
-from evaltools.tasks.imagenet.task import TOP_K, TopKObservation
-from evaltools.tasks.shared.figures import MeasuredPass, latency_comparisons, with_conditions
+from evaltools.tasks.own.task import ObservedScores
+from evaltools.tasks.own.topk import AnswerCounts, Changes, topk_part
+from evaltools.tasks.own.topk_result import ExampleRecord, TopKPart
+from evaltools.tasks.shared.figures import MeasuredPass, RunSums, latency_comparisons, sum_up, with_conditions
 
 PARAMETERS = (
     Parameter("examples", "Pictures of the run.", default=50_000),
@@ -42,6 +44,7 @@ PARAMETERS = (
     Parameter("journal", "For the benchmark's own process: the folder of the journal to sum up."),
 )
 CLASSES: Final = 1000
+TOP_K: Final = 10
 
 
 def main(arguments: list[str]) -> int:
@@ -51,7 +54,7 @@ def main(arguments: list[str]) -> int:
     names = ["reference", *(f"test {number}" for number in range(1, flags.number("configurations")))]
     folder = flags.path("journal")
     if folder is not None:
-        print(*sum_up(folder, examples, names))
+        print(*measured(folder, examples, names))
         return 0
     with tempfile.TemporaryDirectory() as temporary:
         write_journal(Path(temporary), examples, names)
@@ -71,7 +74,7 @@ def write_journal(folder: Path, examples: list[Example], names: list[str]) -> No
     """Records as real classifiers give them: about 70 % right, tests that mostly answer like the reference."""
     chance = np.random.default_rng(0)
     journal = open_journal(folder)
-    rows = TaskJournal(journal, examples, TopKObservation)
+    rows = TaskJournal(journal, examples, ObservedScores)
     for example in examples:
         observation = observed(chance)
         records = []
@@ -85,33 +88,47 @@ def write_journal(folder: Path, examples: list[Example], names: list[str]) -> No
     journal.close()
 
 
-def observed(chance: np.random.Generator) -> TopKObservation:
+def observed(chance: np.random.Generator) -> ObservedScores:
     """The answer to one picture."""
     rank = int(chance.geometric(0.7)) - 1
     scores = np.sort(chance.random(TOP_K))[::-1].tolist()
     classes = chance.choice(CLASSES, TOP_K, replace=False).tolist()
-    return TopKObservation(tuple(classes), tuple(scores), rank if rank < TOP_K else None, 0)
+    return ObservedScores((np.array([rank if rank < TOP_K else -1, 0, scores[0], *classes, *scores]),))
 
 
-def sum_up(folder: Path, examples: list[Example], names: list[str]) -> tuple[float, float, float, float]:
+def measured(folder: Path, examples: list[Example], names: list[str]) -> tuple[float, float, float, float]:
     """Seconds of settling and of the figures; MB that the process had before, and at most."""
-    described = [
-        replace(describe_entry(NotMeasured(Configuration(name), ""), role_of(name)), status="measured", reason=None)
-        for name in names
-    ]
     journal = open_journal(folder)
     before = peak_memory_mb()
     start = time.perf_counter()
     outcome = settle(RecordedTask(examples), names, journal, names[0], PassOptions())
     settled = time.perf_counter()
-    figures = imagenet_figures(
-        described, MeasuredPass(outcome), TOP_K, [str(number) for number in range(CLASSES)], ["0"] * len(examples)
-    )
-    configurations = with_conditions(figures.configurations, figures.sums)
-    latency_comparisons(figures.sums)
+    configurations, sums, _ = figures(outcome, names, None)
+    latency_comparisons(sums)
     end = time.perf_counter()
     assert [entry.finished_examples for entry in configurations] == [len(examples)] * len(names)
     return settled - start, end - settled, before, peak_memory_mb()
+
+
+def figures(
+    outcome: PassOutcome[ObservedScores], names: list[str], recorded: list[ExampleRecord] | None
+) -> tuple[list[ConfigurationResult], RunSums, TopKPart]:
+    """The configurations with their figures, the sums over all records, and what the answers are."""
+    described = [
+        replace(describe_entry(NotMeasured(Configuration(name), ""), role_of(name)), status="measured", reason=None)
+        for name in names
+    ]
+    labels, truths = [str(number) for number in range(CLASSES)], ["0"] * outcome.examples_done
+    counts = {name: AnswerCounts(TOP_K) for name in names}
+    changes = {pair: Changes(TOP_K, labels, truths) for pair in comparison_pairs(described)}
+    sums = sum_up(
+        MeasuredPass(outcome),
+        list(changes),
+        {name: [each] for name, each in counts.items()},
+        {pair: [each] for pair, each in changes.items()},
+    )
+    configurations = with_conditions([sums.with_figures(entry) for entry in described], sums)
+    return configurations, sums, topk_part(counts, changes, recorded)
 
 
 def role_of(name: str) -> Role:
@@ -128,7 +145,7 @@ class RecordedTask(Struct, frozen=True):
     """What is known of a task whose examples are all in the journal."""
 
     examples: Sequence[Example]
-    observation_type: type[TopKObservation] = TopKObservation
+    observation_type: type[ObservedScores] = ObservedScores
     in_order: bool = False
     keeps_state: bool = False
 
@@ -138,6 +155,6 @@ class RecordedTask(Struct, frozen=True):
 
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None
-    ) -> TopKObservation:
+    ) -> ObservedScores:
         """Nothing is run."""
         raise NotImplementedError

@@ -16,6 +16,7 @@ is the median of those of the rounds, so that a machine that becomes slower or f
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -29,7 +30,6 @@ from PIL import Image
 
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
-from evaltools.datasets.labels import read_labels
 from evaltools.engine.execution import available_cores, sessions_of_workers
 from evaltools.engine.journal import temporary_journal
 from evaltools.engine.opening import Opened, open_all
@@ -37,7 +37,6 @@ from evaltools.engine.preparation import preparers
 from evaltools.engine.run import Pass
 from evaltools.engine.task import Prepared
 from evaltools.errors import UsageError
-from evaltools.lazy_sequence import LazySequence
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter
 from evaltools.request.flags import GivenFlags, parse_flags
@@ -47,7 +46,10 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.coco.outputs import operator_output_map
 from evaltools.tasks.coco.task import CocoOptions, CocoTask, ReadSide, detector_input, read_objects
 from evaltools.tasks.coco.truth import load_pictures
-from evaltools.tasks.imagenet.task import ImagenetOptions, ImagenetTask, build_task, load_labelled_images
+from evaltools.tasks.imagenet import KIND
+from evaltools.tasks.own.definition import Setting
+from evaltools.tasks.own.options import values_of
+from evaltools.tasks.own.task import OwnTask, build
 
 PARAMETERS = (
     Parameter("task", "What to measure.", default="imagenet", choices=("imagenet", "coco")),
@@ -62,7 +64,7 @@ PARAMETERS = (
 MOST_READY_INPUTS = 1000
 Share = TypeVar("Share")
 IMAGENET_ONLY = ("ground_truth_labels", "model_output_labels")
-PictureTask = ImagenetTask | CocoTask
+PictureTask = OwnTask | CocoTask
 
 
 def main(arguments: list[str]) -> int:
@@ -106,23 +108,24 @@ def main(arguments: list[str]) -> int:
 
 def picture_paths(task: PictureTask) -> Sequence[Path]:
     """The files that the task evaluates."""
-    return task.paths
+    return task.paths if isinstance(task, CocoTask) else [example.input for example in task.task.examples]
 
 
-def imagenet_task(flags: GivenFlags) -> tuple[ModelFile, ImagenetTask]:
+def imagenet_task(flags: GivenFlags) -> tuple[ModelFile, OwnTask]:
     """A classifier and its labelled pictures."""
     model = read_model(flags.path("model_file") or sample.model_file("int8"))
-    options = ImagenetOptions(
-        flags.path("ground_truth_images_path") or sample.images_dir(),
-        Path(flags.text("ground_truth_labels")),
-        Path(flags.text("model_output_labels")),
+    options = {
+        "ground_truth_images_path": flags.path("ground_truth_images_path") or sample.images_dir(),
+        "ground_truth_labels": flags.text("ground_truth_labels"),
+        "model_output_labels": flags.text("model_output_labels"),
+    }
+    made = build(KIND.loaded, values_of(KIND.own_options, options, "imagenet"), Setting([model]))
+    repeated = tuple(
+        dataclasses.replace(example, id=f"{turn} {example.id}")
+        for turn in range(flags.number("repeat"))
+        for example in made.task.examples
     )
-    labels = read_labels(options.model_output_labels, "--model_output_labels")
-    images = load_labelled_images(options)
-    repeat = flags.number("repeat")
-    places = list(range(len(images.paths))) * repeat
-    repeated = replace(images, paths=LazySequence(places, images.paths.__getitem__), truths=images.truths * repeat)
-    return model, build_task([model], repeated, labels.lines, options)
+    return model, OwnTask(dataclasses.replace(made.task, examples=repeated), made.models, elsewhere=made.elsewhere)
 
 
 def coco_task(flags: GivenFlags) -> tuple[ModelFile, CocoTask]:

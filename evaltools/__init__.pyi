@@ -40,10 +40,13 @@ from evaltools.result.section import Drawing as Drawing
 from evaltools.result.section import Panel as Panel
 from evaltools.tasks.own.definition import Example as Example
 from evaltools.tasks.own.definition import Mean as Mean
+from evaltools.tasks.own.definition import Setting as Setting
 from evaltools.tasks.own.definition import Task as Task
+from evaltools.tasks.own.definition import TopK as TopK
 from evaltools.tasks.own.definition import mean as mean
 from evaltools.tasks.own.definition import pooled as pooled
 from evaltools.tasks.own.definition import task as task
+from evaltools.tasks.own.definition import topk as topk
 from evaltools.tasks.own.pictures import image_input as image_input
 from evaltools.tasks.own.pictures import pairs as pairs
 
@@ -513,22 +516,22 @@ def imagenet(
     reference: OneConfiguration | None = None,
     tests: Tests = None,
     progress: bool | OnProgress | None = None,
-    labels: str | Path,
     images: str | Path,
     ground_truth: str | Path,
-    reference_model: str | Path | None = None,
+    labels: str | Path,
     denylist_file_path: str | Path | None = None,
     num_images: int = 0,
     order: Literal['native', 'random'] = 'native',
     seed: int = 1,
     normalization: str | float = 'auto',
-    channel_order: Literal['rgb', 'bgr'] = 'rgb',
-    input_layout: Literal['auto', 'nhwc', 'nchw'] = 'auto',
     label_offset: int = 0,
     label_check: bool = True,
+    reference_model: str | Path | None = None,
     max_failed_examples: int = -1,
     margin: float = 0.005,
     record_examples: bool = False,
+    channel_order: Literal['rgb', 'bgr'] = 'rgb',
+    input_layout: Literal['auto', 'nhwc', 'nchw'] = 'auto',
     workers: str | float = 'auto',
     example_timeout: float = 300.0,
     max_crashes: int = 3,
@@ -560,22 +563,22 @@ def imagenet(
     reference: OneConfiguration | None = None,
     tests: Tests = None,
     progress: bool | OnProgress | None = None,
-    labels: str | Path,
     images: str | Path,
     ground_truth: str | Path,
-    reference_model: str | Path | None = None,
+    labels: str | Path,
     denylist_file_path: str | Path | None = None,
     num_images: int = 0,
     order: Literal['native', 'random'] = 'native',
     seed: int = 1,
     normalization: str | float = 'auto',
-    channel_order: Literal['rgb', 'bgr'] = 'rgb',
-    input_layout: Literal['auto', 'nhwc', 'nchw'] = 'auto',
     label_offset: int = 0,
     label_check: bool = True,
+    reference_model: str | Path | None = None,
     max_failed_examples: int = -1,
     margin: float = 0.005,
     record_examples: bool = False,
+    channel_order: Literal['rgb', 'bgr'] = 'rgb',
+    input_layout: Literal['auto', 'nhwc', 'nchw'] = 'auto',
     workers: str | float = 'auto',
     example_timeout: float = 300.0,
     max_crashes: int = 3,

@@ -20,7 +20,8 @@ from evaltools.result.evaluation import (
     RuntimeUsed,
 )
 from evaltools.task_kind import with_task_figures
-from evaltools.tasks.imagenet.result import Classified, Comparison, Data, ImagenetPart
+from evaltools.tasks.own.result import OwnPart
+from evaltools.tasks.own.topk_result import Classified, Comparison, TopKPart
 
 
 def topk_of(ranks: Iterable[int | None], most: int) -> TopKAccuracy:
@@ -62,14 +63,26 @@ def result(
     """Of an ImageNet evaluation; a measured configuration that is not ``answered`` has the accuracies 0.5 and 0.75."""
     baseline, *others = configurations
     measured = [entry.name for entry in configurations if entry.status == "measured"]
-    part = ImagenetPart(
-        data=Data("d", 4, 0, 0, "00", "00", 0, "native", preprocessing or summarise_latency([])),
+    answers = TopKPart(
         classified={name: classified() for name in measured} | dict(answered or {}),
         comparisons=[Comparison(baseline.name, other.name, Agreement(4, 3, 1, 0)) for other in others],
-        examples=None,
+    )
+    part = OwnPart(
+        name="imagenet",
+        source="",
+        sha256="",
+        options={"ground_truth_images_path": "d"},
+        example_count=4,
+        examples_sha256="00",
+        preprocessing_latency=preprocessing or summarise_latency([]),
+        metrics=[],
+        means=[],
+        comparisons=[],
+        facts={"ground truth": "00", "labels of the model": "00", "normalization": "native"},
+        topk=answers,
     )
     made = EvaluationResult(
-        schema_version="5",
+        schema_version="6",
         task="imagenet",
         complete=True,
         stopped=None,
@@ -90,5 +103,9 @@ def earlier(made: EvaluationResult) -> EvaluationResult:
 
 
 def with_part(made: EvaluationResult, **changes: Any) -> EvaluationResult:
-    """The same with other fields of the task's part, and the figures that follow."""
+    """The same with other fields of the task's part, or of its answers, and the figures that follow."""
+    answers = getattr(made.part, "topk", None)
+    if answers is not None:
+        own = {name: changes.pop(name) for name in tuple(changes) if name in answers.__struct_fields__}
+        changes["topk"] = replace(answers, **own)
     return with_task_figures(replace(made, part=replace(made.part, **changes)))

@@ -21,7 +21,7 @@ from tests.command import evaltools_here
 DEEP = "[" * 100_000
 CLOSED = DEEP + "]" * 100_000
 READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
-    "a result": (f'{{"schema_version": "5", "task": "imagenet", "x": {CLOSED}}}', read_result),
+    "a result": (f'{{"schema_version": "6", "task": "imagenet", "x": {CLOSED}}}', read_result),
     "a result without its end": (f'{{"x": {DEEP}', read_result),
     "instances of COCO": (f'{{"info": {CLOSED}}}', lambda path: read_instances(path, "--ground_truth")),
     "configurations": (CLOSED, lambda path: read_yaml(path, "--configs")),

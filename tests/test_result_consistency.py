@@ -18,7 +18,7 @@ from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
 from evaltools.result.json_file import encode_json
 from evaltools.result_consistency import missing_records
 from evaltools.result_file import result_in
-from evaltools.tasks.imagenet.result import Classified, Comparison, ExampleAnswer, ExampleRecord, TopKChange
+from evaltools.tasks.own.topk_result import Classified, Comparison, ExampleAnswer, ExampleRecord, TopKChange
 from tests.command import evaltools_here
 from tests.results import configuration, result, topk_of, with_part
 
@@ -52,7 +52,7 @@ def classifier() -> EvaluationResult:
 
 
 TEST = ("configurations", 1)
-TOPK = ("part", "classified", "test", "metrics", "topk", "accuracies")
+TOPK = ("part", "topk", "classified", "test", "metrics", "topk", "accuracies")
 Edit = dict[tuple[str | int, ...], object]
 
 
@@ -71,12 +71,15 @@ Edit = dict[tuple[str | int, ...], object]
             "top1 counts 56 of 60, and 55 of 60 recorded answers are right",
         ),
         (
-            {(*TEST, "figures", "top3"): 0.5, (*TOPK, 2): 0.5, ("part", "examples"): None},
+            {(*TEST, "figures", "top3"): 0.5, (*TOPK, 2): 0.5, ("part", "topk", "examples"): None},
             "top3 has 30 right, and top2 has 57",
         ),
-        ({("part", "examples", 3, "answers", "test", "rank"): 4}, "55 of 60, and 54 of 60 recorded answers are right"),
-        ({("part", "comparisons", 0, "topk", 0, "lost"): 0}, "top1 changed by 0.0, and it is 0.9166"),
-        ({("part", "examples", 3, "answers", "test", "invoke_us"): -5.0}, "a time is -5.0 us"),
+        (
+            {("part", "topk", "examples", 3, "answers", "test", "rank"): 4},
+            "55 of 60, and 54 of 60 recorded answers are right",
+        ),
+        ({("part", "topk", "comparisons", 0, "topk", 0, "lost"): 0}, "top1 changed by 0.0, and it is 0.9166"),
+        ({("part", "topk", "examples", 3, "answers", "test", "invoke_us"): -5.0}, "a time is -5.0 us"),
         (
             {(*TEST, "inference_latency", "p50_us"): 1000.5},
             "p50_us is 1000.5, and that of the recorded times is 1029.5",

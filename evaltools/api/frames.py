@@ -13,8 +13,9 @@ from evaltools.result.places import against_reference
 from evaltools.task_kind import all_metrics, kind_of
 from evaltools.tasks.coco.page import disagreements
 from evaltools.tasks.coco.result import CocoDetection
-from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.own.result import OwnPart
+from evaltools.tasks.own.topk_metrics import topk_of
+from evaltools.tasks.own.topk_result import TopKPart
 
 if TYPE_CHECKING:
     import pandas
@@ -22,11 +23,9 @@ if TYPE_CHECKING:
     from evaltools.api.changed_frame import ChangedFrame
 
 Row = dict[str, Any]
-_CHANGED: Final[Mapping[type, tuple[str, ...]]] = {
-    ImagenetPart: ("truth", "before", "after", "score_before", "score_after", "effect", "is_tie"),
-    CocoDetection: ("boxes_only_before", "boxes_only_after", "shift"),
-    OwnPart: ("metric", "before", "after"),
-}
+_ANSWERS: Final = ("truth", "before", "after", "score_before", "score_after", "effect", "is_tie")
+_BOXES: Final = ("boxes_only_before", "boxes_only_after", "shift")
+_SCORES: Final = ("metric", "before", "after")
 
 
 def data_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> pandas.DataFrame:
@@ -98,7 +97,7 @@ def example_rows(result: EvaluationResult) -> list[Row]:
 
 def _answers(result: EvaluationResult) -> Iterator[tuple[str, str, Row]]:
     part = _recorded(result)
-    if isinstance(part, ImagenetPart):
+    if isinstance(part, TopKPart):
         for record in part.examples or ():
             for name, answer in record.answers.items():
                 found = {"answer": answer.classes[0] if answer.classes else None}
@@ -120,7 +119,9 @@ def _answers(result: EvaluationResult) -> Iterator[tuple[str, str, Row]]:
 
 def changed_columns(result: EvaluationResult) -> list[str]:
     """The columns of :func:`changed_rows`."""
-    return ["example", "model", "configuration", *_CHANGED.get(type(result.part), ())]
+    part = result.part
+    own = _BOXES if isinstance(part, CocoDetection) else _SCORES if isinstance(part, OwnPart) else ()
+    return ["example", "model", "configuration", *(_ANSWERS if topk_of(result) else own)]
 
 
 def changed_rows(result: EvaluationResult) -> list[Row]:
@@ -138,9 +139,9 @@ def changed_rows(result: EvaluationResult) -> list[Row]:
 
 def _changes(result: EvaluationResult) -> Iterator[tuple[Any, ...]]:
     """The example, the configuration, and what the columns of the task have."""
-    part = result.part if isinstance(result.part, ImagenetPart) else _recorded(result)
+    part = topk_of(result) or _recorded(result)
     compared: list[Any] = [each for each in part.comparisons if _is_with_reference(result, each)]
-    if isinstance(part, ImagenetPart):
+    if isinstance(part, TopKPart):
         for each in compared:
             for found in each.worst_first:
                 one, two = found.baseline, found.other
@@ -168,8 +169,8 @@ def _is_with_reference(result: EvaluationResult, compared: Any) -> bool:
 
 def _recorded(result: EvaluationResult) -> Any:
     """The part of the result with what is known of each example; raises :class:`UsageError` where that is nothing."""
-    part = result.part
-    recorded: dict[type, str] = {ImagenetPart: "examples", CocoDetection: "pictures", OwnPart: "scores"}
+    part = topk_of(result) or result.part
+    recorded: dict[type, str] = {TopKPart: "examples", CocoDetection: "pictures", OwnPart: "scores"}
     if type(part) not in recorded:
         command = kind_of(result.task).command
         raise UsageError(f"a result of {command} says nothing of single examples; result.result.part has what it says")

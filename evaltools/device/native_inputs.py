@@ -18,15 +18,10 @@ from evaltools.preprocess import NATIVE, ImageToTensor
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map
 from evaltools.tasks.coco.task import CocoOptions, check_detector
 from evaltools.tasks.coco.truth import EvaluatedPictures, load_pictures
-from evaltools.tasks.imagenet.task import (
-    ImagenetOptions,
-    LabelledImages,
-    check_model,
-    class_count,
-    load_labelled_images,
-)
+from evaltools.tasks.imagenet.data import LabelledImages, check_model, class_count, load_labelled_images
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.inference_diff.task import check_types, output_names
+from evaltools.tasks.own.evaluation import OwnOptions
 from evaltools.tasks.shared.image_input import describe_normalization, input_transform
 from evaltools.tasks.shared.request import TaskRequest
 
@@ -79,7 +74,7 @@ def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
 
     Options about reading are not looked at: :mod:`evaltools.device.native_program` refuses those that the tool lacks.
     """
-    options: ImagenetOptions = request.options
+    options = request.options.values
     model = read_model(request.model_file)
     check_model(model, native=True)
     input_type, output_type = model.inputs[0].dtype, model.outputs[0].dtype
@@ -88,18 +83,23 @@ def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
             f"{model.path}: input {input_type}, output {output_type}. The native tool takes the output for the input's "
             f"type, so its accuracy would mean nothing; convert the model with one type for both, {_ELSEWHERE}"
         )
-    labels = read_labels(options.model_output_labels, "--model_output_labels")
+    labels = read_labels(options["model_output_labels"], "--model_output_labels")
     if len(labels.lines) != class_count(model):
         raise DataError(
-            f"{options.model_output_labels} has {len(labels.lines)} lines, the model's output has "
+            f"{options['model_output_labels']} has {len(labels.lines)} lines, the model's output has "
             f"{class_count(model)}, and the native tool wants as many. Take the label list that belongs to this model"
         )
-    images = load_labelled_images(options)
+    images = load_labelled_images(
+        options["ground_truth_images_path"],
+        options["ground_truth_labels"],
+        options["denylist_file_path"],
+        options["num_images"],
+    )
     _require_native_pictures(images.paths)
     if not set(images.truths) & set(labels.lines):
         raise DataError(
-            f"not one label in {options.ground_truth_labels} (such as {images.truths[0]!r}) is in "
-            f"{options.model_output_labels} (such as {labels.lines[-1]!r}); both must use the same words"
+            f"not one label in {options['ground_truth_labels']} (such as {images.truths[0]!r}) is in "
+            f"{options['model_output_labels']} (such as {labels.lines[-1]!r}); both must use the same words"
         )
     return NativeInputs(
         "imagenet",
@@ -183,7 +183,7 @@ def prepare_native(request: TaskRequest) -> NativeInputs[Any]:
     """Read and check what a native tool is to evaluate; raises :class:`UsageError` for a task that has none."""
     if isinstance(request, DiffRequest):
         return prepare_diff(request)
-    if isinstance(request.options, ImagenetOptions):
+    if isinstance(request.options, OwnOptions) and request.options.loaded.name == "imagenet":
         return prepare_imagenet(request)
     if isinstance(request.options, CocoOptions):
         return prepare_coco(request)

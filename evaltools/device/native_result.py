@@ -12,11 +12,12 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
+from evaltools.datasets.image_folder import printable_name
 from evaltools.device.native_detection import with_detection
 from evaltools.device.native_inputs import NativeInputs, normalization_warnings
 from evaltools.device.native_outcome import NativeOutcome, NativeRun, first_measured, outcome_of, with_times
 from evaltools.engine.describe import describe_model
-from evaltools.engine.run_folder import digest_of_files
+from evaltools.engine.run_folder import digest, digest_of_files
 from evaltools.errors import DataError
 from evaltools.gates.limits import check_limits
 from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
@@ -26,14 +27,15 @@ from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult, RuntimeUsed
 from evaltools.result.verdict import Reason, Verdict
 from evaltools.task_kind import with_task_figures
-from evaltools.tasks.imagenet.figures import classified
-from evaltools.tasks.imagenet.result import Data, ImagenetPart
-from evaltools.tasks.imagenet.task import LabelledImages
+from evaltools.tasks.imagenet.data import LabelledImages
+from evaltools.tasks.imagenet.evaluation import facts_of
 from evaltools.tasks.inference_diff.judgement import METRIC
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
 from evaltools.tasks.inference_diff.task import output_names
-from evaltools.tasks.shared.image_input import describe_normalization
+from evaltools.tasks.own.result import OwnPart
+from evaltools.tasks.own.topk import classified
+from evaltools.tasks.own.topk_result import TopKPart
 
 _WHAT_IS_NOT_KNOWN: Final = {
     "imagenet": "the native tool gives no single times and no single answers: there is no median, and nothing is known "
@@ -93,17 +95,6 @@ def _with_classification(
     assert inputs.labels is not None
     assert inputs.to_tensor is not None
     shown = first_measured(configurations)
-    data = Data(
-        images=str(options.ground_truth_images_path),
-        example_count=len(images.paths),
-        skipped_files=len(images.folder.skipped),
-        denylisted=images.denylisted,
-        ground_truth_sha256=images.truths_sha256,
-        labels_sha256=inputs.labels.sha256,
-        label_offset=0,
-        normalization=describe_normalization(inputs.to_tensor),
-        preprocessing_latency=figures[shown].preprocessing if shown else NOTHING_TIMED,
-    )
     topk = {
         name: TopKAccuracy(found.runs, tuple(count / found.runs for count in found.right))
         for name, found in figures.items()
@@ -111,7 +102,20 @@ def _with_classification(
     answered = {name: classified(ClassificationMetrics(accuracies, None, None)) for name, accuracies in topk.items()}
     return replace(
         empty,
-        part=ImagenetPart(data, answered, [], None),
+        part=OwnPart(
+            name=inputs.task,
+            source="",
+            sha256="",
+            options={name: str(value) for name, value in options.recorded.items() if value is not None},
+            example_count=len(images.paths),
+            examples_sha256=digest(printable_name(path.name) for path in images.paths),
+            preprocessing_latency=figures[shown].preprocessing if shown else NOTHING_TIMED,
+            metrics=[],
+            means=[],
+            comparisons=[],
+            facts=facts_of(images, inputs.labels, 0, inputs.to_tensor),
+            topk=TopKPart(answered, []),
+        ),
         configurations=configurations,
         warnings=normalization_warnings(inputs),
         pictures_digest=digest_of_files(images.paths),

@@ -177,7 +177,8 @@ def preparers(
     """
     makers: list[Preparer] = []
     with ExitStack() as stack:
-        if SharedArrays.can_travel and examples >= _WORTH_A_PROCESS and isinstance(task, PortableTask):
+        is_worth_it = SharedArrays.can_travel and examples >= _WORTH_A_PROCESS
+        if is_worth_it and isinstance(task, PortableTask) and task.is_portable:
             with suppress(OSError):  # without memory to share or without processes: slower, but no reason to end
                 for _ in range(count):
                     makers.append(stack.enter_context(closing(InOtherProcess(task, inputs, timeout_s))))

@@ -107,7 +107,11 @@ class Task(Protocol[Observed]):
 
 @runtime_checkable
 class PortableTask(Protocol):
-    """A task whose inputs other processes can make."""
+    """A task whose inputs other processes can make, where it ``is_portable``."""
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether they can."""
 
     def recipe(self, example: Example) -> Callable[[], Prepared]:
         """A small function that can be pickled, and does what :meth:`Task.prepare` does for an example."""

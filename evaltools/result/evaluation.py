@@ -19,7 +19,7 @@ from evaltools.result.device_run import DeviceRun
 from evaltools.result.load import Load
 from evaltools.result.verdict import Verdict
 
-SCHEMA_VERSION: Final = "5"
+SCHEMA_VERSION: Final = "6"
 
 
 class Tensor(Struct, frozen=True):
@@ -293,7 +293,7 @@ class EvaluationResult(Struct, frozen=True):
     ``device_run`` says how it was done on devices.
     """
 
-    schema_version: Literal["5"]
+    schema_version: Literal["6"]
     task: str
     complete: bool
     stopped: (

@@ -6,37 +6,29 @@ front. What the model answered goes into pure functions, a diagnosis comes out.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from evaltools.engine.execution import available_cores
-from evaltools.engine.task import Prepared
-from evaltools.errors import DataError, ImageError, InferenceError
+from evaltools.errors import DataError
 from evaltools.metrics.proportions import PairedCounts, mcnemar_p
-from evaltools.preprocess import NORMALIZATION_NAMES, ImageToTensor, parse_normalization
-from evaltools.runtime import Session
-from evaltools.tasks.imagenet.task import ImagenetTask
+from evaltools.preprocess import NORMALIZATION_NAMES
+from evaltools.tasks.own.answers import Answer
+from evaltools.tasks.own.definition import Trial
+from evaltools.tasks.own.inputs import Prepare
 
 _MOST_PROBES: Final = 64
 _FEWEST_PROBES: Final = 20
 _SIGNIFICANCE: Final = 1e-4
-_FEWEST_TO_KNOW: Final = 30
-_LARGEST_SHARE: Final = 0.5
-_ONE_SIDED_95: Final = 1.645
 _EXAMPLES_PER_LABEL: Final = 4
 _MOST_COMPARED: Final = 256
 """Pictures by which two orders of channels are compared."""
 _ONE_SIDED_SIGNIFICANCE: Final = 0.05
 _LOW_ACCURACY_DIVISOR: Final = 5
 """Other input values are tried where at most one picture in five is right."""
-_MADE_AT_ONCE: Final = 16
 _Item = TypeVar("_Item")
 
 
@@ -133,23 +125,6 @@ def clearly_better(hits: int, as_given: int, truths: Sequence[str]) -> bool:
     return _binomial_tail(hits, len(truths), chance) < _SIGNIFICANCE
 
 
-def knows_nothing(hits: int, answers: int, truths: Sequence[str]) -> bool:
-    """Whether so many answers are right as where they know nothing of the pictures.
-
-    These are right at most as often as the most frequent label occurs: above the one-sided bound of 95 % of that
-    (normal approximation) a model knows something. False for fewer than 30 answers, and where one label is that of half
-    of the pictures.
-
-    >>> truths = ["cat", "dog", "owl", "ant"] * 25
-    >>> knows_nothing(31, 100, truths), knows_nothing(33, 100, truths)
-    (True, False)
-    """
-    share = max(Counter(truths).values()) / len(truths)
-    if answers < _FEWEST_TO_KNOW or share >= _LARGEST_SHARE:
-        return False
-    return hits <= answers * share + _ONE_SIDED_95 * math.sqrt(answers * share * (1 - share))
-
-
 def _binomial_tail(least: int, trials: int, probability: float) -> float:
     """P(X >= least) for X ~ Binomial(trials, probability)."""
     return sum(
@@ -158,33 +133,50 @@ def _binomial_tail(least: int, trials: int, probability: float) -> float:
     )
 
 
-def require_fitting_labels(task: ImagenetTask, session: Session, labels: Sequence[str], offset: int) -> str:
+class Labels(Struct, frozen=True):
+    """The lines of a label file, the class of the first one, and the label of each class, None for one without.
+
+    ``channel_order`` is the one in which pictures are fed, rgb or bgr; ``fed_as`` makes them inputs by a named
+    normalisation.
+    """
+
+    lines: Sequence[str]
+    offset: int
+    by_class: Sequence[str | None]
+    fed_as: Callable[[str], Prepare]
+    channel_order: str = "rgb"
+
+    @property
+    def other_order(self) -> str:
+        """The order of channels in which pictures are not fed."""
+        return "rgb" if self.channel_order == "bgr" else "bgr"
+
+
+def require_fitting_labels(labels: Labels, trial: Trial) -> list[str]:
     """Raise :class:`DataError` where another reading of the labels, or other input values, fit far better.
 
-    ``labels`` are the lines of the label file, ``offset`` the class of its first line. Returns a warning where the
-    channels in the other order fit somewhat better, else an empty text.
+    Returns a warning where the channels in the other order fit somewhat better.
     """
-    class_count = len(task.class_labels)
-    answers, truths = first_answers(task, session)
-    diagnosis = diagnose(answers, truths, labels, class_count, offset)
-    as_given = count_hits(answers, truths, task.class_labels)
+    answers, truths = first_answers(trial)
+    diagnosis = diagnose(answers, truths, labels.lines, len(labels.by_class), labels.offset)
+    as_given = count_hits(answers, truths, labels.by_class)
     if as_given * _LOW_ACCURACY_DIVISOR <= len(answers):
-        diagnosis = _other_input_values(task, session, as_given) or diagnosis
+        diagnosis = _other_input_values(labels, trial, as_given) or diagnosis
     if diagnosis is not None:
         message = (
             f"{diagnosis.subject} do not fit the model: {diagnosis.finding}.\n"
             f"  Fix: {diagnosis.advice}. To evaluate all the same: --label_check=false"
         )
         raise DataError(message)
-    return _better_order(task, session, as_given)
+    return _better_order(labels, trial, as_given)
 
 
-def explain_label_count(task: ImagenetTask, session: Session, labels: Sequence[str]) -> str:
+def explain_label_count(labels: Labels, trial: Trial) -> str:
     """What a few pictures say about a list with one line more or less than the model has outputs."""
-    class_count = len(task.class_labels)
-    answers, truths = first_answers(task, session)
-    missing = class_count - len(labels)
-    hits = {offset: count_hits(answers, truths, shifted(labels, class_count, offset)) for offset in (0, missing)}
+    class_count = len(labels.by_class)
+    answers, truths = first_answers(trial)
+    missing = class_count - len(labels.lines)
+    hits = {offset: count_hits(answers, truths, shifted(labels.lines, class_count, offset)) for offset in (0, missing)}
     advice = offset_advice(missing)
     if hits[0] > hits[missing]:
         change = "add a last line" if missing > 0 else "delete the last line"
@@ -196,52 +188,21 @@ def explain_label_count(task: ImagenetTask, session: Session, labels: Sequence[s
 
 
 def first_answers(
-    task: ImagenetTask, session: Session, positions: Sequence[int] | None = None
+    trial: Trial, prepare: Prepare | None = None, channel_order: str = "", most: int | None = None
 ) -> tuple[list[int], list[str]]:
-    """For the probes, or the examples at ``positions``: the class put first, and the right label.
-
-    Pictures that fail are left out, and copies of one that was tried: they say nothing new.
-    """
-    answers, truths = [], []
-    tried: set[bytes] = set()
-    for prepared in _prepared(task, probe_positions(task.images.truths) if positions is None else positions):
-        content = hashlib.sha256(prepared.inputs[0].tobytes()).digest()
-        if content in tried:
-            continue
-        tried.add(content)
-        try:
-            observation = task.observe(prepared, session.run(prepared.inputs).outputs)
-        except InferenceError:
-            continue
-        answers.append(observation.classes[0])
-        truths.append(prepared.context)
-    return answers, truths
+    """For the probes, ``most`` where that is stated: the class put first, and the right label."""
+    tried = trial.run(probe_positions(trial.targets, most), prepare, channel_order)
+    answers = [Answer.of(row).top1 for each in tried for row in each.scores.values()]
+    return answers, [each.target for each in tried]
 
 
-def _prepared(task: ImagenetTask, positions: Sequence[int]) -> Iterator[Prepared]:
-    """The inputs of those pictures that can be read, in order; a few are made at the same time, on all cores."""
-
-    def prepared(position: int) -> Prepared | None:
-        try:
-            return task.prepare(task.examples[position])
-        except ImageError:
-            return None
-
-    with ThreadPoolExecutor(available_cores()) as threads:
-        for start in range(0, len(positions), _MADE_AT_ONCE):
-            made = threads.map(prepared, positions[start : start + _MADE_AT_ONCE])
-            yield from (each for each in made if each is not None)
-
-
-def _other_input_values(task: ImagenetTask, session: Session, as_given: int) -> Diagnosis | None:
+def _other_input_values(labels: Labels, trial: Trial, as_given: int) -> Diagnosis | None:
     """The named normalisation, or the order of channels, with which the model suddenly works, if there is one."""
-    given, order = task.to_tensor, _other_order(task.to_tensor)
-    tried = {order.upper(): _in_other_order(given)}
-    if given.dtype.kind == "f":
-        named = {name: replace(given, normalization=parse_normalization(name)) for name in NORMALIZATION_NAMES}
-        tried = named | tried
-    found = {name: first_answers(task.with_input(to_tensor), session) for name, to_tensor in tried.items()}
-    hits = {name: count_hits(*each, task.class_labels) for name, each in found.items()}
+    order = labels.other_order
+    named = NORMALIZATION_NAMES if trial.inputs[0].dtype.kind == "f" else ()
+    found = {name: first_answers(trial, labels.fed_as(name)) for name in named}
+    found[order.upper()] = first_answers(trial, channel_order=order)
+    hits = {name: count_hits(*each, labels.by_class) for name, each in found.items()}
     best = max(hits, key=lambda name: hits[name])
     answers, truths = found[best]
     if not clearly_better(hits[best], as_given, truths):
@@ -249,10 +210,10 @@ def _other_input_values(task: ImagenetTask, session: Session, as_given: int) -> 
     flags = f"--channel_order={order}"
     if best in NORMALIZATION_NAMES:
         flags = f"--normalization={best}"
-        turned, _ = first_answers(task.with_input(_in_other_order(tried[best])), session)
-        if is_better(turned, answers, truths, task.class_labels):
+        turned, _ = first_answers(trial, labels.fed_as(best), order)
+        if is_better(turned, answers, truths, labels.by_class):
             flags += f" --channel_order={order}"
-            hits[f"{best} as {order.upper()}"] = count_hits(turned, truths, task.class_labels)
+            hits[f"{best} as {order.upper()}"] = count_hits(turned, truths, labels.by_class)
     table = ", ".join(f"{name} {count}" for name, count in hits.items())
     finding = f"only {as_given} pictures are right, but other input values give: {table} (of {len(answers)})"
     return Diagnosis(finding, f"The labels are fine; pass {flags}", subject="the input values")
@@ -278,30 +239,21 @@ def is_better(
     return gained > lost and mcnemar_p(PairedCounts(len(right), lost, gained)) / 2 < _ONE_SIDED_SIGNIFICANCE
 
 
-def _better_order(task: ImagenetTask, session: Session, as_given: int) -> str:
-    """A sentence where clearly more pictures are right with the channels in the other order; else empty.
+def _better_order(labels: Labels, trial: Trial, as_given: int) -> list[str]:
+    """A sentence where clearly more pictures are right with the channels in the other order.
 
     Only where a few pictures say so, more are tried.
     """
-    turned = task.with_input(_in_other_order(task.to_tensor))
-    if count_hits(*first_answers(turned, session), task.class_labels) <= as_given:
-        return ""
-    positions = probe_positions(task.images.truths, _MOST_COMPARED)
-    answers, truths = first_answers(turned, session, positions)
-    given, _ = first_answers(task, session, positions)
-    if not is_better(answers, given, truths, task.class_labels):
-        return ""
-    order = _other_order(task.to_tensor)
-    share, share_given = (count_hits(each, truths, task.class_labels) / len(truths) for each in (answers, given))
-    return (
+    order, by_class = labels.other_order, labels.by_class
+    if count_hits(*first_answers(trial, channel_order=order), by_class) <= as_given:
+        return []
+    answers, truths = first_answers(trial, channel_order=order, most=_MOST_COMPARED)
+    given, _ = first_answers(trial, most=_MOST_COMPARED)
+    if not is_better(answers, given, truths, by_class):
+        return []
+    share, share_given = (count_hits(each, truths, by_class) / len(truths) for each in (answers, given))
+    sentence = (
         f"read as {order.upper()}, {share:.0%} instead of {share_given:.0%} of {len(truths)} pictures tried are right: "
         f"--channel_order={order}"
-    ).replace("%", " %")
-
-
-def _other_order(to_tensor: ImageToTensor) -> str:
-    return "rgb" if to_tensor.blue_first else "bgr"
-
-
-def _in_other_order(to_tensor: ImageToTensor) -> ImageToTensor:
-    return replace(to_tensor, blue_first=not to_tensor.blue_first)
+    )
+    return [sentence.replace("%", " %")]

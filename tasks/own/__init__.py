@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from evaltools.errors import UsageError
-from evaltools.parameter import Parameter
+from evaltools.extensions import named
+from evaltools.parameter import NotNative, Parameter
 from evaltools.task_kind import OWN, Accuracy, tree_kinds
 from evaltools.tasks.shared.declared import DeclaredTask
 from evaltools.tasks.shared.options import (
@@ -20,6 +21,7 @@ from evaltools.tasks.shared.options import (
     MAX_FAILED_EXAMPLES,
     MODEL_FILE,
     OUTPUT_FILE_PATH,
+    PICTURES,
     REFERENCE_MODEL_FILE,
 )
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from evaltools.tasks.own.options import Option
     from evaltools.tasks.shared.request import TaskRequest
 
+_NO_ANSWERS: Final = NotNative("the native tool gives no answers of single pictures")
 _SHARED: Final = (
     MODEL_FILE,
     REFERENCE_MODEL_FILE,
@@ -38,19 +41,23 @@ _SHARED: Final = (
     MAX_FAILED_EXAMPLES,
     Parameter(
         "margin",
-        "Change of a metric, in its own unit, that counts as none in the verdict; a metric may state its own.",
+        "Change of a metric, in its own unit, that counts as none in the verdict; a metric may state its own. 0.005 is "
+        "half a point of an accuracy.",
         default=0.005,
         about="result",
+        not_native=_NO_ANSWERS,
     ),
     Parameter(
-        "record_examples", "Write the scores of every example to the JSON result.", default=False, about="result"
+        "record_examples",
+        "Write the scores of every example to the JSON result.",
+        default=False,
+        about="result",
+        not_native=_NO_ANSWERS,
     ),
 )
 
 
 _OF_PICTURES: Final = (replace(CHANNEL_ORDER, given_counts=True), INPUT_LAYOUT)
-_PICTURES: Final = "images"
-"""The option by which tasks that come with evaltools take pictures."""
 LABEL_METRICS: Final = {
     "accuracy": "audio, text: share of examples whose best label is right, 0..1",
     "label_map": "audio, text: mean over the labels of the average precision of their scores, 0..1",
@@ -59,6 +66,8 @@ LABEL_METRICS: Final = {
 }
 """What the metrics of tasks with scores of labels mean (:mod:`evaltools.tasks.own.label_scores`)."""
 _OF_ALL: Final = "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."
+_ANSWERS: Final = "evaltools.tasks.own.topk_metrics"
+"""The metrics of a classifier's answers, which any task may have."""
 _OTHER_NAMES: Final = ("help", "debug", "task", "model", "tests")
 """What the command line and Python take beside options."""
 
@@ -66,16 +75,20 @@ _OTHER_NAMES: Final = ("help", "debug", "task", "model", "tests")
 class FunctionTask(DeclaredTask):
     """A task that is a function. Without ``loaded`` it stands for all such tasks, as when a result is read.
 
-    ``typed`` is what the command line calls it. ``meanings`` has what each of its metrics means, by name, so that
-    limits on them can be checked before anything runs.
+    ``typed`` is what the command line calls it. ``metrics`` are its metrics, so that limits on them can be checked
+    before anything runs: what each means by name, or the module that has them. ``native`` is the module with the lines
+    of the native tool that does the same.
     """
 
     def __init__(
         self,
         loaded: Loaded | None = None,
         typed: str = OWN,
-        meanings: Mapping[str, str] | None = None,
+        metrics: Mapping[str, str] | str = _ANSWERS,
         accuracy: Accuracy | None = None,
+        native: str = "",
+        place: int = 10,
+        complete: Callable[[Options, Path], Options] | None = None,
     ) -> None:
         is_built_in = loaded is not None and loaded.is_built_in
         summary = _OF_ALL if loaded is None else loaded.function.summary
@@ -86,15 +99,17 @@ class FunctionTask(DeclaredTask):
             options={"evaluation": _SHARED},
             evaluation="evaltools.tasks.own.evaluation:OwnEvaluation",
             part="evaltools.tasks.own.result:OwnPart",
-            report="evaltools.tasks.own.report",
+            report=native or "evaltools.tasks.own.report",
             evidence="evaltools.tasks.own.result",
             needs=("scipy.special",),
             accuracy=accuracy,
-            place=10 if is_built_in else 100,
+            place=place if is_built_in else 100,
+            complete=complete,
         )
         self._loaded = loaded
         self._typed = typed
-        self._meanings = meanings or {}
+        self._own_metrics = metrics
+        self._has_native_tool = bool(native)
 
     @property
     def command(self) -> str:
@@ -140,25 +155,29 @@ class FunctionTask(DeclaredTask):
     @property
     def _may_take_pictures(self) -> bool:
         """A function in a FILE.py may, whatever it calls them."""
-        return not self.loaded.is_built_in or any(option.parameter.name == _PICTURES for option in self.own_options)
+        return not self.loaded.is_built_in or any(each.parameter.name in PICTURES for each in self.own_options)
 
     def with_stated_paths(self, options: Options, folder: Path) -> Options:
         """The options, completed with the defaults of the function's parameters that are paths."""
         paths = {each.parameter.name: each.parameter.default for each in self.own_options if each.parameter.is_path}
-        return options.stating({name: path for name, path in paths.items() if path and name not in options})
+        found = options.stating({name: path for name, path in paths.items() if path and name not in options})
+        return super().with_stated_paths(found, folder)
 
     def read(self, request: Request) -> TaskRequest:
         """Parse and check the options of a request."""
         from evaltools.tasks.own.evaluation import read_request
 
-        return read_request(request, self.loaded, self.own_options)
+        return read_request(request, self.loaded, self.own_options, self._has_native_tool)
 
     @property
     def metrics(self) -> Sequence[Metric]:
         """The metrics of the task, of one that comes with evaltools."""
         from evaltools.metrics.metric import metric_of_own_task
 
-        return [replace(metric_of_own_task(name), meaning=meaning) for name, meaning in self._meanings.items()]
+        if isinstance(self._own_metrics, str):
+            found: Sequence[Metric] = named(self._own_metrics).METRICS
+            return found
+        return [replace(metric_of_own_task(name), meaning=meaning) for name, meaning in self._own_metrics.items()]
 
     def moved(self, task: str, take: Callable[[Path], str]) -> str:
         """The task's name for another machine.
@@ -175,16 +194,22 @@ class FunctionTask(DeclaredTask):
 
 
 def comes_with_evaltools(
-    function: TaskFunction[...], metrics: Mapping[str, str], accuracy: Accuracy | None = None
+    function: TaskFunction[...],
+    metrics: Mapping[str, str] | str,
+    accuracy: Accuracy | None = None,
+    native: str = "",
+    place: int = 10,
+    complete: Callable[[Options, Path], Options] | None = None,
 ) -> FunctionTask:
     """A task that comes with evaltools, made as one of your own is: the ``KIND`` of its folder.
 
-    ``metrics`` has what each of its metrics means, by name.
+    The others are as for :class:`FunctionTask` and :class:`DeclaredTask`.
     """
     from evaltools.tasks.own.loading import Loaded, Origin
 
     origin = Origin(Path(inspect.getfile(function.function)), function.name, function.function.__module__)
-    return FunctionTask(Loaded(function, origin, function.name, is_built_in=True), function.name, metrics, accuracy)
+    loaded = Loaded(function, origin, function.name, is_built_in=True)
+    return FunctionTask(loaded, function.name, metrics, accuracy, native, place, complete)
 
 
 def kind_named(text: str) -> DeclaredTask:

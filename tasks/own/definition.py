@@ -9,13 +9,15 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec, Protocol
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from evaltools.model import ModelFile
     from evaltools.result.section import Drawing
-    from evaltools.tasks.own.tensors import Outputs, TaskTensor
+    from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
+    from evaltools.tasks.shared.image_input import StatedLayout
 
 Parameters = ParamSpec("Parameters")
 Better = Literal["higher", "lower"]
@@ -61,6 +63,37 @@ class Pooled(Mean):
     figure: Callable[[Sequence[npt.NDArray[Any]]], float | npt.NDArray[Any]]
 
 
+@dataclass(frozen=True, kw_only=True)
+class TopK(Mean):
+    """Top-1 to Top-``most`` accuracy of a classifier, and the agreement of its best class with the reference's.
+
+    ``labels[i]`` is the label of class i, None for a class without one; an example's target is its right label, and
+    its score is what :meth:`score` gives. So it is the ``score`` of a task with no other metric.
+    """
+
+    name: str = "topk"
+    labels: Sequence[str | None]
+    most: int = 10
+
+    @property
+    def k(self) -> int:
+        """How many classes are ranked."""
+        return min(self.most, len(self.labels))
+
+    def score(self, outputs: Outputs, target: str) -> dict[str, npt.NDArray[Any]]:
+        """The best classes of the first output, which has one score per class in any shape, and the right one's rank.
+
+        Raises :class:`~evaltools.errors.TaskError` for an output with another number of scores than labels.
+        """
+        return {self.name: self.rank(outputs[0].ravel(), target, outputs.tensors[0].quantisation)}
+
+    def rank(self, scores: npt.NDArray[Any], target: str, quantisation: Quantisation | None = None) -> npt.NDArray[Any]:
+        """What :meth:`score` gives for scores (N,), raw where there is a quantisation."""
+        from evaltools.tasks.own.answers import ranked
+
+        return ranked(scores, self.labels, target, self.k, quantisation)
+
+
 def share_of(rows: Sequence[npt.NDArray[Any]]) -> float:
     """The sum of the first numbers by that of the second ones; NaN where that is 0.
 
@@ -100,6 +133,71 @@ def pooled(
     return Pooled(name=name, better=better, margin=margin, bounds=bounds, figure=figure)
 
 
+def topk(labels: Sequence[str | None], most: int = 10) -> TopK:
+    """Top-1 to Top-``most`` accuracy, where an example's target is the label of its right class.
+
+    ``labels[i]`` is the label of class i. Ties go to the lower class, as in the native tool.
+
+    >>> topk(["cat", "dog"]).k
+    2
+    """
+    return TopK(labels=labels, most=most)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a task is carried out with, beside its options: a function that needs it has a parameter of this type.
+
+    ``models`` are the model under test and, if it is another, the reference's. ``native`` is ``--compat=native``: do
+    what the native tool does, also where that is a trap.
+    """
+
+    models: Sequence[ModelFile]
+    input_layout: StatedLayout = "auto"
+    channel_order: str = ""
+    native: bool = False
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One example that was run: its target and what ``score`` gave, by the names of metrics."""
+
+    target: Any
+    scores: Mapping[str, npt.NDArray[Any]]
+
+
+class Trial(Protocol):
+    """Runs examples of a task on one session before the pass; a task's ``check`` gets it."""
+
+    @property
+    def inputs(self) -> Sequence[TaskTensor]:
+        """The inputs of the model."""
+
+    @property
+    def targets(self) -> list[Any]:
+        """The target of every example of the task."""
+
+    def run(
+        self,
+        places: Sequence[int],
+        prepare: Callable[[Any, Sequence[TaskTensor]], Any] | None = None,
+        channel_order: str = "",
+    ) -> list[Tried]:
+        """Run the examples at these places, with inputs by another ``prepare``, in another order of channels.
+
+        Examples that fail are left out, and copies of one that was run: they say nothing new.
+        """
+
+
+def is_setting(hint: object) -> bool:
+    """Whether a parameter of this type takes the :class:`Setting`, and is no option.
+
+    >>> is_setting(Setting), is_setting("et.Setting"), is_setting("int")
+    (True, True, False)
+    """
+    return hint is Setting or (isinstance(hint, str) and hint.rpartition(".")[2] == Setting.__name__)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """A task over some examples.
@@ -112,6 +210,12 @@ class Task:
     is :func:`pooled` they give an array of numbers. ``draw(outputs, reference, example)`` is asked where the outputs
     are not those of the reference; it gives a ``Drawing``, or None where there is nothing to see, and the page shows
     those that changed most.
+
+    ``check(trial)`` is called once before the pass: a :class:`Trial` runs any of the examples, also with other inputs.
+    It raises :class:`~evaltools.errors.DataError` for data that do not fit the model, and gives sentences that the
+    result shows as warnings. ``facts`` are texts by name that decide the scores beside the options, such as a checksum
+    of labels: results with other facts are not of the same examples, and the files that options name, but pictures, are
+    known by them. ``notes`` are warnings that the result shows, too.
 
     >>> import evaltools as et
     >>> task = et.Task(
@@ -130,14 +234,19 @@ class Task:
     agree: Callable[[Outputs, Outputs, Any], Mapping[str, Any]] | None = None
     metrics: Sequence[Mean] = field(default=())
     draw: Callable[[Outputs, Outputs, Example], Drawing | None] | None = None
+    check: Callable[[Trial], Sequence[str]] | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
+    @property
+    def means(self) -> list[Mean]:
+        """The metrics without that of a classifier's answers."""
+        return [metric for metric in self.metrics if not isinstance(metric, TopK)]
 
-@runtime_checkable
-class KnowsModels(Protocol):
-    """A task's function that can say which models it is not for, before any example is made."""
-
-    def require_outputs(self, count: int) -> None:
-        """Raise :class:`~evaltools.errors.UsageError` where a model with so many outputs does not fit."""
+    @property
+    def answers(self) -> TopK | None:
+        """The metric of a classifier's answers; None where there is none."""
+        return next((metric for metric in self.metrics if isinstance(metric, TopK)), None)
 
 
 class TaskFunction(Generic[Parameters]):

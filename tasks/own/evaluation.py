@@ -10,9 +10,10 @@ from typing import Any, cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from evaltools.configuration import Configuration
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.journal import Journal
-from evaltools.engine.opening import Opened
+from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
@@ -21,9 +22,11 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.request import Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open, Session
+from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Mean, Pooled
+from evaltools.tasks.own.definition import Mean, Pooled, Setting
 from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen, WorstDrawings, verdicts
 from evaltools.tasks.own.loading import Loaded
@@ -32,11 +35,27 @@ from evaltools.tasks.own.other_kernels import allowed_changes, changes_of_other_
 from evaltools.tasks.own.pictures import picture_transform
 from evaltools.tasks.own.result import ExampleScores, MetricComparison, OwnPart
 from evaltools.tasks.own.task import ObservedScores, OwnTask, build, scored_at
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Observer, OpenConfigurations, read_reference_model
+from evaltools.tasks.own.topk import (
+    AnswerCounts,
+    Changes,
+    example_records,
+    topk_part,
+    topk_verdicts,
+    topk_warnings,
+)
+from evaltools.tasks.own.trial import SessionTrial, call_check
+from evaltools.tasks.shared.evaluation import (
+    Evaluation,
+    Findings,
+    Observer,
+    OpenConfigurations,
+    read_reference_model,
+    require_stated,
+)
 from evaltools.tasks.shared.figures import MeasuredPass, judge_records, sum_up
-from evaltools.tasks.shared.image_input import StatedLayout
+from evaltools.tasks.shared.image_input import StatedLayout, require_native_channels
 from evaltools.tasks.shared.merging import TASK, RunAtPlace, checksums_of, files_below, with_files
-from evaltools.tasks.shared.request import TaskRequest, shared_fields
+from evaltools.tasks.shared.request import TaskRequest, require_margin, shared_fields
 from evaltools.tasks.shared.sound_reference import are_sound, fitting_normalization, other_range_in_words
 
 
@@ -45,6 +64,7 @@ class OwnOptions(Struct, frozen=True):
 
     ``values`` are what the task's function is called with. ``margin`` is the change of a metric that counts as none
     in verdicts. ``input_layout`` and ``channel_order`` are of pictures; the latter is empty where it was not stated.
+    ``native`` is ``--compat=native``. ``pictures`` is the option whose folder has the pictures that are the examples.
     """
 
     loaded: Loaded
@@ -53,6 +73,8 @@ class OwnOptions(Struct, frozen=True):
     margin: float = DEFAULT_MARGIN
     input_layout: StatedLayout = "auto"
     channel_order: str = ""
+    native: bool = False
+    pictures: str = ""
 
     @property
     def recorded(self) -> dict[str, Any]:
@@ -60,11 +82,13 @@ class OwnOptions(Struct, frozen=True):
         return {**self.values, **({"channel_order": "bgr"} if self.channel_order == "bgr" else {})}
 
 
-def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) -> TaskRequest:
+def read_request(
+    request: Request, loaded: Loaded, options: Sequence[Option], has_native_tool: bool = False
+) -> TaskRequest:
     """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
     given = request.options
     output = given.path("output_file_path")
-    if output is not None and output.suffix.lower() in (".pb", ".bin"):
+    if not has_native_tool and output is not None and output.suffix.lower() in (".pb", ".bin"):
         raise UsageError(
             f"--output_file_path={output}: a task of your own has no native protobuf; give a name that ends in .json, "
             ".md or .csv"
@@ -78,13 +102,19 @@ def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) ->
     fields = shared_fields(request)
     if loaded.origin is None:
         fields["source"] = None  # no other process could go on with it
+    layout = cast(StatedLayout, given.text("input_layout")) if "input_layout" in given else "auto"
+    channel_order = given.text("channel_order") if "channel_order" in given else ""
+    if request.is_native:
+        require_native_channels(layout, channel_order or "rgb")
     own = OwnOptions(
         loaded=loaded,
         values=values_of(tuple(options), {name: given.stated[name] for name in names if name in given}, loaded.name),
         record_examples=given.is_on("record_examples"),
         margin=margin,
-        input_layout=cast(StatedLayout, given.text("input_layout")) if "input_layout" in given else "auto",
-        channel_order=given.text("channel_order") if "channel_order" in given else "",
+        input_layout=layout,
+        channel_order=channel_order,
+        native=request.is_native,
+        pictures=next((each.parameter.name for each in options if each.parameter.role == "pictures"), ""),
     )
     return TaskRequest(**fields, options=own)
 
@@ -110,9 +140,13 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         models = [self.model] if self.reference_model is None else [self.model, self.reference_model]
         for model in models:
             _require_order(model, request)
-        self.task = build(options.loaded, options.values, models, options.input_layout, options.channel_order)
+        setting = Setting(models, options.input_layout, options.channel_order, options.native)
+        self.task = build(options.loaded, options.values, setting)
+        if self.task.task.answers is not None:
+            require_margin(options.margin)
         self.one_worker = self.task.keeps_state
         self._advice = ""
+        self._found: Sequence[str] = ()
         self._other_kernels: list[MetricComparison] = []
 
     @property
@@ -120,6 +154,16 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         """Which task, and with which options."""
         options: OwnOptions = self.request.options
         return options
+
+    @property
+    def pictures(self) -> Sequence[Path]:
+        """The pictures that are evaluated, where the task takes a folder of them."""
+        return [example.input for example in self.task.task.examples] if self.options.pictures else []
+
+    @property
+    def sent_pictures(self) -> Mapping[str, Sequence[Path]]:
+        """Devices get the pictures that are evaluated."""
+        return {self.options.pictures: self.pictures} if self.options.pictures else {}
 
     def identity(self) -> RunIdentity:
         """The identity of a run: the task's file, its options and the files that they name, its examples, the model."""
@@ -129,6 +173,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
                 TASK: f"{self.name} {loaded.function.name}",
                 "the task's file": loaded.origin.sha256 if loaded.origin else "",
                 "the examples": digest(example.id for example in self.task.examples),
+                **{f"the {name}": fact for name, fact in self.task.task.facts.items()},
             }
         )
         origin = loaded.origin
@@ -136,8 +181,17 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             found = replace(found, code=checksums_of((origin.file, *origin.beside)))
         for name, value in self.options.values.items():
             if isinstance(value, Path):
-                found = with_files(found, f"the files of {name}", files_below([value]))
+                if name == self.options.pictures:
+                    found = with_files(found, "the pictures", self.pictures)
+                elif not self.task.task.facts:
+                    found = with_files(found, f"the files of {name}", files_below([value]))
         return found
+
+    def check_sessions(self, opened: OpenConfigurations) -> None:
+        """Raise :class:`ModelError`, also where a classifier's scores are others in the runtime than in its file."""
+        super().check_sessions(opened)
+        for entry in opened.entries if self.task.task.answers else ():
+            require_stated(entry.model, entry.session, "output", entry.model.outputs[0], entry.session.outputs[0])
 
     def ready(self, opened: OpenConfigurations, journal: Journal) -> bool:
         """Try a few of the examples on the first configuration that runs.
@@ -148,12 +202,29 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             if opened.runnable:
                 name, session = next(iter(opened.sessions.items()))
                 try_examples(self.task, self.wrap(name, session), name == self.request.reference_name)
+                own = (entry.session for entry in opened.entries if entry.model is self.model)
+                self._check(next(own))
             self._advice = self._input_advice(opened.sessions)
         return opened.runnable
 
+    def _check(self, session: Session) -> None:
+        """Let the task look at a few examples of the model under test."""
+        if self.task.task.check is not None:
+            self._found = call_check(self.task.task.check, SessionTrial(session, self.task.of_test))
+
+    def check_on_host(self) -> None:
+        """Let the task check what it can on the reference, on the host, if that can run it."""
+        if self.task.task.check is None:
+            return
+        configuration = self.request.reference or Configuration("check", kernels="builtin")
+        with open_all([(self.model, configuration)], open_isolated, self.request.allow_fallback) as entries:
+            for entry in entries.values():
+                if isinstance(entry, Opened):
+                    self._check(entry.session)
+
     def _input_advice(self, sessions: Mapping[str, Session]) -> str:
         """Which normalisation fits, where pictures are fed other values than the model shows or can take."""
-        options, stated = self.options, self.options.values.get("normalization")
+        stated = self.options.values.get("normalization")
         session = sessions.get(self.request.reference_name or "")
         if not isinstance(stated, str) or session is None or self.reference_model is not None:
             return ""
@@ -162,11 +233,15 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         except TaskError:
             return ""
 
+        options, setting = self.options, Setting([self.model], self.options.input_layout, self.options.channel_order)
+
         def outputs_with(name: str) -> Sequence[Array] | None:
-            task = build(options.loaded, {**options.values, "normalization": name}, [self.model])
             try:
+                is_made = name == stated
+                own = {**options.values, "normalization": name}
+                task = self.task.of_test if is_made else build(options.loaded, own, setting)
                 return session.run(task.prepare(task.examples[0]).inputs).outputs
-            except (TaskError, ImageError, InferenceError):
+            except (UsageError, TaskError, ImageError, InferenceError):
                 return None
 
         other = other_range_in_words(self.model, fed)
@@ -195,10 +270,23 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         options, task, outcome = self.options, self.task.task, measured.outcome
         origin = None if options.loaded.is_built_in else options.loaded.origin
         judged = [judge_records(entry, outcome) for entry in described]
-        seen = {entry.name: ScoresSeen() for entry in judged if entry.status == "measured"}
+        seen = {entry.name: ScoresSeen(len(task.means)) for entry in judged if entry.status == "measured"}
         drawn = {name: WorstDrawings(name) for name in seen}
-        sums = sum_up(measured, comparison_pairs(judged), {name: [seen[name], drawn[name]] for name in seen})
-        table = FigureTable(task.metrics, {name: each.rows for name, each in seen.items()})
+        pairs, topk, metrics = comparison_pairs(judged), task.answers, task.means
+        truths = [str(example.target) for example in task.examples] if topk else []
+        counts = {name: AnswerCounts(topk.k) for name in seen} if topk else {}
+        changes = {pair: Changes(topk.k, topk.labels, truths) for pair in pairs} if topk else {}
+        sums = sum_up(
+            measured,
+            pairs,
+            {name: [seen[name], drawn[name], *([counts[name]] if topk else [])] for name in seen},
+            {pair: [found] for pair, found in changes.items()},
+        )
+        answers = None
+        if topk:
+            recorded = example_records(truths, outcome) if options.record_examples else None
+            answers = topk_part(counts, changes, recorded)
+        table = FigureTable(metrics, {name: each.rows for name, each in seen.items()})
         compared = [comparison for pair in sums.pairs for comparison in table.comparisons(*pair)]
         part = OwnPart(
             name=options.loaded.function.name,
@@ -208,22 +296,30 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             example_count=self.example_count,
             examples_sha256=digest(example.id for example in self.task.examples),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
-            metrics=[Mean(metric.name, metric.better, metric.margin, metric.bounds) for metric in task.metrics],
+            metrics=[Mean(metric.name, metric.better, metric.margin, metric.bounds) for metric in metrics],
             means=[mean for name, each in seen.items() for mean in table.means(name, each.certain)],
             comparisons=compared,
-            scores=self._scores(table) if options.record_examples else None,
+            scores=self._scores(table) if options.record_examples and metrics else None,
             drawings=[entry for each in drawn.values() for entry in each.found],
             other_kernels=self._other_kernels,
+            facts=dict(task.facts),
+            topk=answers,
         )
+        judgements = verdicts(compared, metrics, options.margin, allowed_changes(self._other_kernels))
+        if answers:
+            judgements = merged(topk_verdicts(answers.comparisons, options.margin), judgements)
         return Findings(
             configurations=[sums.with_figures(entry) for entry in judged],
             sums=sums,
             part=part,
-            verdicts=verdicts(compared, task.metrics, options.margin, allowed_changes(self._other_kernels)),
+            verdicts=judgements,
             warnings=[
                 *filter(None, [self._advice]),
+                *self._found,
+                *task.notes,
+                *(topk_warnings(answers, truths) if answers else ()),
                 *self._warnings(seen.values()),
-                *_without_figure(task.metrics, part, seen.values()),
+                *_without_figure(metrics, part, seen.values()),
             ],
         )
 
@@ -260,6 +356,11 @@ def _without_figure(metrics: Sequence[Mean], part: OwnPart, seen: Iterable[Score
         for metric in metrics
         if isinstance(metric, Pooled) and metric.name not in found and any(each.rows for each in seen)
     ]
+
+
+def merged(first: Mapping[str, list[Verdict]], then: Mapping[str, list[Verdict]]) -> dict[str, list[Verdict]]:
+    """The verdicts of both by configuration."""
+    return {name: [*first.get(name, ()), *then.get(name, ())] for name in {**first, **then}}
 
 
 def _require_order(model: ModelFile, request: TaskRequest) -> None:

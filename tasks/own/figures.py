@@ -47,16 +47,20 @@ class Scores(Struct, frozen=True):
 
 
 class ScoresSeen:
-    """Collects what was observed of a configuration, by the example's number, and the first names without a metric."""
+    """Collects what was observed of a configuration, by the example's number, and the first names without a metric.
 
-    def __init__(self) -> None:
+    Only of the first ``most`` metrics, None: of all.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
         self.rows: dict[int, tuple[npt.NDArray[Any] | None, ...]] = {}
         self.unknown: tuple[str, ...] = ()
         self.certain: set[str] = set()
 
     def add(self, example: Example, observation: ObservedScores) -> None:
         """Add the scores of one example."""
-        self.rows[example.index] = observation.values
+        self.rows[example.index] = observation.values[: self._most]
         self.unknown = self.unknown or tuple(observation.unknown)
         self.certain.update(observation.certain)
 

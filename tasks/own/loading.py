@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -19,7 +20,7 @@ from evaltools.errors import UsageError
 from evaltools.extensions import TASKS, entries, imported, reason_and_place, unusable
 from evaltools.parameter import did_you_mean
 from evaltools.task_kind import OWN, names_file, tree_kinds
-from evaltools.tasks.own.definition import TaskFunction
+from evaltools.tasks.own.definition import TaskFunction, is_setting
 from evaltools.tasks.own.faults import FAULTS, calling_task, sentence
 from evaltools.tasks.shared.declared import DeclaredTask
 
@@ -79,6 +80,12 @@ class Loaded(Struct, frozen=True):
     def name(self) -> str:
         """What the task is loaded by again: its installed name, or ``FILE.py:NAME``."""
         return self.installed or (str(self.origin) if self.origin else self.function.name)
+
+    @property
+    def setting_name(self) -> str:
+        """The parameter of the function that takes the :class:`Setting`; empty where none does."""
+        hints = {name: each.annotation for name, each in inspect.signature(self.function.function).parameters.items()}
+        return next((name for name, hint in hints.items() if is_setting(hint)), "")
 
     @property
     def task(self) -> str:

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, TypeName, Value, did_you_mean
+from evaltools.tasks.own.definition import is_setting
 from evaltools.text import with_article
 
 _TYPES: Final[dict[type, TypeName]] = {bool: "bool", int: "int32", float: "float", str: "string", Path: "string"}
@@ -62,7 +64,11 @@ def options_of(function: Callable[..., Any], place: str) -> tuple[Option, ...]:
         parameters = inspect.signature(function).parameters.values()
     except (NameError, TypeError, ValueError, AttributeError, SyntaxError) as error:
         raise UsageError(f"{place}: the types of its parameters cannot be read: {error}") from error
-    return tuple(_option(parameter, hints.get(parameter.name), place) for parameter in parameters)
+    return tuple(
+        _option(parameter, hints.get(parameter.name), place)
+        for parameter in parameters
+        if not is_setting(hints.get(parameter.name))
+    )
 
 
 def values_of(options: tuple[Option, ...], given: Mapping[str, Any], what: str) -> dict[str, Any]:
@@ -90,7 +96,7 @@ def _option(parameter: inspect.Parameter, hint: Any, place: str) -> Option:
         raise UsageError(f"{place}: the parameter {parameter} cannot be an option; give each option a name of its own")
     if hint is None:
         raise UsageError(f"{place}: the parameter {name} has no type; write such as {name}: Path, or one of {_KNOWN}")
-    text, only_with, hint = _stated(hint)
+    stated, hint = _stated(hint)
     wanted, choices, may_be_none = _type_of(hint)
     if wanted is None:
         raise UsageError(f"{place}: no option can be of the type of {name}, {_shown(hint)}; use {_KNOWN}")
@@ -100,16 +106,15 @@ def _option(parameter: inspect.Parameter, hint: Any, place: str) -> Option:
         raise UsageError(f"{place}: the default of {name} is None; write {name}: {_shown(wanted)} | None = None")
     if default is not None and not _is_one_of(default, wanted, choices):
         raise UsageError(f"{place}: the default of {name} is {default!r}, which is not {with_article(_shown(hint))}")
-    stated = "Required." if required else ""
-    help_text = f"{text} {stated}".strip()
-    declared = Parameter(
-        name,
-        help_text,
-        default=_flag_default(wanted, default),
+    must = "Required." if required and not stated.help.endswith("Required.") else ""
+    declared = replace(
+        stated,
+        name=name,
+        help=f"{stated.help} {must}".strip(),
+        default=stated.default if default is None else _flag_default(wanted, default),
         declared_type=_TYPES[wanted],
         choices=choices,
-        only_with=only_with,
-        role="input_file" if wanted is Path else "plain",
+        role="input_file" if wanted is Path and stated.role == "plain" else stated.role,
         required=required,
     )
     return Option(declared, wanted, default)
@@ -124,29 +129,28 @@ def _is_one_of(value: Any, wanted: type, choices: tuple[Value, ...]) -> bool:
 
 
 def _flag_default(wanted: type, default: Any) -> Value:
-    """What ``--help`` says; nothing for an option without a default."""
-    if default is None:
-        return ""
+    """What ``--help`` says."""
     value: Value = str(default) if wanted is Path else wanted(default)
     return value
 
 
-def _stated(hint: Any) -> tuple[str, tuple[str, ...], Any]:
-    """The help in ``Annotated``, the flags without which it has no effect, and the type without ``Annotated``.
+def _stated(hint: Any) -> tuple[Parameter, Any]:
+    """What ``Annotated`` says of an option, and the type without ``Annotated``.
 
-    It has the help as a text, or a :class:`Parameter` with both. In ``Annotated[...] | None`` they are the inner one's.
+    It has the help as a text, or a :class:`Parameter`, which says more. In ``Annotated[...] | None`` they are the inner
+    one's.
     """
     if _is_union(hint):
-        found = [_stated(entry)[:2] for entry in typing.get_args(hint)]
-        return *next((each for each in found if each[0]), ("", ())), hint
+        found = (_stated(entry)[0] for entry in typing.get_args(hint))
+        return next((each for each in found if each.help), Parameter("", "")), hint
     if typing.get_origin(hint) is not typing.Annotated:
-        return "", (), hint
+        return Parameter("", ""), hint
     for entry in hint.__metadata__:
         if isinstance(entry, Parameter):
-            return entry.help, entry.only_with, hint.__origin__
+            return entry, hint.__origin__
         if isinstance(entry, str):
-            return entry, (), hint.__origin__
-    return "", (), hint.__origin__
+            return Parameter("", entry), hint.__origin__
+    return Parameter("", ""), hint.__origin__
 
 
 def _is_union(hint: Any) -> bool:

@@ -89,7 +89,7 @@ def _compared(
             continue
         except KeyboardInterrupt:
             break
-    table = FigureTable(task.task.metrics, {each: found.rows for each, found in seen.items()})
+    table = FigureTable(task.task.means, {each: found.rows for each, found in seen.items()})
     return [found for found in table.comparisons(name, OTHER_KERNELS) if found.metric in seen[name].certain]
 
 

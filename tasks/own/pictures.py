@@ -51,8 +51,13 @@ def image_input(
 
 
 @functools.lru_cache(maxsize=16)
-def picture_transform(tensor: TaskTensor, stated: str, crop: float | None = None) -> ImageToTensor:
-    """What makes an RGB picture the input; raises :class:`TaskError` for an input that takes none."""
+def picture_transform(
+    tensor: TaskTensor, stated: str, crop: float | None = None, native: bool = False
+) -> ImageToTensor:
+    """What makes an RGB picture the input; raises :class:`TaskError` for an input that takes none.
+
+    ``native``: as the native tools do, whatever the model's metadata say, also of damaged pictures.
+    """
     shape, dtype = tensor.shape, tensor.dtype
     if not tensor.layout or dtype.name not in ACCEPTED_TYPES:
         raise TaskError(
@@ -68,7 +73,7 @@ def picture_transform(tensor: TaskTensor, stated: str, crop: float | None = None
     if dtype == np.int16 and quantization is None:
         raise TaskError(f"the input {tensor.name!r} is int16 without quantisation; write a prepare of your own")
     normalization = None if stated == "auto" else parse_normalization(stated)
-    if stated == "auto" and tensor.normalization is not None and dtype.kind == "f":
+    if stated == "auto" and tensor.normalization is not None and dtype.kind == "f" and not native:
         normalization = Normalization(*tensor.normalization, "model metadata")
     return ImageToTensor(
         *tensor.picture_size,
@@ -78,6 +83,7 @@ def picture_transform(tensor: TaskTensor, stated: str, crop: float | None = None
         crop_fraction=crop,
         blue_first=tensor.channel_order == "bgr",
         channels_first=tensor.layout == "nchw",
+        damaged=native,
     )
 
 

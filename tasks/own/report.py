@@ -12,7 +12,9 @@ from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import change
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Block, Cell, Gallery, Lines, Number, Picture, Section, Table
+from evaltools.tasks.own import topk_report
 from evaltools.tasks.own.result import DrawnExample, OwnPart
+from evaltools.tasks.shared.options import PICTURES
 from evaltools.tasks.shared.showing import next_steps
 
 __all__ = ["fill", "lines", "next_steps", "sections"]
@@ -29,8 +31,11 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
         latency_line("Preprocessing", preprocessing),
         latency_line("Inference", configuration.inference_latency),
     ]
-    means = [entry for entry in part.means if entry.configuration == configuration.name]
-    return found + [f"{entry.metric}: {entry.mean:g}" for entry in means]
+    means = {entry.metric: entry.mean for entry in part.means if entry.configuration == configuration.name}
+    answered = part.topk.classified.get(configuration.name) if part.topk else None
+    shares = enumerate(answered.metrics.topk.accuracies, start=1) if answered else ()
+    figures = {**{f"top{k}": share for k, share in shares}, **means}
+    return found + [f"{name}: {value:g}" for name, value in figures.items()]
 
 
 def fill(_message: Any, _result: EvaluationResult, _configuration: ConfigurationResult) -> None:
@@ -38,9 +43,11 @@ def fill(_message: Any, _result: EvaluationResult, _configuration: Configuration
 
 
 def sections(result: EvaluationResult) -> list[Section]:
-    """Paired changes; of each comparison with the first baseline the worst examples, where scores were recorded."""
+    """Changed answers, paired changes; of each comparison with the first baseline the worst examples."""
     part: OwnPart = result.part
+    first: list[Block] = []
     paired: list[Block] = [_changes(part)] if part.comparisons else []
+    changed: list[Block] = [*_galleries(part), *_examples(part)]
     moved = [
         f"{found.metric}: {found.other} change it by {found.change.change:+.3g} on "
         f"{counted(found.change.count, 'example')}; up to twice as much counts as no change"
@@ -48,11 +55,21 @@ def sections(result: EvaluationResult) -> list[Section]:
         if found.change.differing
     ]
     paired += [Lines(moved)] if moved else []
-    changed: list[Block] = [*_galleries(part), *_examples(part)]
+    if part.topk is not None:
+        notes = topk_report.changed_answers(part.topk)
+        first = [Lines(notes)] if notes else []
+        paired = [*topk_report.lost_and_gained(part.topk), *paired]
+        changed = [*topk_report.galleries(part.topk, _folder_of_pictures(part)), *changed]
     return [
-        Section("Paired scores", paired, "accuracy"),
+        Section("Changed answers", first, "first"),
+        Section("Lost and gained" if part.topk else "Paired scores", paired, "accuracy"),
         Section("What changed", changed, "changes"),
     ]
+
+
+def _folder_of_pictures(part: OwnPart) -> str:
+    """The folder that an option of the task names; empty where it takes no pictures."""
+    return next((part.options[name] for name in PICTURES if name in part.options), "")
 
 
 def _galleries(part: OwnPart) -> Iterator[Gallery]:

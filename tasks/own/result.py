@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Latency
@@ -12,7 +13,9 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged, ScoreMean
 from evaltools.result.places import against_reference
 from evaltools.result.section import Drawing
+from evaltools.tasks.own import topk_metrics
 from evaltools.tasks.own.definition import Mean
+from evaltools.tasks.own.topk_result import TopKPart
 
 
 class MetricMean(Struct, frozen=True):
@@ -79,7 +82,8 @@ class OwnPart(Struct, frozen=True):
     ``examples_sha256`` is that of the ids of the examples, in order. ``scores`` are those of every example, null unless
     asked for. ``drawings`` are of the examples that change most, a few of each configuration. ``other_kernels`` is how
     far other CPU kernels change the agreement with the reference, over a few examples; in verdicts twice as much counts
-    as no change.
+    as no change. ``facts`` are what else decides the scores, such as checksums of labels. ``topk`` has the answers of a
+    classifier, null where the task has no such metric.
     """
 
     name: str
@@ -95,6 +99,8 @@ class OwnPart(Struct, frozen=True):
     scores: list[ExampleScores] | None = None
     drawings: list[DrawnExample] = field(default_factory=list)
     other_kernels: list[MetricComparison] = field(default_factory=list)
+    facts: dict[str, str] = field(default_factory=dict)
+    topk: TopKPart | None = None
 
     def __post_init__(self) -> None:
         for example in self.scores or ():
@@ -116,17 +122,19 @@ def inputs(result: EvaluationResult) -> dict[str, str]:
     """The task and its file, the ids of the examples, and the task's options, of paths their last part."""
     part: OwnPart = result.part
     own = {"task": part.name, "the task's file": part.sha256[:12], "ids of examples": part.examples_sha256[:12]}
-    return own | {f"--{name}": value.rstrip("/").rpartition("/")[2] for name, value in part.options.items()}
+    options = {f"--{name}": value.rstrip("/").rpartition("/")[2] for name, value in part.options.items()}
+    return own | part.facts | options
 
 
-def nan_outputs(_result: EvaluationResult, _configuration: ConfigurationResult) -> int:
-    """None: a score that is not a number fails its example."""
-    return 0
+def nan_outputs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
+    """Answers with scores that are no numbers; of other metrics, such a score fails its example."""
+    return topk_metrics.nan_outputs(result, configuration)
 
 
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-    """The mean of each metric."""
-    return {name: mean.mean for name, mean in _means(result, configuration).items()}
+    """The mean of each metric, and those of a classifier's answers."""
+    means = {name: mean.mean for name, mean in _means(result, configuration).items()}
+    return topk_metrics.figures(result, configuration) | means
 
 
 def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
@@ -138,7 +146,8 @@ def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judg
         found = against_reference(result, compared, configuration)
         if found is not None:
             changes[metric.name] = found.change.reversed() if metric.better == "lower" else found.change
-    return Judged(means=_means(result, configuration), changes=changes)
+    of_answers = topk_metrics.judged(result, configuration)
+    return replace(of_answers, means=_means(result, configuration), changes={**of_answers.changes, **changes})
 
 
 def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, ScoreMean]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import math
-import sys
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,14 +17,16 @@ from msgspec.structs import replace
 
 from evaltools.engine.task import Example as NumberedExample
 from evaltools.engine.task import Prepared
-from evaltools.errors import DataError, EvaltoolsError, ImageError, ModelError, TaskError, UsageError
+from evaltools.errors import DataError, EvaltoolsError, ModelError, TaskError, UsageError
+from evaltools.lazy_sequence import LazySequence
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import resizing_by_kernel
 from evaltools.result.metrics import METRICS
 from evaltools.result.section import Drawing
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example, KnowsModels, Mean, Pooled, Task
+from evaltools.tasks.own.definition import Example, Mean, Pooled, Setting, Task, TopK
 from evaltools.tasks.own.faults import FAULTS, calling_task, described, place_of, sentence, shown
+from evaltools.tasks.own.inputs import Prepare, Unfit, prepare_there, prepared
 from evaltools.tasks.own.loading import Loaded, Origin
 from evaltools.tasks.own.tensors import ModelTensors, Outputs, Quantisation, TaskTensor
 from evaltools.tasks.shared.image_input import SHAPES, StatedLayout, has_free_size
@@ -43,8 +44,8 @@ _TAKEN_NAMES: Final = frozenset(
 """Figures of every result, and what an entry of a result in Python has beside its figures."""
 
 
-class _Unfit(Exception):
-    """A task's function returned something that it must not return."""
+Elsewhere = Callable[[Task, NumberedExample, Sequence[ModelTensors]], Callable[[], Prepared]]
+"""Gives a small function that can be pickled, and makes the inputs of an example in another process."""
 
 
 class ObservedScores(Struct, frozen=True, eq=False):
@@ -64,17 +65,28 @@ class OwnTask:
     """A task of one's own; it implements :class:`evaltools.engine.task.Task`. Make it with :func:`build`.
 
     ``models`` are the tensors of the model under test and, if it is another, of the reference's. ``keeps_state``: a
-    model keeps a state from example to example.
+    model keeps a state from example to example. ``elsewhere`` makes the inputs of an example in another process, None
+    where no other process can.
     """
 
     observation_type: Final = ObservedScores
 
-    def __init__(self, task: Task, models: Sequence[ModelTensors], keeps_state: bool = False) -> None:
+    def __init__(
+        self,
+        task: Task,
+        models: Sequence[ModelTensors],
+        keeps_state: bool = False,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
         self.keeps_state: Final = keeps_state
         self.in_order: Final = keeps_state
         self.task: Final = task
         self.models: Final = tuple(models)
-        self.examples: Final = tuple(NumberedExample(index, entry.id) for index, entry in enumerate(task.examples))
+        self.examples: Final = LazySequence(range(len(task.examples)), self._example)
+        self.elsewhere: Final = elsewhere
+
+    def _example(self, index: int) -> NumberedExample:
+        return NumberedExample(index, self.task.examples[index].id)
 
     @property
     def inputs(self) -> tuple[TaskTensor, ...]:
@@ -86,9 +98,36 @@ class OwnTask:
         """The same task for the reference's model alone, on both sides."""
         return OwnTask(self.task, self.models[-1:], self.keeps_state)
 
+    @property
+    def of_test(self) -> OwnTask:
+        """The same task for the model under test alone, on both sides."""
+        return OwnTask(self.task, self.models[:1], self.keeps_state)
+
+    def prepared_by(self, prepare: Prepare) -> OwnTask:
+        """The same task with other inputs."""
+        return OwnTask(dataclasses.replace(self.task, prepare=prepare), self.models, self.keeps_state)
+
+    def with_channels(self, order: str) -> OwnTask:
+        """The same task with the channels of pictures in this order."""
+        turned = [
+            replace(model, inputs=tuple(replace(each, channel_order=order) for each in model.inputs))
+            for model in self.models
+        ]
+        return OwnTask(self.task, turned, self.keeps_state)
+
     def prepare(self, example: NumberedExample) -> Prepared:
         """The inputs that the task makes for each model, checked; the context is the example's number."""
-        return _prepared(self.task, example.index, self.models)
+        return prepared(self.task.prepare, self.task.examples[example.index], example.index, self.models)
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether other processes can make its inputs."""
+        return self.elsewhere is not None
+
+    def recipe(self, example: NumberedExample) -> Callable[[], Prepared]:
+        """What :meth:`prepare` does, for another process."""
+        assert self.elsewhere is not None
+        return self.elsewhere(self.task, example, self.models)
 
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
@@ -104,52 +143,50 @@ class OwnTask:
         return scores(self.task, example, test.of_outputs(outputs), base)
 
 
-class PortableOwnTask(OwnTask):
-    """A task that other processes can load again, by its origin and options."""
-
-    def __init__(
-        self,
-        task: Task,
-        models: Sequence[ModelTensors],
-        origin: Origin,
-        options: Mapping[str, Any],
-        keeps_state: bool = False,
-    ) -> None:
-        super().__init__(task, models, keeps_state)
-        self._origin = origin
-        self._options = tuple(options.items())
-
-    def recipe(self, example: NumberedExample) -> Callable[[], Prepared]:
-        """What :meth:`prepare` does, for another process."""
-        return functools.partial(_prepare_elsewhere, self._origin, self._options, self.models, example)
-
-
-def build(
-    loaded: Loaded,
-    options: Mapping[str, Any],
-    models: Sequence[ModelFile],
-    layout: StatedLayout = "auto",
-    channel_order: str = "",
-) -> OwnTask:
+def build(loaded: Loaded, options: Mapping[str, Any], setting: Setting) -> OwnTask:
     """The task with its examples, for a model, and the reference's if that is another.
 
     Raises :class:`UsageError` for one that cannot be used.
     """
-    function: object = loaded.function.function
-    for model in models:
-        if isinstance(function, KnowsModels):
-            function.require_outputs(len(model.outputs))
+    models = setting.models
+    for model in models[1:]:
         if len(model.outputs) != len(models[0].outputs):
             raise ModelError(
                 f"{model.path} has {len(model.outputs)} outputs, {models[0].path} has {len(models[0].outputs)}; models "
                 "that are compared need as many"
             )
-    task = make_task(loaded, options)
-    tensors = [_tensors_of(model, layout, channel_order) for model in models]
+    task = make_task(loaded, options, setting)
+    tensors = [_tensors_of(model, setting.input_layout, setting.channel_order) for model in models]
     is_stateful = any(model.stateful for model in models)
-    if loaded.origin is None:
-        return OwnTask(task, tensors, is_stateful)
-    return PortableOwnTask(task, tensors, loaded.origin, options, is_stateful)
+    return OwnTask(task, tensors, is_stateful, _elsewhere(loaded, task, options))
+
+
+def _elsewhere(loaded: Loaded, task: Task, options: Mapping[str, Any]) -> Elsewhere | None:
+    """How other processes make the inputs: by the function itself if they can import it, else by the task's origin."""
+    if loaded.origin is not None and loaded.origin.module:
+        try:
+            pickle.dumps(task.prepare)
+            return _by_prepare
+        except (pickle.PicklingError, AttributeError, TypeError):
+            pass
+    if loaded.origin is None or loaded.setting_name:
+        return None
+    return functools.partial(_by_origin, loaded.origin, tuple(options.items()))
+
+
+def _by_prepare(task: Task, example: NumberedExample, models: Sequence[ModelTensors]) -> Callable[[], Prepared]:
+    own = dataclasses.replace(task.examples[example.index], target=None)
+    return functools.partial(prepare_there, task.prepare, own, example.index, models)
+
+
+def _by_origin(
+    origin: Origin,
+    options: tuple[tuple[str, Any], ...],
+    _task: Task,
+    example: NumberedExample,
+    models: Sequence[ModelTensors],
+) -> Callable[[], Prepared]:
+    return functools.partial(_load_and_prepare, origin, options, models, example)
 
 
 def _tensors_of(model: ModelFile, layout: StatedLayout, channel_order: str) -> ModelTensors:
@@ -165,15 +202,17 @@ def _tensors_of(model: ModelFile, layout: StatedLayout, channel_order: str) -> M
     return ModelTensors(inputs, tensors_of(model, model.outputs))
 
 
-def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
+def make_task(loaded: Loaded, options: Mapping[str, Any], setting: Setting | None = None) -> Task:
     """Call the function, and check what it gives; raises :class:`UsageError`."""
     function = loaded.function.function
     place = place_of(function)
+    own = {loaded.setting_name: setting} if loaded.setting_name else {}
     try:
         with calling_task():
-            task = loaded.function(**options)
+            task = loaded.function(**options, **own)
     except EvaltoolsError as error:
-        raise UsageError(described(error, place)) from error
+        kind = type(error) if isinstance(error, UsageError) else UsageError
+        raise kind(described(error, place)) from error
     except FAULTS as error:
         raise UsageError(sentence(error, f"the task {loaded.function.name} cannot be made", place)) from error
     if not isinstance(task, Task):
@@ -185,12 +224,13 @@ def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
         raise UsageError(sentence(error, "its examples cannot be listed", place)) from error
     _require_examples(examples, place)
     _require_metrics(task.metrics, place)
-    given = {name: getattr(task, name) for name in ("prepare", "score", "agree", "draw")}
+    given = {name: getattr(task, name) for name in ("prepare", "score", "agree", "draw", "check")}
     for name, function in given.items():
-        may_be_missing = name in ("agree", "draw") or (name == "score" and given["agree"] is not None)
+        may_be_missing = name in ("agree", "draw", "check") or (name == "score" and given["agree"] is not None)
         if not callable(function) and not (function is None and may_be_missing):
             raise UsageError(f"{place}: {name} is {_kind(function)}; give a function")
-    return dataclasses.replace(task, examples=examples, metrics=tuple(task.metrics))
+    with_answers_last = sorted(task.metrics, key=lambda metric: isinstance(metric, TopK))
+    return dataclasses.replace(task, examples=examples, metrics=tuple(with_answers_last))
 
 
 def _require_examples(examples: Sequence[Any], place: str) -> None:
@@ -224,6 +264,8 @@ def _require_metrics(metrics: Any, place: str) -> None:
             raise UsageError(f"{place}: {shown(metric.name)} is not a name of a metric; use letters, digits and _")
         if metric.name in _TAKEN_NAMES:
             raise UsageError(f"{place}: every result has a {metric.name} already; give the metric another name")
+        if isinstance(metric, TopK) and metric is not next(each for each in metrics if isinstance(each, TopK)):
+            raise UsageError(f"{place}: two metrics are of the best classes; give one evaltools.topk(...)")
         if names.count(metric.name) > 1:
             raise UsageError(f"{place}: two metrics are named {metric.name!r}; give each a name of its own")
         if metric.better not in ("higher", "lower"):
@@ -267,7 +309,7 @@ def _loaded_again(origin: Origin, options: tuple[tuple[str, Any], ...]) -> Task:
     return make_task(Loaded(origin.load(), origin), dict(options))
 
 
-def _prepare_elsewhere(
+def _load_and_prepare(
     origin: Origin, options: tuple[tuple[str, Any], ...], models: Sequence[ModelTensors], example: NumberedExample
 ) -> Prepared:
     try:
@@ -281,55 +323,7 @@ def _prepare_elsewhere(
             f"{origin} gives other examples each time: number {example.index} was {example.id!r}, then {known!r}; "
             "list them in a fixed order"
         )
-    with contextlib.redirect_stdout(sys.stderr), resizing_by_kernel():
-        return _prepared(task, example.index, models)
-
-
-def _prepared(task: Task, number: int, models: Sequence[ModelTensors]) -> Prepared:
-    """The inputs of an example for each model; raises :class:`ImageError` and :class:`TaskError`."""
-    return Prepared(tuple(array for model in models for array in _inputs(task, number, model.inputs)), number)
-
-
-def _inputs(task: Task, number: int, tensors: Sequence[TaskTensor]) -> list[Array]:
-    """What ``prepare`` makes for these tensors, checked."""
-    example = task.examples[number]
-    try:
-        with calling_task():
-            made: Any = task.prepare(example.input, tensors)
-            if made is None:
-                raise _Unfit(f"prepare gave nothing for {example.id!r}; return one array for each input of the model")
-            if isinstance(made, np.ndarray) and len(tensors) == 1:
-                made = (made,)
-            arrays = [np.asarray(entry) for entry in made]
-    except ImageError:
-        raise
-    except (TaskError, _Unfit) as error:
-        raise TaskError(described(error, place_of(task.prepare))) from error
-    except FAULTS as error:
-        raise TaskError(sentence(error, f"prepare failed for {example.id!r}", place_of(task.prepare))) from error
-    place = f"{place_of(task.prepare)}: prepare gave"
-    if len(arrays) != len(tensors):
-        raise TaskError(f"{place} {len(arrays)} arrays for {example.id!r}; the model has {len(tensors)} inputs")
-    return [_fitting(array, tensor, place) for array, tensor in zip(arrays, tensors, strict=True)]
-
-
-def _fitting(array: Array, tensor: TaskTensor, place: str) -> Array:
-    """The array in the tensor's type, where that changes no whole number; raises :class:`TaskError`."""
-    given, wanted = f"{array.dtype}{list(array.shape)}", f"{tensor.dtype}{list(tensor.shape)}"
-    expected = f"the input {tensor.name!r} takes {wanted}"
-    if array.shape != tensor.shape:
-        raise TaskError(f"{place} {given}; {expected}")
-    if array.dtype == tensor.dtype or tensor.dtype.kind == array.dtype.kind == "S":
-        return array
-    if tensor.dtype.kind in "fc" and array.dtype.kind in "biuf":
-        return array.astype(tensor.dtype)
-    if tensor.dtype.kind in "iub" and array.dtype.kind in "biu":
-        converted = array.astype(tensor.dtype)
-        if np.array_equal(converted, array):
-            return converted
-        raise TaskError(f"{place} {given} with values outside of {tensor.dtype}; {expected}")
-    hint = ". Quantise with np.rint(real / scale) + zero_point" if tensor.quantisation else ""
-    raise TaskError(f"{place} {given}; {expected}{hint}")
+    return prepare_there(task.prepare, task.examples[example.index], example.index, models)
 
 
 def scores(task: Task, example: Example, outputs: Outputs, reference: Outputs | None) -> ObservedScores:
@@ -361,20 +355,20 @@ def _drawn(task: Task, example: Example, outputs: Outputs, reference: Outputs) -
         with calling_task():
             drawing = task.draw(outputs, reference, example)
             return None if drawing is None else _fit_drawing(drawing, example)
-    except (EvaltoolsError, _Unfit) as error:
+    except (EvaltoolsError, Unfit) as error:
         raise TaskError(described(error, place)) from error
     except FAULTS as error:
         raise TaskError(sentence(error, f"draw failed for {example.id!r}", place)) from error
 
 
 def _fit_drawing(drawing: Any, example: Example) -> Drawing:
-    """The drawing, with values of the types that its fields have; raises :class:`_Unfit`."""
+    """The drawing, with values of the types that its fields have; raises :class:`Unfit`."""
     try:
         found = msgspec.convert(msgspec.to_builtins(drawing, builtin_types=(bytes,)), Drawing)
     except (TypeError, msgspec.ValidationError) as error:
-        raise _Unfit(f"draw gave no evaltools.Drawing for {example.id!r}: {error}; return one, or None") from error
+        raise Unfit(f"draw gave no evaltools.Drawing for {example.id!r}: {error}; return one, or None") from error
     if not 0 <= found.changed < math.inf:
-        raise _Unfit(f"draw gave changed={found.changed} for {example.id!r}; give a number that is 0 or above")
+        raise Unfit(f"draw gave changed={found.changed} for {example.id!r}; give a number that is 0 or above")
     return found
 
 
@@ -383,54 +377,57 @@ def _given(
 ) -> dict[str, Array]:
     """What a function of the task gives, by the names of metrics; raises :class:`TaskError`."""
     place = place_of(function)
-    of_all = {metric.name for metric in task.metrics if isinstance(metric, Pooled)}
+    of_all = {metric.name for metric in task.metrics if isinstance(metric, Pooled | TopK)}
+    with_any_numbers = {metric.name for metric in task.metrics if isinstance(metric, TopK)}
     try:
         with calling_task():
             given = function(*arguments)
             if not isinstance(given, Mapping):
                 such = f'{{"{task.metrics[0].name}": 0.8}}'
-                raise _Unfit(f"{name} gave {_kind(given)} for {example.id!r}; return a mapping such as {such}")
+                raise Unfit(f"{name} gave {_kind(given)} for {example.id!r}; return a mapping such as {such}")
             numbers = {
-                str(each): _numbers(f"{name} gave {each}", value, example, str(each) in of_all)
+                str(each): value
+                if each in with_any_numbers
+                else _numbers(f"{name} gave {each}", value, example, str(each) in of_all)
                 for each, value in given.items()
             }
             _require_within_bounds(task, name, numbers, example)
             return numbers
-    except (EvaltoolsError, _Unfit) as error:
+    except (EvaltoolsError, Unfit) as error:
         raise TaskError(described(error, place)) from error
     except FAULTS as error:
         raise TaskError(sentence(error, f"{name} failed for {example.id!r}", place)) from error
 
 
 def _require_within_bounds(task: Task, name: str, numbers: Mapping[str, Array], example: Example) -> None:
-    """Raise :class:`_Unfit` for a score beyond the bounds that its metric states; rounding is let pass."""
+    """Raise :class:`Unfit` for a score beyond the bounds that its metric states; rounding is let pass."""
     for metric in task.metrics:
-        value = None if isinstance(metric, Pooled) else numbers.get(metric.name)
+        value = None if isinstance(metric, Pooled | TopK) else numbers.get(metric.name)
         if value is None or metric.bounds is None:
             continue
         low, high = metric.bounds
         if not low - _ROUNDING <= float(value) <= high + _ROUNDING:
-            raise _Unfit(
+            raise Unfit(
                 f"{name} gave {metric.name}={float(value):g} for {example.id!r}, whose metric states "
                 f"bounds=({low:g}, {high:g}); state those that hold"
             )
 
 
 def _numbers(given: str, value: Any, example: Example, of_all: bool) -> Array:
-    """One number, or for a metric of all examples an array of them; raises :class:`_Unfit`."""
+    """One number, or for a metric of all examples an array of them; raises :class:`Unfit`."""
     size = np.size(value)
     if size != 1 and not of_all:
-        raise _Unfit(
+        raise Unfit(
             f"{given} an array of the shape {list(np.shape(value))} for {example.id!r}; give one number, as its mean"
         )
     if value is None or isinstance(value, (str, bytes)):
-        raise _Unfit(f"{given}={shown(value)} for {example.id!r}; give {'an array' if of_all else 'a number'}")
+        raise Unfit(f"{given}={shown(value)} for {example.id!r}; give {'an array' if of_all else 'a number'}")
     numbers = np.asarray(value) if of_all else np.asarray(float(value))
     if numbers.dtype.kind not in "biuf":
-        raise _Unfit(f"{given} an array of {numbers.dtype} for {example.id!r}; give numbers")
+        raise Unfit(f"{given} an array of {numbers.dtype} for {example.id!r}; give numbers")
     if not np.all(np.abs(numbers) <= _LARGEST_SCORE):
         found = float(numbers) if numbers.ndim == 0 else "an array with other numbers"
-        raise _Unfit(
+        raise Unfit(
             f"{given}={found} for {example.id!r}; give "
             f"{'finite numbers' if of_all else 'a finite number'}, at most {_LARGEST_SCORE:g}"
         )

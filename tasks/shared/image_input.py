@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal
 
@@ -189,7 +191,31 @@ def load_picture(path: Path, to_tensor: ImageToTensor) -> LoadedPicture:
     steps = ((READ, was_read - start), (DECODE, decoded - was_read), (RESIZE, resized - decoded))
     height, width = image.shape[:2]
     frame = PictureFrame(width, height, None if is_sized else to_tensor.placement(height, width))
-    return LoadedPicture(values, frame, tuple((stage, nanoseconds // 1000) for stage, nanoseconds in steps))
+    found = tuple((stage, nanoseconds // 1000) for stage, nanoseconds in steps)
+    if _now.steps is not None:
+        _now.steps.extend(found)
+    return LoadedPicture(values, frame, found)
+
+
+class _Now(threading.local):
+    """The steps that this thread takes to load pictures, None where nobody asks."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[str, int]] | None = None
+
+
+_now: Final = _Now()
+
+
+@contextmanager
+def steps_of_pictures() -> Iterator[list[tuple[str, int]]]:
+    """A context that yields what :func:`load_picture` takes in it, in this thread: steps and microseconds, in order."""
+    steps: list[tuple[str, int]] = []
+    _now.steps = steps
+    try:
+        yield steps
+    finally:
+        _now.steps = None
 
 
 def prepare_picture(path: Path, transforms: Sequence[ImageToTensor], truth: str | None = None) -> Prepared:

@@ -202,6 +202,8 @@ IMAGES_PATH: Final = Parameter(
     required=True,
     short="images",
 )
+PICTURES: Final = ("images", IMAGES_PATH.name)
+"""The options by which tasks that come with evaltools take pictures."""
 OUTPUT_FILE_PATH: Final = Parameter(
     "output_file_path",
     "Result file: .json, .html or .md (pages), .csv, or the native tool's protobuf: .pb, .bin, any with "

@@ -22,6 +22,7 @@ class PictureTask(Generic[Observation]):
     """
 
     in_order: Final = False
+    is_portable: Final = True
     keeps_state: Final = False
 
     def __init__(

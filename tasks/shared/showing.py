@@ -12,9 +12,9 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, o
 from evaltools.result.evidence import Judged
 from evaltools.result.verdict import FEW_DIFFERING, FEW_UNEQUAL, TEXT, TOO_FEW_PICTURES, Verdict
 from evaltools.task_kind import kind_of
+from evaltools.tasks.shared.options import PICTURES
 
 _OF_PICTURES: Final = ("normalization", "channel_order", "input_layout")
-_PICTURES: Final = ("images", "ground_truth_images_path")
 
 
 def task_name(result: EvaluationResult) -> str:
@@ -58,7 +58,7 @@ def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> 
 def _same_pictures(typed: Sequence[str]) -> list[str]:
     """How pictures were given to the model, if that was stated, and the pictures that it is about."""
     how = list(stated(typed, _OF_PICTURES))
-    folders = [word.partition("=")[2] for word in stated(typed, _PICTURES)]
+    folders = [word.partition("=")[2] for word in stated(typed, PICTURES)]
     return [*(f"--input_images={folder}" for folder in folders[:1]), *how] if how else []
 
 

@@ -116,8 +116,8 @@ def test_a_saved_result_whose_figures_cannot_be_is_refused(result: et.Result, tm
     result.save(tmp_path / "r.json")
     content = (tmp_path / "r.json").read_text()
     flips, above_one = json.loads(content), json.loads(content)
-    flips["part"]["comparisons"][0]["topk"][0]["lost"] = PICTURES + 1
-    above_one["part"]["classified"]["<fast>"]["metrics"]["topk"]["accuracies"][0] = 5.0
+    flips["part"]["topk"]["comparisons"][0]["topk"][0]["lost"] = PICTURES + 1
+    above_one["part"]["topk"]["classified"]["<fast>"]["metrics"]["topk"]["accuracies"][0] = 5.0
     for saved, message in (
         (flips, rf"\({PICTURES + 1} lost and 0 gained"),
         (above_one, "an accuracy of 5 is not a share"),
@@ -200,7 +200,7 @@ def test_arguments_of_a_wrong_type_are_errors_of_evaltools(result: et.Result) ->
             sample.model_file("int8"), progress=wrong
         ),
         "task: expected a function with @evaltools.task": lambda: et.run(wrong, sample.model_file("int8")),
-        "imagenet is not a task of your own": lambda: et.run("imagenet", sample.model_file("int8")),
+        "coco is not a task of your own": lambda: et.run("coco", sample.model_file("int8")),
     }
     for message, call in calls.items():
         with pytest.raises(et.UsageError) as error:

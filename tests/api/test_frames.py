@@ -73,7 +73,7 @@ def test_a_diff_has_no_examples() -> None:
 
 def test_what_changed_is_a_frame_that_shows_the_pictures(two_models: et.Models) -> None:
     frame = two_models.changed()
-    counted = two_models["int8"].result.part.comparisons
+    counted = two_models["int8"].result.part.topk.comparisons
     agreement = next(each.agreement for each in counted if each.other == "test")
     of_test = frame[frame.configuration == "test"]
     assert len(of_test) == agreement.example_count - agreement.same_top1 > 0

@@ -19,8 +19,8 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.difference import Scale, compare_tensors
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.task import FoundObjects
-from evaltools.tasks.imagenet.task import TopKObservation
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation
+from evaltools.tasks.own.task import ObservedScores
 
 NAN_WITH_PAYLOAD = np.array([0x7FC00123, 0xFFC00000], np.uint32).view(np.float32)
 ARRAYS: list[Array] = [
@@ -96,8 +96,7 @@ def difference_of(test: Array, reference: Array, scale: Scale | None, as_scores:
 @pytest.mark.parametrize(
     "observation",
     [
-        TopKObservation((3, 1), (0.1, float("inf")), None, 2),
-        TopKObservation((), (), 0, 0),
+        ObservedScores((np.array([-1.0, 2.0, 0.1, 3.0, 1.0, 0.1, float("inf")]), None, np.array(0.5)), ("more",)),
         FoundObjects(np.array([1, 90]), np.eye(2, 4, dtype=np.float32), np.ones(2, np.float32), 1.5, 10, 1, 2, 640, 4),
         FoundObjects(np.empty(0, np.int64), np.empty((0, 4), np.float32), np.ones(0, "f"), np.nan, 0, 0, 0, 1, 1),
         DiffObservation(None, None),

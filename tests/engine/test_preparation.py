@@ -105,6 +105,7 @@ class Recipes:
         self.observation_type = int
         self.in_order = False
         self.keeps_state = False
+        self.is_portable = True
 
     def recipe(self, example: Example) -> Recipe:
         return Recipe(example.index, self.fates.get(example.index, ""), self.folder)

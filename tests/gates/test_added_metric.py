@@ -16,7 +16,7 @@ from evaltools.gates.other_results import hold_all
 from evaltools.report.page.screens import print_result
 from evaltools.report.words.gates import found_in_words
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.imagenet import metrics
+from evaltools.tasks.own import topk_metrics as metrics
 from tests.results import classified, configuration, result
 
 FILE = '''
@@ -26,7 +26,7 @@ from evaltools.metrics.metric import ABSENT, Metric
 
 
 def _gap(result, configuration):
-    accuracies = result.part.classified[configuration.name].metrics.topk.accuracies
+    accuracies = result.part.topk.classified[configuration.name].metrics.topk.accuracies
     return accuracies[-1] - accuracies[0] if accuracies else ABSENT
 
 

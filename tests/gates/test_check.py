@@ -29,7 +29,7 @@ from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison, Model, Tensor
 from evaltools.result.verdict import Reason
 from evaltools.task_kind import all_metrics
-from evaltools.tasks.imagenet.result import Classified, TopKChange
+from evaltools.tasks.own.topk_result import Classified, TopKChange
 from tests.results import configuration, result, topk_of, with_part
 from tests.tasks.coco.results import detection_result
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged
@@ -62,7 +62,7 @@ def of_ranks(ranks: list[int | None]) -> EvaluationResult:
 
 def with_flips(count: int, lost: int, gained: int) -> EvaluationResult:
     changes = [TopKChange(1, lost, gained, (gained - lost) / count, Interval(0, 0), 1.0, 1.0)]
-    paired = replace(MADE.part.comparisons[0], agreement=Agreement(count, count, lost, gained), topk=changes)
+    paired = replace(MADE.part.topk.comparisons[0], agreement=Agreement(count, count, lost, gained), topk=changes)
     return with_part(MADE, comparisons=[paired])
 
 
@@ -196,7 +196,7 @@ def test_what_is_taken_of_a_classifier() -> None:
 
 
 def test_no_example_in_common_is_no_proof_of_agreement() -> None:
-    paired = replace(with_flips(1, 0, 0).part.comparisons[0], agreement=Agreement(0, 0, 0, 0))
+    paired = replace(with_flips(1, 0, 0).part.topk.comparisons[0], agreement=Agreement(0, 0, 0, 0))
     made = with_part(MADE, comparisons=[paired])
     for limit in ("top1 drop <= 0.9", "top1 drop <= 0.9 at 95 %", "agreement >= 0.1"):
         assert one(made, limit).verdict == "not measured"

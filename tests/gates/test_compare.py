@@ -23,7 +23,7 @@ from evaltools.report.words.gates import reason_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed, Model, Tensor
 from evaltools.result.load import Load
 from evaltools.task_kind import kind_of, with_task_figures
-from evaltools.tasks.imagenet.result import Classified, ExampleAnswer, ExampleRecord
+from evaltools.tasks.own.topk_result import Classified, ExampleAnswer, ExampleRecord
 from tests.results import configuration, result, topk_of, with_part
 
 NOBODY = 0.0
@@ -146,8 +146,8 @@ def test_lost_pictures_are_told_from_chance(lost: int, verdict: str) -> None:
     ("change", "said"),
     [
         ({"pictures_digest": "others"}, "pictures: pictures then, others now"),
-        ({"ground_truth_sha256": "ff"}, "ground truth: 00 then, ff now"),
-        ({"labels_sha256": "ff"}, "labels of the model: 00 then, ff now"),
+        ({"ground truth": "ff"}, "ground truth: 00 then, ff now"),
+        ({"labels of the model": "ff"}, "labels of the model: 00 then, ff now"),
         ({"normalization": "symmetric"}, "normalization: native then, symmetric now"),
         ({"examples_done": 3}, "examples: 200 then, 3 now"),
     ],
@@ -157,7 +157,7 @@ def test_other_inputs_are_not_measured_unless_that_is_allowed(change: dict[str, 
     if set(change) <= {"pictures_digest", "examples_done"}:
         new = replace(new, **change)
     else:
-        new = with_part(new, data=replace(new.part.data, **change))
+        new = with_part(new, facts={**new.part.facts, **change})
     report = compared(new, old)
     assert {each.verdict for each in report.decisions} == {"not measured"}
     assert said in reason_in_words(report.decisions[0])

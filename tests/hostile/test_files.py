@@ -27,7 +27,7 @@ GATES = (
     b'[runs.a]\nresult = "a.json"\n[[gates]]\nrun = "a"\nlimits = ["top1 >= 85 % at 95 %", "top1 drop <= 1 points"]\n'
 )
 YAML = b"gpu:\n  use_gpu: true\n  num_threads: 4\nother: use_xnnpack=true\n"
-RESULT = b'{"schema_version": "5", "task": "imagenet", "complete": true, "configurations": [{"name": "test"}]}'
+RESULT = b'{"schema_version": "6", "task": "imagenet", "complete": true, "configurations": [{"name": "test"}]}'
 
 
 def line_of_yolo(path: Path) -> object:

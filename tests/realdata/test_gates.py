@@ -48,8 +48,8 @@ def result(photos: Path, zoo: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 def answers(result: Path) -> tuple[list[Any], Any]:
     document = json.loads(result.read_text())
-    (comparison,) = document["part"]["comparisons"]
-    return document["part"]["examples"], comparison
+    (comparison,) = document["part"]["topk"]["comparisons"]
+    return document["part"]["topk"]["examples"], comparison
 
 
 def test_flips_and_p_are_those_of_the_recorded_answers(result: Path) -> None:
@@ -75,7 +75,7 @@ def test_flips_and_p_are_those_of_the_recorded_answers(result: Path) -> None:
 def test_intervals_of_accuracies(result: Path) -> None:
     from statsmodels.stats.proportion import proportion_confint
 
-    for entry in json.loads(result.read_text())["part"]["classified"].values():
+    for entry in json.loads(result.read_text())["part"]["topk"]["classified"].values():
         for share, interval in zip(entry["metrics"]["topk"]["accuracies"], entry["topk_intervals"], strict=True):
             low, high = proportion_confint(round(share * 200), 200, method="wilson")
             assert (interval["low"], interval["high"]) == pytest.approx((low, high))

@@ -22,7 +22,7 @@ from evaltools.native.logs.evaluation import LoggedPicture, NativeTask, parse_ev
 from evaltools.native.logs.figures import NativeFigures, read_figures
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.report import debug_lines
-from evaltools.tasks.imagenet.result import Classified
+from evaltools.tasks.own.topk_result import Classified
 from tests import results
 from tests.tasks.coco.results import TRUTH, detection_result, figures, picture, with_data, with_figures
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged

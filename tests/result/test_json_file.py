@@ -73,13 +73,13 @@ def test_the_schema_says_nothing_of_the_part_of_a_task_from_outside() -> None:
     [
         (b"", "is not an evaltools result"),
         (b"[]", "is not an evaltools result: Expected `object`, got `array`"),
-        (b'{"schema_version": "5"}', "missing required field `task`"),
-        (b'{"schema_version": "5", "task": "imagenet"}', "missing required field `complete`"),
-        (b'{"schema_version": "9", "task": "imagenet"}', "of version '9'; this evaltools reads 5"),
+        (b'{"schema_version": "6"}', "missing required field `task`"),
+        (b'{"schema_version": "6", "task": "imagenet"}', "missing required field `complete`"),
+        (b'{"schema_version": "9", "task": "imagenet"}', "of version '9'; this evaltools reads 6"),
         (b'{"schema_version": "3", "task": "imagenet"}', "written by an earlier evaltools, version 3; measure again"),
         (b'{"schema_version": "2", "task": "imagenet"}', "written by an earlier evaltools, version 2; measure again"),
         (b'{"schema_version": "1", "task": "imagenet"}', "written by an earlier evaltools, version 1; measure again"),
-        (b'{"schema_version": "5", "task": "imagnet"}', "a task that is not here: .* Did you mean imagenet"),
+        (b'{"schema_version": "6", "task": "imagnet"}', "a task that is not here: .* Did you mean imagenet"),
     ],
 )
 def test_a_file_that_is_no_result_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
@@ -102,7 +102,7 @@ def test_a_file_without_an_end_is_refused() -> None:
 def test_a_result_that_names_a_file_with_code_is_refused_and_the_code_is_not_run(tmp_path: Path) -> None:
     code, seen = tmp_path / "gift.py", tmp_path / "seen"
     code.write_text(f"open({str(seen)!r}, 'w')")
-    (tmp_path / "r.json").write_text(json.dumps({"schema_version": "5", "task": f"{code}:task"}))
+    (tmp_path / "r.json").write_text(json.dumps({"schema_version": "6", "task": f"{code}:task"}))
     with pytest.raises(
         DataError, match=r"is the result of a task that is not here: .*gift.py:task' names a file of a task"
     ):

@@ -32,8 +32,8 @@ def test_each_model_answers_as_it_does_by_itself_and_both_are_named(tmp_path: Pa
     for model, name, stored in ((old, "reference", "old.json"), (new, "plain", "new.json")):
         alone = evaltools_here("imagenet", model, *WORDS, f"--output={stored}", cwd=tmp_path)
         assert alone.code == 0, alone.err
-        expected = read_result(tmp_path / stored).part.classified["plain"]
-        assert both.part.classified[name].metrics.topk == expected.metrics.topk
+        expected = read_result(tmp_path / stored).part.topk.classified["plain"]
+        assert both.part.topk.classified[name].metrics.topk == expected.metrics.topk
     shown = evaltools_here("report", "two.json", "--output=two.html", cwd=tmp_path)
     assert shown.code == 0, shown.err
     assert "int8.tflite compared with float32.tflite: imagenet" in (tmp_path / "two.html").read_text()

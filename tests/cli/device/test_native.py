@@ -66,7 +66,7 @@ def test_a_native_classification_gives_what_this_computer_gives(
     assert done.code == 3, done.err
     result = json.loads(output.read_text())
     found = {entry["name"]: entry for entry in result["configurations"]}
-    here, there = expected["part"]["classified"], result["part"]["classified"]
+    here, there = expected["part"]["topk"]["classified"], result["part"]["topk"]["classified"]
     for serial in serials(devices):
         assert {name: found[f"{name}@{serial}"]["status"] for name in ("reference", "gpu", "plain")} == {
             "reference": "measured", "gpu": "not measured", "plain": "measured",

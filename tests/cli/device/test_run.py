@@ -106,17 +106,18 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
         f"{name}@{place}" for place in places for name in ("reference", "test")
     ]
     assert [entry["role"] for entry in result["configurations"]] == ["reference", *["test"] * 5]
-    pairs = {(entry["baseline"], entry["other"]) for entry in result["part"]["comparisons"]}
+    pairs = {(entry["baseline"], entry["other"]) for entry in result["part"]["topk"]["comparisons"]}
     assert {(f"test@{places[0]}", f"test@{places[1]}"), (f"reference@{places[0]}", f"test@{places[2]}")} <= pairs
     assert len(pairs) == 7, "no reference of another place is compared with another one"
-    assert all(entry["agreement"]["same_top1"] == 12 for entry in result["part"]["comparisons"])
+    assert all(entry["agreement"]["same_top1"] == 12 for entry in result["part"]["topk"]["comparisons"])
     preprocessing = {entry["place"]: entry["preprocessing_latency"]["avg_us"] for entry in result["configurations"]}
     printed = [line for line in done.out.splitlines() if "Preprocessing latency" in line]
     assert printed == [f"INFO: Preprocessing latency: avg={preprocessing[place]:g}(us), std_dev=0(us)"
                        for place in ["host", *[name for name in serials(devices) for _ in range(2)]]]  # fmt: skip
     assert result["environment"]["elapsed_s"] > sum(work["elapsed_s"] for work in result["device_run"]["work"]) / 2
     assert all(
-        set(entry["answers"]) == {e["name"] for e in result["configurations"]} for entry in result["part"]["examples"]
+        set(entry["answers"]) == {e["name"] for e in result["configurations"]}
+        for entry in result["part"]["topk"]["examples"]
     )
 
 

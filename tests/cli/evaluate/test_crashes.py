@@ -46,11 +46,11 @@ def without_bad(found: Any, example: str | None = BAD_PICTURE) -> Any:
         "configurations": [entry for entry in found["configurations"] if entry["name"] != "bad"],
         "failed": [entry for entry in found["failed"] if entry["configuration"] != "bad"],
         "warnings": [warning for warning in found["warnings"] if not warning.startswith("bad: not clean: ")],
-        "part": _part_without_bad(found["part"], example),
+        "part": {**found["part"], "topk": _answers_without_bad(found["part"]["topk"], example)},
     }
 
 
-def _part_without_bad(part: Any, example: str | None) -> Any:
+def _answers_without_bad(part: Any, example: str | None) -> Any:
     return {
         **part,
         "classified": {name: answered for name, answered in part["classified"].items() if name != "bad"},
@@ -102,7 +102,7 @@ def test_one_example_is_lost_for_one_configuration(
     assert without_bad(found) == without_bad(undisturbed)
     bad = entry_of_bad(found)
     assert (bad["status"], bad["failed_examples"], bad["finished_examples"]) == ("measured", 1, PICTURES - 1)
-    assert found["part"]["classified"]["bad"]["metrics"]["topk"]["example_count"] == PICTURES - 1
+    assert found["part"]["topk"]["classified"]["bad"]["metrics"]["topk"]["example_count"] == PICTURES - 1
 
 
 def test_a_configuration_that_always_aborts_is_not_measured(
@@ -119,7 +119,7 @@ def test_a_configuration_that_always_aborts_is_not_measured(
     bad = entry_of_bad(found[0])
     assert bad["status"] == "not measured"
     assert bad["failed_examples"] == 3
-    assert "bad" not in found[0]["part"]["classified"]
+    assert "bad" not in found[0]["part"]["topk"]["classified"]
     assert bad["reason"] == (
         "its process died or hung too often in a row (--max_crashes); the last time: the process of this configuration "
         "died during a run (SIGABRT); it printed last: rounding_delegate: abort, as option fail asks"

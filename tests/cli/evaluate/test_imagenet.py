@@ -111,7 +111,7 @@ def test_a_run_imports_nothing_that_only_pages_baselines_or_other_tasks_need(eva
     """So that a short run is short: each of these takes as long to import as some pictures to evaluate."""
     completed = evaltools(*evaluation.flags("--num_images=2"), environment={"PYTHONPROFILEIMPORTTIME": "1"})
     imported = {line.rpartition("|")[2].strip() for line in completed.err.splitlines() if line.startswith("import")}
-    assert "evaltools.tasks.imagenet.result" in imported
+    assert "evaltools.tasks.own.topk_result" in imported
     unneeded = {"report.page.make", "report.files.plot", "gates.baseline", "result.benchmark", "result.locate"}
     unneeded |= {"metrics.output_difference", "tasks.coco.result"}
     assert {f"evaltools.{name}" for name in unneeded} & imported == set()
@@ -125,7 +125,7 @@ def test_labels_may_come_from_a_pipe(evaluation: EvaluationSet, tmp_path: Path) 
     completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
     assert completed.returncode == 0, completed.stderr
     expected = hashlib.sha256(evaluation.truths.read_bytes()).hexdigest()
-    assert read_result(output).part.data.ground_truth_sha256 == expected
+    assert read_result(output).part.facts["ground truth"] == expected[:12]
 
 
 def test_a_truth_that_is_shifted_by_a_line_is_no_mere_low_figure(copied: EvaluationSet) -> None:
@@ -134,7 +134,7 @@ def test_a_truth_that_is_shifted_by_a_line_is_no_mere_low_figure(copied: Evaluat
     completed = evaltools_here(*copied.flags("--use_xnnpack=false", "--label_check=false"))
     assert completed.code == 0, completed.err
     assert (
-        "of 30 first answers are right, no more than of answers that know nothing of the pictures; see" in completed.err
+        "of 30 first answers are right, no more than of answers that know nothing of the examples; see" in completed.err
     )
 
 
@@ -209,16 +209,16 @@ def test_json_validates_and_holds_the_same_figures(evaluation: EvaluationSet, tm
     assert document["configurations"][1]["flags"] == ["--use_xnnpack=false"]
     assert document["configurations"][2]["delegates"][0]["name"] == "XNNPACK"
     assert document["configurations"][2]["delegates"][0]["nodes"] > 0
-    assert [(c["baseline"], c["other"]) for c in document["part"]["comparisons"]] == [
+    assert [(c["baseline"], c["other"]) for c in document["part"]["topk"]["comparisons"]] == [
         ("reference", "test"), ("reference", "x"), ("test", "x"),
     ]  # fmt: skip
-    answers = document["part"]["examples"][7]["answers"]
+    answers = document["part"]["topk"]["examples"][7]["answers"]
     assert answers["test"]["classes"][0] == evaluation.answers[7]
     assert answers["test"]["rank"] == 0
     assert len(answers["x"]["scores"]) == 10
     assert document["model"]["sha256"]
     assert document["environment"]["command"][:2] == ["evaltools", "imagenet"]
-    assert read_result(output).part.data.example_count == 30
+    assert read_result(output).part.example_count == 30
 
 
 def test_proto_of_each_configuration_parses_and_holds_the_printed_figures(

@@ -32,13 +32,13 @@ def reference(**changes: Any) -> EvaluationResult:
 
 
 def data(**changes: Any) -> EvaluationResult:
-    return with_part(MADE, data=replace(MADE.part.data, **changes))
+    return with_part(MADE, facts={**MADE.part.facts, **changes})
 
 
 def with_nan(name: str, count: int) -> EvaluationResult:
-    found = MADE.part.classified[name]
+    found = MADE.part.topk.classified[name]
     odd = replace(found, metrics=replace(found.metrics, outputs_with_nonfinite=count))
-    return with_part(MADE, classified={**MADE.part.classified, name: odd})
+    return with_part(MADE, classified={**MADE.part.topk.classified, name: odd})
 
 
 def with_junk(made: EvaluationResult, count: int) -> EvaluationResult:
@@ -67,8 +67,8 @@ AGAINST: dict[str, tuple[EvaluationResult, str]] = {
     "other pictures": (replace(MADE, pictures_digest="others"), "pictures: others then, pictures now"),
     "three pictures": (measured([0, 0, 0]), "examples: 3 then, 200 now"),
     "another normalization": (data(normalization="symmetric"), "normalization: symmetric then, native now"),
-    "other labels": (data(labels_sha256="ff"), "labels of the model: ff then, 00 now"),
-    "another ground truth": (data(ground_truth_sha256="ff"), "ground truth: ff then, 00 now"),
+    "other labels": (data(**{"labels of the model": "ff"}), "labels of the model: ff then, 00 now"),
+    "another ground truth": (data(**{"ground truth": "ff"}), "ground truth: ff then, 00 now"),
     "a configuration that was not measured": (fast(status="not measured", reason="no GPU"), "no GPU"),
     "a configuration of another name": (fast(name="gpu"), "no such configuration"),
     "a shard": (replace(MADE, execution=SHARD), "shard 3/20"),
@@ -142,7 +142,7 @@ def test_an_earlier_result_that_cannot_be_compared_with_shows_nothing(
     everywhere(tmp_path, completed, said)
 
 
-@pytest.mark.parametrize("edited", [{}, {"warnings": ["edited"]}, {"schema_version": "5"}])
+@pytest.mark.parametrize("edited", [{}, {"warnings": ["edited"]}, {"schema_version": "6"}])
 def test_a_copy_of_the_earlier_result_is_refused(edited: dict[str, Any], tmp_path: Path) -> None:
     """Also one in which something was edited that is no record."""
     written(tmp_path, new=MADE)

@@ -25,7 +25,7 @@ from tests.device.native.runs import (
     stand_ins,
     through_every_rendering,
 )
-from tests.device.native.test_inputs import imagenet_options, imagenet_request
+from tests.device.native.test_inputs import imagenet_request, imagenet_with
 from tests.device.native_stand_in import GPU_WARNINGS
 
 Inputs = NativeInputs[Any]
@@ -38,7 +38,7 @@ GPU_TOOK = (
 
 @pytest.fixture(scope="module")
 def imagenet() -> Inputs:
-    return prepare_imagenet(imagenet_options(num_images=len(RANKS)))
+    return prepare_imagenet(imagenet_with(num_images=len(RANKS)))
 
 
 def allowing_fallback(inputs: Any) -> Any:
@@ -53,16 +53,16 @@ def test_a_run_of_imagenet_becomes_a_measured_configuration(imagenet: Inputs) ->
         ("test", "test", "measured"),
     ]
     test = entry_of(result, "test")
-    assert result.part.classified["test"].metrics.topk.accuracies[:2] == (0.375, 0.5)
+    assert result.part.topk.classified["test"].metrics.topk.accuracies[:2] == (0.375, 0.5)
     assert test.finished_examples == 8
     assert test.runtime is not None
     assert (test.runtime.name, test.runtime.package, test.runtime.version, test.runtime.kernels) == (
         "native", "run_eval", "sha256 0123456789ab", "default",
     )  # fmt: skip
     assert entry_of(result, "reference").runtime is not None
-    assert [interval.confidence for interval in result.part.classified["test"].topk_intervals] == [0.95] * 10
+    assert [interval.confidence for interval in result.part.topk.classified["test"].topk_intervals] == [0.95] * 10
     assert result.environment.started_at == STARTED
-    assert (result.part.data.example_count, result.part.data.normalization) == (8, "native")
+    assert (result.part.example_count, result.part.facts["normalization"]) == (8, "native")
 
 
 def test_the_native_lines_and_the_protobuf_are_those_that_the_tool_gave(imagenet: Inputs) -> None:
@@ -77,7 +77,7 @@ def not_measured(imagenet: Inputs, *runs: NativeRun) -> str:
     result = assembled(imagenet, *runs)
     (entry,) = result.configurations
     assert entry.status == "not measured"
-    assert (entry.inference_latency, result.part.classified, entry.finished_examples) == (None, {}, 0)
+    assert (entry.inference_latency, result.part.topk.classified, entry.finished_examples) == (None, {}, 0)
     assert native_lines(result) == []
     assert entry.reason is not None
     assert f"not measured: {entry.reason}" in printed(result).replace("\n", " ")
@@ -135,7 +135,7 @@ def test_a_delegate_without_proof_is_not_measured_unless_the_fallback_is_allowed
     result = assembled(allowing_fallback(imagenet), run)
     (entry,) = result.configurations
     assert (entry.status, entry.fallback) == ("measured", said)
-    assert list(result.part.classified) == [entry.name]
+    assert list(result.part.topk.classified) == [entry.name]
     assert [(used.name, used.nodes) for used in entry.delegates] == [("GPU", None)]
     assert "FALLBACK: GPU was asked for" in printed(result)
 

@@ -25,26 +25,26 @@ from evaltools.device.native_inputs import (
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model.metadata import InputNormalization
 from evaltools.tasks.coco.task import CocoOptions
-from evaltools.tasks.imagenet.task import ImagenetOptions
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.device.native.runs import PLAIN, REFERENCE
 from tests.limits import limit_of
+from tests.tasks.imagenet_options import imagenet_options
 
 
 def imagenet_request(**changes: Any) -> TaskRequest:
-    options = ImagenetOptions(sample.images_dir(), sample.ground_truth_file(), sample.labels_file())
+    options = imagenet_options(sample.images_dir(), sample.ground_truth_file(), sample.labels_file())
     return replace(
         TaskRequest(model_file=sample.model_file("int8"), reference=REFERENCE, tests=(PLAIN,), options=options),
         **changes,
     )
 
 
-def imagenet_options(**changes: Any) -> TaskRequest:
+def imagenet_with(**changes: Any) -> TaskRequest:
     made = imagenet_request()
-    return replace(made, options=replace(made.options, **changes))
+    return replace(made, options=replace(made.options, values={**made.options.values, **changes}))
 
 
 def coco_request(truth: bool = True, **changes: Any) -> TaskRequest:
@@ -72,7 +72,7 @@ def diff_request(**changes: Any) -> DiffRequest:
 
 
 def test_imagenet_has_all_pictures_with_their_labels() -> None:
-    inputs = prepare_imagenet(imagenet_options(num_images=7))
+    inputs = prepare_imagenet(imagenet_with(num_images=7))
     labels = dict(zip(inputs.data.paths, inputs.data.truths, strict=True))
     assert set(inputs.pictures) == set(labels)
     assert inputs.truth == "".join(f"{labels[picture]}\n" for picture in inputs.pictures).encode()
@@ -83,7 +83,7 @@ def test_labels_lose_the_line_ends_of_windows(tmp_path: Path) -> None:
     for name, file in (("labels", sample.labels_file()), ("truth", sample.ground_truth_file())):
         (tmp_path / name).write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     inputs = prepare_imagenet(
-        imagenet_options(model_output_labels=tmp_path / "labels", ground_truth_labels=tmp_path / "truth")
+        imagenet_with(model_output_labels=tmp_path / "labels", ground_truth_labels=tmp_path / "truth")
     )
     assert inputs.label_text == sample.labels_file().read_bytes()
     assert inputs.truth == sample.ground_truth_file().read_bytes()
@@ -94,17 +94,17 @@ def write_png_folder(folder: Path) -> TaskRequest:
     first = sorted((folder / "images").iterdir())[0]
     Image.open(first).save(first.with_suffix(".png"))
     first.unlink()
-    return imagenet_options(ground_truth_images_path=folder / "images")
+    return imagenet_with(ground_truth_images_path=folder / "images")
 
 
 def write_foreign_labels(folder: Path) -> TaskRequest:
     (folder / "labels").write_text("".join(f"other {number}\n" for number in range(12)))
-    return imagenet_options(model_output_labels=folder / "labels")
+    return imagenet_with(model_output_labels=folder / "labels")
 
 
 def write_short_labels(folder: Path) -> TaskRequest:
     (folder / "labels").write_text("one\ntwo\n")
-    return imagenet_options(model_output_labels=folder / "labels")
+    return imagenet_with(model_output_labels=folder / "labels")
 
 
 def write_mixed_model(folder: Path) -> TaskRequest:
@@ -181,7 +181,7 @@ def test_inference_diff_has_the_native_number_of_runs_unless_another_is_asked_fo
 
 
 def test_what_a_native_tool_is_given_is_asked_for_in_the_same_words() -> None:
-    imagenet: NativeInputs[Any] = prepare_native(imagenet_options(num_images=7))
+    imagenet: NativeInputs[Any] = prepare_native(imagenet_with(num_images=7))
     coco: NativeInputs[Any] = prepare_native(coco_request())
     diff: NativeInputs[Any] = prepare_native(diff_request())
     assert [inputs.num_runs for inputs in (imagenet, coco, diff)] == [None, None, 5]

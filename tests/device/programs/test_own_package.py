@@ -38,7 +38,7 @@ def test_it_holds_every_file_of_the_packages_and_nothing_else(package: Path) -> 
         found = {name: archive.read(name) for name in archive.namelist() if not name.startswith(f"{INFO}/")}
     assert found.keys() == expected.keys()
     assert [name for name in found if found[name] != expected[name]] == []
-    for needed in ("cli/main.py", "tasks/imagenet/task.py", "datasets/image_folder.py", "result/result.schema.json"):
+    for needed in ("cli/main.py", "tasks/imagenet/data.py", "datasets/image_folder.py", "result/result.schema.json"):
         assert f"evaltools/{needed}" in found
     assert {".py", ".typed", ".json", ".binpb", ".tflite"} <= {Path(name).suffix or Path(name).name for name in found}
 

@@ -32,9 +32,9 @@ from evaltools.result.locate import (
 from evaltools.result.section import Drawing, Panel
 from evaltools.result.verdict import Verdict as TaskVerdict
 from evaltools.result_file import read_result
-from evaltools.tasks.imagenet.result import ChangedAnswer, Classified, Comparison, FirstAnswer, TopKChange
 from evaltools.tasks.own.definition import Better, Mean
 from evaltools.tasks.own.result import DrawnExample, ExampleScores, MetricComparison, MetricMean, OwnPart
+from evaltools.tasks.own.topk_result import ChangedAnswer, Classified, Comparison, FirstAnswer, TopKChange
 from tests import results
 from tests.report.page.reading import PageRead
 
@@ -66,8 +66,8 @@ def classifier(changes: list[ChangedAnswer] | None = None, folder: str = "") -> 
     topk = [TopKChange(1, 7, 2, -0.025, Interval(-0.05, -0.001), 0.18, 0.18)]
     compared = Comparison("reference", "xnnpack", Agreement(200, 200 - len(found), 7, 2), topk, 3, 1, found)
     ratio = LatencyComparison("reference", "xnnpack", 20, 0.5, Interval(0.4, 0.625))
-    data = replace(made.part.data, images=folder)
-    return replace(results.with_part(made, comparisons=[compared], data=data), latency_comparisons=[ratio])
+    options = {"ground_truth_images_path": folder}
+    return replace(results.with_part(made, comparisons=[compared], options=options), latency_comparisons=[ratio])
 
 
 def search(count: int = 4) -> LocateResult:

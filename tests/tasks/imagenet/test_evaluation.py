@@ -15,12 +15,12 @@ from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelErro
 from evaltools.model import ModelFile
 from evaltools.runtime import Delegation, Session, TensorSpec
 from evaltools.runtime.session import Array
-from evaltools.tasks.imagenet.evaluation import ImagenetEvaluation
-from evaltools.tasks.imagenet.task import ImagenetOptions
+from evaltools.tasks.own.evaluation import OwnEvaluation
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run import evaluate
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
 from tests.runtime.fake import FakeSession
+from tests.tasks.imagenet_options import imagenet_options
 from tests.tasks.observers import Silent
 
 IMAGE = TensorSpec("input", np.dtype("float32"), (1, 16, 16, 3))
@@ -36,14 +36,14 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> EvaluationSet:
 def asked(evaluation: EvaluationSet) -> TaskRequest:
     return TaskRequest(
         model_file=evaluation.model,
-        options=ImagenetOptions(evaluation.images, evaluation.truths, evaluation.labels, label_check=False),
+        options=imagenet_options(evaluation.images, evaluation.truths, evaluation.labels, label_check=False),
         reference=Configuration("reference", kernels="builtin"),
         tests=(Configuration("a"), Configuration("b")),
     )
 
 
 class Answering(FakeSession):
-    """Puts the given class first for every picture."""
+    """Puts the given class first for every example."""
 
     def __init__(self, answer: int, outputs: tuple[TensorSpec, ...] = (SCORES,)) -> None:
         super().__init__(lambda _inputs: (np.eye(CLASSES, dtype=np.float32)[[answer]],))
@@ -51,37 +51,36 @@ class Answering(FakeSession):
         self.outputs = outputs  # type: ignore[misc]
 
 
+def with_values(asked: TaskRequest, **changes: Path) -> TaskRequest:
+    return replace(asked, options=replace(asked.options, values={**asked.options.values, **changes}))
+
+
 def sessions(**by_name: Session) -> Callable[[ModelFile, Configuration], Session]:
     return lambda _model, configuration: by_name[configuration.name]
 
 
 def test_each_test_is_compared_with_the_reference_and_with_the_first_test(asked: TaskRequest) -> None:
-    result = evaluate(
-        ImagenetEvaluation, asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1))
-    )
-    compared = {(entry.baseline, entry.other): entry.agreement.same_top1 for entry in result.part.comparisons}
+    result = evaluate(OwnEvaluation, asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1)))
+    compared = {(entry.baseline, entry.other): entry.agreement.same_top1 for entry in result.part.topk.comparisons}
     assert compared == {("reference", "a"): 30, ("reference", "b"): 0, ("a", "b"): 0}
 
 
 def test_accuracy_counts_the_right_answers(asked: TaskRequest, evaluation: EvaluationSet) -> None:
-    result = evaluate(
-        ImagenetEvaluation, asked, Silent(), sessions(reference=Answering(0), a=Answering(11), b=Answering(1))
-    )
-    measured = result.part.classified["a"].metrics
+    result = evaluate(OwnEvaluation, asked, Silent(), sessions(reference=Answering(0), a=Answering(11), b=Answering(1)))
+    measured = result.part.topk.classified["a"].metrics
     assert measured.topk.accuracies[0] == pytest.approx(evaluation.answers.count(11) / 30)
     assert measured.distinct_answers == 1
-    assert "a: the same class came first for every picture" in result.warnings
+    assert "a: the same class came first for every example" in result.warnings
 
 
 def test_what_is_no_picture_is_skipped_and_counted(asked: TaskRequest, tmp_path: Path) -> None:
-    shutil.copytree(asked.options.ground_truth_images_path, tmp_path / "images")
+    shutil.copytree(asked.options.values["ground_truth_images_path"], tmp_path / "images")
     for name in ("notes.txt", ".hidden.jpg"):
         (tmp_path / "images" / name).touch()
-    asked = replace(asked, options=replace(asked.options, ground_truth_images_path=tmp_path / "images"))
-    result = evaluate(
-        ImagenetEvaluation, asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(0))
-    )
-    assert (result.part.data.example_count, result.part.data.skipped_files) == (30, 2)
+    asked = with_values(asked, ground_truth_images_path=tmp_path / "images")
+    result = evaluate(OwnEvaluation, asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(0)))
+    assert result.part.example_count == 30
+    assert "2 files that are not pictures were left out, such as '.hidden.jpg'" in result.warnings
 
 
 def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: TaskRequest) -> None:
@@ -90,8 +89,8 @@ def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: TaskR
 
     broken = Answering(0)
     broken._function = failing
-    result = evaluate(ImagenetEvaluation, asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
-    assert [(entry.baseline, entry.other) for entry in result.part.comparisons] == [("a", "b")]
+    result = evaluate(OwnEvaluation, asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
+    assert [(entry.baseline, entry.other) for entry in result.part.topk.comparisons] == [("a", "b")]
     assert result.configurations[0].reason == "not one example succeeded: no"
 
 
@@ -102,7 +101,7 @@ def test_without_a_test_that_can_run_nothing_is_measured(asked: TaskRequest) -> 
         raise ConfigurationUnavailable("not here")
 
     observer = Silent()
-    result = evaluate(ImagenetEvaluation, asked, observer, only_the_reference)
+    result = evaluate(OwnEvaluation, asked, observer, only_the_reference)
     assert [entry.status for entry in observer.described] == ["measured", "not measured", "not measured"]
     assert [entry.status for entry in result.configurations] == ["not measured"] * 3
     assert (result.complete, result.examples_done) == (False, 0)
@@ -111,7 +110,7 @@ def test_without_a_test_that_can_run_nothing_is_measured(asked: TaskRequest) -> 
 def test_a_runtime_that_makes_another_output_than_the_file_states_is_refused(asked: TaskRequest) -> None:
     other = Answering(0, (replace(SCORES, shape=(1, 6)),))
     with pytest.raises(ModelError, match=r"the file states the output .*\[1,12\], but fake makes it float32\[1, 6\]"):
-        evaluate(ImagenetEvaluation, asked, Silent(), sessions(reference=other, a=other, b=other))
+        evaluate(OwnEvaluation, asked, Silent(), sessions(reference=other, a=other, b=other))
     assert other.closed
 
 
@@ -119,14 +118,13 @@ def test_bytes_of_labels_that_are_no_unicode_stay_equal(asked: TaskRequest, tmp_
     labels, truths = tmp_path / "labels.txt", tmp_path / "truths.txt"
     labels.write_bytes(b"\xff0\n" + b"".join(b"class%d\n" % index for index in range(1, CLASSES)))
     truths.write_bytes(b"\xff0\n" * 30)
-    options = replace(asked.options, ground_truth_labels=truths, model_output_labels=labels)
     result = evaluate(
-        ImagenetEvaluation,
-        replace(asked, options=options),
+        OwnEvaluation,
+        with_values(asked, ground_truth_labels=truths, model_output_labels=labels),
         Silent(),
         sessions(reference=Answering(0), a=Answering(0), b=Answering(1)),
     )
-    measured = result.part.classified["a"].metrics
+    measured = result.part.topk.classified["a"].metrics
     assert measured.topk.accuracies[0] == 1.0
 
 
@@ -141,16 +139,16 @@ def test_a_run_of_another_library_is_refused_before_that_is_loaded(asked: TaskRe
 
     tests = (Configuration.from_text("a", f"external_delegate_path={library}"),)
     run = replace(asked, tests=tests, execution=replace(asked.execution, run_dir=tmp_path / "run"))
-    evaluate(ImagenetEvaluation, run, Silent(), open_session)
+    evaluate(OwnEvaluation, run, Silent(), open_session)
     library.write_bytes(b"another one")
     opened.clear()
     with pytest.raises(UsageError, match="holds another run: the library .*delegate.so was .*, now it is "):
-        evaluate(ImagenetEvaluation, run, Silent(), open_session)
+        evaluate(OwnEvaluation, run, Silent(), open_session)
     assert opened == []
 
 
 def test_what_the_runtime_warned_about_is_a_warning_of_the_result(asked: TaskRequest) -> None:
     doubtful = Answering(0)
     doubtful.delegation = Delegation(1, (), {}, warnings=("shapes do not fit",))  # type: ignore[misc]
-    result = evaluate(ImagenetEvaluation, asked, Silent(), sessions(reference=Answering(0), a=doubtful, b=Answering(0)))
+    result = evaluate(OwnEvaluation, asked, Silent(), sessions(reference=Answering(0), a=doubtful, b=Answering(0)))
     assert "a: its runtime warns: shapes do not fit" in result.warnings

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from evaltools.datasets.image_folder import list_images
 from evaltools.errors import DataError, InferenceError
-from evaltools.preprocess import ImageToTensor
 from evaltools.runtime import Inference
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet.label_check import (
+    Labels,
     diagnose,
     explain_label_count,
     first_answers,
@@ -23,7 +23,11 @@ from evaltools.tasks.imagenet.label_check import (
     require_fitting_labels,
     shifted,
 )
-from evaltools.tasks.imagenet.task import ImagenetTask, LabelledImages
+from evaltools.tasks.own.definition import Example, Task, topk
+from evaltools.tasks.own.pictures import image_input
+from evaltools.tasks.own.task import OwnTask
+from evaltools.tasks.own.tensors import ModelTensors, TaskTensor
+from evaltools.tasks.own.trial import SessionTrial
 from tests.runtime.fake import FakeSession
 
 WNIDS = [f"n{index:08d}" for index in range(1000)]
@@ -99,18 +103,29 @@ def test_probes_repeat_labels_where_there_are_several_examples() -> None:
 CLASSES = [f"class{number}" for number in range(20)]
 
 
-def task_of(folder: Path, grays: Sequence[int | None], labels: Sequence[str] = CLASSES) -> ImagenetTask:
+def labelled(folder: Path, grays: Sequence[int | None]) -> list[Example]:
     """A picture per gray tone, labelled with the class of a tenth of it; None is a picture that is broken."""
+    examples = []
     for number, gray in enumerate(grays):
         path = folder / f"{number:03d}.png"
         if gray is None:
             path.write_bytes(b"no picture")
         else:
             Image.new("RGB", (4, 4), (gray,) * 3).save(path)
-    images = list_images(folder, "--images")
-    truths = tuple("class0" if gray is None else f"class{gray // 10}" for gray in grays)
-    to_tensor = ImageToTensor(4, 4, np.dtype("uint8"), None, None, None, None)
-    return ImagenetTask(LabelledImages(images, images.paths, truths, 0, ""), [to_tensor], list(labels))
+        examples.append(Example(path.name, path, "class0" if gray is None else f"class{gray // 10}"))
+    return examples
+
+
+def trial_of(examples: Sequence[Example], session: FakeSession) -> SessionTrial:
+    metric = topk(CLASSES)
+    task = Task(examples=examples, prepare=image_input, score=metric.score, metrics=[metric])
+    picture = TaskTensor("input", (1, 4, 4, 3), np.dtype("uint8"))
+    scores = TaskTensor("scores", (1, len(CLASSES)), np.dtype("uint8"))
+    return SessionTrial(session, OwnTask(task, [ModelTensors((picture,), (scores,))]))
+
+
+def labels_of(lines: Sequence[str] = CLASSES) -> Labels:
+    return Labels(lines, 0, shifted(lines, len(CLASSES), 0), lambda name: partial(image_input, normalization=name))
 
 
 class Seeing(FakeSession):
@@ -136,42 +151,42 @@ def test_the_other_order_of_channels_is_proposed_beyond_chance(tmp_path: Path) -
     """The session sees the first channel; the truth is the red of some pictures, the blue of others, both of some."""
     session, count = Seeing(), 30
 
-    def read(folder: str, by_red: int, by_both: int) -> str:
+    def read(folder: str, by_red: int, by_both: int) -> list[str]:
         (tmp_path / folder).mkdir()
         blue = [number % 20 * 10 for number in range(count)]
-        task = task_of(tmp_path / folder, blue)
-        for number, path in enumerate(task.images.paths):
+        examples = labelled(tmp_path / folder, blue)
+        for number, example in enumerate(examples):
             red = blue[number] if by_red <= number < by_red + by_both else (blue[number] + 10) % 200
             tones = (blue[number], number, red) if number < by_red else (red, number, blue[number])
-            Image.new("RGB", (4, 4), tones).save(path)
-        return require_fitting_labels(task, session, CLASSES, 0)
+            Image.new("RGB", (4, 4), tones).save(example.input)
+        return require_fitting_labels(labels_of(), trial_of(examples, session))
 
-    assert read("clear", 0, 18) == (
+    assert read("clear", 0, 18) == [
         "read as BGR, 100 % instead of 60 % of 30 pictures tried are right: --channel_order=bgr"
-    )
-    assert read("chance", 4, 18) == ""
-    assert read("wrong way", 12, 18) == ""
+    ]
+    assert read("chance", 4, 18) == []
+    assert read("wrong way", 12, 18) == []
     with pytest.raises(DataError, match=r"only 2 pictures are right.*BGR 20 \(of 20\)(?s:.*)pass --channel_order=bgr"):
         read("hopeless", 0, 2)
 
 
 def test_every_picture_is_tried_with_its_label(tmp_path: Path) -> None:
     session = Seeing()
-    task = task_of(tmp_path, range(0, 190, 10))
-    answers, truths = first_answers(task, session)
-    assert [CLASSES[answer] for answer in answers] == truths == list(task.images.truths)
+    trial = trial_of(labelled(tmp_path, range(0, 190, 10)), session)
+    answers, truths = first_answers(trial)
+    assert [CLASSES[answer] for answer in answers] == truths == trial.targets
     assert session.seen == list(range(0, 190, 10))
 
 
 def test_copies_of_one_picture_count_once(tmp_path: Path) -> None:
     session = Seeing()
-    answers, truths = first_answers(task_of(tmp_path, [50, 70, 50, 50, 90, 70]), session)
+    answers, truths = first_answers(trial_of(labelled(tmp_path, [50, 70, 50, 50, 90, 70]), session))
     assert session.seen == [50, 70, 90]
     assert (answers, truths) == ([5, 7, 9], ["class5", "class7", "class9"])
 
 
 def test_pictures_that_fail_are_left_out(tmp_path: Path) -> None:
-    answers, truths = first_answers(task_of(tmp_path, [50, None, 70, 90]), Seeing(fails_at=70))
+    answers, truths = first_answers(trial_of(labelled(tmp_path, [50, None, 70, 90]), Seeing(fails_at=70)))
     assert (answers, truths) == ([5, 9], ["class5", "class9"])
 
 
@@ -180,14 +195,15 @@ def test_copies_of_one_picture_accuse_no_list(tmp_path: Path) -> None:
     copies, different = tmp_path / "copies", tmp_path / "different"
     copies.mkdir()
     different.mkdir()
-    require_fitting_labels(task_of(copies, [50] * 19), Seeing(ahead=1), CLASSES, 0)
-    task = task_of(different, range(0, 190, 10))
-    require_fitting_labels(task, Seeing(), CLASSES, 0)
+    require_fitting_labels(labels_of(), trial_of(labelled(copies, [50] * 19), Seeing(ahead=1)))
+    examples = labelled(different, range(0, 190, 10))
+    require_fitting_labels(labels_of(), trial_of(examples, Seeing()))
     with pytest.raises(DataError, match="of 19 pictures tried, 0 are right as given, 19 with one line put in front"):
-        require_fitting_labels(task, Seeing(ahead=1), CLASSES, 0)
+        require_fitting_labels(labels_of(), trial_of(examples, Seeing(ahead=1)))
 
 
 def test_a_list_without_its_last_line_is_explained_by_different_pictures(tmp_path: Path) -> None:
-    found = explain_label_count(task_of(tmp_path, [*range(0, 180, 10), 50, 50]), Seeing(), CLASSES[:-1])
+    examples = labelled(tmp_path, [*range(0, 180, 10), 50, 50])
+    found = explain_label_count(labels_of(CLASSES[:-1]), trial_of(examples, Seeing()))
     assert found.startswith("Of 18 pictures tried, 18 are right as given, 0 with one line put in front")
     assert "add a last line" in found

@@ -20,9 +20,9 @@ from PIL import Image
 import evaltools as et
 from evaltools.errors import ImageError, ModelError, TaskError, UsageError
 from evaltools.model import read_model
-from evaltools.tasks.own.definition import Example, Mean, Task, TaskFunction, mean
+from evaltools.tasks.own.definition import Example, Mean, Setting, Task, TaskFunction, mean
 from evaltools.tasks.own.loading import Loaded, load_task
-from evaltools.tasks.own.task import OwnTask, PortableOwnTask, build, make_task
+from evaltools.tasks.own.task import OwnTask, build, make_task
 from evaltools.tasks.own.tensors import ModelTensors, Outputs, Quantisation, TaskTensor
 from tests import tiny_models
 from tests.tasks.own.task_files import write_task, write_values
@@ -202,11 +202,16 @@ def test_scores_that_no_metric_takes_are_remembered_by_name() -> None:
     assert task.observe(task.prepare(task.examples[0]), [np.zeros((1, 2))]).unknown == ("depth",)
 
 
+def setting(folder: Path, **given: Any) -> Setting:
+    model = folder / "model.tflite"
+    model.write_bytes(tiny_models.vector_input())
+    return Setting([read_model(model)], **given)
+
+
 def test_another_process_makes_the_same_inputs(tmp_path: Path) -> None:
     loaded = load_task(f"{write_task(tmp_path)}:brightness")
     options = {"values": write_values(tmp_path), "times": 2.0}
-    assert loaded.origin is not None
-    task = PortableOwnTask(make_task(loaded, options), [ModelTensors((FLOATS,), (FLOATS,))], loaded.origin, options)
+    task = build(loaded, options, setting(tmp_path))
     recipe = pickle.loads(pickle.dumps(task.recipe(task.examples[3])))
     assert recipe().inputs[0].tolist() == task.prepare(task.examples[3]).inputs[0].tolist()
 
@@ -214,10 +219,7 @@ def test_another_process_makes_the_same_inputs(tmp_path: Path) -> None:
 def test_examples_that_are_others_each_time_are_told(tmp_path: Path) -> None:
     loaded = load_task(f"{write_task(tmp_path)}:brightness")
     values = write_values(tmp_path)
-    assert loaded.origin is not None
-    task = PortableOwnTask(
-        make_task(loaded, {"values": values}), [ModelTensors((FLOATS,), (FLOATS,))], loaded.origin, {"values": values}
-    )
+    task = build(loaded, {"values": values}, setting(tmp_path))
     values.write_text("another 1 2\n")
     with pytest.raises(TaskError, match="gives other examples each time: number 3 was 'example03', then None"):
         task.recipe(task.examples[3])()
@@ -258,12 +260,13 @@ def test_image_input_crops_the_square_in_the_middle_as_classifiers_are_fed(tmp_p
 
 
 def test_a_layout_or_an_order_needs_an_input_that_takes_pictures(tmp_path: Path) -> None:
-    model = tmp_path / "model.tflite"
-    model.write_bytes(tiny_models.vector_input())
     loaded = load_task(f"{write_task(tmp_path)}:brightness")
-    for given, flag in (({"layout": "nchw"}, "--input_layout=nchw"), ({"channel_order": "bgr"}, "--channel_order=bgr")):
+    for given, flag in (
+        ({"input_layout": "nchw"}, "--input_layout=nchw"),
+        ({"channel_order": "bgr"}, "--channel_order=bgr"),
+    ):
         with pytest.raises(ModelError, match=f"{flag} needs an input"):
-            build(loaded, {"values": write_values(tmp_path)}, [read_model(model)], **given)  # type: ignore[arg-type]
+            build(loaded, {"values": write_values(tmp_path)}, setting(tmp_path, **given))
 
 
 def test_real_outputs_are_what_quantised_ones_stand_for() -> None:

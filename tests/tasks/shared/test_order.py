@@ -63,16 +63,16 @@ def test_the_accuracy_of_a_sample_is_that_of_its_pictures(tmp_path: Path) -> Non
     whole = figures_here(imagenet(XNNPACK, "--record_examples=true", pictures=0), tmp_path / "whole.json")
     command = imagenet(XNNPACK, "--record_examples=true", *RANDOM, pictures=50)
     found = figures_here(command, tmp_path / "some.json")
-    ranks = {example["example"]: example["answers"]["test"]["rank"] for example in whole["part"]["examples"]}
+    ranks = {example["example"]: example["answers"]["test"]["rank"] for example in whole["part"]["topk"]["examples"]}
     expected = drawn(ranks, 50)
-    assert [example["example"] for example in found["part"]["examples"]] == expected
+    assert [example["example"] for example in found["part"]["topk"]["examples"]] == expected
     right = sum(ranks[name] == 0 for name in expected)
-    assert found["part"]["classified"]["test"]["metrics"]["topk"]["accuracies"][0] == pytest.approx(right / 50)
-    assert (found["part"]["data"]["order"], found["part"]["data"]["seed"]) == ("random", 3)
-    assert (whole["part"]["data"]["order"], whole["part"]["data"]["seed"]) == ("native", None)
+    assert found["part"]["topk"]["classified"]["test"]["metrics"]["topk"]["accuracies"][0] == pytest.approx(right / 50)
+    assert (found["part"]["options"]["order"], found["part"]["options"]["seed"]) == ("random", "3")
+    assert whole["part"]["options"]["order"] == "native"
     assert figures_here(command, tmp_path / "again.json") == found
     other = figures_here(imagenet(XNNPACK, "--order=random", pictures=50), tmp_path / "other.json")
-    assert other["part"]["data"]["seed"] == 1
+    assert other["part"]["options"]["seed"] == "1"
     assert other["pictures_digest"] != found["pictures_digest"]
 
 

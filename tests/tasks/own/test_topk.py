@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 from scipy import stats
 
 from evaltools.engine.task import Example
+from evaltools.errors import TaskError
 from evaltools.metrics.classification import Agreement, ClassificationMetrics, ComparedAnswers, TopKAccuracy
 from evaltools.metrics.proportions import PairedCounts, wilson_interval
 from evaltools.report.words.verdicts import change_in_words
-from evaltools.tasks.imagenet.figures import Changes, classified, topk_comparisons, topk_verdicts
-from evaltools.tasks.imagenet.result import ChangedAnswer, FirstAnswer
-from evaltools.tasks.imagenet.task import TopKObservation
+from evaltools.tasks.own.answers import ranked
+from evaltools.tasks.own.task import ObservedScores
+from evaltools.tasks.own.tensors import Quantisation
+from evaltools.tasks.own.topk import Changes, classified, topk_comparisons, topk_verdicts
+from evaltools.tasks.own.topk_result import ChangedAnswer, FirstAnswer
 
 
 def compared(count: int, lost: int, gained: int) -> ComparedAnswers:
@@ -69,17 +73,17 @@ def test_answers_that_are_the_same_bit_for_bit_are_said_first() -> None:
     assert change_in_words(topk_verdicts([many], 0.005)["a"][0]).startswith("equivalent within 0.5 points")
 
 
+def observed(classes: tuple[int, ...], scores: tuple[float, ...], rank: int) -> ObservedScores:
+    """An answer whose scores are real numbers twice as large, and 1 more."""
+    return ObservedScores((np.array([rank, 0, (scores[0] - 1) / 2, *classes, *scores]),))
+
+
 def test_ties_are_distinguished_from_changed_answers() -> None:
-    first = TopKObservation((4, 7, 1), (9.0, 9.0, 2.0), 0, 0)
-    tie, other = TopKObservation((7, 4, 1), (9.0, 9.0, 2.0), 1, 0), TopKObservation((1, 4, 7), (9.0, 8.0, 2.0), 1, 0)
-    again, unknown = (
-        TopKObservation((4, 1, 7), (8.0, 8.0, 2.0), 0, 0),
-        TopKObservation((1, 4, 7), (math.nan,) * 3, 1, 1),
-    )
+    first = observed((4, 7, 1), (9.0, 9.0, 2.0), 0)
+    tie, other = observed((7, 4, 1), (9.0, 9.0, 2.0), 1), observed((1, 4, 7), (9.0, 8.0, 2.0), 1)
+    again, unknown = observed((4, 1, 7), (8.0, 8.0, 2.0), 0), observed((1, 4, 7), (math.nan,) * 3, 1)
     labels = [None, "one", *("",) * 2, "four", *("",) * 2, None]
-    changes = Changes(
-        3, labels, [f"right {number}" for number in range(5)], most=3, units=(lambda raw: (raw - 1) / 2,) * 2
-    )
+    changes = Changes(3, labels, [f"right {number}" for number in range(5)], most=3)
     pairs = [(first, first), (first, tie), (first, other), (other, again), (first, unknown)]
     for number, pair in enumerate(pairs):
         changes.add(Example(number, f"{number}.png"), *pair)
@@ -99,3 +103,12 @@ def test_ties_are_distinguished_from_changed_answers() -> None:
     without_numbers = Changes(3, labels, ["right 0"])
     without_numbers.add(Example(0, "0.png"), first, unknown)
     assert without_numbers.kept[0].other == FirstAnswer("one", None)
+
+
+def test_scores_are_ranked_with_what_limits_and_pages_need() -> None:
+    row = ranked(np.array([3, 9, 9, 1], np.uint8), ["cat", "dog", "owl", "dog"], "owl", 3, Quantisation(0.5, 1))
+    assert row.tolist() == [1, 0, 4.0, 1, 2, 0, 9, 9, 3]
+    row = ranked(np.array([np.nan, 2, np.inf], np.float32), ["cat", "dog", None], "cow", 2)
+    assert row.tolist() == [-1, 2, np.inf, 2, 1, np.inf, 2]
+    with pytest.raises(TaskError, match="3 scores, and there are 2 labels"):
+        ranked(np.zeros(3), ["cat", "dog"], "cat", 2)

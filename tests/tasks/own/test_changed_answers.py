@@ -12,8 +12,8 @@ from evaltools.report.page.screens import print_result
 from evaltools.result.evaluation import EvaluationResult, Model, Tensor
 from evaltools.result.section import Gallery
 from evaltools.task_kind import Detail
-from evaltools.tasks.imagenet.report import sections
-from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer
+from evaltools.tasks.own.report import sections
+from evaltools.tasks.own.topk_result import ChangedAnswer, Comparison, FirstAnswer
 from tests.results import configuration, result, with_part
 
 CAT, DOG, OWL = FirstAnswer("cat, tabby", 0.75), FirstAnswer("dog", 0.5), FirstAnswer("owl", None)

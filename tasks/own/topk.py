@@ -1,37 +1,45 @@
-"""The figures of configurations and of pairs from the answers of a run, counted in one pass over the journal."""
+"""Top-1 to top-k accuracy: what is kept of each answer, and the figures of configurations and of pairs."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.engine.describe import comparison_pairs
+from evaltools.engine.run import PassOutcome
 from evaltools.engine.task import Example
 from evaltools.gates.accuracy_verdict import accuracy_verdict, unchanged_reasons
-from evaltools.metrics.classification import AnswerPairs, ClassificationMetrics, ComparedAnswers, TopKCounts
+from evaltools.metrics.classification import (
+    AnswerPairs,
+    ClassificationMetrics,
+    ComparedAnswers,
+    TopKCounts,
+)
 from evaltools.metrics.interval import holm
 from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p, wilson_interval
-from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.verdict import Verdict
-from evaltools.tasks.imagenet.result import ChangedAnswer, Classified, Comparison, Effect, FirstAnswer, TopKChange
-from evaltools.tasks.imagenet.task import TopKObservation
-from evaltools.tasks.shared.figures import MeasuredPass, RunSums, judge_records, sum_up
+from evaltools.tasks.own.answers import Answer
+from evaltools.tasks.own.task import ObservedScores
+from evaltools.tasks.own.topk_result import (
+    ChangedAnswer,
+    Classified,
+    Comparison,
+    Effect,
+    ExampleAnswer,
+    ExampleRecord,
+    FirstAnswer,
+    TopKChange,
+    TopKPart,
+)
 
 _MOST_CHANGES: Final = 1000
-
-
-class ImagenetFigures(Struct, frozen=True):
-    """Everything that is counted over the examples of a run; ``classified`` by configuration."""
-
-    configurations: list[ConfigurationResult]
-    sums: RunSums
-    classified: dict[str, Classified]
-    comparisons: list[Comparison]
+_FEWEST_FOR_CONSTANT: Final = 20
+_FEWEST_TO_KNOW: Final = 30
+_LARGEST_SHARE: Final = 0.5
+_ONE_SIDED_95: Final = 1.645
 
 
 class AnswerCounts:
@@ -42,17 +50,12 @@ class AnswerCounts:
         self._classes: set[int] = set()
         self._nonfinite = 0
 
-    def add(self, example: Example, observation: TopKObservation) -> None:
+    def add(self, example: Example, observation: ObservedScores) -> None:
         """Count one answer."""
-        self._topk.add(observation.rank)
-        self._classes.add(observation.top1)
-        self._nonfinite += observation.nonfinite > 0
-
-    def merge(self, other: AnswerCounts) -> None:
-        """Add the counts of other examples."""
-        self._topk.merge(other._topk)
-        self._classes |= other._classes
-        self._nonfinite += other._nonfinite
+        answer = answer_in(observation)
+        self._topk.add(answer.rank)
+        self._classes.add(answer.top1)
+        self._nonfinite += answer.nonfinite > 0
 
     def result(self) -> ClassificationMetrics:
         """Accuracy over all answers, and signs of a broken delegate."""
@@ -62,87 +65,128 @@ class AnswerCounts:
 class Changes:
     """How the answers of two configurations agree; keeps those with another first class, up to a number.
 
-    Class ``i`` is called ``labels[i]``, and the right label of example ``i`` is ``truths[i]``. ``units`` make numbers
-    of raw scores, of the baseline's and of the other's.
+    Class ``i`` is called ``labels[i]``, and the right label of example ``i`` is ``truths[i]``.
     """
 
     def __init__(
-        self,
-        top_k: int,
-        labels: Sequence[str | None],
-        truths: Sequence[str],
-        most: int = _MOST_CHANGES,
-        units: tuple[Callable[[float], float], Callable[[float], float]] = (float, float),
+        self, top_k: int, labels: Sequence[str | None], truths: Sequence[str], most: int = _MOST_CHANGES
     ) -> None:
-        self._labels, self._truths, self._most, self._units = labels, truths, most, units
+        self._labels, self._truths, self._most = labels, truths, most
         self.pairs = AnswerPairs(top_k)
         self.identical = self.ties = 0
         self.kept: list[ChangedAnswer] = []
 
-    def add(self, example: Example, baseline: TopKObservation, other: TopKObservation) -> None:
+    def add(self, example: Example, of_baseline: ObservedScores, of_other: ObservedScores) -> None:
         """Add both answers to one example."""
+        baseline, other = answer_in(of_baseline), answer_in(of_other)
         self.pairs.add(baseline, other)
         self.identical += baseline.classes == other.classes and baseline.scores == other.scores
         if baseline.top1 == other.top1:
             return
-        first = self._first(baseline, other.top1, self._units[0])
-        second = self._first(other, baseline.top1, self._units[1])
+        first = self._first(baseline, other.top1)
+        second = self._first(other, baseline.top1)
         tie = bool(first.equal or second.equal)
         self.ties += tie
         if len(self.kept) < self._most:
             effect: Effect = "lost" if baseline.rank == 0 else "gained" if other.rank == 0 else "neither"
             self.kept.append(ChangedAnswer(example.id, self._truths[example.index], first, second, effect, tie))
 
-    def _first(self, answer: TopKObservation, rival: int, in_real_units: Callable[[float], float]) -> FirstAnswer:
-        score = in_real_units(answer.scores[0])
+    def _first(self, answer: Answer, rival: int) -> FirstAnswer:
         equal = self._label(rival) if _is_best(answer, rival) else ""
-        return FirstAnswer(self._label(answer.top1), score if math.isfinite(score) else None, equal)
+        return FirstAnswer(self._label(answer.top1), answer.best if math.isfinite(answer.best) else None, equal)
 
     def _label(self, number: int) -> str:
-        return self._labels[number] or f"class {number}"
+        label = self._labels[number] if 0 <= number < len(self._labels) else None
+        return label or f"class {number}"
 
 
-def _is_best(answer: TopKObservation, number: int) -> bool:
+def _is_best(answer: Answer, number: int) -> bool:
     """Whether no class has a better score than the one of this number; NaN is not better or worse than anything."""
     scores = dict(zip(answer.classes, answer.scores, strict=True))
     return scores.get(number) == answer.scores[0]
 
 
-def imagenet_figures(
-    described: Sequence[ConfigurationResult],
-    measured: MeasuredPass,
-    top_k: int,
-    labels: Sequence[str | None],
-    truths: Sequence[str],
-    units_of: Callable[[str], Callable[[float], float]] = lambda _name: float,
-) -> ImagenetFigures:
-    """Top-1 to Top-``top_k`` of every configuration that has answers, and how answers differ.
+def answer_in(observation: ObservedScores) -> Answer:
+    """The answer in what was observed of one example, whose metric of that kind is the last one."""
+    return Answer.of(observation.values[-1] if observation.values else None)
 
-    Class ``i`` is called ``labels[i]``; the right label of example ``i`` is ``truths[i]``; ``units_of`` has for each
-    configuration what makes a number of a raw score.
-    """
-    judged = [judge_records(entry, measured.outcome) for entry in described]
-    pairs = comparison_pairs(judged)
-    answers = {entry.name: AnswerCounts(top_k) for entry in judged if entry.status == "measured"}
-    changes = {
-        (base, other): Changes(top_k, labels, truths, units=(units_of(base), units_of(other))) for base, other in pairs
-    }
-    sums = sum_up(
-        measured,
-        pairs,
-        {name: [counts] for name, counts in answers.items()},
-        {pair: [found] for pair, found in changes.items()},
-    )
-    return ImagenetFigures(
-        configurations=[sums.with_figures(entry) for entry in judged],
-        sums=sums,
-        classified={name: classified(counts.result()) for name, counts in answers.items()},
+
+def topk_part(
+    counts: Mapping[str, AnswerCounts],
+    changes: Mapping[tuple[str, str], Changes],
+    examples: list[ExampleRecord] | None,
+) -> TopKPart:
+    """Top-1 to top-k of every configuration that has answers, and how answers of pairs differ."""
+    return TopKPart(
+        classified={name: classified(each.result()) for name, each in counts.items()},
         comparisons=[
             replace(entry, identical=found.identical, ties=found.ties, changed=found.kept)
             for entry in topk_comparisons({pair: found.pairs.result() for pair, found in changes.items()})
             for found in [changes[entry.baseline, entry.other]]
         ],
+        examples=examples,
     )
+
+
+def example_records(truths: Sequence[str], outcome: PassOutcome[ObservedScores]) -> list[ExampleRecord]:
+    """Each example with the answer of every configuration that finished it."""
+    found = []
+    for together in outcome.by_example():
+        answers = {}
+        for name, record in together.items():
+            if record.observation is not None:
+                answer = answer_in(record.observation)
+                answers[name] = ExampleAnswer(
+                    list(answer.classes), list(answer.scores), answer.rank, record.invokes_us[-1]
+                )
+        if answers:
+            example = next(iter(together.values())).example
+            found.append(ExampleRecord(example.id, truths[example.index], answers))
+    return found
+
+
+def topk_warnings(part: TopKPart, truths: Sequence[str]) -> list[str]:
+    """Signs that a configuration is damaged, or that labels or truths are not those of the model."""
+    found = [text for name, answered in part.classified.items() for text in _signs_of_damage(name, answered.metrics)]
+    first = next(iter(part.classified.items()), None)
+    return found if first is None else found + _signs_of_other_truths(*first, truths)
+
+
+def _signs_of_damage(name: str, metrics: ClassificationMetrics) -> list[str]:
+    found = []
+    if metrics.outputs_with_nonfinite:
+        found.append(f"{name}: {metrics.outputs_with_nonfinite} outputs hold NaN or infinite scores")
+    if metrics.distinct_answers == 1 and metrics.topk.example_count >= _FEWEST_FOR_CONSTANT:
+        found.append(f"{name}: the same class came first for every example")
+    return found
+
+
+def _signs_of_other_truths(name: str, answered: Classified, truths: Sequence[str]) -> list[str]:
+    topk = answered.metrics.topk
+    hits = round(topk.accuracies[0] * topk.example_count) if topk.accuracies else 0
+    if not knows_nothing(hits, topk.example_count, truths):
+        return []
+    return [
+        f"{name}: {hits} of {topk.example_count} first answers are right, no more than of answers that know nothing of "
+        "the examples; see that each example has its own right label, and that the labels are those of this model"
+    ]
+
+
+def knows_nothing(hits: int, answers: int, truths: Sequence[str]) -> bool:
+    """Whether so many answers are right as where they know nothing of the examples.
+
+    These are right at most as often as the most frequent label occurs: above the one-sided bound of 95 % of that
+    (normal approximation) a model knows something. False for fewer than 30 answers, and where one label is that of half
+    of the examples.
+
+    >>> truths = ["cat", "dog", "owl", "ant"] * 25
+    >>> knows_nothing(31, 100, truths), knows_nothing(33, 100, truths)
+    (True, False)
+    """
+    share = max(Counter(truths).values()) / len(truths)
+    if answers < _FEWEST_TO_KNOW or share >= _LARGEST_SHARE:
+        return False
+    return hits <= answers * share + _ONE_SIDED_95 * math.sqrt(answers * share * (1 - share))
 
 
 def classified(metrics: ClassificationMetrics) -> Classified:

@@ -1,4 +1,4 @@
-"""The metrics of an ImageNet evaluation, and how limits read it."""
+"""The metrics of a classifier's answers, and how limits read them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.metric import ABSENT, Figure, Metric
 from evaltools.metrics.power import Change, CountedChange, Share
@@ -14,16 +15,34 @@ from evaltools.metrics.proportions import PairedCounts
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
 from evaltools.result.places import against_reference
-from evaltools.tasks.imagenet.result import ImagenetPart
-from evaltools.tasks.imagenet.task import TOP_K
-from evaltools.tasks.shared.showing import figures_by, judged_by, task_name
+from evaltools.tasks.own.topk_result import Comparison, TopKPart
+from evaltools.tasks.shared.showing import figures_by, judged_by
+
+MOST: Final = 10
+"""The metrics are of Top-1 to Top-10."""
+
+
+def topk_of(result: EvaluationResult) -> TopKPart | None:
+    """The answers of a classifier in a result; None where it has none."""
+    found: TopKPart | None = getattr(result.part, "topk", None)
+    return found
+
+
+def _classified(result: EvaluationResult, configuration: ConfigurationResult) -> ClassificationMetrics | None:
+    part = topk_of(result)
+    answered = part.classified.get(configuration.name) if part else None
+    return answered.metrics if answered else None
+
+
+def _comparison(result: EvaluationResult, configuration: ConfigurationResult) -> Comparison | None:
+    part = topk_of(result)
+    return against_reference(result, part.comparisons, configuration) if part else None
 
 
 def _share(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Share | None:
     """The counts behind an accuracy."""
-    part: ImagenetPart = result.part
-    classified = part.classified.get(configuration.name)
-    topk = classified.metrics.topk if classified else None
+    classified = _classified(result, configuration)
+    topk = classified.topk if classified else None
     if topk is None or not topk.example_count or len(topk.accuracies) < k:
         return None
     return Share(round(topk.accuracies[k - 1] * topk.example_count), topk.example_count)
@@ -35,14 +54,13 @@ def _accuracy(k: int, result: EvaluationResult, configuration: ConfigurationResu
 
 
 def _interval(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Interval | None:
-    part: ImagenetPart = result.part
-    intervals = part.classified[configuration.name].topk_intervals
-    return intervals[k - 1] if len(intervals) >= k else None
+    part = topk_of(result)
+    answered = part.classified.get(configuration.name) if part else None
+    return answered.topk_intervals[k - 1] if answered and len(answered.topk_intervals) >= k else None
 
 
 def _change(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Change | None:
-    part: ImagenetPart = result.part
-    comparison = against_reference(result, part.comparisons, configuration)
+    comparison = _comparison(result, configuration)
     if comparison is None or not comparison.agreement.example_count:
         return None
     count = comparison.agreement.example_count
@@ -52,15 +70,13 @@ def _change(k: int, result: EvaluationResult, configuration: ConfigurationResult
 
 def agreement(result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
     """The share of examples with the same first answer as the reference, 0..1."""
-    part: ImagenetPart = result.part
-    comparison = against_reference(result, part.comparisons, configuration)
+    comparison = _comparison(result, configuration)
     return ABSENT if comparison is None else comparison.agreement.share
 
 
 def _distinct_answers(result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
-    part: ImagenetPart = result.part
-    classified = part.classified.get(configuration.name)
-    count = classified.metrics.distinct_answers if classified else None
+    classified = _classified(result, configuration)
+    count = classified.distinct_answers if classified else None
     return ABSENT if count is None else float(count)
 
 
@@ -80,7 +96,7 @@ def _topk(k: int) -> Metric:
 
 
 METRICS: Final = (
-    *(_topk(k) for k in range(1, TOP_K + 1)),
+    *(_topk(k) for k in range(1, MOST + 1)),
     Metric(
         "agreement",
         "imagenet: share of examples with the reference's best class, 0..1",
@@ -93,17 +109,16 @@ METRICS: Final = (
 )
 
 
-subject = task_name
-
-
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-    """The figures of the task's metrics."""
-    return figures_by(METRICS, result, configuration)
+    """The figures of the metrics."""
+    return figures_by(METRICS, result, configuration) if topk_of(result) else {}
 
 
 def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
     """The counts behind the accuracies, flips against the reference, and ranks if every example has an answer."""
-    part: ImagenetPart = result.part
+    part = topk_of(result)
+    if part is None:
+        return Judged()
     recorded = [example.answers.get(configuration.name) for example in part.examples or []]
     answers = [answer for answer in recorded if answer is not None]
     ranks = [answer.rank for answer in answers] if len(answers) == len(recorded) else ()
@@ -117,21 +132,7 @@ def _is_timed_in_pass(result: EvaluationResult) -> bool:
     return execution is not None and execution.workers == 1 and execution.quiet_latency_examples is None
 
 
-def inputs(result: EvaluationResult) -> dict[str, str]:
-    """Ground truth, labels, pictures that were left out, and how pictures were prepared."""
-    data = result.part.data
-    return {
-        "ground truth": data.ground_truth_sha256[:12],
-        "labels of the model": data.labels_sha256[:12],
-        "label offset": str(data.label_offset),
-        "pictures that were left out": str(data.denylisted),
-        "normalization": data.normalization,
-        "channel order": data.channel_order,
-    }
-
-
 def nan_outputs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
     """Answers with NaN or infinite scores."""
-    part: ImagenetPart = result.part
-    answered = part.classified.get(configuration.name)
-    return (answered.metrics.outputs_with_nonfinite or 0) if answered else 0
+    classified = _classified(result, configuration)
+    return (classified.outputs_with_nonfinite or 0) if classified else 0

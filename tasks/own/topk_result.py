@@ -1,4 +1,4 @@
-"""The part of a result that an ImageNet evaluation adds."""
+"""What a result says of a classifier's answers: accuracies, how answers changed, and the answers themselves."""
 
 from __future__ import annotations
 
@@ -6,32 +6,10 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from evaltools.datasets.order import Order
 from evaltools.metrics.classification import Agreement, ClassificationMetrics
 from evaltools.metrics.interval import Interval
-from evaltools.metrics.latency import Latency
 from evaltools.metrics.proportions import PairedCounts
 from evaltools.text import printable
-
-
-class Data(Struct, frozen=True):
-    """The pictures that were evaluated. ``labels_sha256`` and ``ground_truth_sha256`` are those of the label files.
-
-    ``order`` is that in which they were taken of the folder, ``seed`` that of a random one, else null.
-    """
-
-    images: str
-    example_count: int
-    skipped_files: int
-    denylisted: int
-    ground_truth_sha256: str
-    labels_sha256: str
-    label_offset: int
-    normalization: str
-    preprocessing_latency: Latency
-    order: Order = "native"
-    seed: int | None = None
-    channel_order: Literal["rgb", "bgr"] = "rgb"
 
 
 class Classified(Struct, frozen=True):
@@ -154,10 +132,9 @@ class ExampleRecord(Struct, frozen=True):
     answers: dict[str, ExampleAnswer]
 
 
-class ImagenetPart(Struct, frozen=True):
-    """Everything that the task adds: ``classified`` by configuration, ``examples`` on request."""
+class TopKPart(Struct, frozen=True):
+    """The answers of a classifier: ``classified`` by configuration, ``examples`` on request."""
 
-    data: Data
     classified: dict[str, Classified]
     comparisons: list[Comparison]
-    examples: list[ExampleRecord] | None
+    examples: list[ExampleRecord] | None = None
