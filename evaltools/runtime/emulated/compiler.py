@@ -113,10 +113,10 @@ def compile_for(
         return found
     command = [
         *(str(program), "--cmd=apply", "--err=--", f"--soc_manufacturer={MANUFACTURER}", f"--soc_model={chip}"),
-        *(f"--libs={plugin.parent}", *flags),
+        *flags,
     ]
     try:
-        done, compiled = _run(command, content, backend, timeout_s)
+        done, compiled = _run(command, plugin.parent, content, backend, timeout_s)
     except subprocess.TimeoutExpired as error:
         late = f"{MANUFACTURER}'s compiler was not done with the model for {chip} within {timeout_s:g} s"
         raise ConfigurationUnavailable(f"{late}; it was ended", NPU.name, crashed=True) from error
@@ -135,9 +135,12 @@ def compile_for(
 
 
 def _run(
-    command: list[str], content: bytes, backend: Backend, timeout_s: float | None
+    command: list[str], plugins: Path, content: bytes, backend: Backend, timeout_s: float | None
 ) -> tuple[subprocess.CompletedProcess[str], bytes]:
-    """Run the compiler; returns what it printed and compiled. The two models have no names that could stay behind."""
+    """Run the compiler; returns what it printed and compiled. The two models have no names that could stay behind.
+
+    The folder of plug-ins is named by a link, since the compiler takes a comma in a path for the end of it.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="evaltools-npu-") as scratch,
         tempfile.TemporaryFile() as source,
@@ -146,9 +149,12 @@ def _run(
         source.write(content)
         source.flush()
         numbers = source.fileno(), target.fileno()
+        libraries = Path(scratch, "plug-ins")
+        libraries.symlink_to(plugins.absolute())
         done = subprocess.run(
             [
                 *command,
+                f"--libs={libraries}",
                 *(f"--{flag}=/proc/self/fd/{number}" for flag, number in zip(("model", "o"), numbers, strict=True)),
             ],
             env=_environment(backend, Path(scratch)),
