@@ -36,8 +36,12 @@ def shown_lines(picture: str) -> list[str]:
 
 
 def outside_the_table(lines: list[str]) -> str:
-    """All but the table, whose columns are those that fit beside times of whatever length."""
+    """All but the table, whose columns are those that fit beside times of whatever length.
+
+    Beside short ones, such as ``as fast``, the heading ``vs reference`` takes two lines.
+    """
     start = next(place for place, line in enumerate(lines) if line.startswith("configuration "))
+    start -= lines[start - 1] == "vs"
     end = lines.index("", start)
     return " ".join([*lines[:start], *lines[end:]])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -15,7 +16,7 @@ from evaltools.lazy_sequence import LazySequence
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.tasks.shared.image_input import ACCEPTED_TYPES, NATIVE_TYPES, StatedLayout, check_picture_input
 
-_NATIVE_K = 10
+_NATIVE_K: Final = 10
 
 
 class LabelledImages(Struct, frozen=True):

@@ -140,8 +140,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         models = [self.model] if self.reference_model is None else [self.model, self.reference_model]
         for model in models:
             _require_order(model, request)
-        setting = Setting(models, options.input_layout, options.channel_order, options.native)
-        self.task = build(options.loaded, options.values, setting)
+        self.task = self._build(models, options.values)
         if self.task.task.answers is not None:
             require_margin(options.margin)
         self.one_worker = self.task.keeps_state
@@ -154,6 +153,12 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         """Which task, and with which options."""
         options: OwnOptions = self.request.options
         return options
+
+    def _build(self, models: Sequence[ModelFile], values: Mapping[str, Any]) -> OwnTask:
+        """The task for these models, whose function gets these values."""
+        options = self.options
+        setting = Setting(models, options.input_layout, options.channel_order, options.native)
+        return build(options.loaded, values, setting)
 
     @property
     def pictures(self) -> Sequence[Path]:
@@ -233,13 +238,10 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         except TaskError:
             return ""
 
-        options, setting = self.options, Setting([self.model], self.options.input_layout, self.options.channel_order)
-
         def outputs_with(name: str) -> Sequence[Array] | None:
             try:
-                is_made = name == stated
-                own = {**options.values, "normalization": name}
-                task = self.task.of_test if is_made else build(options.loaded, own, setting)
+                changed = {**self.options.values, "normalization": name}
+                task = self.task.of_test if name == stated else self._build([self.model], changed)
                 return session.run(task.prepare(task.examples[0]).inputs).outputs
             except (UsageError, TaskError, ImageError, InferenceError):
                 return None
