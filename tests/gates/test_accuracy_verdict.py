@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, stats
 
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN, accuracy_verdict
 from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p
@@ -83,3 +84,17 @@ def test_a_word_never_contradicts_the_test(counts: tuple[int, int, int], p_value
     assert change_interval(pairs).high < 0
     assert (mcnemar_p(pairs) if p_value is None else p_value) > 0.05
     assert accuracy_verdict("top1", pairs, p_value=p_value).kind == "not decided"
+
+
+@pytest.mark.parametrize("tests", [1, 2, 5])
+def test_beside_other_tests_so_many_examples_decide_in_80_of_100_cases(tests: int) -> None:
+    """Runs with the same shares are drawn; the exact test of each must do with its part of the error."""
+    verdict = accuracy_verdict("top1", PairedCounts(500, 20, 9), tests=tests)
+    assert verdict.examples_needed is not None
+    chance = np.random.default_rng(7)
+    drawn = chance.multinomial(verdict.examples_needed, [20 / 500, 9 / 500, 471 / 500], 1000)
+    decided = [
+        stats.binomtest(int(lost), int(lost + gained)).pvalue <= 0.05 / tests and lost > gained
+        for lost, gained, _ in drawn
+    ]
+    assert np.mean(decided) == pytest.approx(0.8, abs=0.04)
