@@ -44,6 +44,15 @@ from tests.runtime.openers import (
     waiting,
 )
 
+Children = Callable[[], list[multiprocessing.process.BaseProcess]]
+
+
+@pytest.fixture
+def children() -> Children:
+    """Gives the processes that were started since the test began; other tests may have left theirs in this process."""
+    others = {child.pid for child in multiprocessing.active_children()}
+    return lambda: [child for child in multiprocessing.active_children() if child.pid not in others]
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -63,11 +72,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (surprising, r"\(exit code 1\); it printed last: .*KeyError: 'surprise'$"),
     ],
 )
-def test_a_child_that_dies_while_loading_makes_its_delegate_unavailable(opener: Any, cause: str) -> None:
+def test_a_child_that_dies_while_loading_makes_its_delegate_unavailable(
+    opener: Any, cause: str, children: Children
+) -> None:
     with pytest.raises(ConfigurationUnavailable, match=f"died while the model was loaded {cause}") as caught:
         isolated(opener, "external_delegate_path=x")
     assert caught.value.delegate == EXTERNAL.name
-    assert multiprocessing.active_children() == []
+    assert children() == []
 
 
 def failing(rounding_delegate: Path, folder: Path, fail: str, timeout_s: float = 60.0) -> IsolatedSession:
@@ -85,7 +96,7 @@ def failing(rounding_delegate: Path, folder: Path, fail: str, timeout_s: float =
 )
 @pytest.mark.usefixtures("time_out_of_runs")
 def test_a_delegate_that_fails_while_running_fails_that_run_and_the_next(
-    rounding_delegate: Path, tmp_path: Path, fail: str, timeout_s: float, message: str, later: str
+    rounding_delegate: Path, tmp_path: Path, fail: str, timeout_s: float, message: str, later: str, children: Children
 ) -> None:
     session = failing(rounding_delegate, tmp_path, fail, timeout_s)
     inputs: Sequence[Array] = [np.zeros((1, 8, 8, 3), np.float32)]
@@ -96,21 +107,21 @@ def test_a_delegate_that_fails_while_running_fails_that_run_and_the_next(
     assert [isinstance(entry, InferenceError) for entry in found] == [True, True]
     assert [isinstance(entry, SessionEnded) for entry in found] == [fail != "invoke"] * 2
     session.close()
-    assert multiprocessing.active_children() == []
+    assert children() == []
 
 
 @pytest.mark.parametrize("opener", [doubling, aborting, refusing])
-def test_no_process_and_no_file_is_left(folder: Path, opener: Any) -> None:
+def test_no_process_and_no_file_is_left(folder: Path, opener: Any, children: Children) -> None:
     try:
         session = isolated(opener, "external_delegate_path=UsageError")
     except EvaltoolsError:
         assert opener is not doubling
     else:
         assert list(folder.glob("evaltools-*")) == [], "what the child prints has no name once it is open"
-        assert len(multiprocessing.active_children()) == 1
+        assert len(children()) == 1
         session.run([np.ones((2, 3), np.float32)])
         session.close()
-    assert multiprocessing.active_children() == []
+    assert children() == []
     assert list(folder.iterdir()) == []
 
 
@@ -142,10 +153,10 @@ def once_begun(session: IsolatedSession, act: Callable[[], None]) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def test_ctrl_c_reaches_the_child_and_is_ignored_there(tmp_path: Path) -> None:
+def test_ctrl_c_reaches_the_child_and_is_ignored_there(tmp_path: Path, children: Children) -> None:
     answer = tmp_path / "answer"
     session = isolated(waiting, f"external_delegate_path={answer}")
-    (child,) = multiprocessing.active_children()
+    (child,) = children()
 
     def interrupt() -> None:
         assert child.pid is not None
