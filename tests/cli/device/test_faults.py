@@ -29,10 +29,14 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 @pytest.fixture
 def clean(devices: Devices, network: Network) -> None:
-    """Nothing has been sent to the devices before, and adb knows both again after an earlier fault."""
+    """Nothing has been sent to the devices before, and adb knows both again after an earlier fault.
+
+    The proxy before one of them, which adb knows as a device of its own, may be gone.
+    """
     for device in devices:
         network.connect(device)
-    done = device_runs.run(["device", "clean", f"--adb={network.adb}", "--serials=all", "--force"])
+    serials = ",".join(device.serial for device in devices)
+    done = device_runs.run(["device", "clean", f"--adb={network.adb}", f"--serials={serials}", "--force"])
     assert done.code == 0, done.err
 
 
