@@ -25,7 +25,7 @@ from evaltools.file_content import Unreadable, content_of
 from evaltools.model import read_model
 from evaltools.native.logs.benchmark import parse_benchmark_log, row_of_logs
 from evaltools.native.logs.log_lines import plain_lines
-from evaltools.parameter import Parameter, Value, format_value
+from evaltools.parameter import Parameter, format_value
 from evaltools.request import Request
 from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
 from evaltools.result.environment import describe_environment
@@ -37,7 +37,6 @@ _GRAPH: Final = "Graph"
 _THREADS: Final = "Num threads"
 _BY_LOG: Final = {parameter.log: parameter for parameter in PARAMETERS.values() if parameter.log}
 _ABOUT_THIS_FILE: Final = ("graph", "output_file_path", "config", "configs")
-_NOT_IN_THE_BUNDLE: Final = "it names a file, and the app finds no file but the model in its bundle"
 _ELSEWHERE: Final = (
     "measured by the benchmark app for iOS, as its log says; processor, platform and packages are those of the "
     "computer that read the log"
@@ -55,78 +54,51 @@ def ios_params(request: Request) -> dict[str, str]:
             f"{len(graphs)} model{'s' * (len(graphs) != 1)} with {len(request.tests)} configurations: the app runs one "
             "model with one configuration; write a file for each"
         )
-    return {"graph": _name(graphs[0]), **_benchmark_flags(request), **_configuration_flags(request.tests[0])}
-
-
-def _name(graph: str) -> str:
-    name = graph.replace("\\", "/").rpartition("/")[2]
-    if not name.rpartition(".")[0]:
+    graph = graphs[0].replace("\\", "/").rpartition("/")[2]
+    if not graph.rpartition(".")[0]:
         raise UsageError(
-            f"--graph={graph}: the app finds a model by its name and ending, as in model.tflite; rename it"
+            f"--graph={graphs[0]}: the app finds a model by its name and ending, as in model.tflite; rename it"
         )
-    return name
-
-
-def _benchmark_flags(request: Request) -> dict[str, str]:
-    found = {}
-    for name, value in request.options.stated.items():
-        if name in _ABOUT_THIS_FILE or name in CONFIGURATION_PARAMETERS:
-            continue
-        parameter = request.options.parameters[name]
-        first: Value = value[0] if isinstance(value, tuple) else value
-        _require_known(parameter, first)
-        found[name] = _text(first)
-    return found
-
-
-def _configuration_flags(configuration: Configuration) -> dict[str, str]:
+    (configuration,) = request.tests
     if configuration.runtime != AUTO:
         raise UsageError(
             f"--runtime={configuration.runtime} is a runtime for Python, which the app is not; leave it out"
         )
     if configuration.kernels == "reference":
         raise UsageError("--kernels=reference: the app has no such kernels; use --kernels=builtin, or leave it out")
-    found = {"num_threads": str(configuration.num_threads)}
-    for name, value in configuration.delegates.given:
-        _require_known(PARAMETERS[name], value)
-        found[name] = _text(value)
+    stated = {
+        request.options.parameters[name]: value
+        for name, value in request.options.stated.items()
+        if name not in _ABOUT_THIS_FILE and name not in CONFIGURATION_PARAMETERS
+    }
+    found = {"graph": graph, "num_threads": str(configuration.num_threads)}
+    for parameter, value in {
+        **stated,
+        **{PARAMETERS[name]: value for name, value in configuration.delegates.given},
+    }.items():
+        first = value[0] if isinstance(value, tuple) else value
+        reason = _why_not(parameter)
+        if reason is not None:
+            raise UsageError(
+                f"{parameter.format(first)}: the benchmark app for iOS does not know it: {reason}; leave it out"
+            )
+        found[parameter.name] = str(int(first)) if isinstance(first, bool) else format_value(first)
     if configuration.kernels == "builtin" and configuration.xnnpack is None:
-        found["use_xnnpack"] = _text(False)
+        found["use_xnnpack"] = "0"
     return found
-
-
-def _require_known(parameter: Parameter, value: Value) -> None:
-    reason = _why_not(parameter)
-    if reason is not None:
-        raise UsageError(
-            f"{parameter.format(value)}: the benchmark app for iOS does not know it: {reason}; leave it out"
-        )
 
 
 def _why_not(parameter: Parameter) -> str | None:
     """Why the app does not have a flag; None where it has it."""
-    if parameter.name in PARAMETERS:
-        return _why_not_of_delegate(parameter)
-    if parameter not in benchmark_flags.PARAMETERS or not parameter.log:
-        return "it is evaltools' own"
-    if parameter.role != "plain":
-        return _NOT_IN_THE_BUNDLE
-    return None if parameter.not_native is None else parameter.not_native.reason
-
-
-def _why_not_of_delegate(parameter: Parameter) -> str | None:
-    if parameter.not_native is not None:
-        return parameter.not_native.reason
-    if parameter.is_path:
-        return _NOT_IN_THE_BUNDLE
-    platforms = parameter.platforms
-    is_there = "Apple" in platforms or (platforms.startswith("all") and "does something" not in platforms)
-    return None if is_there and not parameter.name.startswith("external_") else f"it is there for {platforms}"
-
-
-def _text(value: Value) -> str:
-    """As the app's own file has values: numbers, and 1 and 0 for switches."""
-    return str(int(value)) if isinstance(value, bool) else format_value(value)
+    platforms, of_delegate = parameter.platforms, parameter.name in PARAMETERS
+    on_apple = "Apple" in platforms or (platforms.startswith("all") and "does something" not in platforms)
+    reasons = {
+        "it is evaltools' own": not of_delegate and not (parameter in benchmark_flags.PARAMETERS and parameter.log),
+        "it names a file, and the app finds no file but the model in its bundle": parameter.is_path,
+        parameter.not_native.reason if parameter.not_native else "": parameter.not_native is not None,
+        f"it is there for {platforms}": of_delegate and (not on_apple or parameter.name.startswith("external_")),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
 
 
 def result_of_ios_log(log: Path, graph: Path, command: Sequence[str], allow_fallback: bool = False) -> BenchmarkResult:

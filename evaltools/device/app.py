@@ -36,7 +36,6 @@ _GAVE_UP: Final = (
 )
 _EXCEPTION: Final = "FATAL EXCEPTION"
 _SIGNAL: Final = "Fatal signal "
-_CRASHED: Final = "it crashed: "
 
 
 class AppProgram(Struct, frozen=True):
@@ -59,7 +58,7 @@ class AppProgram(Struct, frozen=True):
         A mark in it keeps the lines of an earlier start from being taken for those of this one.
         """
         name, mark = package_of(self.component), f"evaltools-{uuid.uuid4().hex}"
-        package, end = shlex.quote(name), _in_double_quotes(end_of_run(name, "$p"))
+        package = shlex.quote(name)
         folders = {self.root, *(posixpath.dirname(path) for path in self.readable)}
         folders |= {posixpath.dirname(folder) for folder in folders} - {posixpath.dirname(self.root)}
         lines = [
@@ -69,8 +68,7 @@ class AppProgram(Struct, frozen=True):
             f"chmod a+x {shlex.join(sorted(folders))} && chmod a+r {shlex.join(self.readable)} || "
             + _refusal(f"apps cannot be let read {self.root}: give another --device_folder"),
             f'new() {{ sed -n "/{mark}-$n\\./,\\$p" log-$n; }}',
-            f"process() {{ new | sed -n {shlex.quote(process_script(name))} | tail -n 1; }}",
-            f'over() {{ p=$(process); [ "$p" ] && new | grep -Eq {end}; }}',
+            over_script(name),
         ]
         for number, step in enumerate(self.steps):
             lines += [
@@ -89,15 +87,6 @@ class AppProgram(Struct, frozen=True):
 def _refusal(why: str) -> str:
     """The shell command that ends the script with a reason."""
     return f"{{ echo {shlex.quote(why)} >&2; exit 3; }}"
-
-
-def _in_double_quotes(expression: str) -> str:
-    r"""A regular expression in the quotes of a shell in which ``$p`` is filled in.
-
-    >>> _in_double_quotes(r"pid $p\)|`")
-    '"pid $p\\\\)|\\`"'
-    """
-    return '"' + expression.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`") + '"'
 
 
 def package_of(component: str) -> str:
@@ -155,7 +144,7 @@ def run_app(
                 report(f"Afterwards the app {package} could not be ended: {error}")
         if done.code != 0:
             raise DeviceError(f"{serial}: {last_lines(done.err)}", serial)
-        found = {name: _text(done.folder / name) for name in names}
+        found = {name: _text_of(done.folder / name) for name in names}
     for number in range(len(steps)):
         if found[f"code-{number}"].strip() != "0":
             said = [line.strip() for line in found[f"start-{number}"].splitlines() if line.startswith(("E", "java"))]
@@ -167,7 +156,7 @@ def run_app(
     return done.work, [read_app_log(found[f"log-{number}"], package, timeout_s) for number in range(len(steps))]
 
 
-def _text(path: Path) -> str:
+def _text_of(path: Path) -> str:
     return path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
 
 
@@ -201,82 +190,67 @@ class AppRun(NamedTuple):
     was_killed: bool = False
 
 
-class _LogcatLine(NamedTuple):
-    whole: str
-    process: str
-    level: str
-    tag: str
-    text: str
+def over_script(package: str) -> str:
+    """The shell function ``over``: whether ``new`` prints a line after which the app logs nothing of interest.
 
-
-def process_script(package: str) -> str:
-    """An expression of ``sed -n`` that prints the number of the app's process, more than once, from such a log."""
-    first = rf"s/^[^ ]*  *[^ ]*  *\([0-9][0-9]*\) .*: {_FIRST_LINE}.*/\1/p"
-    return rf"s/.*: Start proc \([0-9][0-9]*\):{re.escape(package)}\/.*/\1/p; {first}"
-
-
-def end_of_run(package: str, process: str) -> str:
-    """A regular expression, of ``grep -E`` and of Python, for lines after which the app logs nothing of interest."""
-    own = rf"^[^ ]+ +[^ ]+ +{process} .*: *({_TIMINGS}|{_GAVE_UP}|{_EXCEPTION}|{_SIGNAL})"
-    return rf"{own}|{_ended_by_android(package, process)}"
-
-
-def _ended_by_android(package: str, process: str) -> str:
-    name = re.escape(package)
-    return (
-        rf"Process {name} \(pid {process}\) has died|Killing {process}:{name}/|am_crash.*{name}"
-        rf"|Kill(ing)? '{name}' \({process}\)"
+    A line counts that holds the number of the app's process, its own or one of Android's.
+    """
+    process = (
+        rf"s/.*: Start proc \([0-9][0-9]*\):{re.escape(package)}\/.*/\1/p; "
+        rf"s/^[^ ]*  *[^ ]*  *\([0-9][0-9]*\) .*: {_FIRST_LINE}.*/\1/p"
     )
+    end = f": *({_TIMINGS}|{_GAVE_UP}|{_EXCEPTION}|{_SIGNAL})|{_ended_by_android(package)}"
+    return (
+        f"over() {{ p=$(new | sed -n {shlex.quote(process)} | tail -n 1); "
+        f'[ "$p" ] && new | grep -w "$p" | grep -Eq {shlex.quote(end)}; }}'
+    )
+
+
+def _ended_by_android(package: str) -> str:
+    """A regular expression, of ``grep -E`` and of Python, for the lines in which Android ends a process of the app."""
+    name = re.escape(package)
+    return rf"Process {name} \(pid |Killing [0-9]+:{name}/|am_crash.*{name}|Kill(ing)? '{name}'"
 
 
 def read_app_log(text: str, package: str, timeout_s: float) -> AppRun:
     """The run of the app's last process in a log that was read until the run was over, or for ``timeout_s`` seconds."""
-    lines = [
-        _LogcatLine(found[0], found["process"], found["level"], found["tag"], found["text"] or "")
-        for found in map(_LINE.fullmatch, text.splitlines())
-        if found
-    ]
-    process = _process_of(lines, package)
-    own = [line for line in lines if line.process == process]
-    log = "".join(f"{line.whole}\n" for line in own)
-    if any(re.match(_TIMINGS, line.text) for line in own):
+    lines = [found for found in map(_LINE.fullmatch, text.splitlines()) if found]
+    started = re.findall(rf"Start proc (\d+):{re.escape(package)}/", text)
+    started = started or [line["process"] for line in lines if _text(line).startswith(_FIRST_LINE)]
+    process = started[-1] if started else "none"
+    own = [line for line in lines if line["process"] == process]
+    log = "".join(f"{line[0]}\n" for line in own)
+    if any(re.match(_TIMINGS, _text(line)) for line in own):
         return AppRun(log)
     crash = _crash(own)
     if crash:
-        return AppRun(log, f"{_CRASHED}{crash}")
-    if any(re.match(_GAVE_UP, line.text) for line in own):
+        return AppRun(log, f"it crashed: {crash}")
+    if any(re.match(_GAVE_UP, _text(line)) for line in own):
         return AppRun(log)
-    died = re.compile(_ended_by_android(package, process))
-    ended = next((line.text for line in lines if process and died.search(f"{line.tag}: {line.text}")), None)
-    if ended is not None:
-        return AppRun(log, f"it ended before its time: {ended}{_last_error(own)}", was_killed=True)
-    last = next((line.text for line in reversed(own) if line.text.strip()), "")
+    of_process = [line for line in lines if re.search(rf"\b{process}\b", _text(line))]
+    ended = [line for line in of_process if re.search(_ended_by_android(package), f"{line['tag']}: {_text(line)}")]
+    if ended:
+        return AppRun(log, f"it ended before its time: {_text(ended[0])}{_last_error(own)}", was_killed=True)
+    last = next((_text(line) for line in reversed(own) if _text(line).strip()), "")
     said = f'it logged last: "{last}"' if last else "it has logged nothing"
     return AppRun(log, f"it did not end within {timeout_s:g} s and was ended; {said}")
 
 
-def _process_of(lines: Sequence[_LogcatLine], package: str) -> str:
-    """The number of the process that was started last, else of the one that began a benchmark.
-
-    Empty if there is none.
-    """
-    started = re.compile(rf"Start proc (?P<process>\d+):{re.escape(package)}/.*")
-    found = [match["process"] for match in (started.fullmatch(line.text) for line in lines) if match]
-    found = found or [line.process for line in lines if line.text.startswith(_FIRST_LINE)]
-    return found[-1] if found else ""
-
-
-def _crash(own: Sequence[_LogcatLine]) -> str:
+def _crash(own: Sequence[re.Match[str]]) -> str:
     """The Java exception or the signal that ended the process, empty where none did."""
     for number, line in enumerate(own):
-        if line.text.startswith(_EXCEPTION):
-            behind = [later.text for later in own[number + 1 :] if later.tag == line.tag]
-            return next((text for text in behind if not text.startswith("Process: ")), line.text)
-        if line.text.startswith(_SIGNAL):
-            return f"{line.text}{_last_error(own[:number])}"
+        if _text(line).startswith(_EXCEPTION):
+            behind = [_text(later) for later in own[number + 1 :] if later["tag"] == line["tag"]]
+            return next((text for text in behind if not text.startswith("Process: ")), _text(line))
+        if _text(line).startswith(_SIGNAL):
+            return f"{_text(line)}{_last_error(own[:number])}"
     return ""
 
 
-def _last_error(own: Sequence[_LogcatLine]) -> str:
-    said = next((line.text for line in reversed(own) if line.level in "EF"), "")
+def _last_error(own: Sequence[re.Match[str]]) -> str:
+    said = next((_text(line) for line in reversed(own) if line["level"] in "EF"), "")
     return f', after "{said}"' if said else ""
+
+
+def _text(line: re.Match[str]) -> str:
+    return line["text"] or ""

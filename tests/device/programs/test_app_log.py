@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from evaltools.device.app import AppRun, end_of_run, process_script, read_app_log
+from evaltools.device.app import AppRun, over_script, read_app_log
 
 PACKAGE = "org.tensorflow.lite.benchmark"
 TIMES = "Inference timings in us: Init: 1, First inference: 2, Warmup (avg): 3, Inference (avg): 4"
@@ -28,12 +28,9 @@ def read(*lines: str) -> AppRun:
 
 
 def is_over(*lines: str) -> bool:
-    """Whether the device's own programs find the process in these lines, and its end."""
-    found = subprocess.run(
-        ["sed", "-n", process_script(PACKAGE)], input=log(*lines), capture_output=True, text=True, check=True
-    ).stdout.split()
-    searched = ["grep", "-Eq", end_of_run(PACKAGE, found[-1] if found else "none")]
-    return subprocess.run(searched, input=log(*lines), text=True).returncode == 0
+    """Whether the shell of the device finds the process in these lines, and its end."""
+    script = f"text=$(cat); new() {{ printf '%s\\n' \"$text\"; }}; {over_script(PACKAGE)}; over"
+    return subprocess.run(["sh", "-c", script], input=log(*lines), text=True).returncode == 0
 
 
 def test_the_log_of_the_process_that_was_started_last() -> None:
