@@ -19,13 +19,13 @@ from __future__ import annotations
 import dataclasses
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import to_builtins
 from PIL import Image
 
 from evaltools.configuration import Configuration
@@ -43,10 +43,10 @@ from evaltools.request.flags import GivenFlags, parse_flags
 from evaltools.runtime import Session, open_session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
+from evaltools.tasks import coco, imagenet
 from evaltools.tasks.coco.outputs import operator_output_map
-from evaltools.tasks.coco.task import CocoOptions, CocoTask, ReadSide, detector_input, read_objects
-from evaltools.tasks.coco.truth import load_pictures
-from evaltools.tasks.imagenet import KIND
+from evaltools.tasks.coco.reading import Choice
+from evaltools.tasks.own import FunctionTask
 from evaltools.tasks.own.definition import Setting
 from evaltools.tasks.own.options import values_of
 from evaltools.tasks.own.task import OwnTask, build
@@ -64,7 +64,6 @@ PARAMETERS = (
 MOST_READY_INPUTS = 1000
 Share = TypeVar("Share")
 IMAGENET_ONLY = ("ground_truth_labels", "model_output_labels")
-PictureTask = OwnTask | CocoTask
 
 
 def main(arguments: list[str]) -> int:
@@ -106,43 +105,44 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def picture_paths(task: PictureTask) -> Sequence[Path]:
+def picture_paths(task: OwnTask) -> Sequence[Path]:
     """The files that the task evaluates."""
-    return task.paths if isinstance(task, CocoTask) else [example.input for example in task.task.examples]
+    return [example.input for example in task.task.examples]
 
 
 def imagenet_task(flags: GivenFlags) -> tuple[ModelFile, OwnTask]:
     """A classifier and its labelled pictures."""
-    model = read_model(flags.path("model_file") or sample.model_file("int8"))
     options = {
         "ground_truth_images_path": flags.path("ground_truth_images_path") or sample.images_dir(),
         "ground_truth_labels": flags.text("ground_truth_labels"),
         "model_output_labels": flags.text("model_output_labels"),
     }
-    made = build(KIND.loaded, values_of(KIND.own_options, options, "imagenet"), Setting([model]))
+    return _repeated(imagenet.KIND, flags.path("model_file") or sample.model_file("int8"), options, flags)
+
+
+def coco_task(flags: GivenFlags) -> tuple[ModelFile, OwnTask]:
+    """A detector that ends in TFLite_Detection_PostProcess, and pictures."""
+    options = {"ground_truth_images_path": flags.path("ground_truth_images_path") or sample.detection_images_dir()}
+    path = flags.path("model_file") or sample.detection_model_file("int8")
+    model, made = _repeated(coco.KIND, path, options, flags)
+    outputs = operator_output_map(model)
+    if outputs is None:
+        raise UsageError(f"{model.path} does not end in TFLite_Detection_PostProcess; give a detector that does")
+    return model, made.chosen(to_builtins([Choice(outputs)]))
+
+
+def _repeated(
+    kind: FunctionTask, path: Path, options: Mapping[str, Any], flags: GivenFlags
+) -> tuple[ModelFile, OwnTask]:
+    """The task with its examples several times."""
+    model = read_model(path)
+    made = build(kind.loaded, values_of(kind.own_options, options, kind.name), Setting([model]))
     repeated = tuple(
         dataclasses.replace(example, id=f"{turn} {example.id}")
         for turn in range(flags.number("repeat"))
         for example in made.task.examples
     )
     return model, OwnTask(dataclasses.replace(made.task, examples=repeated), made.models, elsewhere=made.elsewhere)
-
-
-def coco_task(flags: GivenFlags) -> tuple[ModelFile, CocoTask]:
-    """A detector that ends in TFLite_Detection_PostProcess, and pictures."""
-    model = read_model(flags.path("model_file") or sample.detection_model_file("int8"))
-    outputs = operator_output_map(model)
-    if outputs is None:
-        raise UsageError(f"{model.path} does not end in TFLite_Detection_PostProcess; give a detector that does")
-    options = CocoOptions(flags.path("ground_truth_images_path") or sample.detection_images_dir())
-    found = load_pictures(options.ground_truth_images_path, None, None)
-    pictures = replace(found, paths=tuple(found.paths) * flags.number("repeat"))
-    side = ReadSide(
-        model,
-        detector_input(model, options),
-        lambda found, picture: read_objects(found, outputs, picture, score_threshold=0.0),
-    )
-    return model, CocoTask(pictures, [side])
 
 
 def raw_rate(model: ModelFile, configuration: Configuration, inputs: list[tuple[Array, ...]], threads: int) -> float:
@@ -192,7 +192,7 @@ def side_by_side(
     return count / elapsed
 
 
-def preprocessing_rate(task: PictureTask) -> float:
+def preprocessing_rate(task: OwnTask) -> float:
     """Pictures per second from file to tensor, in this process."""
     start = time.perf_counter()
     checksum = sum(int(np.asarray(task.prepare(example).inputs[0]).size) for example in task.examples)
@@ -200,7 +200,7 @@ def preprocessing_rate(task: PictureTask) -> float:
     return len(task.examples) / (time.perf_counter() - start)
 
 
-def pass_rate(model: ModelFile, configuration: Configuration, task: PictureTask, workers: int) -> float:
+def pass_rate(model: ModelFile, configuration: Configuration, task: OwnTask, workers: int) -> float:
     """Pictures per second of a pass with one configuration, journal included; all processes are open and warm."""
     with open_all([(model, configuration)], open_isolated, allow_fallback=False) as entries:
         opened = [entry for entry in entries.values() if isinstance(entry, Opened)]

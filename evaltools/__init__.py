@@ -37,7 +37,19 @@ _MODULES = {
     ),
     "evaltools.metrics.metric": ("Metric",),
     "evaltools.result.section": ("Drawing", "Panel"),
-    "evaltools.tasks.own.definition": ("Example", "Mean", "Setting", "Task", "TopK", "mean", "pooled", "task", "topk"),
+    "evaltools.tasks.own.definition": (
+        "Checked",
+        "Example",
+        "Mean",
+        "Setting",
+        "Task",
+        "TopK",
+        "WithContext",
+        "mean",
+        "pooled",
+        "task",
+        "topk",
+    ),
     "evaltools.tasks.own.pictures": ("image_input", "pairs"),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

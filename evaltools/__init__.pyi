@@ -38,11 +38,13 @@ from evaltools.errors import UsageError as UsageError
 from evaltools.metrics.metric import Metric as Metric
 from evaltools.result.section import Drawing as Drawing
 from evaltools.result.section import Panel as Panel
+from evaltools.tasks.own.definition import Checked as Checked
 from evaltools.tasks.own.definition import Example as Example
 from evaltools.tasks.own.definition import Mean as Mean
 from evaltools.tasks.own.definition import Setting as Setting
 from evaltools.tasks.own.definition import Task as Task
 from evaltools.tasks.own.definition import TopK as TopK
+from evaltools.tasks.own.definition import WithContext as WithContext
 from evaltools.tasks.own.definition import mean as mean
 from evaltools.tasks.own.definition import pooled as pooled
 from evaltools.tasks.own.definition import task as task
@@ -371,28 +373,28 @@ def coco(
     tests: Tests = None,
     progress: bool | OnProgress | None = None,
     images: str | Path,
-    reference_model: str | Path | None = None,
     ground_truth: str | Path | None = None,
     ground_truth_proto: str | Path | None = None,
     labels: str | Path | None = None,
     num_images: int = 0,
     order: Literal['native', 'random'] = 'native',
     seed: int = 1,
-    score_threshold: float = 0.0,
-    max_failed_examples: int = -1,
     normalization: str | float = 'auto',
     resize: Literal['auto', 'stretch', 'letterbox', 'letterbox_top_left'] = 'auto',
     letterbox_fill: int = 114,
     channel_order: Literal['auto', 'rgb', 'bgr'] = 'auto',
-    input_layout: Literal['auto', 'nhwc', 'nchw'] = 'auto',
     decoder: Literal['auto', 'ssd', 'none', 'yolov5', 'yolov8', 'yolox', 'yolo_nms'] = 'auto',
     nms_iou: float = 0.0,
+    score_threshold: float = 0.0,
     output_map: str | float = 'auto',
     class_offset: str | float = 'auto',
     coco_evaluator: Literal['pycocotools', 'faster-coco-eval'] = 'pycocotools',
     bootstrap_resamples: int = 1000,
+    reference_model: str | Path | None = None,
+    max_failed_examples: int = -1,
     margin: float = 0.005,
     record_examples: bool = False,
+    input_layout: Literal['auto', 'nhwc', 'nchw'] = 'auto',
     workers: str | float = 'auto',
     example_timeout: float = 300.0,
     max_crashes: int = 3,
@@ -420,28 +422,28 @@ def coco(
     tests: Tests = None,
     progress: bool | OnProgress | None = None,
     images: str | Path,
-    reference_model: str | Path | None = None,
     ground_truth: str | Path | None = None,
     ground_truth_proto: str | Path | None = None,
     labels: str | Path | None = None,
     num_images: int = 0,
     order: Literal['native', 'random'] = 'native',
     seed: int = 1,
-    score_threshold: float = 0.0,
-    max_failed_examples: int = -1,
     normalization: str | float = 'auto',
     resize: Literal['auto', 'stretch', 'letterbox', 'letterbox_top_left'] = 'auto',
     letterbox_fill: int = 114,
     channel_order: Literal['auto', 'rgb', 'bgr'] = 'auto',
-    input_layout: Literal['auto', 'nhwc', 'nchw'] = 'auto',
     decoder: Literal['auto', 'ssd', 'none', 'yolov5', 'yolov8', 'yolox', 'yolo_nms'] = 'auto',
     nms_iou: float = 0.0,
+    score_threshold: float = 0.0,
     output_map: str | float = 'auto',
     class_offset: str | float = 'auto',
     coco_evaluator: Literal['pycocotools', 'faster-coco-eval'] = 'pycocotools',
     bootstrap_resamples: int = 1000,
+    reference_model: str | Path | None = None,
+    max_failed_examples: int = -1,
     margin: float = 0.005,
     record_examples: bool = False,
+    input_layout: Literal['auto', 'nhwc', 'nchw'] = 'auto',
     workers: str | float = 'auto',
     example_timeout: float = 300.0,
     max_crashes: int = 3,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,9 @@ from evaltools.extensions import TASKS, Installed, entries, installed, named, un
 from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evaltools.errors import OutputError
     from evaltools.metrics.metric import Figure, Metric
     from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
     from evaltools.result.evidence import Judged
@@ -60,6 +63,21 @@ class TaskReport(Protocol):
 
     def next_steps(self, result: EvaluationResult, configuration: ConfigurationResult) -> Sequence[str]:
         """Commands that answer the question which a bad or open verdict leaves, or sentences about them."""
+
+    def more_files(self, request: Any, outputs: Iterable[Path]) -> Mapping[str, Path]:
+        """The output files that only this task has, by configuration, checked before any long work.
+
+        ``outputs`` are those that every task has. Raises :class:`UsageError`.
+        """
+
+    def write_more(self, result: EvaluationResult, files: Mapping[str, Path], console: Console) -> list[OutputError]:
+        """Write ``files``, which :meth:`more_files` gave; returns an error for each that could not be written."""
+
+    def debug_lines(self, result: EvaluationResult, options: Any) -> list[str]:
+        """Lines for stdout before those of the native tool."""
+
+    def as_asked(self, result: EvaluationResult, options: Any) -> EvaluationResult:
+        """The result as it is written to the result file, without what was kept only for other files."""
 
 
 class TaskEvidence(Protocol):

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests import tiny_models
 
 ROOT = Path(__file__).resolve().parent.parent
-WHOLE_TASK = ROOT / "tests" / "whole_task"
 DELEGATE = """
 from evaltools.delegates import LITERT, TFLITE_RUNTIME, Delegate, Library
 from evaltools.parameter import NotNative, Parameter
@@ -178,22 +175,11 @@ UNUSABLE_TASKS = {
     "gone = nosuchmodule:t": "cannot be loaded: ModuleNotFoundError: No module named 'nosuchmodule'",
     "count = plugged:COUNT": "is a int and no task; put @evaltools.task above a function",
     "coco = plugged:bright": "has the name of a task of evaltools",
-    "odd = plugged:ODD": "calls itself 'even'; both names must be the same, as results have it",
-    "torn = plugged:TORN": "cannot be used: ModuleNotFoundError: No module named 'nosuchmodule'",
 }
-OTHER_KINDS = """
-from evaltools.tasks.shared.declared import DeclaredTask
-
-def declared(name):
-    parts = dict.fromkeys(["evaluation", "part", "report", "evidence"], "nosuchmodule")
-    return DeclaredTask(name, summary="Has no parts.", description="", options={}, **parts)
-
-COUNT, ODD, TORN = 5, declared("even"), declared("torn")
-"""
 
 
 def test_a_task_that_cannot_be_used_costs_itself_and_says_why(tmp_path: Path, model: Path) -> None:
-    environment = install(tmp_path, {"plugged": SMALL_TASK + OTHER_KINDS}, {"tasks": list(UNUSABLE_TASKS)})
+    environment = install(tmp_path, {"plugged": SMALL_TASK + "COUNT = 5\n"}, {"tasks": list(UNUSABLE_TASKS)})
     result, limits = tmp_path / "result.json", tmp_path / "gates.toml"
     flags = (*few_runs(model), f"--output_file_path={result}", "--use_xnnpack=true")
     told = evaltools_with(environment, "diff", *flags)
@@ -217,46 +203,3 @@ def test_a_task_with_a_dash_in_its_name_is_a_command(tmp_path: Path, model: Path
     told = evaltools_with(environment, "my-task", "--help")
     assert told.returncode == 0, told.stderr
     assert "--number" in told.stdout
-
-
-# ----- a whole kind of task
-
-COUNT = 24
-LIMITS = '[[gates]]\ntask = "firsts_of"\nlimits = ["firsts {limit} at 95 %", "failed_examples <= 0"]\n'
-
-
-def require_whole_task(environment: dict[str, str], folder: Path, model: Path) -> None:
-    """It is run, divided and merged, compared with limits, and read again, as those of evaltools are."""
-    flags = (str(model), f"--count={COUNT}", "--use_xnnpack=true")
-
-    def result_of(name: str, *words: str) -> Any:
-        told = evaltools_with(environment, *words, f"--output_file_path={folder / name}")
-        assert told.returncode == 0, told.stderr
-        return json.loads((folder / name).read_text())
-
-    whole = result_of("whole.json", "firsts-of", *flags)
-    assert whole["part"]["count"] == COUNT
-    for index in range(2):
-        shard = (f"--run_dir={folder / f'shard{index}'}", f"--shard_index={index}", "--shard_count=2")
-        result_of(f"{index}.json", "firsts-of", *flags, *shard)
-    merged = result_of("merged.json", "merge", str(folder / "shard0"), str(folder / "shard1"))
-    assert merged["part"] == whole["part"]
-    assert [entry["figures"]["firsts"] for entry in merged["configurations"]] == [
-        whole["part"]["firsts"][name] / COUNT for name in ("reference", "test")
-    ]
-    for limit, code in (("<= 0.9", 0), (">= 0.9", 1)):
-        (folder / "gates.toml").write_text(LIMITS.format(limit=limit))
-        judged = evaltools_with(environment, "gate", str(folder / "merged.json"), f"--gates={folder / 'gates.toml'}")
-        assert judged.returncode == code, judged.stderr
-    program = f"import evaltools as et; print(et.load({str(folder / 'whole.json')!r})['test'].firsts)"
-    python = [sys.executable, "-c", program]
-    read = subprocess.run(python, env=environment, cwd=folder, capture_output=True, text=True, check=True)
-    assert float(read.stdout) == whole["part"]["firsts"]["test"] / COUNT
-
-
-@pytest.mark.once
-def test_a_whole_task_of_another_package_is_one_of_ours(tmp_path: Path, model: Path) -> None:
-    shutil.copytree(WHOLE_TASK, tmp_path / "firsts")
-    environment = install(tmp_path, {}, {"tasks": ["firsts_of = firsts:KIND"]})
-    assert "  firsts-of " in evaltools_with(environment, "--help").stdout
-    require_whole_task(environment, tmp_path, model)

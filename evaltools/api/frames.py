@@ -12,7 +12,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, L
 from evaltools.result.places import against_reference
 from evaltools.task_kind import all_metrics, kind_of
 from evaltools.tasks.coco.page import disagreements
-from evaltools.tasks.coco.result import CocoDetection
+from evaltools.tasks.coco.result import BoxesPart, CocoPart
 from evaltools.tasks.own.result import OwnPart
 from evaltools.tasks.own.topk_metrics import topk_of
 from evaltools.tasks.own.topk_result import TopKPart
@@ -104,7 +104,7 @@ def _answers(result: EvaluationResult) -> Iterator[tuple[str, str, Row]]:
                 score = answer.scores[0] if answer.scores else None
                 right = {"truth": record.truth, "is_right": answer.rank == 0, "rank": answer.rank}
                 yield record.example, name, {**right, **found, "score": score, "latency_ms": answer.invoke_us / 1000}
-    elif isinstance(part, CocoDetection):
+    elif isinstance(part, BoxesPart):
         for picture in part.pictures or ():
             for name, boxes in picture.detections.items():
                 best = max((box.score for box in boxes), default=None)
@@ -120,7 +120,7 @@ def _answers(result: EvaluationResult) -> Iterator[tuple[str, str, Row]]:
 def changed_columns(result: EvaluationResult) -> list[str]:
     """The columns of :func:`changed_rows`."""
     part = result.part
-    own = _BOXES if isinstance(part, CocoDetection) else _SCORES if isinstance(part, OwnPart) else ()
+    own = _BOXES if isinstance(part, CocoPart) else _SCORES if isinstance(part, OwnPart) else ()
     return ["example", "model", "configuration", *(_ANSWERS if topk_of(result) else own)]
 
 
@@ -147,7 +147,7 @@ def _changes(result: EvaluationResult) -> Iterator[tuple[Any, ...]]:
                 one, two = found.baseline, found.other
                 shown = (found.truth, one.label, two.label, one.score, two.score, found.effect, found.tie)
                 yield (found.example, each.other, *shown)
-    elif isinstance(part, CocoDetection):
+    elif isinstance(part, BoxesPart):
         for each in compared:
             for differing in disagreements(part, each):
                 only = (len(differing.only_in[name]) for name in (each.baseline, each.other))
@@ -169,8 +169,8 @@ def _is_with_reference(result: EvaluationResult, compared: Any) -> bool:
 
 def _recorded(result: EvaluationResult) -> Any:
     """The part of the result with what is known of each example; raises :class:`UsageError` where that is nothing."""
-    part = topk_of(result) or result.part
-    recorded: dict[type, str] = {TopKPart: "examples", CocoDetection: "pictures", OwnPart: "scores"}
+    part = topk_of(result) or (result.part.boxes if isinstance(result.part, CocoPart) else result.part)
+    recorded: dict[type, str] = {TopKPart: "examples", BoxesPart: "pictures", OwnPart: "scores"}
     if type(part) not in recorded:
         command = kind_of(result.task).command
         raise UsageError(f"a result of {command} says nothing of single examples; result.result.part has what it says")

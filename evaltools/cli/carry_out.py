@@ -106,15 +106,15 @@ def carry_out(
     asked, evaluation = kind.read(request), kind.evaluation
     files = planned_files(request)
     page = planned_report(request)
-    more_files = evaluation.more_files(request, files.values())
+    more_files = kind.report.more_files(request, files.values())
     with interrupts_restored():
         with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
             result = measure(kind, request, Terminal(console, options, missing), shards)
         with_lines = has_native_lines(result, options, is_one_model)
-        not_written = print_to_stdout(evaluation.debug_lines(result, options) if with_lines else [])
-        saved = evaluation.as_asked(result, options)
+        not_written = print_to_stdout(kind.report.debug_lines(result, options) if with_lines else [])
+        saved = kind.report.as_asked(result, options)
         not_written += write_and_show(saved, files, console, options, with_lines)
-        not_written += evaluation.write_more(result, more_files, console)
+        not_written += kind.report.write_more(result, more_files, console)
         total = asked.execution.shard.size_of(evaluation.example_count_of(result))
         _print_early_end(result, total, asked.max_failed_examples, request.is_native, console)
     located: Sequence[LocateResult] = ()

@@ -125,7 +125,7 @@ def examples_of(kind: DeclaredTask, request: Request) -> Evaluation[Any]:
     Raises :class:`UsageError` and its kinds.
     """
     asked = kind.read(request)
-    kind.evaluation.more_files(request, planned_files(request).values())
+    kind.report.more_files(request, planned_files(request).values())
     evaluation = kind.prepare(asked)
     evaluation.check_on_host()
     return evaluation
@@ -176,7 +176,7 @@ def _against_host_outputs(kind: DeclaredTask, request: Request, folder: Path) ->
 def require_one_file(kind: DeclaredTask, request: Request) -> None:
     """Raise :class:`UsageError` for files by configuration, where every place has configurations of its own."""
     files = planned_files(request)
-    more = kind.evaluation.more_files(request, files.values()) or {}
+    more = kind.report.more_files(request, files.values())
     path = next(iter([*more.values(), *(path for path in files.values() if path.suffix.lower() != ".json")]), None)
     if path is not None:
         raise UsageError(

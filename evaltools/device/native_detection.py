@@ -16,7 +16,7 @@ from evaltools.device.native_inputs import NativeInputs, normalization_warnings
 from evaltools.device.native_outcome import NativeOutcome, first_measured, with_times
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run import PassOutcome
-from evaltools.engine.run_folder import digest_of_files
+from evaltools.engine.run_folder import digest, digest_of_files
 from evaltools.engine.task import Example, Record
 from evaltools.metrics.boxes import Detection
 from evaltools.metrics.coco_stats import require_evaluator
@@ -25,9 +25,10 @@ from evaltools.metrics.native_numbers import shortest
 from evaltools.native.logs.evaluation import LoggedPicture
 from evaltools.native.logs.figures import NOTHING_TIMED, NativeFigures
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.tasks.coco.boxes import DEFAULT_EVALUATOR, data_of
 from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
-from evaltools.tasks.coco.evaluation import coco_data
+from evaltools.tasks.coco.evaluation import facts_of
 from evaltools.tasks.coco.figures import (
     BoxPairs,
     OverlappingObjects,
@@ -35,10 +36,11 @@ from evaltools.tasks.coco.figures import (
     detected_pictures,
     figures_of,
 )
+from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.outputs import NATIVE_ORDER
-from evaltools.tasks.coco.result import CocoDetection
-from evaltools.tasks.coco.task import DEFAULT_EVALUATOR, CocoOptions, FoundObjects
-from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, picture_size
+from evaltools.tasks.coco.reading import Choice, DetectionData
+from evaltools.tasks.coco.result import BoxesPart, CocoPart
+from evaltools.tasks.coco.truth import dense_category_ids, picture_size
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.shared.figures import MeasuredPass, sum_up
 
@@ -52,15 +54,16 @@ Records = Sequence[Record[FoundObjects]]
 
 
 def with_detection(
-    empty: EvaluationResult, inputs: NativeInputs[EvaluatedPictures], outcomes: Sequence[NativeOutcome]
+    empty: EvaluationResult, inputs: NativeInputs[DetectionData], outcomes: Sequence[NativeOutcome]
 ) -> EvaluationResult:
     """The result with what the runs of all configurations gave.
 
     A run without the detections of every picture is not measured: they are what configurations are compared by.
     """
     assert inputs.to_tensor is not None
-    if inputs.data.truth is not None:
-        require_evaluator(inputs.request.options.coco_evaluator)
+    truth, options = inputs.data.pictures.truth, inputs.request.options.values
+    if truth is not None:
+        require_evaluator(options["coco_evaluator"] or DEFAULT_EVALUATOR)
     raw_size = (inputs.to_tensor.width, inputs.to_tensor.height)
     sizes = [picture_size(path, raw_size) for path in inputs.pictures]
     records: dict[str, Records] = {}
@@ -69,7 +72,7 @@ def with_detection(
         described, found = outcome.described, outcome.figures
         if found is not None:
             pictures, reason = _matched(inputs.pictures, outcome.log.pictures)
-            if reason is None and (found.overall is None) != (inputs.data.truth is None):
+            if reason is None and (found.overall is None) != (truth is None):
                 reason = "the native tool's ground truth was not the one that it was given: it could not read it"
             if reason is None:
                 records[described.name] = _records(described.name, inputs.pictures, pictures, sizes)
@@ -83,52 +86,60 @@ def with_detection(
 
 def _detection(
     empty: EvaluationResult,
-    inputs: NativeInputs[EvaluatedPictures],
+    inputs: NativeInputs[DetectionData],
     configurations: Sequence[ConfigurationResult],
     records: Mapping[str, Records],
     stated: Mapping[str, NativeFigures],
 ) -> EvaluationResult:
-    request, pictures = inputs.request, inputs.data
-    assert inputs.to_tensor is not None
-    options: CocoOptions = request.options
+    asked, data = inputs.request.options, inputs.data
+    options, pictures = asked.values, data.pictures
     truth = pictures.truth
     objects = OverlappingObjects(truth)
     sum_up(MeasuredPass(PassOutcome(records)), [], {name: [objects] for name in list(records)[:1]})
     mapping, mapping_used = choose_mapping(_MAPPING, dense_category_ids(truth), objects.pairs)
-    resamples = options.bootstrap_resamples if len(records) > 1 else 0
-    evaluator = options.coco_evaluator or DEFAULT_EVALUATOR
+    resamples = options["bootstrap_resamples"] if len(records) > 1 else 0
+    evaluator = options["coco_evaluator"] or DEFAULT_EVALUATOR
+    found_in = {
+        name: [(each.example.index, each.observation) for each in own if each.observation is not None]
+        for name, own in records.items()
+    }
     figures, categories = [], {}
-    for name, own in records.items():
+    for name, own in found_in.items():
         found, categories[name] = figures_of(name, own, truth, mapping, evaluator, resamples)
         figures.append(replace(found, native=_as_stated(found.native, stated[name])))
     shown = first_measured(configurations)
-    data = coco_data(
-        replace(options, resize="stretch", score_threshold=0.0, native=False),
-        pictures,
-        inputs.labels,
-        inputs.to_tensor,
-        output_map=NATIVE_ORDER if records else None,
-        class_mapping=mapping_used if records else None,
-        preprocessing_latency=stated[shown].preprocessing if shown else NOTHING_TIMED,
-    )
+    used = mapping_used if records else None
+    read = replace(data_of(data, Choice(NATIVE_ORDER), used, is_measured=bool(records)), native=True)
     boxes = {pair: BoxPairs() for pair in comparison_pairs(configurations)}
     odd = OddPictures(truth, None)
     looked_at = {name: [odd] for name in records}
     sum_up(MeasuredPass(PassOutcome(records)), list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
-    detection = CocoDetection(
-        data=data,
+    keeps_pictures = asked.record_examples or asked.has_page or options["debug_mode"] or options["detections_path"]
+    detection = BoxesPart(
+        data=read,
         figures=figures,
         comparisons=compare_configurations(boxes, figures, categories),
-        pictures=detected_pictures(pictures, records, dict.fromkeys(records, mapping))
-        if options.keeps_pictures
-        else None,
+        pictures=detected_pictures(pictures, found_in, dict.fromkeys(records, mapping)) if keeps_pictures else None,
     )
     warnings = normalization_warnings(inputs) + general_warnings(inputs.model, pictures, inputs.labels, detection, odd)
-    verdicts = verdicts_on_map(detection.comparisons, figures, options.margin)
+    verdicts = verdicts_on_map(detection.comparisons, figures, asked.margin)
     return replace(
         empty,
         configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in configurations],
-        part=replace(detection, data=replace(data, native=True)),
+        part=CocoPart(
+            name=inputs.task,
+            source="",
+            sha256="",
+            options={name: str(value) for name, value in asked.recorded.items() if value is not None},
+            example_count=len(pictures.paths),
+            examples_sha256=digest(printable_name(path.name) for path in pictures.paths),
+            preprocessing_latency=stated[shown].preprocessing if shown else NOTHING_TIMED,
+            metrics=[],
+            means=[],
+            comparisons=[],
+            facts=facts_of(read),
+            boxes=detection,
+        ),
         warnings=[*warnings, _SIX_DIGITS] if records else warnings,
         pictures_digest=digest_of_files(pictures.paths),
     )

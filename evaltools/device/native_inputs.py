@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
@@ -15,9 +16,10 @@ from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.native.logs.evaluation import NativeTask
 from evaltools.preprocess import NATIVE, ImageToTensor
+from evaltools.tasks.coco.detector import SSD, DetectorOptions, check_detector
+from evaltools.tasks.coco.evaluation import load_data
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map
-from evaltools.tasks.coco.task import CocoOptions, check_detector
-from evaltools.tasks.coco.truth import EvaluatedPictures, load_pictures
+from evaltools.tasks.coco.reading import DetectionData
 from evaltools.tasks.imagenet.data import LabelledImages, check_model, class_count, load_labelled_images
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.inference_diff.task import check_types, output_names
@@ -36,7 +38,7 @@ Data = TypeVar("Data")
 class NativeInputs(Struct, Generic[Data], frozen=True):
     """Checked inputs of a native tool.
 
-    ``data`` is what a result says of them: :class:`LabelledImages` of imagenet, :class:`EvaluatedPictures` of coco,
+    ``data`` is what a result says of them: :class:`LabelledImages` of imagenet, :class:`DetectionData` of coco,
     :class:`DiffRequest` of inference_diff, which makes its own random numbers for ``num_runs`` runs. ``truth`` is
     the content of the file with the ground truth, None where there is none. ``label_text`` is the content of
     ``--model_output_labels``, None where the tool takes none.
@@ -114,9 +116,9 @@ def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
     )
 
 
-def prepare_coco(request: TaskRequest) -> NativeInputs[EvaluatedPictures]:
+def prepare_coco(request: TaskRequest) -> NativeInputs[DetectionData]:
     """Read and check what coco is to evaluate, as :func:`prepare_imagenet` does."""
-    options: CocoOptions = request.options
+    options = request.options.values
     model = read_model(request.model_file)
     check_detector(model, native=True)
     known = operator_output_map(model)
@@ -131,19 +133,17 @@ def prepare_coco(request: TaskRequest) -> NativeInputs[EvaluatedPictures]:
             f"{model.path}: the output {odd[0]} is not float32, but the native tool reads it as that; convert the "
             f"model with float outputs, {_ELSEWHERE}"
         )
-    labels = None
-    if options.model_output_labels is not None:
-        labels = read_labels(options.model_output_labels, "--model_output_labels")
-    to_tensor = input_transform(model, model.inputs[0], native=True, crop_fraction=None)
-    pictures = load_pictures(
-        options.ground_truth_images_path,
-        options.ground_truth_annotations,
-        options.ground_truth_proto,
-        labels.lines if labels else (),
-        options.num_images,
-        options.native,
-        raw_size=(to_tensor.width, to_tensor.height),
+    data = load_data(
+        [model],
+        DetectorOptions(decoder=SSD, native=request.options.native),
+        options["ground_truth_images_path"],
+        options["ground_truth_annotations"],
+        options["ground_truth_proto"],
+        options["model_output_labels"],
+        options["num_images"],
     )
+    pictures, labels = data.pictures, data.labels
+    to_tensor = input_transform(model, model.inputs[0], native=True, crop_fraction=None)
     _require_native_pictures(pictures.paths)
     truth = pictures.truth.native if pictures.truth else ()
     # The tool ends at a class beyond its labels, whose names mean nothing to it; more lines change no figure.
@@ -154,7 +154,7 @@ def prepare_coco(request: TaskRequest) -> NativeInputs[EvaluatedPictures]:
         "coco",
         request,
         model,
-        pictures,
+        replace(data, sides=(replace(data.sides[0], to_tensor=to_tensor),), options=DetectorOptions()),
         pictures=tuple(pictures.paths),
         truth=NativeGroundTruth(truth).to_bytes() if pictures.truth else None,
         labels=labels,
@@ -183,10 +183,9 @@ def prepare_native(request: TaskRequest) -> NativeInputs[Any]:
     """Read and check what a native tool is to evaluate; raises :class:`UsageError` for a task that has none."""
     if isinstance(request, DiffRequest):
         return prepare_diff(request)
-    if isinstance(request.options, OwnOptions) and request.options.loaded.name == "imagenet":
-        return prepare_imagenet(request)
-    if isinstance(request.options, CocoOptions):
-        return prepare_coco(request)
+    native: dict[str, Callable[[TaskRequest], NativeInputs[Any]]] = {"imagenet": prepare_imagenet, "coco": prepare_coco}
+    if isinstance(request.options, OwnOptions) and request.options.loaded.name in native:
+        return native[request.options.loaded.name](request)
     raise UsageError(f"there is no native tool for this task; {_ELSEWHERE.removeprefix('or ')}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from evaltools.datasets.image_folder import printable_name
 from evaltools.datasets.object_annotations import AnnotatedImage
 from evaltools.datasets.picture_files import image_ids
-from evaltools.engine.task import Example, Record
+from evaltools.engine.task import Example
 from evaltools.metrics.boxes import MIN_IOU, BoxAgreement, Detection, compare_boxes
 from evaltools.metrics.coco_stats import (
     CocoEvaluator,
@@ -36,26 +36,19 @@ from evaltools.tasks.coco.changes import (
     resampled_figures,
 )
 from evaltools.tasks.coco.classes import CONFIDENT, ClassMapping
+from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.result import (
     AnnotatedObject,
     BoxComparison,
     DetectedPicture,
     DetectionFigures,
 )
-from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
 from evaltools.tasks.coco.warnings import findings_of
 from evaltools.tasks.shared.figures import Pair
 
-Records = Collection[Record[FoundObjects]]
-Measured = Mapping[str, Records]
-
-
-def finished(records: Records) -> Iterator[tuple[int, FoundObjects]]:
-    """The number of each picture that did not fail, with what was found in it."""
-    for record in records:
-        if record.observation is not None:
-            yield record.example.index, record.observation
+Found = Sequence[tuple[int, FoundObjects]]
+"""The number of each picture that did not fail, with what was found in it."""
 
 
 class OverlappingObjects:
@@ -115,7 +108,7 @@ class BoxPairs:
 
 
 def figures_of(
-    name: str, records: Records, truth: Truth | None, mapping: ClassMapping, evaluator: CocoEvaluator, resamples: int
+    name: str, pictures: Found, truth: Truth | None, mapping: ClassMapping, evaluator: CocoEvaluator, resamples: int
 ) -> tuple[DetectionFigures, CategoryDraws | None]:
     """The figures of a configuration over the pictures that did not fail.
 
@@ -123,7 +116,6 @@ def figures_of(
 
     The COCO figures and the AP of each category are also computed over ``resamples`` draws of the pictures, 0 for none.
     """
-    pictures = list(finished(records))
     evaluation, resampled, categories = None, {}, None
     if truth is not None and resamples:
         evaluation, matches = evaluate_with_matches(*_coco_sets(pictures, truth, mapping), evaluator)
@@ -144,9 +136,7 @@ def figures_of(
     return figures, categories
 
 
-def _coco_sets(
-    pictures: Sequence[tuple[int, FoundObjects]], truth: Truth, mapping: ClassMapping
-) -> tuple[EvaluatedSet, list[DetectedObject]]:
+def _coco_sets(pictures: Found, truth: Truth, mapping: ClassMapping) -> tuple[EvaluatedSet, list[DetectedObject]]:
     """The pictures with their objects, and what was found in them, as COCO's evaluation takes them."""
     images = [truth.images[index] for index, _ in pictures]
     detections = [
@@ -166,9 +156,7 @@ def _coco_sets(
     return evaluated, detections
 
 
-def _native(
-    pictures: Sequence[tuple[int, FoundObjects]], truth: Truth, mapping: ClassMapping
-) -> NativeAveragePrecision:
+def _native(pictures: Found, truth: Truth, mapping: ClassMapping) -> NativeAveragePrecision:
     truths = [
         Objects(picture.class_ids, picture.boxes, np.ones(len(picture.class_ids), np.float32))
         for picture in (truth.native[index] for index, _ in pictures)
@@ -224,15 +212,15 @@ def _comparison(
 
 
 def detected_pictures(
-    pictures: EvaluatedPictures, measured: Measured, mappings: Mapping[str, ClassMapping]
+    pictures: EvaluatedPictures, measured: Mapping[str, Found], mappings: Mapping[str, ClassMapping]
 ) -> list[DetectedPicture]:
     """Every picture that some configuration finished, with all detections.
 
     Sizes and ids are those of the ground truth; ``mappings`` say by configuration which category a class is.
     """
     by_index: dict[int, dict[str, FoundObjects]] = {}
-    for name, records in measured.items():
-        for index, found in finished(records):
+    for name, found_in in measured.items():
+        for index, found in found_in:
             by_index.setdefault(index, {})[name] = found
     truth = pictures.truth
     ids: Sequence[int | None] = image_ids([path.name for path in pictures.paths])

@@ -19,7 +19,8 @@ from evaltools.tasks.coco.decoders import (
     Head,
     suppressed,
 )
-from evaltools.tasks.coco.task import OUTPUT_TYPES, SSD, CocoOptions, FoundObjects, detector_input
+from evaltools.tasks.coco.detector import OUTPUT_TYPES, SSD, DetectorOptions, detector_input
+from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.yolo_heads import DECODERS
 from evaltools.tasks.shared.image_input import (
     ACCEPTED_TYPES,
@@ -35,7 +36,7 @@ class DecoderCandidate(Struct, frozen=True):
 
     decoder: Decoder
     head: Head
-    options: CocoOptions
+    options: DetectorOptions
     to_tensor: ImageToTensor
 
     @property
@@ -82,7 +83,7 @@ def _best_first(boxes: Boxes) -> Boxes:
     return Boxes(boxes.corners[order], boxes.scores[order], boxes.classes[order])
 
 
-def candidates_of(model: ModelFile, options: CocoOptions) -> tuple[DecoderCandidate, ...]:
+def candidates_of(model: ModelFile, options: DetectorOptions) -> tuple[DecoderCandidate, ...]:
     """The decoders that fit a model's output, the stated one first.
 
     There are none for a model that outputs boxes, classes and scores. Raises :class:`ModelError` where a stated decoder
@@ -106,7 +107,7 @@ def candidates_of(model: ModelFile, options: CocoOptions) -> tuple[DecoderCandid
     return tuple(_candidate(model, options, name, head) for name, head in fitting.items())
 
 
-def _fitting(model: ModelFile, options: CocoOptions) -> dict[str, Head]:
+def _fitting(model: ModelFile, options: DetectorOptions) -> dict[str, Head]:
     """The decoders by name that the shape of a model's only output fits."""
     if len(model.inputs) != 1 or len(model.outputs) != 1 or model.outputs[0].dtype not in OUTPUT_TYPES:
         return {}
@@ -117,13 +118,13 @@ def _fitting(model: ModelFile, options: CocoOptions) -> dict[str, Head]:
     return {name: head for name, head in found.items() if head is not None}
 
 
-def _input_size(model: ModelFile, options: CocoOptions) -> tuple[int, int] | None:
+def _input_size(model: ModelFile, options: DetectorOptions) -> tuple[int, int] | None:
     shape = model.inputs[0].shape
     layout = picture_layout(shape, options.input_layout)
     return None if layout is None else picture_size(shape, layout)
 
 
-def _does_not_fit(model: ModelFile, options: CocoOptions, fitting: Sequence[str]) -> ModelError:
+def _does_not_fit(model: ModelFile, options: DetectorOptions, fitting: Sequence[str]) -> ModelError:
     name = options.decoder
     outputs = ", ".join(str(tensor) for tensor in model.outputs[:6])
     size = _input_size(model, options)
@@ -137,7 +138,7 @@ def _does_not_fit(model: ModelFile, options: CocoOptions, fitting: Sequence[str]
     )
 
 
-def _refuse_without_head(options: CocoOptions) -> None:
+def _refuse_without_head(options: DetectorOptions) -> None:
     if options.nms_iou:
         raise UsageError(
             f"--nms_iou={options.nms_iou:g} has no effect on a model that suppresses boxes itself; it is for raw heads "
@@ -147,7 +148,7 @@ def _refuse_without_head(options: CocoOptions) -> None:
         raise UsageError("--letterbox_fill has no effect without --resize=letterbox; add that, or leave it out")
 
 
-def _candidate(model: ModelFile, options: CocoOptions, name: str, head: Head) -> DecoderCandidate:
+def _candidate(model: ModelFile, options: DetectorOptions, name: str, head: Head) -> DecoderCandidate:
     decoder = DECODERS[name]
     if options.nms_iou and decoder.nms_iou is None and options.decoder in ("auto", name):
         raise UsageError(

@@ -15,18 +15,17 @@ from evaltools.metrics.resampled import resampled_change
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
 from evaltools.result.places import against_reference
-from evaltools.tasks.coco.result import BoxComparison, CocoDetection, DetectionFigures
-from evaltools.tasks.shared.showing import figures_by, judged_by, task_name
+from evaltools.tasks.coco.result import BoxComparison, DetectionFigures, boxes_of
+from evaltools.tasks.own.result import subject
+from evaltools.tasks.shared.showing import figures_by, judged_by
 
 
 def _figures(result: EvaluationResult, name: str) -> DetectionFigures | None:
-    part: CocoDetection = result.part
-    return next((entry for entry in part.figures if entry.configuration == name), None)
+    return next((entry for entry in boxes_of(result).figures if entry.configuration == name), None)
 
 
 def _comparison(result: EvaluationResult, configuration: ConfigurationResult) -> BoxComparison | None:
-    part: CocoDetection = result.part
-    return against_reference(result, part.comparisons, configuration)
+    return against_reference(result, boxes_of(result).comparisons, configuration)
 
 
 def _stat(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
@@ -43,12 +42,11 @@ def _draws(name: str, result: EvaluationResult, configuration: ConfigurationResu
 
 
 def _change(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> Change | None:
-    part: CocoDetection = result.part
     comparison = _comparison(result, configuration)
     changes = [entry for entry in comparison.changes if entry.stat == name] if comparison else []
     if comparison is None or not changes:
         return None
-    drawn = {entry.configuration: entry.resampled for entry in part.figures}
+    drawn = {entry.configuration: entry.resampled for entry in boxes_of(result).figures}
     before, after = drawn[comparison.baseline][name], drawn[comparison.other][name]
     return resampled_change(before, after, changes[0].change, comparison.example_count)
 
@@ -100,7 +98,7 @@ METRICS: Final = (
     ),
 )
 
-subject = task_name
+__all__ = ["METRICS", "figures", "inputs", "judged", "nan_outputs", "subject"]
 
 
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
@@ -115,19 +113,11 @@ def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judg
 
 def inputs(result: EvaluationResult) -> dict[str, str]:
     """Annotations, pictures that were left out, and how pictures were prepared."""
-    part: CocoDetection = result.part
-    truth = part.data.ground_truth
-    return {
-        "ground truth": truth.sha256[:12] if truth else "none",
-        "pictures that are not in it": str(part.data.unlisted_pictures),
-        "normalization": part.data.normalization,
-        "resize": part.data.resize,
-        "channel order": part.data.channel_order,
-        "score threshold": f"{part.data.score_threshold:g}",
-    }
+    facts: dict[str, str] = result.part.facts
+    return facts
 
 
 def nan_outputs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
     """Detections with a NaN or infinite score, class or box."""
-    part: CocoDetection = result.part
-    return sum(each.nonfinite_detections for each in part.figures if each.configuration == configuration.name)
+    found = boxes_of(result).figures
+    return sum(each.nonfinite_detections for each in found if each.configuration == configuration.name)

@@ -25,7 +25,15 @@ from evaltools.result.section import (
     number_cell,
 )
 from evaltools.tasks.coco.changes import is_clear
-from evaltools.tasks.coco.result import BoxComparison, CategoryChange, CocoData, CocoDetection, DetectedPicture
+from evaltools.tasks.coco.result import (
+    BoxComparison,
+    BoxesPart,
+    CategoryChange,
+    CocoData,
+    CocoPart,
+    DetectedPicture,
+)
+from evaltools.tasks.own.report import folder_of_pictures
 
 DRAWN_SCORE: Final = 0.3
 _VISIBLE_SHIFT: Final = 0.01
@@ -40,7 +48,8 @@ _ABOUT_THE_PICTURES: Final = (
 
 def sections(result: EvaluationResult) -> list[Section]:
     """How outputs were read, changes of figures, agreement of boxes, categories that changed most, and a gallery."""
-    coco: CocoDetection = result.part
+    part: CocoPart = result.part
+    coco = part.boxes
     tables: list[Block] = [_native(coco)] if any(entry.native for entry in coco.figures) else []
     tables += _figures(coco)
     tables += [_boxes(coco)] if coco.comparisons else []
@@ -52,19 +61,19 @@ def sections(result: EvaluationResult) -> list[Section]:
     is_evident = coco.data.head is None and mapping is not None and not mapping.is_doubtful
     read = _how_read(coco.data)
     return [
-        Section("Pictures", [Lines([_pictures(coco.data), *(() if is_evident else read)])], "first"),
+        Section("Pictures", [Lines([_pictures(part), *(() if is_evident else read)])], "first"),
         Section("Boxes and categories", tables, "accuracy"),
         Section("How outputs were read", [Lines(read)] if read else []),
-        Section("What changed", _galleries(coco), "changes", _ABOUT_THE_PICTURES),
+        Section("What changed", _galleries(coco, folder_of_pictures(part)), "changes", _ABOUT_THE_PICTURES),
     ]
 
 
-def _pictures(data: CocoData) -> str:
-    truth = data.ground_truth
+def _pictures(part: CocoPart) -> str:
+    truth = part.boxes.data.ground_truth
     if truth is None:
-        return f"{data.example_count} pictures without ground truth"
+        return f"{part.example_count} pictures without ground truth"
     crowds = f", {truth.crowd_regions} crowd regions among them" if truth.crowd_regions else ""
-    return f"{data.example_count} pictures, {truth.objects} annotated objects of {truth.categories} categories{crowds}"
+    return f"{part.example_count} pictures, {truth.objects} annotated objects of {truth.categories} categories{crowds}"
 
 
 def _how_read(data: CocoData) -> list[str]:
@@ -80,21 +89,21 @@ def _how_read(data: CocoData) -> list[str]:
     return lines + ([] if data.class_mapping is None else [data.class_mapping.describe()])
 
 
-def _native(coco: CocoDetection) -> Table:
+def _native(coco: BoxesPart) -> Table:
     """What the native tool makes of it, over as many pictures as each configuration finished."""
     rows: list[Sequence[Cell]] = [
         [
             found.configuration,
             number_cell(None if found.native is None else found.native.overall, percent),
-            number_cell(found.detections, path=f"part/figures/{place}/detections"),
-            number_cell(found.pictures, path=f"part/figures/{place}/pictures"),
+            number_cell(found.detections, path=f"part/boxes/figures/{place}/detections"),
+            number_cell(found.pictures, path=f"part/boxes/figures/{place}/pictures"),
         ]
         for place, found in enumerate(coco.figures)
     ]
     return Table("As the native tool counts", ("configuration", "native mAP", "boxes", "pictures"), rows)
 
 
-def _figures(coco: CocoDetection) -> list[Block]:
+def _figures(coco: BoxesPart) -> list[Block]:
     """The changes of all comparisons in one table, none where there are none."""
     rows: list[Sequence[Cell]] = [
         [
@@ -103,9 +112,9 @@ def _figures(coco: CocoDetection) -> list[Block]:
             Number(
                 change(found.change, found.interval.low, found.interval.high, is_share=True),
                 found.change,
-                f"part/comparisons/{place}/changes/{number}/change",
+                f"part/boxes/comparisons/{place}/changes/{number}/change",
             ),
-            Number(p_value(found.p_value), found.p_value, f"part/comparisons/{place}/changes/{number}/p_value"),
+            Number(p_value(found.p_value), found.p_value, f"part/boxes/comparisons/{place}/changes/{number}/p_value"),
         ]
         for place, comparison in enumerate(coco.comparisons)
         for number, found in enumerate(comparison.changes)
@@ -114,10 +123,10 @@ def _figures(coco: CocoDetection) -> list[Block]:
     return [Table("Changes of the figures of COCO, paired bootstrap over pictures", columns, rows)] if rows else []
 
 
-def _boxes(coco: CocoDetection) -> Table:
+def _boxes(coco: BoxesPart) -> Table:
     rows: list[Sequence[Cell]] = []
     for place, comparison in enumerate(coco.comparisons):
-        boxes, path = comparison.boxes, f"part/comparisons/{place}"
+        boxes, path = comparison.boxes, f"part/boxes/comparisons/{place}"
         counts = (
             ("matched", boxes.matched),
             ("lost", boxes.lost),
@@ -162,7 +171,7 @@ def _categories(comparison: BoxComparison, place: int) -> Table:
     numbered = sorted(_clear(comparison), key=lambda entry: -abs(entry[1].after - entry[1].before))
     rows: list[Sequence[Cell]] = []
     for number, found in numbered[:_MOST_CATEGORIES]:
-        path = f"part/comparisons/{place}/categories/{number}"
+        path = f"part/boxes/comparisons/{place}/categories/{number}"
         rows.append(
             [
                 found.name,
@@ -177,13 +186,13 @@ def _categories(comparison: BoxComparison, place: int) -> Table:
     return Table(f"Categories that changed by more than chance explains: {_sides(comparison)}", columns, rows, below)
 
 
-def _galleries(coco: CocoDetection) -> list[Block]:
+def _galleries(coco: BoxesPart, folder: str) -> list[Block]:
     """The pictures that differ most from the first baseline, of each configuration that is compared with it."""
     galleries: list[Block] = []
     for comparison in coco.comparisons:
         differing = disagreements(coco, comparison)
         if comparison.baseline == coco.comparisons[0].baseline and differing:
-            pictures = [_picture(coco, found) for found in differing[:_MOST_PICTURES]]
+            pictures = [_picture(coco, found, folder) for found in differing[:_MOST_PICTURES]]
             below = ""
             if len(pictures) < len(differing):
                 shown = f"{len(pictures)} of {len(differing)} pictures shown"
@@ -192,9 +201,9 @@ def _galleries(coco: CocoDetection) -> list[Block]:
     return galleries
 
 
-def _picture(coco: CocoDetection, found: Disagreement) -> Picture:
+def _picture(coco: BoxesPart, found: Disagreement, folder: str) -> Picture:
     return Picture(
-        folder=coco.data.images,
+        folder=folder,
         name=found.picture.example,
         effect=f"{found.unequal} boxes that only one side has" if found.unequal else "the same boxes, shifted",
         tone="bad" if found.only_in[found.baseline] else "",
@@ -203,7 +212,7 @@ def _picture(coco: CocoDetection, found: Disagreement) -> Picture:
     )
 
 
-def _frames(coco: CocoDetection, found: Disagreement, side: str, tone: Tone) -> list[Frame]:
+def _frames(coco: BoxesPart, found: Disagreement, side: str, tone: Tone) -> list[Frame]:
     names = coco.data.category_names
     boxes = [found.picture.detections[side][number] for number in sorted(found.only_in[side])]
     return [
@@ -231,7 +240,7 @@ class Disagreement(Struct, frozen=True):
         return sum(map(len, self.only_in.values()))
 
 
-def disagreements(coco: CocoDetection, comparison: BoxComparison) -> list[Disagreement]:
+def disagreements(coco: BoxesPart, comparison: BoxComparison) -> list[Disagreement]:
     """The pictures on which two configurations differ, the worst first.
 
     Those without unpaired boxes, on which scores and places shift by less than 0.01, are left out.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
@@ -10,40 +12,40 @@ from msgspec import Struct
 
 from evaltools.datasets.labels import LabelFile
 from evaltools.engine.task import Example
-from evaltools.errors import DataError, ImageError, InferenceError, ModelError
+from evaltools.errors import DataError, InferenceError, ModelError
 from evaltools.metrics.boxes import MIN_IOU
 from evaltools.metrics.native_average_precision import overlap
 from evaltools.model import ModelFile
 from evaltools.preprocess import ImageToTensor
-from evaltools.runtime import Session
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, mapping_of_head, undecided
 from evaltools.tasks.coco.decoders import Coordinates
+from evaltools.tasks.coco.detector import DetectorOptions
 from evaltools.tasks.coco.figures import OverlappingObjects
 from evaltools.tasks.coco.heads import DecoderCandidate
-from evaltools.tasks.coco.outputs import recognised_output_map, require_fitting
+from evaltools.tasks.coco.objects import Floats, FoundObjects, read_objects, real_outputs
+from evaltools.tasks.coco.outputs import NATIVE_ORDER, recognised_output_map, require_fitting
 from evaltools.tasks.coco.result import HeadUsed, OutputMap
-from evaltools.tasks.coco.task import CocoTask, Floats, FoundObjects, real_outputs
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
 from evaltools.tasks.coco.warnings import findings_of
+from evaltools.tasks.own.definition import Trial, Tried, WithContext
+from evaltools.tasks.own.tensors import TaskTensor
 from evaltools.tasks.shared.image_input import PictureFrame, load_picture
 
 PICTURES_TRIED: Final = 4
 MORE_PICTURES: Final = 32
 _FEWEST_RIGHT: Final = 3
 _CLEARLY_BETTER: Final = 2
-Reading = OutputMap | HeadUsed
 Source = Literal["stated", "shape", "shape and values", "ground truth", "default"]
 
 
-class CocoMaterial(Struct, frozen=True):
-    """The checked inputs of an evaluation; ``outputs`` and ``mapping`` None: not stated, to be recognised.
+class Side(Struct, frozen=True):
+    """One model and what is known of it beforehand; ``outputs`` and ``mapping`` None: not stated, to be recognised.
 
-    ``candidates`` are the decoders that may read a raw head, none where the outputs are no raw head.
+    ``to_tensor`` feeds it as the options say. ``candidates`` are the decoders that may read a raw head, none where the
+    outputs are no raw head.
     """
 
     model: ModelFile
-    labels: LabelFile | None
-    pictures: EvaluatedPictures
     to_tensor: ImageToTensor
     outputs: OutputMap | None
     mapping: ClassMapping | None
@@ -54,152 +56,160 @@ class CocoMaterial(Struct, frozen=True):
         """The candidate with the decoder of that name."""
         return next(each for each in self.candidates if each.decoder.name == name)
 
-    def mapping_of(self, reading: Reading | None) -> ClassMapping | None:
+    def mapping_of(self, head: HeadUsed | None) -> ClassMapping | None:
         """What category a class is, by the raw head; None where it does not say."""
-        if not isinstance(reading, HeadUsed):
-            return None
-        return mapping_of_head(self.candidate(reading.decoder).head.classes, self.category_ids)
+        return None if head is None else mapping_of_head(self.candidate(head.decoder).head.classes, self.category_ids)
 
 
-class _Probe(Struct, frozen=True):
-    """The outputs for one picture, which is given by its number."""
+class DetectionData(Struct, frozen=True):
+    """The checked inputs: pictures with their objects, and a side for the model and for the reference's other one."""
 
-    index: int
-    outputs: list[Floats]
-    frame: PictureFrame
+    sides: tuple[Side, ...]
+    pictures: EvaluatedPictures
+    labels: LabelFile | None
+    options: DetectorOptions
 
 
-def reading_of(material: CocoMaterial, sessions: Sequence[Session]) -> Reading:
-    """How to read the outputs: as known beforehand and checked against real outputs, or as these show.
+class Choice(Struct, frozen=True):
+    """How the outputs of a model are read: by an output map or as a raw head; neither where nothing is known.
 
-    Pictures are tried on the first session that can run them, which is the reference if there is one. If none can, and
-    the reading is not known, the last session's :class:`InferenceError` is raised.
+    ``shown`` is what the first pictures show of the category of a class, None where it was not looked at.
     """
-    for number, session in enumerate(sessions, start=1):
-        try:
-            if material.candidates:
-                return _head_used(material, session)
-            if material.outputs is None:
-                return _recognised(material, session)
-            require_fitting(
-                material.model, material.outputs, _probes(material, session, 1, material.to_tensor)[0].outputs
-            )
-            break
-        except InferenceError:
-            if material.outputs is None and number == len(sessions):
-                raise
-    assert material.outputs is not None
-    return material.outputs
+
+    outputs: OutputMap | None = None
+    head: HeadUsed | None = None
+    shown: ClassMapping | None = None
 
 
-def mapping_shown(material: CocoMaterial, task: CocoTask, sessions: Sequence[Session]) -> ClassMapping | None:
-    """What category a class is by the first pictures, on the first session that can run them all.
+class Reader(Struct, frozen=True):
+    """The transform of pictures for a model, and what makes objects of its real outputs."""
 
-    None where there is no such session, or no detection lies on an object. Raises :class:`UsageError` where the
-    detections leave it open.
+    to_tensor: ImageToTensor
+    read: Callable[[Sequence[Floats], PictureFrame], FoundObjects]
+
+
+def fed(transforms: Sequence[ImageToTensor], path: Path, tensors: Sequence[TaskTensor]) -> WithContext:
+    """A picture as the input of a model, with its frame; the last transform is that of the reference's model."""
+    picture = load_picture(path, transforms[-1] if tensors[0].of_reference else transforms[0])
+    return WithContext((picture.values,), picture.frame)
+
+
+def reader_of(side: Side, choice: Choice, options: DetectorOptions) -> Reader:
+    """How a model is read by a choice; where nothing is known, in the native order."""
+    if choice.head is not None:
+        candidate, coordinates = side.candidate(choice.head.decoder), choice.head.coordinates
+        return Reader(candidate.to_tensor, lambda outputs, picture: candidate.found(outputs, coordinates, picture))
+    places, threshold = choice.outputs or NATIVE_ORDER, options.score_threshold or 0.0
+    return Reader(side.to_tensor, lambda outputs, picture: read_objects(outputs, places, picture, threshold))
+
+
+def choice_of(side: Side, data: DetectionData, trial: Trial) -> Choice:
+    """How to read the outputs of a model: as known beforehand and checked against real ones, or as these show.
+
+    Raises :class:`InferenceError` where they are needed and no picture can be run, :class:`ModelError` for outputs
+    that are none of a detector, and :class:`UsageError` where they leave open what category a class is.
     """
-    truth = material.pictures.truth
-    for session in sessions:
-        try:
-            pictures = _first_pictures(task, session)
-        except InferenceError:
-            continue
-        objects = OverlappingObjects(truth)
-        for example, found in pictures:
-            objects.add(example, found)
-        mapping, used = choose_mapping(None, material.category_ids, objects.pairs)
-        if used.source == "detected":
-            return mapping
-        if objects.pairs or objects.doubtful:
-            findings = findings_of([(example.index, found) for example, found in pictures], truth, mapping)
-            raise undecided(used, len(pictures), objects.doubtful, findings)
-        return None
+    choice = _reading_of(side, data.pictures, trial)
+    is_open = side.mapping is None and side.mapping_of(choice.head) is None
+    if not is_open or data.pictures.truth is None:
+        return choice
+    return Choice(choice.outputs, choice.head, mapping_shown(side, choice, data, trial))
+
+
+def _reading_of(side: Side, pictures: EvaluatedPictures, trial: Trial) -> Choice:
+    if side.candidates:
+        return Choice(head=_head_used(side, pictures.truth, trial))
+    if side.outputs is None:
+        return Choice(_recognised(side, trial))
+    tried = _first(trial, 1, side.to_tensor, must_run=False)
+    if tried:
+        require_fitting(side.model, side.outputs, real_outputs(tried[0].outputs))
+    return Choice(side.outputs)
+
+
+def mapping_shown(side: Side, choice: Choice, data: DetectionData, trial: Trial) -> ClassMapping | None:
+    """What category a class is by the first pictures; None where no detection lies on an object, or nothing runs.
+
+    Raises :class:`UsageError` where the detections leave it open.
+    """
+    truth, reader = data.pictures.truth, reader_of(side, choice, data.options)
+    some = range(min(MORE_PICTURES, len(trial.targets)))
+    tried = trial.run(some, partial(fed, (reader.to_tensor,)), with_copies=True)
+    found = [(each.place, reader.read(real_outputs(each.outputs), each.outputs.context)) for each in tried]
+    objects = OverlappingObjects(truth)
+    for place, own in found:
+        objects.add(Example(place, ""), own)
+    mapping, used = choose_mapping(None, side.category_ids, objects.pairs)
+    if used.source == "detected":
+        return mapping
+    if objects.pairs or objects.doubtful:
+        raise undecided(used, len(found), objects.doubtful, findings_of(found, truth, mapping))
     return None
 
 
-def _first_pictures(task: CocoTask, session: Session) -> list[tuple[Example, FoundObjects]]:
-    """What is found in the first pictures that can be read."""
-    found = []
-    for example in task.examples[:MORE_PICTURES]:
-        try:
-            prepared = task.prepare(example)
-        except ImageError:
-            continue
-        found.append((example, task.observe(prepared, session.run(prepared.inputs).outputs)))
-    return found
-
-
-def _recognised(material: CocoMaterial, session: Session) -> OutputMap:
-    """The reading that a few pictures show; more pictures are tried if nothing may have been found in these."""
-    try:
-        return _recognised_from(material, session, PICTURES_TRIED)
-    except ModelError:
-        return _recognised_from(material, session, MORE_PICTURES)
-
-
-def _recognised_from(material: CocoMaterial, session: Session, count: int) -> OutputMap:
-    probes = _probes(material, session, count, material.to_tensor)
-    return recognised_output_map(material.model, [probe.outputs for probe in probes])
-
-
-def _probes(material: CocoMaterial, session: Session, count: int, to_tensor: ImageToTensor) -> list[_Probe]:
+def _first(trial: Trial, count: int, to_tensor: ImageToTensor, must_run: bool = True) -> list[Tried]:
     """The outputs for the first pictures that can be read."""
-    found: list[_Probe] = []
-    unreadable = ""
-    for index, path in enumerate(material.pictures.paths):
+    places = range(len(trial.targets))
+    tried = trial.run(places, partial(fed, (to_tensor,)), with_copies=True, most=count)
+    if tried:
+        return tried
+    if not isinstance(trial.trouble, InferenceError):
+        raise DataError(f"not one of {len(places)} pictures can be read ({trial.trouble}); give pictures that can")
+    if must_run:
+        raise InferenceError(f"no picture could be run, so its outputs cannot be distinguished: {trial.trouble}")
+    return []
+
+
+def _recognised(side: Side, trial: Trial) -> OutputMap:
+    """The reading that a few pictures show; more pictures are tried if nothing may have been found in these."""
+    for count in (PICTURES_TRIED, MORE_PICTURES):
+        outputs = [real_outputs(each.outputs) for each in _first(trial, count, side.to_tensor)]
         try:
-            picture = load_picture(path, to_tensor)
-        except ImageError as error:
-            unreadable = f"{path.name}: {error}"
-            continue
-        outputs = real_outputs(material.model, session.run((picture.values,)).outputs)
-        found.append(_Probe(index, outputs, picture.frame))
-        if len(found) == count:
-            break
-    if not found:
-        raise DataError(
-            f"not one of {len(material.pictures.paths)} pictures can be read ({unreadable}); give pictures that can"
-        )
-    return found
+            return recognised_output_map(side.model, outputs)
+        except ModelError:
+            if count == MORE_PICTURES:
+                raise
+    raise AssertionError
 
 
-def _head_used(material: CocoMaterial, session: Session) -> HeadUsed:
+def _head_used(side: Side, truth: Truth | None, trial: Trial) -> HeadUsed:
     """The decoder that was stated, else the one that shape, values and ground truth show."""
-    probes = {
-        each.decoder.name: _probes(material, session, PICTURES_TRIED, each.to_tensor) for each in material.candidates
-    }
-    units = {each.decoder.name: _coordinates(material, each, probes[each.decoder.name]) for each in material.candidates}
-    for each in [each for each in material.candidates if units[each.decoder.name] == "unknown"]:
-        more = _coordinates(material, each, _probes(material, session, MORE_PICTURES, each.to_tensor))
+    tried = {each.decoder.name: _first(trial, PICTURES_TRIED, each.to_tensor) for each in side.candidates}
+    units = {each.decoder.name: _coordinates(side, each, tried[each.decoder.name]) for each in side.candidates}
+    for each in [each for each in side.candidates if units[each.decoder.name] == "unknown"]:
+        more = _coordinates(side, each, _first(trial, MORE_PICTURES, each.to_tensor))
         units[each.decoder.name] = "shares" if more == "unknown" else more
-    possible = [each for each in material.candidates if units[each.decoder.name] != "contradicted"]
-    stated = material.candidates[0].options.decoder
+    possible = [each for each in side.candidates if units[each.decoder.name] != "contradicted"]
+    stated = side.candidates[0].options.decoder
     if not possible or units.get(stated) == "contradicted":
-        raise _contradicted(material, [each.decoder.name for each in possible], stated)
-    truth = material.pictures.truth
+        raise _contradicted(side, [each.decoder.name for each in possible], stated)
     right, compared = {}, 0
     if truth is not None:
         for each in possible:
             name = each.decoder.name
-            found = [(probe.index, each.found(probe.outputs, units[name], probe.frame)) for probe in probes[name]]
-            right[name], compared = right_boxes(found, truth, material.mapping, material.category_ids)
-    name, source, better = _choice(material, possible, stated, right)
+            found = [
+                (one.place, each.found(real_outputs(one.outputs), units[name], one.outputs.context))
+                for one in tried[name]
+            ]
+            right[name], compared = right_boxes(found, truth, side.mapping, side.category_ids)
+    name, source, better = _choice(side, possible, stated, right)
     coordinates = units[name]
     assert coordinates != "contradicted"
     assert coordinates != "unknown"
-    shape = list(material.candidate(name).head.shape)
+    shape = list(side.candidate(name).head.shape)
     return HeadUsed(name, shape, coordinates, source, compared, right, better)
 
 
-def _coordinates(material: CocoMaterial, candidate: DecoderCandidate, probes: Sequence[_Probe]) -> Coordinates:
+def _coordinates(side: Side, candidate: DecoderCandidate, tried: Sequence[Tried]) -> Coordinates:
     """What unit the boxes are in, from all rows with finite numbers; unknown where there are none."""
-    for probe in probes:
-        if probe.outputs[0].shape != candidate.head.shape:
+    real = [real_outputs(each.outputs)[0] for each in tried]
+    for output in real:
+        if output.shape != candidate.head.shape:
             raise ModelError(
-                f"{material.model.path}: the runtime gives an output of {list(probe.outputs[0].shape)}, the file says "
+                f"{side.model.path}: the runtime gives an output of {list(output.shape)}, the file says "
                 f"{list(candidate.head.shape)}; convert the model again with fixed sizes"
             )
-    rows = np.concatenate([candidate.head.rows(probe.outputs[0]) for probe in probes])
+    rows = np.concatenate([candidate.head.rows(output) for output in real])
     rows = rows[np.isfinite(rows).all(axis=1)]
     return candidate.decoder.coordinates(rows, candidate.head) if len(rows) else "unknown"
 
@@ -228,20 +238,20 @@ def right_boxes(
 
 
 def _choice(
-    material: CocoMaterial, possible: Sequence[DecoderCandidate], stated: str, right: Mapping[str, int]
+    side: Side, possible: Sequence[DecoderCandidate], stated: str, right: Mapping[str, int]
 ) -> tuple[str, Source, str | None]:
     """The decoder to use, the reason, and a clearly better one if the decoder was stated."""
     names = [each.decoder.name for each in possible]
     winner = _clear_winner(right) if len(names) > 1 else None
     if stated in names:
         return stated, "stated", winner if winner != stated else None
-    if len(material.candidates) == 1:
+    if len(side.candidates) == 1:
         return names[0], "shape", None
     if len(names) == 1:
         return names[0], "shape and values", None
     if winner is not None:
         return winner, "ground truth", None
-    count = len(material.category_ids)
+    count = len(side.category_ids)
     fitting = [each.decoder.name for each in possible if each.head.classes == count]
     return (fitting or names)[0], "default", None
 
@@ -258,10 +268,10 @@ def _clear_winner(right: Mapping[str, int]) -> str | None:
     return ranked[0] if right[ranked[0]] >= _CLEARLY_BETTER * right[ranked[1]] else None
 
 
-def _contradicted(material: CocoMaterial, possible: Sequence[str], stated: str) -> ModelError:
-    tried = [stated] if stated != "auto" else [each.decoder.name for each in material.candidates]
+def _contradicted(side: Side, possible: Sequence[str], stated: str) -> ModelError:
+    tried = [stated] if stated != "auto" else [each.decoder.name for each in side.candidates]
     advice = f"they may be those of --decoder={possible[0]}" if possible else "export the model with its boxes decoded"
     return ModelError(
-        f"{material.model.path}: read as {' or '.join(tried)}, boxes have negative widths or heights, or end before "
-        f"they begin; the values of {material.model.outputs[0]} are others. {advice[0].upper()}{advice[1:]}"
+        f"{side.model.path}: read as {' or '.join(tried)}, boxes have negative widths or heights, or end before "
+        f"they begin; the values of {side.model.outputs[0]} are others. {advice[0].upper()}{advice[1:]}"
     )

@@ -6,12 +6,12 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from evaltools.datasets.order import Order
 from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CocoEvaluation
 from evaltools.metrics.interval import Interval
-from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.own.result import OwnPart
 
 _FEW_PAIRS: Final = 20
 _MOSTLY: Final = 0.5
@@ -130,18 +130,15 @@ class GroundTruthUsed(Struct, frozen=True):
 
 
 class CocoData(Struct, frozen=True):
-    """The pictures that were evaluated, and how they and the outputs were read.
+    """The ground truth, and how pictures and outputs were read.
 
     ``unlisted_pictures`` are in the folder, but not in the ground truth, and were left out. ``category_names`` come
     from the ground truth, else from the label file. ``output_map`` and ``class_mapping`` are null where nothing ran.
     ``native``: everything was done as the native tool does it (``--compat=native``). ``head`` says how a raw head was
     read, and is null for a model whose outputs are boxes, classes and scores; boxes of it were suppressed by a better
-    one of their class from an IoU above ``nms_iou``, unless that is null. ``order`` is that in which the pictures were
-    taken of the folder, ``seed`` that of a random one, else null.
+    one of their class from an IoU above ``nms_iou``, unless that is null.
     """
 
-    images: str
-    example_count: int
     skipped_files: int
     unlisted_pictures: int
     ground_truth: GroundTruthUsed | None
@@ -152,13 +149,10 @@ class CocoData(Struct, frozen=True):
     category_names: dict[int, str]
     output_map: OutputMap | None
     class_mapping: ClassMappingUsed | None
-    preprocessing_latency: Latency
     native: bool = False
     head: HeadUsed | None = None
     nms_iou: float | None = None
     channel_order: str = "rgb"
-    order: Order = "native"
-    seed: int | None = None
 
 
 class DetectionFigures(Struct, frozen=True):
@@ -252,10 +246,22 @@ class DetectedPicture(Struct, frozen=True):
     detections: dict[str, list[Detection]]
 
 
-class CocoDetection(Struct, frozen=True):
-    """Everything that the task adds; ``pictures`` on request."""
+class BoxesPart(Struct, frozen=True):
+    """What a result says of the boxes of a detector; ``pictures`` on request."""
 
     data: CocoData
     figures: list[DetectionFigures]
     comparisons: list[BoxComparison]
     pictures: list[DetectedPicture] | None
+
+
+class CocoPart(OwnPart, frozen=True, kw_only=True):
+    """A detection task: what every task has, and the boxes."""
+
+    boxes: BoxesPart
+
+
+def boxes_of(result: EvaluationResult) -> BoxesPart:
+    """The boxes in the result of a detection task."""
+    found: BoxesPart = result.part.boxes
+    return found

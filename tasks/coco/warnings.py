@@ -14,9 +14,9 @@ from evaltools.metrics.boxes import MIN_IOU
 from evaltools.metrics.native_average_precision import overlap
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.tasks.coco.classes import ClassMapping
+from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.outputs import operator_output_map
-from evaltools.tasks.coco.result import ClassMappingUsed, CocoDetection, HeadUsed, describe_mapping
-from evaltools.tasks.coco.task import FoundObjects
+from evaltools.tasks.coco.result import BoxesPart, ClassMappingUsed, HeadUsed, describe_mapping
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
 
 
@@ -66,7 +66,7 @@ def general_warnings(
     model: ModelFile,
     pictures: EvaluatedPictures,
     labels: LabelFile | None,
-    detection: CocoDetection,
+    detection: BoxesPart,
     odd: OddPictures,
 ) -> list[str]:
     """One sentence each, those of configurations with their name in front."""
@@ -100,7 +100,7 @@ def general_warnings(
     ]
 
 
-def _unequal_pictures(detection: CocoDetection) -> list[str]:
+def _unequal_pictures(detection: BoxesPart) -> list[str]:
     """Where mAP is that of other pictures; without one there is nothing to compare."""
     counts = {
         figures.configuration: figures.pictures

@@ -1,6 +1,6 @@
 """The raw heads of YOLOs that can be read.
 
-A new one is a :class:`Decoder` in ``DECODERS``, and its name in ``DECODERS`` of ``options.py``.
+A new one is a :class:`Decoder` in ``DECODERS``, and its name in ``DECODERS`` of ``__init__.py``.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from evaltools.errors import DataError
+from evaltools.metrics.classification import best_classes
 from evaltools.metrics.proportions import PairedCounts, mcnemar_p
 from evaltools.preprocess import NORMALIZATION_NAMES
-from evaltools.tasks.own.answers import Answer
 from evaltools.tasks.own.definition import Trial
 from evaltools.tasks.own.inputs import Prepare
 
@@ -192,7 +192,7 @@ def first_answers(
 ) -> tuple[list[int], list[str]]:
     """For the probes, ``most`` where that is stated: the class put first, and the right label."""
     tried = trial.run(probe_positions(trial.targets, most), prepare, channel_order)
-    answers = [Answer.of(row).top1 for each in tried for row in each.scores.values()]
+    answers = [int(best_classes(each.outputs[0].ravel(), 1)[0]) for each in tried]
     return answers, [each.target for each in tried]
 
 

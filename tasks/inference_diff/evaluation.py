@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
-from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.configuration import Configuration
@@ -16,7 +15,7 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity, decode, encode, journals_of
-from evaltools.errors import ImageError, InferenceError, OutputError, UsageError
+from evaltools.errors import ImageError, InferenceError
 from evaltools.request import Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.runtime import Open, Session
@@ -72,14 +71,6 @@ class DiffEvaluation(Evaluation[DiffObservation]):
     def read(cls, request: Request) -> DiffRequest:
         """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
         return read_request(request)
-
-    @classmethod
-    def more_files(cls, request: Request, outputs: Iterable[Path]) -> Any:
-        """Raise :class:`UsageError` for a result file in the folder of saved outputs."""
-        folder = request.options.path("save_outputs")
-        for path in outputs:
-            if folder is not None and path.resolve().is_relative_to(folder.resolve()):
-                raise UsageError(f"--output_file_path={path} is in the folder of --save_outputs; put it elsewhere")
 
     @property
     def task(self) -> InferenceDiffTask:  # type: ignore[override]
@@ -247,12 +238,6 @@ class DiffEvaluation(Evaluation[DiffObservation]):
     def with_host_names(cls, result: EvaluationResult, names: HostNames) -> EvaluationResult:
         """The result with the host's names of inputs and of the loaded reference."""
         return replace(result, part=with_host_names(result.part, names))
-
-    @classmethod
-    def write_more(cls, result: EvaluationResult, files: Any, console: Console) -> list[OutputError]:
-        """Say where outputs could not be saved, which are written while they are measured."""
-        not_saved = result.part.not_saved
-        return [] if not_saved is None else [OutputError(not_saved)]
 
     @classmethod
     def breaks_limits(cls, result: EvaluationResult) -> bool:

@@ -68,8 +68,17 @@ LABEL_METRICS: Final = {
 _OF_ALL: Final = "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."
 _ANSWERS: Final = "evaltools.tasks.own.topk_metrics"
 """The metrics of a classifier's answers, which any task may have."""
+_PART: Final = "evaltools.tasks.own.result:OwnPart"
+_EVIDENCE: Final = "evaltools.tasks.own.result"
+_NEEDS: Final = ("scipy.special",)
 _OTHER_NAMES: Final = ("help", "debug", "task", "model", "tests")
 """What the command line and Python take beside options."""
+
+
+def _shared(native_answers: bool) -> tuple[Parameter, ...]:
+    if not native_answers:
+        return _SHARED
+    return tuple(replace(each, not_native=None) if each.not_native is _NO_ANSWERS else each for each in _SHARED)
 
 
 class FunctionTask(DeclaredTask):
@@ -77,7 +86,7 @@ class FunctionTask(DeclaredTask):
 
     ``typed`` is what the command line calls it. ``metrics`` are its metrics, so that limits on them can be checked
     before anything runs: what each means by name, or the module that has them. ``native`` is the module with the lines
-    of the native tool that does the same.
+    of the native tool that does the same. ``native_answers``: that tool says what it found in each example.
     """
 
     def __init__(
@@ -89,6 +98,10 @@ class FunctionTask(DeclaredTask):
         native: str = "",
         place: int = 10,
         complete: Callable[[Options, Path], Options] | None = None,
+        part: str = _PART,
+        evidence: str = _EVIDENCE,
+        needs: Sequence[str] = _NEEDS,
+        native_answers: bool = False,
     ) -> None:
         is_built_in = loaded is not None and loaded.is_built_in
         summary = _OF_ALL if loaded is None else loaded.function.summary
@@ -96,12 +109,12 @@ class FunctionTask(DeclaredTask):
             OWN if loaded is None else loaded.name,
             summary=summary,
             description=loaded.function.description if loaded is not None and is_built_in else summary,
-            options={"evaluation": _SHARED},
+            options={"evaluation": _shared(native_answers)},
             evaluation="evaltools.tasks.own.evaluation:OwnEvaluation",
-            part="evaltools.tasks.own.result:OwnPart",
+            part=part,
             report=native or "evaltools.tasks.own.report",
-            evidence="evaltools.tasks.own.result",
-            needs=("scipy.special",),
+            evidence=evidence,
+            needs=needs,
             accuracy=accuracy,
             place=place if is_built_in else 100,
             complete=complete,
@@ -150,7 +163,10 @@ class FunctionTask(DeclaredTask):
             return super().options
         own = {option.parameter.name: option.parameter for option in self.own_options}
         of_pictures = [each for each in _OF_PICTURES if self._may_take_pictures and each.name not in own]
-        return {f"options of {self.loaded.function.name}": tuple(own.values()), "evaluation": (*_SHARED, *of_pictures)}
+        return {
+            f"options of {self.loaded.function.name}": tuple(own.values()),
+            "evaluation": (*super().options["evaluation"], *of_pictures),
+        }
 
     @property
     def _may_take_pictures(self) -> bool:
@@ -200,6 +216,10 @@ def comes_with_evaltools(
     native: str = "",
     place: int = 10,
     complete: Callable[[Options, Path], Options] | None = None,
+    part: str = _PART,
+    evidence: str = _EVIDENCE,
+    needs: Sequence[str] = _NEEDS,
+    native_answers: bool = False,
 ) -> FunctionTask:
     """A task that comes with evaltools, made as one of your own is: the ``KIND`` of its folder.
 
@@ -209,7 +229,9 @@ def comes_with_evaltools(
 
     origin = Origin(Path(inspect.getfile(function.function)), function.name, function.function.__module__)
     loaded = Loaded(function, origin, function.name, is_built_in=True)
-    return FunctionTask(loaded, function.name, metrics, accuracy, native, place, complete)
+    return FunctionTask(
+        loaded, function.name, metrics, accuracy, native, place, complete, part, evidence, needs, native_answers
+    )
 
 
 def kind_named(text: str) -> DeclaredTask:
@@ -222,6 +244,6 @@ def kind_named(text: str) -> DeclaredTask:
     built_in = tree_kinds().get(text)
     if isinstance(built_in, FunctionTask):
         return built_in
-    from evaltools.tasks.own.loading import installed_kind, load_task
+    from evaltools.tasks.own.loading import load_task
 
-    return installed_kind(text) or FunctionTask(load_task(text), text)
+    return FunctionTask(load_task(text), text)

@@ -9,7 +9,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, ParamSpec, Protocol
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -64,13 +64,27 @@ class Pooled(Mean):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopK(Mean):
+class Whole(Mean):
+    """A metric with a part of the result of its own, which it concludes from all records; a task has at most one.
+
+    ``score`` gives an array of numbers for it. ``part`` is the field of the result's part that it fills, ``collector``
+    the class that does so, a :class:`~evaltools.tasks.own.collecting.Collected`: ``MODULE:NAME``.
+    """
+
+    part: ClassVar[str] = ""
+    collector: ClassVar[str] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopK(Whole):
     """Top-1 to Top-``most`` accuracy of a classifier, and the agreement of its best class with the reference's.
 
     ``labels[i]`` is the label of class i, None for a class without one; an example's target is its right label, and
     its score is what :meth:`score` gives. So it is the ``score`` of a task with no other metric.
     """
 
+    part: ClassVar[str] = "topk"
+    collector: ClassVar[str] = "evaltools.tasks.own.topk:CollectedAnswers"
     name: str = "topk"
     labels: Sequence[str | None]
     most: int = 10
@@ -159,15 +173,36 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Tried:
-    """One example that was run: its target and what ``score`` gave, by the names of metrics."""
+class WithContext:
+    """What ``prepare`` may give: the arrays, and what ``score`` and ``agree`` find as ``outputs.context``.
 
+    The context is anything that can be pickled, such as the place of a picture in its input.
+    """
+
+    arrays: Sequence[npt.ArrayLike]
+    context: Any = None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One example that was run: its place among the examples, its target, and the model's outputs."""
+
+    place: int
     target: Any
-    scores: Mapping[str, npt.NDArray[Any]]
+    outputs: Outputs
 
 
 class Trial(Protocol):
-    """Runs examples of a task on one session before the pass; a task's ``check`` gets it."""
+    """Runs examples of a task on one model before the pass; a task's ``check`` gets it.
+
+    ``trouble`` is the error of the last example that failed, None where none did.
+    """
+
+    trouble: Exception | None
+
+    @property
+    def of_reference(self) -> Trial | None:
+        """The same for the reference's model; None where that is no other model, or does not run."""
 
     @property
     def inputs(self) -> Sequence[TaskTensor]:
@@ -182,11 +217,26 @@ class Trial(Protocol):
         places: Sequence[int],
         prepare: Callable[[Any, Sequence[TaskTensor]], Any] | None = None,
         channel_order: str = "",
+        with_copies: bool = False,
+        most: int | None = None,
     ) -> list[Tried]:
         """Run the examples at these places, with inputs by another ``prepare``, in another order of channels.
 
-        Examples that fail are left out, and copies of one that was run: they say nothing new.
+        Only the first ``most`` of those whose inputs can be made. Examples that fail are left out, and copies of one
+        that was run unless ``with_copies``: they say nothing new. They run on the first configuration of the model that
+        can run all of them, else on the one that runs most.
         """
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What ``check`` found: sentences that the result shows as warnings, and the ``choice`` for :attr:`Task.chosen`.
+
+    A choice is made of what JSON has, so that a run that goes on and its shards choose the same.
+    """
+
+    notes: Sequence[str] = ()
+    choice: Any = None
 
 
 def is_setting(hint: object) -> bool:
@@ -213,7 +263,8 @@ class Task:
 
     ``check(trial)`` is called once before the pass: a :class:`Trial` runs any of the examples, also with other inputs.
     It raises :class:`~evaltools.errors.DataError` for data that do not fit the model, and gives sentences that the
-    result shows as warnings. ``facts`` are texts by name that decide the scores beside the options, such as a checksum
+    result shows as warnings, or a :class:`Checked` with what it chose, for which ``chosen(choice)`` makes the task that
+    is carried out. ``facts`` are texts by name that decide the scores beside the options, such as a checksum
     of labels: results with other facts are not of the same examples, and the files that options name, but pictures, are
     known by them. ``notes`` are warnings that the result shows, too.
 
@@ -229,24 +280,25 @@ class Task:
     """
 
     examples: Sequence[Example]
-    prepare: Callable[[Any, Sequence[TaskTensor]], Sequence[npt.ArrayLike]]
+    prepare: Callable[[Any, Sequence[TaskTensor]], Sequence[npt.ArrayLike] | WithContext]
     score: Callable[[Outputs, Any], Mapping[str, Any]] | None = None
     agree: Callable[[Outputs, Outputs, Any], Mapping[str, Any]] | None = None
     metrics: Sequence[Mean] = field(default=())
     draw: Callable[[Outputs, Outputs, Example], Drawing | None] | None = None
-    check: Callable[[Trial], Sequence[str]] | None = None
+    check: Callable[[Trial], Sequence[str] | Checked] | None = None
+    chosen: Callable[[Any], Task] | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
     @property
     def means(self) -> list[Mean]:
-        """The metrics without that of a classifier's answers."""
-        return [metric for metric in self.metrics if not isinstance(metric, TopK)]
+        """The metrics without the one that has a part of its own."""
+        return [metric for metric in self.metrics if not isinstance(metric, Whole)]
 
     @property
-    def answers(self) -> TopK | None:
-        """The metric of a classifier's answers; None where there is none."""
-        return next((metric for metric in self.metrics if isinstance(metric, TopK)), None)
+    def whole(self) -> Whole | None:
+        """The metric that has a part of its own; None where there is none."""
+        return next((metric for metric in self.metrics if isinstance(metric, Whole)), None)
 
 
 class TaskFunction(Generic[Parameters]):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,9 +15,11 @@ from evaltools.configuration import Configuration
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.journal import Journal
 from evaltools.engine.opening import Opened, open_all
-from evaltools.engine.run_folder import RunIdentity, digest
+from evaltools.engine.run import PassOutcome
+from evaltools.engine.run_folder import RunIdentity, digest, encode
 from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
+from evaltools.extensions import named
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
@@ -26,7 +29,9 @@ from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open, Session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Mean, Pooled, Setting
+from evaltools.task_kind import kind_of
+from evaltools.tasks.own.collecting import Collected, Concluded, RecordsOfRun
+from evaltools.tasks.own.definition import Mean, Pooled, Setting, TopK
 from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen, WorstDrawings, verdicts
 from evaltools.tasks.own.loading import Loaded
@@ -35,14 +40,6 @@ from evaltools.tasks.own.other_kernels import allowed_changes, changes_of_other_
 from evaltools.tasks.own.pictures import picture_transform
 from evaltools.tasks.own.result import ExampleScores, MetricComparison, OwnPart
 from evaltools.tasks.own.task import ObservedScores, OwnTask, build, scored_at
-from evaltools.tasks.own.topk import (
-    AnswerCounts,
-    Changes,
-    example_records,
-    topk_part,
-    topk_verdicts,
-    topk_warnings,
-)
 from evaltools.tasks.own.trial import SessionTrial, call_check
 from evaltools.tasks.shared.evaluation import (
     Evaluation,
@@ -54,9 +51,11 @@ from evaltools.tasks.shared.evaluation import (
 )
 from evaltools.tasks.shared.figures import MeasuredPass, judge_records, sum_up
 from evaltools.tasks.shared.image_input import StatedLayout, require_native_channels
-from evaltools.tasks.shared.merging import TASK, RunAtPlace, checksums_of, files_below, with_files
+from evaltools.tasks.shared.merging import TASK, RunAtPlace, checksums_of, fact_in, files_below, with_files
 from evaltools.tasks.shared.request import TaskRequest, require_margin, shared_fields
 from evaltools.tasks.shared.sound_reference import are_sound, fitting_normalization, other_range_in_words
+
+_CHOICE: Final = "what the task chose by its first examples"
 
 
 class OwnOptions(Struct, frozen=True):
@@ -65,6 +64,7 @@ class OwnOptions(Struct, frozen=True):
     ``values`` are what the task's function is called with. ``margin`` is the change of a metric that counts as none
     in verdicts. ``input_layout`` and ``channel_order`` are of pictures; the latter is empty where it was not stated.
     ``native`` is ``--compat=native``. ``pictures`` is the option whose folder has the pictures that are the examples.
+    ``decisive`` are the options by which scores can differ, None: all. ``has_page``: a page is made of the result.
     """
 
     loaded: Loaded
@@ -75,11 +75,14 @@ class OwnOptions(Struct, frozen=True):
     channel_order: str = ""
     native: bool = False
     pictures: str = ""
+    decisive: frozenset[str] | None = None
+    has_page: bool = False
 
     @property
     def recorded(self) -> dict[str, Any]:
         """The options by which scores can differ."""
-        return {**self.values, **({"channel_order": "bgr"} if self.channel_order == "bgr" else {})}
+        values = {name: each for name, each in self.values.items() if self.decisive is None or name in self.decisive}
+        return {**values, **({"channel_order": "bgr"} if self.channel_order == "bgr" else {})}
 
 
 def read_request(
@@ -104,6 +107,7 @@ def read_request(
         fields["source"] = None  # no other process could go on with it
     layout = cast(StatedLayout, given.text("input_layout")) if "input_layout" in given else "auto"
     channel_order = given.text("channel_order") if "channel_order" in given else ""
+    channel_order = "" if channel_order == "auto" else channel_order
     if request.is_native:
         require_native_channels(layout, channel_order or "rgb")
     own = OwnOptions(
@@ -115,14 +119,26 @@ def read_request(
         channel_order=channel_order,
         native=request.is_native,
         pictures=next((each.parameter.name for each in options if each.parameter.role == "pictures"), ""),
+        decisive=frozenset(each.parameter.name for each in options if each.parameter.must_agree),
+        has_page=bool(given.text("report")),
     )
     return TaskRequest(**fields, options=own)
+
+
+class _Nothing:
+    """What a task without a metric of that kind collects and concludes."""
+
+    own: Mapping[str, Sequence[Any]] = {}
+    paired: Mapping[tuple[str, str], Sequence[Any]] = {}
+
+    def conclude(self) -> Concluded:
+        """Nothing."""
+        return Concluded(None, {})
 
 
 class OwnEvaluation(Evaluation[ObservedScores]):
     """An evaluation of the examples that a task gives."""
 
-    options_type = OwnOptions
     task: OwnTask
 
     def __init__(self, request: TaskRequest) -> None:
@@ -140,12 +156,14 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         models = [self.model] if self.reference_model is None else [self.model, self.reference_model]
         for model in models:
             _require_order(model, request)
-        self.task = self._build(models, options.values)
-        if self.task.task.answers is not None:
+        self.task = self._stated = self._build(models, options.values)
+        if self.task.task.whole is not None:
             require_margin(options.margin)
         self.one_worker = self.task.keeps_state
+        self._trouble = ""
         self._advice = ""
         self._found: Sequence[str] = ()
+        self._choice: Any = None
         self._other_kernels: list[MetricComparison] = []
 
     @property
@@ -172,13 +190,13 @@ class OwnEvaluation(Evaluation[ObservedScores]):
 
     def identity(self) -> RunIdentity:
         """The identity of a run: the task's file, its options and the files that they name, its examples, the model."""
-        loaded = self.options.loaded
+        loaded, stated = self.options.loaded, self._stated.task
         found = self.identity_with(
             {
                 TASK: f"{self.name} {loaded.function.name}",
                 "the task's file": loaded.origin.sha256 if loaded.origin else "",
                 "the examples": digest(example.id for example in self.task.examples),
-                **{f"the {name}": fact for name, fact in self.task.task.facts.items()},
+                **{f"the {name}": fact for name, fact in stated.facts.items()},
             }
         )
         origin = loaded.origin
@@ -188,44 +206,69 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             if isinstance(value, Path):
                 if name == self.options.pictures:
                     found = with_files(found, "the pictures", self.pictures)
-                elif not self.task.task.facts:
+                elif not stated.facts:
                     found = with_files(found, f"the files of {name}", files_below([value]))
         return found
 
     def check_sessions(self, opened: OpenConfigurations) -> None:
         """Raise :class:`ModelError`, also where a classifier's scores are others in the runtime than in its file."""
         super().check_sessions(opened)
-        for entry in opened.entries if self.task.task.answers else ():
+        for entry in opened.entries if isinstance(self.task.task.whole, TopK) else ():
             require_stated(entry.model, entry.session, "output", entry.model.outputs[0], entry.session.outputs[0])
 
     def ready(self, opened: OpenConfigurations, journal: Journal) -> bool:
-        """Try a few of the examples on the first configuration that runs.
+        """Try a few of the examples, and let the task choose by them how outputs are read.
 
-        A trial would change the state of a model that keeps one.
+        A trial would change the state of a model that keeps one. Where the task cannot tell how to read outputs that no
+        configuration gives, nothing is run.
         """
-        if not self.task.keeps_state:
-            if opened.runnable:
-                name, session = next(iter(opened.sessions.items()))
-                try_examples(self.task, self.wrap(name, session), name == self.request.reference_name)
-                own = (entry.session for entry in opened.entries if entry.model is self.model)
-                self._check(next(own))
-            self._advice = self._input_advice(opened.sessions)
+        if self.task.keeps_state:
+            return opened.runnable
+        if opened.runnable:
+            try:
+                self._choose(self._check(opened.entries))
+            except InferenceError as error:
+                self._trouble = str(error)
+                return False
+            name, session = next(iter(opened.sessions.items()))
+            try_examples(self.task, self.wrap(name, session), name == self.request.reference_name)
+        if self.task.task.chosen is not None:
+            journal.state({_CHOICE: encode(self._choice)})
+        self._advice = self._input_advice(opened.sessions)
         return opened.runnable
 
-    def _check(self, session: Session) -> None:
-        """Let the task look at a few examples of the model under test."""
-        if self.task.task.check is not None:
-            self._found = call_check(self.task.task.check, SessionTrial(session, self.task.of_test))
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> None:
+        """Read outputs as the shards did."""
+        if self.task.task.chosen is not None:
+            self._choose(fact_in(places[0].folders[0], _CHOICE, Any))
+
+    def _choose(self, choice: Any) -> None:
+        self._choice = choice
+        if choice is not None:
+            self.task = self._stated.chosen(choice)
+
+    def _check(self, entries: Sequence[Opened]) -> Any:
+        """Let the task look at a few examples of its models; returns what it chose."""
+        check = self._stated.task.check
+        if check is None:
+            return None
+        own = [entry.session for entry in entries if entry.model is self.model]
+        others = [entry.session for entry in entries if entry.model is not self.model]
+        of_reference = SessionTrial(others, self._stated.of_reference) if others else None
+        checked = call_check(check, SessionTrial(own, self._stated.of_test, of_reference))
+        self._found = checked.notes
+        return checked.choice
 
     def check_on_host(self) -> None:
         """Let the task check what it can on the reference, on the host, if that can run it."""
-        if self.task.task.check is None:
-            return
         configuration = self.request.reference or Configuration("check", kernels="builtin")
-        with open_all([(self.model, configuration)], open_isolated, self.request.allow_fallback) as entries:
-            for entry in entries.values():
-                if isinstance(entry, Opened):
-                    self._check(entry.session)
+        if self._stated.task.check is None:
+            return
+        wanted = [(self.model, configuration)]
+        with open_all(wanted, open_isolated, self.request.allow_fallback) as entries, suppress(InferenceError):
+            opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
+            if opened:
+                self._check(opened)
 
     def _input_advice(self, sessions: Mapping[str, Session]) -> str:
         """Which normalisation fits, where pictures are fed other values than the model shows or can take."""
@@ -271,26 +314,35 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         """Means, comparisons, and every score if that was asked for."""
         options, task, outcome = self.options, self.task.task, measured.outcome
         origin = None if options.loaded.is_built_in else options.loaded.origin
-        judged = [judge_records(entry, outcome) for entry in described]
+        judged = [self._judged(entry, outcome) for entry in described]
         seen = {entry.name: ScoresSeen(len(task.means)) for entry in judged if entry.status == "measured"}
         drawn = {name: WorstDrawings(name) for name in seen}
-        pairs, topk, metrics = comparison_pairs(judged), task.answers, task.means
-        truths = [str(example.target) for example in task.examples] if topk else []
-        counts = {name: AnswerCounts(topk.k) for name in seen} if topk else {}
-        changes = {pair: Changes(topk.k, topk.labels, truths) for pair in pairs} if topk else {}
+        pairs, metrics = comparison_pairs(judged), task.means
+        run = RecordsOfRun(
+            examples=task.examples,
+            outcome=outcome,
+            measured=list(seen),
+            pairs=pairs,
+            reference=self.request.reference_name,
+            margin=options.margin,
+            keeps_examples=options.record_examples,
+            has_page=options.has_page,
+        )
+        collected: Collected = named(task.whole.collector)(task.whole, run) if task.whole else _Nothing()
         sums = sum_up(
             measured,
             pairs,
-            {name: [seen[name], drawn[name], *([counts[name]] if topk else [])] for name in seen},
-            {pair: [found] for pair, found in changes.items()},
+            {
+                name: [*(each[name] for each in (seen, drawn) if name in each), *collected.own.get(name, ())]
+                for name in outcome.records
+            },
+            collected.paired,
         )
-        answers = None
-        if topk:
-            recorded = example_records(truths, outcome) if options.record_examples else None
-            answers = topk_part(counts, changes, recorded)
+        concluded = collected.conclude()
         table = FigureTable(metrics, {name: each.rows for name, each in seen.items()})
         compared = [comparison for pair in sums.pairs for comparison in table.comparisons(*pair)]
-        part = OwnPart(
+        part_type: type[OwnPart] = kind_of(self.name).part_type
+        part = part_type(
             name=options.loaded.function.name,
             source=str(origin) if origin else "",
             sha256=origin.sha256 if origin else "",
@@ -305,25 +357,28 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             drawings=[entry for each in drawn.values() for entry in each.found],
             other_kernels=self._other_kernels,
             facts=dict(task.facts),
-            topk=answers,
+            **({task.whole.part: concluded.part} if task.whole else {}),
         )
-        judgements = verdicts(compared, metrics, options.margin, allowed_changes(self._other_kernels))
-        if answers:
-            judgements = merged(topk_verdicts(answers.comparisons, options.margin), judgements)
+        own_verdicts = verdicts(compared, metrics, options.margin, allowed_changes(self._other_kernels))
         return Findings(
             configurations=[sums.with_figures(entry) for entry in judged],
             sums=sums,
             part=part,
-            verdicts=judgements,
+            verdicts=merged(concluded.verdicts, own_verdicts),
             warnings=[
                 *filter(None, [self._advice]),
                 *self._found,
                 *task.notes,
-                *(topk_warnings(answers, truths) if answers else ()),
+                *concluded.warnings,
                 *self._warnings(seen.values()),
                 *_without_figure(metrics, part, seen.values()),
             ],
         )
+
+    def _judged(self, described: ConfigurationResult, outcome: PassOutcome[ObservedScores]) -> ConfigurationResult:
+        judged = judge_records(described, outcome)
+        is_lost = judged.status != described.status
+        return replace(judged, reason=self._trouble) if self._trouble and is_lost else judged
 
     @classmethod
     def example_count_of(cls, result: EvaluationResult) -> int:

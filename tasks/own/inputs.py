@@ -13,7 +13,7 @@ from evaltools.engine.task import Prepared
 from evaltools.errors import ImageError, TaskError
 from evaltools.preprocess import resizing_by_kernel
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example
+from evaltools.tasks.own.definition import Example, WithContext
 from evaltools.tasks.own.faults import FAULTS, calling_task, described, place_of, sentence
 from evaltools.tasks.own.tensors import ModelTensors, TaskTensor
 from evaltools.tasks.shared.image_input import steps_of_pictures
@@ -32,17 +32,24 @@ def prepare_there(prepare: Prepare, example: Example, number: int, models: Seque
 
 
 def prepared(prepare: Prepare, example: Example, number: int, models: Sequence[ModelTensors]) -> Prepared:
-    """The inputs of an example for each model; raises :class:`ImageError` and :class:`TaskError`."""
+    """The inputs of an example for each model; raises :class:`ImageError` and :class:`TaskError`.
+
+    The context is the number, and that of the inputs of each model.
+    """
     with steps_of_pictures() as steps:
-        inputs = tuple(array for model in models for array in _inputs(prepare, example, model.inputs))
-    return Prepared(inputs, number, tuple(steps))
+        made = [_inputs(prepare, example, model.inputs) for model in models]
+    inputs = tuple(array for arrays, _ in made for array in arrays)
+    return Prepared(inputs, (number, tuple(context for _, context in made)), tuple(steps))
 
 
-def _inputs(prepare: Prepare, example: Example, tensors: Sequence[TaskTensor]) -> list[Array]:
-    """What ``prepare`` makes for these tensors, checked."""
+def _inputs(prepare: Prepare, example: Example, tensors: Sequence[TaskTensor]) -> tuple[list[Array], Any]:
+    """What ``prepare`` makes for these tensors, checked, and its context."""
+    context = None
     try:
         with calling_task():
             made: Any = prepare(example.input, tensors)
+            if isinstance(made, WithContext):
+                made, context = made.arrays, made.context
             if made is None:
                 raise Unfit(f"prepare gave nothing for {example.id!r}; return one array for each input of the model")
             if isinstance(made, np.ndarray) and len(tensors) == 1:
@@ -57,7 +64,7 @@ def _inputs(prepare: Prepare, example: Example, tensors: Sequence[TaskTensor]) -
     place = f"{place_of(prepare)}: prepare gave"
     if len(arrays) != len(tensors):
         raise TaskError(f"{place} {len(arrays)} arrays for {example.id!r}; the model has {len(tensors)} inputs")
-    return [_fitting(array, tensor, place) for array, tensor in zip(arrays, tensors, strict=True)]
+    return [_fitting(array, tensor, place) for array, tensor in zip(arrays, tensors, strict=True)], context
 
 
 def _fitting(array: Array, tensor: TaskTensor, place: str) -> Array:

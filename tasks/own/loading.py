@@ -17,12 +17,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evaltools.errors import UsageError
-from evaltools.extensions import TASKS, entries, imported, reason_and_place, unusable
+from evaltools.extensions import TASKS, entries, imported, unusable
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import OWN, names_file, tree_kinds
+from evaltools.task_kind import OWN, tree_kinds
 from evaltools.tasks.own.definition import TaskFunction, is_setting
 from evaltools.tasks.own.faults import FAULTS, calling_task, sentence
-from evaltools.tasks.shared.declared import DeclaredTask
 
 _HOW: Final = "write FILE.py:NAME for one of your own"
 _MODULES: Final = "evaltools_own_task_"
@@ -111,31 +110,12 @@ def load_task(text: str) -> Loaded:
     return Loaded(origin.load(), origin, text)
 
 
-def installed_kind(name: str) -> DeclaredTask | None:
-    """The installed task of that name where it is a whole kind of task and no function; None for others.
-
-    Raises :class:`UsageError` for one that cannot be used.
-    """
-    if names_file(name):
-        return None
-    found = _installed(_entry(name))
-    return found if isinstance(found, DeclaredTask) else None
-
-
-def _installed(entry: EntryPoint) -> DeclaredTask | TaskFunction[...]:
-    """What an entry point gives, as far as can be seen usable; raises :class:`UsageError`."""
+def _installed(entry: EntryPoint) -> TaskFunction[...]:
+    """The function of an entry point; raises :class:`UsageError` for what is none."""
     with redirect_stdout(sys.stderr), calling_task():
         found = imported(entry)
-        if isinstance(found, TaskFunction):
-            return found
-        if not isinstance(found, DeclaredTask):
+        if not isinstance(found, TaskFunction):
             raise unusable(entry, f"is a {type(found).__name__} and no task; put @evaltools.task above a function")
-        if found.name != entry.name:
-            raise unusable(entry, f"calls itself {found.name!r}; both names must be the same, as results have it")
-        try:
-            _ = (found.command, found.summary, found.parameters, [metric.name for metric in found.metrics])
-        except FAULTS as error:
-            raise unusable(entry, f"cannot be used: {reason_and_place(error)}") from error
         return found
 
 

@@ -15,9 +15,9 @@ from evaltools.result.section import Block, Cell, Gallery, Lines, Number, Pictur
 from evaltools.tasks.own import topk_report
 from evaltools.tasks.own.result import DrawnExample, OwnPart
 from evaltools.tasks.shared.options import PICTURES
-from evaltools.tasks.shared.showing import next_steps
+from evaltools.tasks.shared.showing import as_asked, debug_lines, more_files, next_steps, write_more
 
-__all__ = ["fill", "lines", "next_steps", "sections"]
+__all__ = ["as_asked", "debug_lines", "fill", "lines", "more_files", "next_steps", "sections", "write_more"]
 
 _MOST_EXAMPLES: Final = 20
 
@@ -59,7 +59,7 @@ def sections(result: EvaluationResult) -> list[Section]:
         notes = topk_report.changed_answers(part.topk)
         first = [Lines(notes)] if notes else []
         paired = [*topk_report.lost_and_gained(part.topk), *paired]
-        changed = [*topk_report.galleries(part.topk, _folder_of_pictures(part)), *changed]
+        changed = [*topk_report.galleries(part.topk, folder_of_pictures(part)), *changed]
     return [
         Section("Changed answers", first, "first"),
         Section("Lost and gained" if part.topk else "Paired scores", paired, "accuracy"),
@@ -67,7 +67,7 @@ def sections(result: EvaluationResult) -> list[Section]:
     ]
 
 
-def _folder_of_pictures(part: OwnPart) -> str:
+def folder_of_pictures(part: OwnPart) -> str:
     """The folder that an option of the task names; empty where it takes no pictures."""
     return next((part.options[name] for name in PICTURES if name in part.options), "")
 

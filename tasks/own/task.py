@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evaltools.documents import json_values
 from evaltools.engine.task import Example as NumberedExample
 from evaltools.engine.task import Prepared
 from evaltools.errors import DataError, EvaltoolsError, ModelError, TaskError, UsageError
@@ -24,7 +26,7 @@ from evaltools.preprocess import resizing_by_kernel
 from evaltools.result.metrics import METRICS
 from evaltools.result.section import Drawing
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example, Mean, Pooled, Setting, Task, TopK
+from evaltools.tasks.own.definition import Example, Mean, Pooled, Setting, Task, Whole
 from evaltools.tasks.own.faults import FAULTS, calling_task, described, place_of, sentence, shown
 from evaltools.tasks.own.inputs import Prepare, Unfit, prepare_there, prepared
 from evaltools.tasks.own.loading import Loaded, Origin
@@ -44,7 +46,7 @@ _TAKEN_NAMES: Final = frozenset(
 """Figures of every result, and what an entry of a result in Python has beside its figures."""
 
 
-Elsewhere = Callable[[Task, NumberedExample, Sequence[ModelTensors]], Callable[[], Prepared]]
+Elsewhere = Callable[[Task, NumberedExample, Sequence[ModelTensors], bytes], Callable[[], Prepared]]
 """Gives a small function that can be pickled, and makes the inputs of an example in another process."""
 
 
@@ -66,7 +68,7 @@ class OwnTask:
 
     ``models`` are the tensors of the model under test and, if it is another, of the reference's. ``keeps_state``: a
     model keeps a state from example to example. ``elsewhere`` makes the inputs of an example in another process, None
-    where no other process can.
+    where no other process can. ``choice`` is what the task's check chose, in JSON, empty where it chose nothing.
     """
 
     observation_type: Final = ObservedScores
@@ -77,6 +79,7 @@ class OwnTask:
         models: Sequence[ModelTensors],
         keeps_state: bool = False,
         elsewhere: Elsewhere | None = None,
+        choice: bytes = b"",
     ) -> None:
         self.keeps_state: Final = keeps_state
         self.in_order: Final = keeps_state
@@ -84,6 +87,7 @@ class OwnTask:
         self.models: Final = tuple(models)
         self.examples: Final = LazySequence(range(len(task.examples)), self._example)
         self.elsewhere: Final = elsewhere
+        self.choice: Final = choice
 
     def _example(self, index: int) -> NumberedExample:
         return NumberedExample(index, self.task.examples[index].id)
@@ -102,6 +106,12 @@ class OwnTask:
     def of_test(self) -> OwnTask:
         """The same task for the model under test alone, on both sides."""
         return OwnTask(self.task, self.models[:1], self.keeps_state)
+
+    def chosen(self, choice: Any) -> OwnTask:
+        """The task for what its check chose; raises :class:`UsageError`."""
+        assert self.task.chosen is not None
+        made = _with_whole_last(self.task.chosen(choice))
+        return OwnTask(made, self.models, self.keeps_state, self.elsewhere, json.dumps(choice).encode())
 
     def prepared_by(self, prepare: Prepare) -> OwnTask:
         """The same task with other inputs."""
@@ -127,20 +137,21 @@ class OwnTask:
     def recipe(self, example: NumberedExample) -> Callable[[], Prepared]:
         """What :meth:`prepare` does, for another process."""
         assert self.elsewhere is not None
-        return self.elsewhere(self.task, example, self.models)
+        return self.elsewhere(self.task, example, self.models, self.choice)
 
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
     ) -> ObservedScores:
         """Score the outputs; raises :class:`TaskError`. There is no agreement with a reference that is not sound."""
-        example = self.task.examples[prepared.context]
+        number, contexts = prepared.context
+        example = self.task.examples[number]
         test, other = self.models[0], self.models[-1]
         if reference is outputs:
-            own = other.of_outputs(outputs)
+            own = other.of_outputs(outputs, contexts[-1])
             return scores(self.task, example, own, own if are_sound(outputs) else None)
         is_usable = reference is not None and are_sound(reference)
-        base = other.of_outputs(reference) if reference is not None and is_usable else None
-        return scores(self.task, example, test.of_outputs(outputs), base)
+        base = other.of_outputs(reference, contexts[-1]) if reference is not None and is_usable else None
+        return scores(self.task, example, test.of_outputs(outputs, contexts[0]), base)
 
 
 def build(loaded: Loaded, options: Mapping[str, Any], setting: Setting) -> OwnTask:
@@ -156,7 +167,9 @@ def build(loaded: Loaded, options: Mapping[str, Any], setting: Setting) -> OwnTa
                 "that are compared need as many"
             )
     task = make_task(loaded, options, setting)
-    tensors = [_tensors_of(model, setting.input_layout, setting.channel_order) for model in models]
+    tensors = [
+        _tensors_of(model, setting.input_layout, setting.channel_order, place > 0) for place, model in enumerate(models)
+    ]
     is_stateful = any(model.stateful for model in models)
     return OwnTask(task, tensors, is_stateful, _elsewhere(loaded, task, options))
 
@@ -174,7 +187,9 @@ def _elsewhere(loaded: Loaded, task: Task, options: Mapping[str, Any]) -> Elsewh
     return functools.partial(_by_origin, loaded.origin, tuple(options.items()))
 
 
-def _by_prepare(task: Task, example: NumberedExample, models: Sequence[ModelTensors]) -> Callable[[], Prepared]:
+def _by_prepare(
+    task: Task, example: NumberedExample, models: Sequence[ModelTensors], _choice: bytes
+) -> Callable[[], Prepared]:
     own = dataclasses.replace(task.examples[example.index], target=None)
     return functools.partial(prepare_there, task.prepare, own, example.index, models)
 
@@ -185,21 +200,29 @@ def _by_origin(
     _task: Task,
     example: NumberedExample,
     models: Sequence[ModelTensors],
+    choice: bytes,
 ) -> Callable[[], Prepared]:
-    return functools.partial(_load_and_prepare, origin, options, models, example)
+    return functools.partial(_load_and_prepare, origin, options, models, example, choice)
 
 
-def _tensors_of(model: ModelFile, layout: StatedLayout, channel_order: str) -> ModelTensors:
+def _tensors_of(model: ModelFile, layout: StatedLayout, channel_order: str, of_reference: bool) -> ModelTensors:
     """The model's tensors as the task gets them; raises :class:`ModelError` where stated channels fit no input."""
     inputs = tuple(
-        replace(each, stated_layout=layout, channel_order=channel_order, free_size=has_free_size(tensor))
+        replace(
+            each,
+            stated_layout=layout,
+            channel_order=channel_order,
+            free_size=has_free_size(tensor),
+            of_reference=of_reference,
+        )
         for tensor, each in zip(model.inputs, tensors_of(model, model.inputs), strict=True)
     )
     if (layout != "auto" or channel_order) and not any(each.layout for each in inputs):
         flag = f"--channel_order={channel_order}" if layout == "auto" else f"--input_layout={layout}"
         listed = ", ".join(map(str, model.inputs))
         raise ModelError(f"{model.path}: {flag} needs an input {SHAPES[layout]}; the model has {listed}")
-    return ModelTensors(inputs, tensors_of(model, model.outputs))
+    outputs = tuple(replace(each, of_reference=of_reference) for each in tensors_of(model, model.outputs))
+    return ModelTensors(inputs, outputs)
 
 
 def make_task(loaded: Loaded, options: Mapping[str, Any], setting: Setting | None = None) -> Task:
@@ -224,13 +247,18 @@ def make_task(loaded: Loaded, options: Mapping[str, Any], setting: Setting | Non
         raise UsageError(sentence(error, "its examples cannot be listed", place)) from error
     _require_examples(examples, place)
     _require_metrics(task.metrics, place)
-    given = {name: getattr(task, name) for name in ("prepare", "score", "agree", "draw", "check")}
+    given = {name: getattr(task, name) for name in ("prepare", "score", "agree", "draw", "check", "chosen")}
     for name, function in given.items():
-        may_be_missing = name in ("agree", "draw", "check") or (name == "score" and given["agree"] is not None)
+        may_be_missing = name in ("agree", "draw", "check", "chosen") or (
+            name == "score" and given["agree"] is not None
+        )
         if not callable(function) and not (function is None and may_be_missing):
             raise UsageError(f"{place}: {name} is {_kind(function)}; give a function")
-    with_answers_last = sorted(task.metrics, key=lambda metric: isinstance(metric, TopK))
-    return dataclasses.replace(task, examples=examples, metrics=tuple(with_answers_last))
+    return _with_whole_last(dataclasses.replace(task, examples=examples))
+
+
+def _with_whole_last(task: Task) -> Task:
+    return dataclasses.replace(task, metrics=tuple(sorted(task.metrics, key=lambda each: isinstance(each, Whole))))
 
 
 def _require_examples(examples: Sequence[Any], place: str) -> None:
@@ -264,8 +292,8 @@ def _require_metrics(metrics: Any, place: str) -> None:
             raise UsageError(f"{place}: {shown(metric.name)} is not a name of a metric; use letters, digits and _")
         if metric.name in _TAKEN_NAMES:
             raise UsageError(f"{place}: every result has a {metric.name} already; give the metric another name")
-        if isinstance(metric, TopK) and metric is not next(each for each in metrics if isinstance(each, TopK)):
-            raise UsageError(f"{place}: two metrics are of the best classes; give one evaltools.topk(...)")
+        if isinstance(metric, Whole) and metric is not next(each for each in metrics if isinstance(each, Whole)):
+            raise UsageError(f"{place}: two metrics are of all there is in an answer; give one evaltools.topk(...)")
         if names.count(metric.name) > 1:
             raise UsageError(f"{place}: two metrics are named {metric.name!r}; give each a name of its own")
         if metric.better not in ("higher", "lower"):
@@ -304,17 +332,22 @@ def _tensor(model: ModelFile, tensor: TensorInfo) -> TaskTensor:
 
 
 @functools.lru_cache(maxsize=4)
-def _loaded_again(origin: Origin, options: tuple[tuple[str, Any], ...]) -> Task:
-    """The task in a process that makes inputs; it is loaded once."""
-    return make_task(Loaded(origin.load(), origin), dict(options))
+def _loaded_again(origin: Origin, options: tuple[tuple[str, Any], ...], choice: bytes) -> Task:
+    """The task in a process that makes inputs, as its check chose it; it is loaded once."""
+    task = make_task(Loaded(origin.load(), origin), dict(options))
+    return task.chosen(json_values(choice)) if choice and task.chosen is not None else task
 
 
 def _load_and_prepare(
-    origin: Origin, options: tuple[tuple[str, Any], ...], models: Sequence[ModelTensors], example: NumberedExample
+    origin: Origin,
+    options: tuple[tuple[str, Any], ...],
+    models: Sequence[ModelTensors],
+    example: NumberedExample,
+    choice: bytes,
 ) -> Prepared:
     try:
         with resizing_by_kernel():
-            task = _loaded_again(origin, options)
+            task = _loaded_again(origin, options, choice)
     except UsageError as error:
         raise TaskError(str(error)) from error
     known = task.examples[example.index].id if example.index < len(task.examples) else None
@@ -377,8 +410,8 @@ def _given(
 ) -> dict[str, Array]:
     """What a function of the task gives, by the names of metrics; raises :class:`TaskError`."""
     place = place_of(function)
-    of_all = {metric.name for metric in task.metrics if isinstance(metric, Pooled | TopK)}
-    with_any_numbers = {metric.name for metric in task.metrics if isinstance(metric, TopK)}
+    of_all = {metric.name for metric in task.metrics if isinstance(metric, Pooled | Whole)}
+    with_any_numbers = {metric.name for metric in task.metrics if isinstance(metric, Whole)}
     try:
         with calling_task():
             given = function(*arguments)
@@ -402,7 +435,7 @@ def _given(
 def _require_within_bounds(task: Task, name: str, numbers: Mapping[str, Array], example: Example) -> None:
     """Raise :class:`Unfit` for a score beyond the bounds that its metric states; rounding is let pass."""
     for metric in task.metrics:
-        value = None if isinstance(metric, Pooled | TopK) else numbers.get(metric.name)
+        value = None if isinstance(metric, Pooled | Whole) else numbers.get(metric.name)
         if value is None or metric.bounds is None:
             continue
         low, high = metric.bounds

@@ -24,7 +24,8 @@ class TaskTensor(Struct, frozen=True):
 
     ``normalization`` is what the model's metadata say of pictures, mean and standard deviation of values 0..255.
     ``stated_layout`` and ``channel_order`` are those of ``--input_layout`` and ``--channel_order``, the latter empty
-    where it was not stated. ``free_size``: the model leaves the sizes of pictures open.
+    where it was not stated. ``free_size``: the model leaves the sizes of pictures open. ``of_reference``: the
+    tensor is of the reference's model, which is another.
     """
 
     name: str
@@ -35,6 +36,7 @@ class TaskTensor(Struct, frozen=True):
     stated_layout: StatedLayout = "auto"
     channel_order: str = ""
     free_size: bool = False
+    of_reference: bool = False
 
     @property
     def layout(self) -> Layout | None:
@@ -64,22 +66,25 @@ def as_input(values: npt.NDArray[Any], tensor: TaskTensor) -> npt.NDArray[Any]:
 class Outputs(tuple[npt.NDArray[np.generic], ...]):
     """The arrays as the model gives them, in its order; ``tensors`` has name and quantisation of each.
 
-    ``inputs`` describes the model's inputs.
+    ``inputs`` describes the model's inputs. ``context`` is what ``prepare`` gave beside them.
     """
 
     tensors: Sequence[TaskTensor]
     inputs: Sequence[TaskTensor]
+    context: Any
 
     def __new__(
         cls,
         arrays: Sequence[npt.NDArray[np.generic]],
         tensors: Sequence[TaskTensor],
         inputs: Sequence[TaskTensor] = (),
+        context: Any = None,
     ) -> Outputs:
         """Keep the arrays as they are."""
         outputs = super().__new__(cls, arrays)
         outputs.tensors = tensors
         outputs.inputs = inputs
+        outputs.context = context
         return outputs
 
     def real(self, number: int) -> npt.NDArray[np.float32]:
@@ -107,6 +112,6 @@ class ModelTensors(Struct, frozen=True):
     inputs: tuple[TaskTensor, ...]
     outputs: tuple[TaskTensor, ...]
 
-    def of_outputs(self, arrays: Sequence[npt.NDArray[np.generic]]) -> Outputs:
+    def of_outputs(self, arrays: Sequence[npt.NDArray[np.generic]], context: Any = None) -> Outputs:
         """The model's outputs, as a task gets them."""
-        return Outputs(arrays, self.outputs, self.inputs)
+        return Outputs(arrays, self.outputs, self.inputs, context)

@@ -22,6 +22,8 @@ from evaltools.metrics.interval import holm
 from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p, wilson_interval
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.own.answers import Answer
+from evaltools.tasks.own.collecting import Concluded, RecordsOfRun
+from evaltools.tasks.own.definition import TopK
 from evaltools.tasks.own.task import ObservedScores
 from evaltools.tasks.own.topk_result import (
     ChangedAnswer,
@@ -98,6 +100,36 @@ class Changes:
     def _label(self, number: int) -> str:
         label = self._labels[number] if 0 <= number < len(self._labels) else None
         return label or f"class {number}"
+
+
+class CollectedAnswers:
+    """The answers of all configurations; it is an :class:`~evaltools.tasks.own.collecting.Collected`."""
+
+    def __init__(self, metric: TopK, run: RecordsOfRun) -> None:
+        self._run = run
+        self._truths = [str(example.target) for example in run.examples]
+        self._counts = {name: AnswerCounts(metric.k) for name in run.measured}
+        self._changes = {pair: Changes(metric.k, metric.labels, self._truths) for pair in run.pairs}
+
+    @property
+    def own(self) -> dict[str, list[AnswerCounts]]:
+        """The counts of each configuration."""
+        return {name: [counts] for name, counts in self._counts.items()}
+
+    @property
+    def paired(self) -> dict[tuple[str, str], list[Changes]]:
+        """The changes of each pair."""
+        return {pair: [changes] for pair, changes in self._changes.items()}
+
+    def conclude(self) -> Concluded:
+        """Accuracies, changes, verdicts on Top-1."""
+        run = self._run
+        part = topk_part(
+            self._counts,
+            self._changes,
+            example_records(self._truths, run.outcome) if run.keeps_examples else None,
+        )
+        return Concluded(part, topk_verdicts(part.comparisons, run.margin), topk_warnings(part, self._truths))
 
 
 def _is_best(answer: Answer, number: int) -> bool:

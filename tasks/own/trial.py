@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -11,7 +12,7 @@ from evaltools.engine.execution import available_cores
 from evaltools.engine.task import Prepared
 from evaltools.errors import EvaltoolsError, ImageError, InferenceError, TaskError, UsageError
 from evaltools.runtime import Session
-from evaltools.tasks.own.definition import Trial, Tried
+from evaltools.tasks.own.definition import Checked, Trial, Tried
 from evaltools.tasks.own.faults import FAULTS, calling_task, described, place_of, sentence
 from evaltools.tasks.own.inputs import Prepare
 from evaltools.tasks.own.task import OwnTask
@@ -21,11 +22,13 @@ _MADE_AT_ONCE: Final = 16
 
 
 class SessionTrial:
-    """A :class:`~evaltools.tasks.own.definition.Trial` on a session."""
+    """A :class:`~evaltools.tasks.own.definition.Trial` on the sessions of one model, for the task with it alone."""
 
-    def __init__(self, session: Session, task: OwnTask) -> None:
-        self._session = session
+    def __init__(self, sessions: Sequence[Session], task: OwnTask, of_reference: SessionTrial | None = None) -> None:
+        self._sessions = sessions
         self._task = task
+        self.of_reference: Final = of_reference
+        self.trouble: Exception | None = None
 
     @property
     def inputs(self) -> Sequence[TaskTensor]:
@@ -37,53 +40,76 @@ class SessionTrial:
         """The target of every example of the task."""
         return [example.target for example in self._task.task.examples]
 
-    def run(self, places: Sequence[int], prepare: Prepare | None = None, channel_order: str = "") -> list[Tried]:
+    def run(
+        self,
+        places: Sequence[int],
+        prepare: Prepare | None = None,
+        channel_order: str = "",
+        with_copies: bool = False,
+        most: int | None = None,
+    ) -> list[Tried]:
         """Run the examples at these places."""
         task = self._task if prepare is None else self._task.prepared_by(prepare)
         task = task.with_channels(channel_order) if channel_order else task
+        best: list[Tried] = []
+        for session in self._sessions:
+            found, failed = self._run_on(session, task, places, with_copies, most)
+            if not failed:
+                return found
+            best = max(best, found, key=len)
+        return best
+
+    def _run_on(
+        self, session: Session, task: OwnTask, places: Sequence[int], with_copies: bool, most: int | None
+    ) -> tuple[list[Tried], int]:
+        """What one session gives, and in how many examples it failed."""
         found = []
-        tried: set[bytes] = set()
-        for place, prepared in _prepared(task, places):
-            content = hashlib.sha256(b"".join(each.tobytes() for each in prepared.inputs)).digest()
-            if content in tried:
+        failed = 0
+        seen: set[bytes] = set()
+        for place, made in itertools.islice(self._prepared(task, places), most):
+            content = hashlib.sha256(b"".join(each.tobytes() for each in made.inputs)).digest()
+            if content in seen and not with_copies:
                 continue
-            tried.add(content)
+            seen.add(content)
             try:
-                observed = task.observe(prepared, self._session.run(prepared.inputs).outputs)
-            except (InferenceError, TaskError):
+                outputs = session.run(made.inputs).outputs
+            except InferenceError as error:
+                self.trouble = error
+                failed += 1
                 continue
-            names = [metric.name for metric in task.task.metrics]
-            scores = {name: row for name, row in zip(names, observed.values, strict=True) if row is not None}
-            found.append(Tried(task.task.examples[place].target, scores))
-        return found
+            _, (context,) = made.context
+            found.append(Tried(place, task.task.examples[place].target, task.models[0].of_outputs(outputs, context)))
+        return found, failed
+
+    def _prepared(self, task: OwnTask, places: Sequence[int]) -> Iterator[tuple[int, Prepared]]:
+        """The inputs of those examples that can be read, in order; a few are made at once, on all cores."""
+
+        def prepared(place: int) -> Prepared | None:
+            try:
+                return task.prepare(task.examples[place])
+            except (ImageError, TaskError) as error:
+                self.trouble = type(error)(f"{task.examples[place].id}: {error}")
+                return None
+
+        with ThreadPoolExecutor(available_cores()) as threads:
+            for start in range(0, len(places), _MADE_AT_ONCE):
+                some = places[start : start + _MADE_AT_ONCE]
+                for place, made in zip(some, threads.map(prepared, some), strict=True):
+                    if made is not None:
+                        yield place, made
 
 
-def call_check(check: Callable[[Trial], Sequence[str]], trial: Trial) -> Sequence[str]:
-    """What a task's ``check`` says; raises :class:`UsageError` and its kinds for what it raises."""
+def call_check(check: Callable[[Trial], Sequence[str] | Checked], trial: Trial) -> Checked:
+    """What a task's ``check`` found; raises :class:`UsageError` and its kinds, and what it says of the runtime."""
     place = place_of(check)
     try:
         with calling_task():
             found = check(trial)
-            return [str(each) for each in found]
+            return found if isinstance(found, Checked) else Checked([str(each) for each in found])
+    except InferenceError:
+        raise
     except EvaltoolsError as error:
         kind = type(error) if isinstance(error, UsageError) else UsageError
         raise kind(described(error, place)) from error
     except FAULTS as error:
         raise UsageError(sentence(error, "check failed", place)) from error
-
-
-def _prepared(task: OwnTask, places: Sequence[int]) -> Iterator[tuple[int, Prepared]]:
-    """The inputs of those examples that can be read, in order; a few are made at the same time, on all cores."""
-
-    def prepared(place: int) -> Prepared | None:
-        try:
-            return task.prepare(task.examples[place])
-        except (ImageError, TaskError):
-            return None
-
-    with ThreadPoolExecutor(available_cores()) as threads:
-        for start in range(0, len(places), _MADE_AT_ONCE):
-            some = places[start : start + _MADE_AT_ONCE]
-            for place, made in zip(some, threads.map(prepared, some), strict=True):
-                if made is not None:
-                    yield place, made

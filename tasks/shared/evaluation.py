@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -20,20 +20,20 @@ from evaltools.engine.opening import NotMeasured, Opened
 from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.engine.task import Observation, Task
-from evaltools.errors import ModelError, OutputError, UsageError
+from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo, read_model
-from evaltools.request import Options, Request
+from evaltools.request import Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Model
 from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open, Session, TensorSpec
 from evaltools.tasks.shared.figures import MeasuredPass, RunSums
 from evaltools.tasks.shared.host_names import HostNames
 from evaltools.tasks.shared.merging import TASK, RunAtPlace, libraries_of
-from evaltools.tasks.shared.request import TaskRequest, options_as, shared_fields
+from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.two_models import SessionWithOwnInputs
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    pass
 
 NO_OTHERS: Final[Mapping[str, Model]] = {}
 
@@ -123,13 +123,12 @@ class Evaluation(ABC, Generic[Observation]):
     checks model and data, and raises :class:`UsageError` and its kinds. The methods are called in the order in which
     they stand here, those of results last.
 
-    ``name`` is the task's name in results. ``options_type`` is the struct of the task's own options. ``task`` makes
+    ``name`` is the task's name in results. ``task`` makes
     inputs and observes outputs. ``one_worker``: one worker runs unless the user asks for more. ``interrupted``: Ctrl-C
     ended what was measured after the pass.
     """
 
     name: str
-    options_type: ClassVar[type]
     request: TaskRequest
     model: ModelFile
     reference_model: ModelFile | None = None
@@ -140,15 +139,7 @@ class Evaluation(ABC, Generic[Observation]):
     @classmethod
     def read(cls, request: Request) -> TaskRequest:
         """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
-        return TaskRequest(**shared_fields(request), options=options_as(cls.options_type, request))
-
-    @classmethod
-    def more_files(cls, request: Request, outputs: Iterable[Path]) -> Any:
-        """Check, before any long work, the output files that only this task has; returns what :meth:`write_more` takes.
-
-        ``outputs`` are the files that are written for every task. Raises :class:`UsageError`.
-        """
-        return None
+        raise NotImplementedError
 
     @property
     def wanted(self) -> list[tuple[ModelFile, Configuration]]:
@@ -275,21 +266,6 @@ class Evaluation(ABC, Generic[Observation]):
     def with_host_names(cls, result: EvaluationResult, names: HostNames) -> EvaluationResult:
         """A result from devices, with the names that files have on the host in the task's own part."""
         return result
-
-    @classmethod
-    def as_asked(cls, result: EvaluationResult, options: Options) -> EvaluationResult:
-        """The result as it is written to the result file, without what was kept only for other files."""
-        return result
-
-    @classmethod
-    def debug_lines(cls, result: EvaluationResult, options: Options) -> list[str]:
-        """Lines that are printed on stdout before those of the native tool."""
-        return []
-
-    @classmethod
-    def write_more(cls, result: EvaluationResult, files: Any, console: Console) -> list[OutputError]:
-        """Write ``files``, which :meth:`more_files` returned; returns an error for each that could not be written."""
-        return []
 
     @classmethod
     def breaks_limits(cls, result: EvaluationResult) -> bool:

@@ -13,7 +13,7 @@ from typing import Final, Literal
 import numpy as np
 from msgspec import Struct
 
-from evaltools.engine.task import DECODE, READ, RESIZE, Prepared
+from evaltools.engine.task import DECODE, READ, RESIZE
 from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import (
@@ -25,7 +25,6 @@ from evaltools.preprocess import (
     decode_picture,
     parse_normalization,
     read_picture,
-    resizing_by_kernel,
 )
 from evaltools.runtime.session import Array
 from evaltools.tasks.shared.options import CHANNEL_ORDER, INPUT_LAYOUT
@@ -216,24 +215,6 @@ def steps_of_pictures() -> Iterator[list[tuple[str, int]]]:
         yield steps
     finally:
         _now.steps = None
-
-
-def prepare_picture(path: Path, transforms: Sequence[ImageToTensor], truth: str | None = None) -> Prepared:
-    """The input of each model that takes one picture, made by one of ``transforms``.
-
-    The context is the right answer if it is given, else the picture's frame in each input.
-    """
-    pictures = [load_picture(path, each) for each in transforms]
-    inputs = tuple(each.values for each in pictures)
-    steps = tuple(step for each in pictures for step in each.steps)
-    context = tuple(each.frame for each in pictures) if truth is None else truth
-    return Prepared(inputs, context, steps)
-
-
-def prepare_picture_elsewhere(path: Path, transforms: Sequence[ImageToTensor], truth: str | None = None) -> Prepared:
-    """What :func:`prepare_picture` does, in a process that makes inputs only; it imports no more than that needs."""
-    with resizing_by_kernel():
-        return prepare_picture(path, transforms, truth)
 
 
 def describe_normalization(to_tensor: ImageToTensor) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_args, get_type_hints
+from typing import Any, Final
 
 from msgspec import Struct, field
 
@@ -16,7 +16,6 @@ from evaltools.request import Options, Request
 from evaltools.tasks.shared.options import MARGIN
 
 _MOST_WORKERS: Final = 1024
-OwnOptions = TypeVar("OwnOptions")
 
 
 class TaskRequest(Struct, frozen=True, kw_only=True):
@@ -69,24 +68,6 @@ def shared_fields(request: Request) -> dict[str, Any]:
         "command": request.command,
         "source": request,
     }
-
-
-def options_as(wanted: type[OwnOptions], request: Request) -> OwnOptions:
-    """The task's own options as a struct, whose fields have the names of options and the types of their values.
-
-    A field that may be None is None where the option was not stated. ``native`` is ``--compat=native``.
-    """
-    given = request.options
-    values: dict[str, Any] = {}
-    for name, hint in get_type_hints(wanted).items():
-        may_be_none = type(None) in get_args(hint)
-        if name == "native":
-            values[name] = request.is_native
-        elif Path in (hint, *get_args(hint)):
-            values[name] = given.path(name)
-        elif name in given or not may_be_none:
-            values[name] = given.value(name)
-    return wanted(**values)
 
 
 def read_execution(flags: Options) -> Execution:

@@ -18,7 +18,7 @@ from evaltools.errors import DataError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.difference import Scale, compare_tensors
 from evaltools.runtime.session import Array
-from evaltools.tasks.coco.task import FoundObjects
+from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation
 from evaltools.tasks.own.task import ObservedScores
 

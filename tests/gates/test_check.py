@@ -31,7 +31,7 @@ from evaltools.result.verdict import Reason
 from evaltools.task_kind import all_metrics
 from evaltools.tasks.own.topk_result import Classified, TopKChange
 from tests.results import configuration, result, topk_of, with_part
-from tests.tasks.coco.results import detection_result
+from tests.tasks.coco.results import detection_result, with_boxes
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged
 from tests.tasks.inference_diff.test_report import result as diff_result
 
@@ -221,8 +221,8 @@ def test_what_is_taken_of_a_detector() -> None:
 
 def test_no_boxes_to_find_again_is_no_proof_that_they_were_found() -> None:
     made = detection_result("reference", "fast")
-    none = replace(made.part.comparisons[0], boxes=BoxAgreement(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0))
-    made = with_part(made, comparisons=[none])
+    none = replace(made.part.boxes.comparisons[0], boxes=BoxAgreement(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0))
+    made = with_boxes(made, comparisons=[none])
     assert one(made, "matched_boxes >= 0.1").verdict == "not measured"
 
 

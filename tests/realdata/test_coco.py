@@ -21,8 +21,8 @@ from evaltools.proto import message_class
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
 from evaltools.runtime import open_session
+from evaltools.tasks.coco.detector import DetectorOptions, detector_input
 from evaltools.tasks.coco.outputs import recognised_output_map
-from evaltools.tasks.coco.task import CocoOptions, detector_input
 from evaltools.tasks.shared.image_input import load_picture
 from tests.command import Completed, evaltools_here
 
@@ -176,7 +176,7 @@ def test_native_lines_from_the_annotations_equal_the_native_tools(
 
 
 def test_the_twelve_figures_equal_pycocotools_by_hand(three: ThreeConfigurations, real: Real) -> None:
-    for figures in three.result.part.figures:
+    for figures in three.result.part.boxes.figures:
         with contextlib.redirect_stdout(io.StringIO()):
             truth = COCO(str(real.annotations))
             run = COCOeval(truth, truth.loadRes(str(three.detections[figures.configuration])), "bbox")
@@ -194,7 +194,7 @@ def test_the_twelve_figures_equal_pycocotools_by_hand(three: ThreeConfigurations
 
 
 def test_three_configurations_agree_as_kernels_do(three: ThreeConfigurations) -> None:
-    coco = three.result.part
+    coco = three.result.part.boxes
     assert [(entry.baseline, entry.other) for entry in coco.comparisons] == [
         ("reference", "xnnpack"),
         ("reference", "other"),
@@ -212,8 +212,8 @@ def test_three_configurations_agree_as_kernels_do(three: ThreeConfigurations) ->
 
 
 def test_evaluators_give_the_same_figures(three: ThreeConfigurations, faster: OtherEvaluator) -> None:
-    slow = next(figures for figures in three.result.part.figures if figures.configuration == "xnnpack")
-    ours, theirs = faster.result.part.figures[0].evaluation, slow.evaluation
+    slow = next(figures for figures in three.result.part.boxes.figures if figures.configuration == "xnnpack")
+    ours, theirs = faster.result.part.boxes.figures[0].evaluation, slow.evaluation
     assert ours is not None
     assert theirs is not None
     assert ours.evaluator.startswith("faster-coco-eval")
@@ -227,7 +227,7 @@ def test_evaluators_give_the_same_figures(three: ThreeConfigurations, faster: Ot
 def test_outputs_are_distinguished_without_the_operator(real: Real) -> None:
     model = replace(read_model(real.model), detection=None)
     unnamed = replace(model, outputs=tuple(replace(tensor, name="") for tensor in model.outputs))
-    to_tensor = detector_input(model, CocoOptions(real.folder / "images"))
+    to_tensor = detector_input(model, DetectorOptions())
     session = open_session(model, Configuration.from_text("builtin", "kernels=builtin"))
     pictures = sorted((real.folder / "images").iterdir())[:4]
     probes = [session.run((load_picture(picture, to_tensor).values,)).outputs for picture in pictures]
@@ -264,8 +264,8 @@ def test_another_class_offset_is_detected_or_stated(
     assert completed.code == 0, completed.err
     name = "+ 2" if shift == 1 else "as it is"
     assert f"class {name} ({'stated' if stated else 'detected'}" in completed.err
-    coco = read_result(output).part
-    expected = faster.result.part.figures[0].evaluation
+    coco = read_result(output).part.boxes
+    expected = faster.result.part.boxes.figures[0].evaluation
     assert coco.figures[0].evaluation is not None
     assert expected is not None
     assert coco.figures[0].evaluation.stats == expected.stats

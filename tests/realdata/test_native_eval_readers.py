@@ -21,9 +21,10 @@ from evaltools.native.logs.delegates import delegate_lines, read_delegate_log
 from evaltools.native.logs.evaluation import LoggedPicture, NativeTask, parse_evaluation_log
 from evaltools.native.logs.figures import NativeFigures, read_figures
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.coco.report import debug_lines
+from evaltools.tasks.coco.native import lines_of_detections
 from evaltools.tasks.own.topk_result import Classified
 from tests import results
+from tests.results import with_part
 from tests.tasks.coco.results import TRUTH, detection_result, figures, picture, with_data, with_figures
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged
 from tests.tasks.inference_diff.test_report import result as diff_result
@@ -54,10 +55,11 @@ def _detection_lines(found: NativeFigures, logged: Sequence[LoggedPicture]) -> l
         finished_examples=found.runs,
     )
     made = replace(made, configurations=[measured])
-    made = with_data(made, native=True, preprocessing_latency=found.preprocessing)
+    made = with_data(made, native=True)
+    made = with_part(made, preprocessing_latency=found.preprocessing)
     precision = NativeAveragePrecision(tuple(value for _, value in found.precisions), found.overall or 0.0, 1, 0)
     made = with_figures(made, replace(figures("test"), native=precision if has_truth else None))
-    return [f"INFO: {line}" for line in debug_lines(made, "test")] + native_lines(made)
+    return [f"INFO: {line}" for line in lines_of_detections(made, "test")] + native_lines(made)
 
 
 def _diff(found: NativeFigures) -> EvaluationResult:

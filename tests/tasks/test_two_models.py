@@ -84,10 +84,10 @@ def test_two_detectors_find_what_each_finds_by_itself(tmp_path: Path) -> None:
     done = evaltools_here("coco", new, f"--reference_model={old}", *DETECTION, "--output=two.json", cwd=tmp_path)
     assert done.code == 0, done.err
     assert f"reference: {Path(old).name}, ai-edge-litert" in done.err
-    both = {entry.configuration: entry for entry in read_result(tmp_path / "two.json").part.figures}
+    both = {entry.configuration: entry for entry in read_result(tmp_path / "two.json").part.boxes.figures}
     for model, name, stored in ((old, "reference", "old.json"), (new, "plain", "new.json")):
         assert evaltools_here("coco", model, *DETECTION, f"--output={stored}", cwd=tmp_path).code == 0
-        alone = {entry.configuration: entry for entry in read_result(tmp_path / stored).part.figures}
+        alone = {entry.configuration: entry for entry in read_result(tmp_path / stored).part.boxes.figures}
         assert both[name].evaluation == alone["plain"].evaluation
     merged = ("merge", *(f"shard{index}" for index in (0, 1)), "--output=merged.json")
     for index in (0, 1):
@@ -95,7 +95,7 @@ def test_two_detectors_find_what_each_finds_by_itself(tmp_path: Path) -> None:
         part = evaltools_here("coco", new, f"--reference_model={old}", *DETECTION, *flags, cwd=tmp_path)
         assert part.code == 0, part.err
     assert evaltools_here(*merged, cwd=tmp_path).code == 0
-    whole = {entry.configuration: entry for entry in read_result(tmp_path / "merged.json").part.figures}
+    whole = {entry.configuration: entry for entry in read_result(tmp_path / "merged.json").part.boxes.figures}
     assert {name: entry.evaluation for name, entry in whole.items()} == {
         name: entry.evaluation for name, entry in both.items()
     }

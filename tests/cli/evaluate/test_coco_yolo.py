@@ -70,7 +70,7 @@ def ran(converted: Converted, folder: Path, model: bytes, *flags: str, truth: bo
 
 
 def part_of(folder: Path) -> dict[str, Any]:
-    part: dict[str, Any] = json.loads((folder / "result.json").read_text())["part"]
+    part: dict[str, Any] = json.loads((folder / "result.json").read_text())["part"]["boxes"]
     return part
 
 

@@ -13,7 +13,7 @@ from evaltools.device.native_outcome import NativeRun
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.evaluation import parse_evaluation_log
 from evaltools.proto import message_class
-from evaltools.tasks.coco.evaluation import DetectionEvaluation
+from evaltools.tasks.own.evaluation import OwnEvaluation
 from evaltools.tasks.shared.run import evaluate
 from tests.device.native.runs import (
     GPU,
@@ -36,7 +36,8 @@ Inputs = NativeInputs[Any]
 @pytest.fixture(scope="module")
 def coco() -> Inputs:
     made = coco_request()
-    return prepare_coco(replace(made, options=replace(made.options, num_images=12, record_examples=True)))
+    options = replace(made.options, values={**made.options.values, "num_images": 12}, record_examples=True)
+    return prepare_coco(replace(made, options=options))
 
 
 @pytest.mark.once
@@ -46,8 +47,8 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: Inputs) -> No
     gpu = run_stand_in(tmp_path / "gpu", coco, GPU, delegate_lines=GPU_LINES)
     result = assembled(coco, reference, test, gpu)
     assert [entry.status for entry in result.configurations] == ["measured"] * 3
-    ours = evaluate(DetectionEvaluation, coco.request, Silent())
-    for own, native in zip(ours.part.figures, result.part.figures, strict=False):
+    ours = evaluate(OwnEvaluation, coco.request, Silent())
+    for own, native in zip(ours.part.boxes.figures, result.part.boxes.figures, strict=False):
         assert own.evaluation is not None
         assert native.evaluation is not None
         assert own.native is not None
@@ -55,13 +56,13 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: Inputs) -> No
         assert (own.detections, own.pictures) == (native.detections, native.pictures)
         assert native.evaluation.stats.ap == pytest.approx(own.evaluation.stats.ap, abs=2e-3)
         assert native.native == own.native
-    (compared,) = ours.part.comparisons
-    assert result.part.comparisons[0].boxes.matched == compared.boxes.matched
-    assert result.part.pictures is not None
-    assert [picture.image_id for picture in result.part.pictures] == [
-        picture.image_id for picture in ours.part.pictures or []
+    (compared,) = ours.part.boxes.comparisons
+    assert result.part.boxes.comparisons[0].boxes.matched == compared.boxes.matched
+    assert result.part.boxes.pictures is not None
+    assert [picture.image_id for picture in result.part.boxes.pictures] == [
+        picture.image_id for picture in ours.part.boxes.pictures or []
     ]
-    assert result.part.data.native
+    assert result.part.boxes.data.native
     through_every_rendering(result, tmp_path)
     assert native_proto(result, entry_of(result, "test")) == test.proto
 
@@ -69,25 +70,26 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: Inputs) -> No
 def test_of_several_devices_tests_are_compared_with_the_first_reference(tmp_path: Path, coco: Inputs) -> None:
     runs = stand_ins(tmp_path, coco, REFERENCE, PLAIN)
     result = assembled(coco, *(replace(run, place=place) for place in ("A", "B") for run in runs))
-    assert [(entry.baseline, entry.other) for entry in result.part.comparisons] == [
+    assert [(entry.baseline, entry.other) for entry in result.part.boxes.comparisons] == [
         ("reference@A", "test@A"),
         ("reference@A", "reference@B"),
         ("reference@A", "test@B"),
         ("test@A", "test@B"),
     ]
-    assert result.part.comparisons[3].boxes.lost == 0
+    assert result.part.boxes.comparisons[3].boxes.lost == 0
     table = through_every_rendering(result, tmp_path)
     assert "test@B against test@A" in table
 
 
 def test_coco_without_a_ground_truth_compares_boxes(tmp_path: Path) -> None:
     made = coco_request(truth=False)
-    inputs = prepare_coco(replace(made, options=replace(made.options, num_images=3, record_examples=True)))
+    options = replace(made.options, values={**made.options.values, "num_images": 3}, record_examples=True)
+    inputs = prepare_coco(replace(made, options=options))
     result = assembled(inputs, *stand_ins(tmp_path, inputs, REFERENCE, PLAIN))
-    assert [found.native for found in result.part.figures] == [None, None]
-    assert result.part.comparisons[0].example_count == 3
-    assert result.part.pictures is not None
-    assert result.part.pictures[0].width > 100
+    assert [found.native for found in result.part.boxes.figures] == [None, None]
+    assert result.part.boxes.comparisons[0].example_count == 3
+    assert result.part.boxes.pictures is not None
+    assert result.part.boxes.pictures[0].width > 100
     assert native_lines(result)[0] == "WARN: mAP metrics are meaningless w/o ground truth."
     assert native_lines(result)[-1] == "INFO: Overall mAP: 0"
     through_every_rendering(result, tmp_path)

@@ -24,14 +24,13 @@ from evaltools.device.native_inputs import (
 )
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model.metadata import InputNormalization
-from evaltools.tasks.coco.task import CocoOptions
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.device.native.runs import PLAIN, REFERENCE
 from tests.limits import limit_of
-from tests.tasks.imagenet_options import imagenet_options
+from tests.tasks.built_in import coco_options, imagenet_options
 
 
 def imagenet_request(**changes: Any) -> TaskRequest:
@@ -48,7 +47,7 @@ def imagenet_with(**changes: Any) -> TaskRequest:
 
 
 def coco_request(truth: bool = True, **changes: Any) -> TaskRequest:
-    options = CocoOptions(
+    options = coco_options(
         sample.detection_images_dir(),
         ground_truth_annotations=sample.detection_annotations_file() if truth else None,
         model_output_labels=sample.detection_labels_file(),

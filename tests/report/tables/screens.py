@@ -40,6 +40,7 @@ from evaltools.text import wrapped
 from tests import results
 from tests.report.benchmark_samples import benchmark, on_front, row
 from tests.report.tables.cases import CASES, in_turn
+from tests.results import with_part
 from tests.tasks.coco.results import detection_result, with_data
 from tests.tasks.inference_diff import test_report as diff
 
@@ -116,13 +117,14 @@ def _gates(console: Console) -> None:
 def _coco_with_verdicts() -> EvaluationResult:
     """Much shows how outputs are read, and many pictures decide."""
     made = detection_result("reference", "xnnpack with four threads", "external delegate")
-    sure = replace(made.part.data.class_mapping, pairs=400, agreeing={"+1": 398, "0": 1})
+    sure = replace(made.part.boxes.data.class_mapping, pairs=400, agreeing={"+1": 398, "0": 1})
     same = Verdict("equivalent", "ap", "reference", change=0.0004, low=-0.0021, high=0.0032, margin=0.005)
     worse = Verdict("worse", "ap", "reference", change=-0.031, low=-0.042, high=-0.019, margin=0.005)
     verdicts = {"xnnpack with four threads": [same], "external delegate": [worse]}
     flags = ["--external_delegate_path=d.so"]
     entries = [replace(entry, flags=flags, verdicts=verdicts.get(entry.name, [])) for entry in made.configurations]
-    return replace(with_data(made, example_count=500, class_mapping=sure), configurations=entries)
+    made = with_part(with_data(made, class_mapping=sure), example_count=500)
+    return replace(made, configurations=entries)
 
 
 def _benchmarked() -> BenchmarkResult:

@@ -13,11 +13,11 @@ from evaltools.model import ModelFile
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
-from evaltools.tasks.coco.result import ClassMappingUsed, CocoDetection, DetectionFigures, OutputMap
-from evaltools.tasks.coco.task import CocoOptions
+from evaltools.tasks.coco.result import ClassMappingUsed, DetectionFigures, OutputMap, boxes_of
 from evaltools.tasks.shared.request import TaskRequest
 from tests.detection_set import COCO_MAP, NATIVE_MAP, DetectionSet, colour
 from tests.runtime.fake import FakeSession
+from tests.tasks.built_in import coco_options
 from tests.tiny_detectors import BOXES, CELLS, HEIGHT, SHAPES, WIDTH
 
 Found = tuple[int, float, Sequence[float]]
@@ -63,38 +63,29 @@ def asked(made: DetectionSet, changes: Mapping[str, Any] | None = None, **option
     """A reference and a test configuration on a set with its annotations."""
     fields: dict[str, Any] = {
         "model_file": made.model,
-        "options": CocoOptions(**{
-            "ground_truth_images_path": made.images,
-            "ground_truth_annotations": made.annotations,
-            **options,
-        }),
+        "options": coco_options(made.images, **{"ground_truth_annotations": made.annotations, **options}),
         "reference": Configuration("reference", kernels="builtin"),
         "tests": (Configuration("test"),),
-    }  # fmt: skip
+    }
     return TaskRequest(**(fields | dict(changes or {})))
-
-
-def detection_of(result: EvaluationResult) -> CocoDetection:
-    part: CocoDetection = result.part
-    return part
 
 
 def outputs_used(result: EvaluationResult) -> OutputMap:
     """How the outputs were read."""
-    used = detection_of(result).data.output_map
+    used = boxes_of(result).data.output_map
     assert used is not None
     return used
 
 
 def mapping_used(result: EvaluationResult) -> ClassMappingUsed:
     """How classes became categories."""
-    used = detection_of(result).data.class_mapping
+    used = boxes_of(result).data.class_mapping
     assert used is not None
     return used
 
 
 def figures_of(result: EvaluationResult, configuration: str) -> DetectionFigures:
-    return next(entry for entry in detection_of(result).figures if entry.configuration == configuration)
+    return next(entry for entry in boxes_of(result).figures if entry.configuration == configuration)
 
 
 def assert_known_figures(result: EvaluationResult, configuration: str = "test") -> None:

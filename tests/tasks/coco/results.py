@@ -16,9 +16,10 @@ from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.result import (
     AnnotatedObject,
     BoxComparison,
+    BoxesPart,
     ClassMappingUsed,
     CocoData,
-    CocoDetection,
+    CocoPart,
     DetectedPicture,
     DetectionFigures,
     GroundTruthUsed,
@@ -65,8 +66,6 @@ def detection_result(
     if truth is None:
         made = [replace(entry, evaluation=None, native=None) for entry in made]
     data = CocoData(
-        images="d",
-        example_count=4,
         skipped_files=0,
         unlisted_pictures=0,
         ground_truth=truth,
@@ -77,11 +76,23 @@ def detection_result(
         category_names=dict(enumerate("?abcdefgh")),
         output_map=OutputMap(1, 3, 0, 2, "stated"),
         class_mapping=MAPPING,
-        preprocessing_latency=summarise_latency([5, 7]),
     )
     pairs = [(names[0], other) for other in names[1:]] + [(names[1], other) for other in names[2:]]
     comparisons = [BoxComparison(baseline, other, 4, AGREEMENT) for baseline, other in pairs]
-    part = CocoDetection(data, made, comparisons, pictures)
+    part = CocoPart(
+        name="coco",
+        source="",
+        sha256="",
+        options={"ground_truth_images_path": "d"},
+        example_count=4,
+        examples_sha256="00",
+        preprocessing_latency=summarise_latency([5, 7]),
+        metrics=[],
+        means=[],
+        comparisons=[],
+        facts={"ground truth": "00" if truth else "none"},
+        boxes=BoxesPart(data, made, comparisons, pictures),
+    )
     verdicts = verdicts_on_map(comparisons, made, 0.005)
     entries = [replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in entries]
     return with_task_figures(replace(result(*entries), task="coco", part=part, failed=[]))
@@ -89,9 +100,14 @@ def detection_result(
 
 def with_data(made: EvaluationResult, **changes: Any) -> EvaluationResult:
     """The same with other facts of the data."""
-    return with_part(made, data=replace(made.part.data, **changes))
+    return with_boxes(made, data=replace(made.part.boxes.data, **changes))
 
 
 def with_figures(made: EvaluationResult, *changed: DetectionFigures) -> EvaluationResult:
     """The same with other figures."""
-    return with_part(made, figures=list(changed))
+    return with_boxes(made, figures=list(changed))
+
+
+def with_boxes(made: EvaluationResult, **changes: Any) -> EvaluationResult:
+    """The same with other boxes."""
+    return with_part(made, boxes=replace(made.part.boxes, **changes))

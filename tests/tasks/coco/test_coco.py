@@ -15,18 +15,13 @@ from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.errors import DataError, ModelError, UsageError
-from evaltools.model import ModelFile, TensorInfo, read_model
+from evaltools.model import read_model
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.coco.evaluation import DetectionEvaluation
-from evaltools.tasks.coco.result import OutputMap
-from evaltools.tasks.coco.task import (
-    CocoOptions,
-    FoundObjects,
-    check_detector,
-    detector_input,
-    read_objects,
-    real_outputs,
-)
+from evaltools.tasks.coco.detector import DetectorOptions, check_detector, detector_input
+from evaltools.tasks.coco.objects import FoundObjects, read_objects, real_outputs
+from evaltools.tasks.coco.result import OutputMap, boxes_of
+from evaltools.tasks.own.evaluation import OwnEvaluation
+from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
 from evaltools.tasks.shared.image_input import PictureFrame, load_picture
 from evaltools.tasks.shared.run import evaluate
 from tests import tiny_models
@@ -35,7 +30,6 @@ from tests.tasks.coco.fakes import (
     Finding,
     Found,
     asked,
-    detection_of,
     everything,
     figures_of,
     mapping_used,
@@ -57,7 +51,7 @@ def made(tmp_path: Path) -> DetectionSet:
 def evaluated(made: DetectionSet, changes: dict[str, Any] | None = None, **options: Any) -> EvaluationResult:
     """With sessions that find everything."""
     opened = sessions(reference=Finding(everything), test=Finding(everything))
-    return evaluate(DetectionEvaluation, asked(made, changes, **options), Silent(), opened)
+    return evaluate(OwnEvaluation, asked(made, changes, **options), Silent(), opened)
 
 
 def read(
@@ -113,12 +107,11 @@ def test_classes_are_cut_to_whole_numbers_and_counted() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
-def test_quantised_outputs_are_the_real_values_that_they_stand_for(tmp_path: Path, dtype: str) -> None:
+def test_quantised_outputs_are_the_real_values_that_they_stand_for(dtype: str) -> None:
     limits = np.iinfo(dtype)
     values = np.linspace(limits.min, limits.max, 256).astype(dtype).reshape(1, 2, 128)[:, :, ::-1]
-    tensor = TensorInfo(0, "x", dtype, (1, 2, 128), (1, 2, 128), 0.25, -3)
-    model = ModelFile(tmp_path, "", 0, (), (tensor,), 1, None)
-    (real,) = real_outputs(model, [values])
+    tensor = TaskTensor("x", (1, 2, 128), np.dtype(dtype), Quantisation(0.25, -3))
+    (real,) = real_outputs(Outputs([values], [tensor]))
     np.testing.assert_array_equal(real, (values.astype(np.float32) + 3) / 4)
     assert real.dtype == np.float32
 
@@ -138,7 +131,7 @@ def test_boxes_of_a_letterboxed_picture_are_mapped_back(
 ) -> None:
     """A square picture fills 8 of the 12 columns; the cell in the middle is the columns 4 to 8 of the input."""
     Image.fromarray(np.full((40, 40, 3), 50, np.uint8)).save(made.images / "x.png")
-    options = CocoOptions(made.images, resize=resize, letterbox_fill=255)  # type: ignore[arg-type]
+    options = DetectorOptions(resize=resize, letterbox_fill=255)  # type: ignore[arg-type]
     prepared = load_picture(made.images / "x.png", detector_input(read_model(made.model), options))
     pixels = np.asarray(prepared.values)[0, :, :, 0]
     assert [column for column in range(12) if (pixels[:, column] == 1).all()] == [
@@ -177,8 +170,8 @@ def test_the_facts_of_the_data_are_recorded(made: DetectionSet) -> None:
     save(made.images / "000010.png", pixels_of({}))
     (made.images / "readme").write_text("x")
     result = evaluated(made, score_threshold=LOW, model_output_labels=made.labels, class_offset="1")
-    data = detection_of(result).data
-    assert (data.example_count, data.skipped_files, data.unlisted_pictures, data.native) == (3, 1, 1, False)
+    data = boxes_of(result).data
+    assert (result.part.example_count, data.skipped_files, data.unlisted_pictures, data.native) == (3, 1, 1, False)
     assert (data.normalization, data.resize, data.score_threshold) == ("native", "stretch", LOW)
     truth = data.ground_truth
     assert truth is not None
@@ -212,14 +205,14 @@ def test_unsure_detections_do_not_vote(made: DetectionSet) -> None:
         return sure + [((number + 2) % 3, 0.2, box) for number, _, box in sure]
 
     opened = sessions(reference=Finding(answer), test=Finding(answer))
-    used = mapping_used(evaluate(DetectionEvaluation, asked(made), Silent(), opened))
+    used = mapping_used(evaluate(OwnEvaluation, asked(made), Silent(), opened))
     assert (used.name, used.source, used.pairs, used.agreeing["+1"]) == ("+1", "detected", 6, 6)
 
     def unsure(index: int) -> list[Found]:
         return [(number, 0.2, box) for number, _, box in everything(index)]
 
     with pytest.raises(UsageError, match="of 0 detections on an object with a score of 0.25 or more .and 12 with"):
-        evaluate(DetectionEvaluation, asked(made), Silent(), sessions(reference=Finding(unsure), test=Finding(unsure)))
+        evaluate(OwnEvaluation, asked(made), Silent(), sessions(reference=Finding(unsure), test=Finding(unsure)))
 
 
 def test_a_set_without_objects_has_no_accuracy(made: DetectionSet) -> None:
@@ -276,7 +269,7 @@ def test_without_a_ground_truth_names_that_are_numbers_are_ids(
         os.rename(path, made.images / f"new {rename(number, path.name)}")
     for path in made.images.iterdir():
         os.rename(path, made.images / path.name.removeprefix("new "))
-    pictures = detection_of(evaluated(made, record_examples=True, ground_truth_annotations=None)).pictures
+    pictures = boxes_of(evaluated(made, record_examples=True, ground_truth_annotations=None)).pictures
     assert pictures is not None
     assert [picture.image_id for picture in pictures] == ids
     assert [picture.example for picture in pictures] == sorted(path.name for path in made.images.iterdir())
@@ -300,7 +293,7 @@ def test_other_models_are_no_detectors(tmp_path: Path, content: bytes, message: 
 
 def test_a_threshold_counts_everywhere(made: DetectionSet) -> None:
     result = evaluated(made, record_examples=True, score_threshold=0.65)
-    coco = detection_of(result)
+    coco = boxes_of(result)
     assert coco.pictures is not None
     assert [len(picture.detections["test"]) for picture in coco.pictures] == [3, 3, 3]
     assert (figures_of(result, "test").detections, coco.comparisons[0].boxes.matched) == (9, 9)
@@ -324,5 +317,5 @@ def test_an_evaluator_that_is_not_installed_is_missed_before_the_pass(
     monkeypatch.setitem(sys.modules, "faster_coco_eval", None)
     observer = Silent()
     with pytest.raises(UsageError, match=r"faster-coco-eval is not installed here .*pip install 'evaltools\[fast\]'"):
-        evaluate(DetectionEvaluation, asked(made, coco_evaluator="faster-coco-eval"), observer, sessions())
+        evaluate(OwnEvaluation, asked(made, coco_evaluator="faster-coco-eval"), observer, sessions())
     assert observer.described == []

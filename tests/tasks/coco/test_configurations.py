@@ -13,7 +13,8 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.model import ModelFile
 from evaltools.runtime import Session, open_session
 from evaltools.runtime.session import Array
-from evaltools.tasks.coco.evaluation import DetectionEvaluation
+from evaltools.tasks.coco.result import boxes_of
+from evaltools.tasks.own.evaluation import OwnEvaluation
 from evaltools.tasks.shared.run import evaluate
 from tests.detection_set import COCO_MAP, DetectionSet, make_detection_set
 from tests.tasks.coco.fakes import (
@@ -21,7 +22,6 @@ from tests.tasks.coco.fakes import (
     Found,
     asked,
     assert_known_figures,
-    detection_of,
     everything,
     figures_of,
     mapping_used,
@@ -62,8 +62,8 @@ def shifted(index: int) -> list[Found]:
 
 def test_boxes_are_compared_with_the_reference_and_with_the_first_test(made: DetectionSet) -> None:
     opened = sessions(reference=Finding(everything), a=Finding(everything), b=Finding(shifted))
-    result = evaluate(DetectionEvaluation, asked(made, {"tests": THREE}), Silent(), opened)
-    same, changed, other = detection_of(result).comparisons
+    result = evaluate(OwnEvaluation, asked(made, {"tests": THREE}), Silent(), opened)
+    same, changed, other = boxes_of(result).comparisons
     assert (same.baseline, same.other, same.example_count) == ("reference", "a", 5)
     assert same.boxes == BoxAgreement(30, 0, 0, 0, 30.0, 0.0, 0.0)
     assert (changed.baseline, changed.other, other.baseline, other.other) == ("reference", "b", "a", "b")
@@ -79,8 +79,8 @@ def test_boxes_are_compared_with_the_reference_and_with_the_first_test(made: Det
 def test_without_a_ground_truth_boxes_are_compared_all_the_same(made: DetectionSet) -> None:
     opened = sessions(reference=Finding(everything), test=Finding(shifted))
     request = asked(made, record_examples=True, ground_truth_annotations=None)
-    result = evaluate(DetectionEvaluation, request, Silent(), opened)
-    coco = detection_of(result)
+    result = evaluate(OwnEvaluation, request, Silent(), opened)
+    coco = boxes_of(result)
     assert coco.comparisons[0].boxes.matched == 20
     assert (coco.data.ground_truth, mapping_used(result).source) == (None, "default")
     assert [(entry.evaluation, entry.native) for entry in coco.figures] == [(None, None)] * 2
@@ -108,15 +108,15 @@ def test_configurations_that_fail_leave_the_others_alone(made: DetectionSet) -> 
         return failing() if configuration.name == "bad" else Finding(everything)
 
     wanted = {"tests": (Configuration("bad"), Configuration("gone"), Configuration("good"))}
-    result = evaluate(DetectionEvaluation, asked(made, wanted), Silent(), open_some)
+    result = evaluate(OwnEvaluation, asked(made, wanted), Silent(), open_some)
     assert [(entry.name, entry.status, entry.reason) for entry in result.configurations] == [
         ("reference", "measured", None),
         ("bad", "not measured", "not one example succeeded: no such kernel"),
         ("gone", "not measured", "not here"),
         ("good", "measured", None),
     ]
-    assert [entry.configuration for entry in detection_of(result).figures] == ["reference", "good"]
-    assert [(entry.baseline, entry.other) for entry in detection_of(result).comparisons] == [("reference", "good")]
+    assert [entry.configuration for entry in boxes_of(result).figures] == ["reference", "good"]
+    assert [(entry.baseline, entry.other) for entry in boxes_of(result).comparisons] == [("reference", "good")]
     assert_known_figures(result, "good")
     assert len(result.failed) == 5
     assert result.complete
@@ -128,17 +128,17 @@ def test_a_reference_that_cannot_run_leaves_the_outputs_to_be_told_by_the_test(
     def open_some(model: ModelFile, configuration: Configuration) -> Session:
         return failing() if configuration.name == "reference" else open_session(model, configuration)
 
-    result = evaluate(DetectionEvaluation, asked(made, {"model_file": unnamed}), Silent(), open_some)
+    result = evaluate(OwnEvaluation, asked(made, {"model_file": unnamed}), Silent(), open_some)
     assert [entry.status for entry in result.configurations] == ["not measured", "measured"]
     assert_known_figures(result)
-    assert detection_of(result).comparisons == []
+    assert boxes_of(result).comparisons == []
 
 
 def test_where_nothing_can_run_nothing_is_measured(made: DetectionSet, unnamed: Path) -> None:
     request = asked(made, {"model_file": unnamed})
-    result = evaluate(DetectionEvaluation, request, Silent(), sessions(reference=failing(), test=failing()))
+    result = evaluate(OwnEvaluation, request, Silent(), sessions(reference=failing(), test=failing()))
     assert [entry.status for entry in result.configurations] == ["not measured"] * 2
-    assert (detection_of(result).figures, result.complete) == ([], False)
+    assert (boxes_of(result).figures, result.complete) == ([], False)
     assert {entry.reason for entry in result.configurations} == {
         "no picture could be run, so its outputs cannot be distinguished: no such kernel"
     }
@@ -149,7 +149,7 @@ def test_where_nothing_can_run_nothing_is_measured(made: DetectionSet, unnamed: 
         raise ConfigurationUnavailable("not here")
 
     observer = Silent()
-    result = evaluate(DetectionEvaluation, request, observer, open_none)
+    result = evaluate(OwnEvaluation, request, observer, open_none)
     assert [entry.status for entry in result.configurations] == ["not measured"] * 2
     assert (result.complete, result.examples_done, observer.total) == (False, 0, 0)
 
@@ -161,20 +161,20 @@ def test_a_picture_that_fails_on_one_configuration_is_missing_there_alone(made: 
         return everything(index)
 
     opened = sessions(reference=Finding(everything), test=Finding(not_the_second))
-    result = evaluate(DetectionEvaluation, asked(made, record_examples=True), Silent(), opened)
+    result = evaluate(OwnEvaluation, asked(made, record_examples=True), Silent(), opened)
     assert [(entry.example, entry.configuration, entry.stage) for entry in result.failed] == [
         ("000012.png", "test", "inference")
     ]
     assert [figures_of(result, name).detections for name in ("reference", "test")] == [30, 24]
-    assert detection_of(result).comparisons[0].example_count == 4
+    assert boxes_of(result).comparisons[0].example_count == 4
     assert [figures_of(result, name).pictures for name in ("reference", "test")] == [5, 4]
     assert "cannot be compared: reference 5, test 4" in " ".join(result.warnings)
     evaluation = figures_of(result, "test").evaluation
     assert evaluation is not None
     assert evaluation.stats.ap == pytest.approx(COCO_MAP), "the objects of that picture are not demanded"
     assert [category.objects for category in evaluation.categories] == [8, 8, 0]
-    pictures = detection_of(result).pictures
+    pictures = boxes_of(result).pictures
     assert pictures is not None
     assert [list(entry.detections) for entry in pictures][:2] == [["reference", "test"], ["reference"]]
     opened = sessions(reference=Finding(not_the_second), test=Finding(everything))
-    assert detection_of(evaluate(DetectionEvaluation, asked(made), Silent(), opened)).comparisons[0].boxes.matched == 24
+    assert boxes_of(evaluate(OwnEvaluation, asked(made), Silent(), opened)).comparisons[0].boxes.matched == 24

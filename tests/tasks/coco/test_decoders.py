@@ -11,15 +11,16 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.runtime import open_session
+from evaltools.tasks.coco import DECODERS as NAMES
 from evaltools.tasks.coco import decoders
 from evaltools.tasks.coco.decoders import Boxes, Coordinates, Decoder, Head, suppressed
-from evaltools.tasks.coco.evaluation import DetectionEvaluation
-from evaltools.tasks.coco.options import DECODERS as NAMES
+from evaltools.tasks.coco.result import boxes_of
 from evaltools.tasks.coco.yolo_heads import DECODERS
+from evaltools.tasks.own.evaluation import OwnEvaluation
 from evaltools.tasks.shared.run import evaluate
 from tests.detection_set import make_detection_set
 from tests.tasks.coco import yolo_by_hand
-from tests.tasks.coco.fakes import asked, detection_of
+from tests.tasks.coco.fakes import asked
 from tests.tasks.observers import Silent
 from tests.tiny_detectors import detector
 from tests.tiny_yolo import CELLS, SIDE, Floats, cells, pixel_boxes
@@ -253,8 +254,9 @@ def test_a_decoder_that_is_added_is_recognised_and_used(
     monkeypatch.setitem(DECODERS, "six_boxes", ADDED)
     made = make_detection_set(tmp_path / "set", detector(("boxes",)), count=2)
     request = asked(made, class_offset="1")
-    request = replace(request, options=replace(request.options, **stated))
-    detection = detection_of(evaluate(DetectionEvaluation, request, Silent(), open_session))
+    options = replace(request.options, values={**request.options.values, **stated})
+    request = replace(request, options=options)
+    detection = boxes_of(evaluate(OwnEvaluation, request, Silent(), open_session))
     assert detection.data.head is not None
     assert (detection.data.head.decoder, detection.data.head.source) == ("six_boxes", source)
     assert (detection.data.nms_iou, detection.data.score_threshold, detection.data.resize) == (*used, "letterbox")

@@ -14,7 +14,8 @@ import pytest
 from evaltools.errors import ModelError, UsageError
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import open_session
-from evaltools.tasks.coco.evaluation import DetectionEvaluation
+from evaltools.tasks.coco.result import boxes_of
+from evaltools.tasks.own.evaluation import OwnEvaluation
 from evaltools.tasks.shared.run import evaluate
 from tests.detection_set import (
     COCO_MAP,
@@ -29,7 +30,6 @@ from tests.tasks.coco.fakes import (
     Found,
     asked,
     assert_known_figures,
-    detection_of,
     figures_of,
     mapping_used,
     outputs_used,
@@ -61,7 +61,7 @@ def with_model(made: DetectionSet, folder: Path, content: bytes) -> dict[str, An
 
 def really(made: DetectionSet, changes: dict[str, Any] | None = None, **options: Any) -> EvaluationResult:
     """The evaluation with the installed runtime."""
-    return evaluate(DetectionEvaluation, asked(made, changes, **options), Silent(), open_session)
+    return evaluate(OwnEvaluation, asked(made, changes, **options), Silent(), open_session)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_every_kind_of_detector_gets_the_known_figures(
     mapping = mapping_used(result)
     assert (mapping.name, mapping.source) == (offset, "detected")
     assert mapping.agreeing[offset] == mapping.pairs == 20
-    assert [entry for figures in detection_of(result).figures for entry in figures.findings] == []
+    assert [entry for figures in boxes_of(result).figures for entry in figures.findings] == []
     assert result.warnings == []
 
 
@@ -121,13 +121,11 @@ def test_crowd_regions_absorb_detections_for_coco_and_are_objects_for_native(tmp
         document["annotations"][1]["iscrowd"] = crowd
         made.annotations.write_text(json.dumps(document))
         request = asked(made, class_offset="1")
-        result = evaluate(
-            DetectionEvaluation, request, Silent(), sessions(reference=Finding(alarm), test=Finding(alarm))
-        )
+        result = evaluate(OwnEvaluation, request, Silent(), sessions(reference=Finding(alarm), test=Finding(alarm)))
         found = figures_of(result, "test")
         assert found.evaluation is not None
         assert found.native is not None
-        truth = detection_of(result).data.ground_truth
+        truth = boxes_of(result).data.ground_truth
         assert truth is not None
         assert (truth.objects, truth.crowd_regions) == (2, crowd)
         return [found.evaluation.stats.ap, found.native.overall]
@@ -185,8 +183,8 @@ def test_outputs_are_told_by_later_pictures_where_nothing_is_found_in_the_first_
 
 
 def test_detections_are_kept_on_request_with_sizes_ids_and_objects(made: DetectionSet) -> None:
-    assert detection_of(really(made)).pictures is None
-    pictures = detection_of(really(made, {"reference": None}, record_examples=True)).pictures
+    assert boxes_of(really(made)).pictures is None
+    pictures = boxes_of(really(made, {"reference": None}, record_examples=True)).pictures
     assert pictures is not None
     first = pictures[0]
     assert (first.example, first.image_id, first.width, first.height) == ("000011.png", 11, 24, 16)
@@ -211,5 +209,5 @@ def test_a_map_that_does_not_fit_is_refused_before_the_pass(made: DetectionSet, 
     )
     observer = Silent()
     with pytest.raises(ModelError, match=r"cannot be boxes=0,classes=1,scores=2,count=3 .*0 \[1, 6\], 1 \[1, 6, 4\]"):
-        evaluate(DetectionEvaluation, asked(made, other, **options), observer, open_session)
+        evaluate(OwnEvaluation, asked(made, other, **options), observer, open_session)
     assert observer.total == 0

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evaltools.datasets.native_ground_truth import NativePicture
 from evaltools.datasets.object_annotations import AnnotatedImage, Category
 from evaltools.tasks.coco.classes import ClassMapping
-from evaltools.tasks.coco.task import FoundObjects
+from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.truth import Truth
 from evaltools.tasks.coco.warnings import findings_of
 

@@ -22,11 +22,20 @@ from evaltools.report.page.screens import print_result
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Gallery, Lines, Number, Table
 from evaltools.task_kind import Detail
+from evaltools.tasks.coco.native import coco_results, lines_of_detections
 from evaltools.tasks.coco.page import Disagreement, disagreements, sections
-from evaltools.tasks.coco.report import coco_results, debug_lines
 from evaltools.tasks.coco.result import CategoryChange, DetectedPicture, OutputMap
-from tests.results import with_part
-from tests.tasks.coco.results import LEFT, MAPPING, RIGHT, detection_result, figures, picture, with_data, with_figures
+from tests.tasks.coco.results import (
+    LEFT,
+    MAPPING,
+    RIGHT,
+    detection_result,
+    figures,
+    picture,
+    with_boxes,
+    with_data,
+    with_figures,
+)
 
 LATENCIES = [
     "INFO: Num evaluation runs: 4",
@@ -105,7 +114,7 @@ def test_the_debug_lines_are_those_of_the_native_tool() -> None:
     made = detection_result(
         "reference", "test", pictures=[picture(test=FOUND), picture("none.png", test=[]), picture("x.png", other=FOUND)]
     )
-    assert "\n".join(debug_lines(made, "test")) == (
+    assert "\n".join(lines_of_detections(made, "test")) == (
         "Image: one.png\n\n"
         "Object [0]\n"
         "  Score: 0.123457\n"
@@ -130,7 +139,7 @@ def test_the_debug_lines_are_those_of_the_native_tool() -> None:
 
 def test_detections_are_written_in_the_format_of_coco_results() -> None:
     made = detection_result("reference", "test", pictures=[picture(test=FOUND), picture(reference=FOUND[:1])])
-    first, second = json.loads(coco_results(made.part, "test"))
+    first, second = json.loads(coco_results(made.part.boxes, "test"))
     assert first == {
         "image_id": 7,
         "category_id": 3,
@@ -144,9 +153,9 @@ def test_detections_are_written_in_the_format_of_coco_results() -> None:
         truth.createIndex()
         loaded = truth.loadRes([first, second])
     assert [entry["area"] for entry in loaded.dataset["annotations"]] == [pytest.approx(500), 200]
-    assert json.loads(coco_results(made.part, "nobody")) == []
-    pictures = [replace(entry, image_id=None) for entry in made.part.pictures or []]
-    assert json.loads(coco_results(replace(made.part, pictures=pictures), "test")) == []
+    assert json.loads(coco_results(made.part.boxes, "nobody")) == []
+    pictures = [replace(entry, image_id=None) for entry in made.part.boxes.pictures or []]
+    assert json.loads(coco_results(replace(made.part.boxes, pictures=pictures), "test")) == []
 
 
 def test_how_outputs_were_read_is_on_the_first_screen_where_little_shows_that_it_is_right() -> None:
@@ -176,8 +185,8 @@ def test_categories_that_changed_most_are_named() -> None:
         CategoryChange("cow", 1, 1, 0.9, 0.0, 1.0, 1.0),
         CategoryChange("cat\n", 35, 30, 0.5, 0.7, 0.001, 0.01),
     ]
-    first, *others = made.part.comparisons
-    made = with_part(made, comparisons=[replace(first, categories=changes), *others])
+    first, *others = made.part.boxes.comparisons
+    made = with_boxes(made, comparisons=[replace(first, categories=changes), *others])
     clear, unclear = boxes_of(made)[-2:]
     assert isinstance(clear, Table)
     assert [row[0] for row in clear.rows] == ["cat\n", "person"], "chance explains what becomes of a single cow"
@@ -194,9 +203,9 @@ def boxes_of(made: EvaluationResult) -> Sequence[Block]:
 
 def test_boxes_without_a_partner_have_no_mean() -> None:
     made = detection_result("reference", "test")
-    comparison = made.part.comparisons[0]
+    comparison = made.part.boxes.comparisons[0]
     nothing = replace(comparison, boxes=replace(comparison.boxes, matched=0, sum_iou=0.0))
-    made = replace(made, part=replace(made.part, comparisons=[nothing]))
+    made = with_boxes(made, comparisons=[nothing])
     table = next(block for block in boxes_of(made) if isinstance(block, Table) and "mean IoU" in block.columns)
     cells = dict(zip(table.columns, table.rows[0], strict=True))
     assert cells["mean IoU"] == "-"
@@ -210,7 +219,7 @@ TWO = [Detection(1, 0.9, LEFT), Detection(2, 0.8, RIGHT)]
 
 
 def worst(*pictures: DetectedPicture, names: tuple[str, ...] = ("r", "t")) -> list[Disagreement]:
-    coco = detection_result(*names, pictures=list(pictures)).part
+    coco = detection_result(*names, pictures=list(pictures)).part.boxes
     return [found for comparison in coco.comparisons[:2] for found in disagreements(coco, comparison)]
 
 

@@ -20,7 +20,7 @@ from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run import evaluate
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
 from tests.runtime.fake import FakeSession
-from tests.tasks.imagenet_options import imagenet_options
+from tests.tasks.built_in import imagenet_options
 from tests.tasks.observers import Silent
 
 IMAGE = TensorSpec("input", np.dtype("float32"), (1, 16, 16, 3))

@@ -121,7 +121,7 @@ def trial_of(examples: Sequence[Example], session: FakeSession) -> SessionTrial:
     task = Task(examples=examples, prepare=image_input, score=metric.score, metrics=[metric])
     picture = TaskTensor("input", (1, 4, 4, 3), np.dtype("uint8"))
     scores = TaskTensor("scores", (1, len(CLASSES)), np.dtype("uint8"))
-    return SessionTrial(session, OwnTask(task, [ModelTensors((picture,), (scores,))]))
+    return SessionTrial([session], OwnTask(task, [ModelTensors((picture,), (scores,))]))
 
 
 def labels_of(lines: Sequence[str] = CLASSES) -> Labels:

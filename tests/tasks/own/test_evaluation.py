@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evaltools import exit_codes
 from evaltools.configuration import Configuration
-from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
@@ -189,3 +189,69 @@ def test_a_delegate_may_agree_as_little_as_twice_what_other_cpu_kernels_do(
 
 def test_other_kernels_are_not_run_where_nothing_agrees_with_a_reference(asked: TaskRequest) -> None:
     assert part_of(asked, reference=float, a=float).other_kernels == []
+
+
+CHOOSING = """
+import evaltools as et
+
+@et.task
+def brightness(values: str = "", factor: int = 1) -> et.Task:
+    def task(factor: int) -> et.Task:
+        def prepare(number, tensors):
+            return et.WithContext([[[factor * number] * 4]], {"factor": factor})
+
+        def check(trial):
+            (tried,) = trial.run([0])
+            return et.Checked(["it was looked at"], {"factor": 1 + round(float(tried.outputs[0].max()))})
+
+        return et.Task(
+            examples=[et.Example(str(number), float(number)) for number in range(1, 4)],
+            prepare=prepare,
+            score=lambda outputs, target: {"factor": outputs.context["factor"]},
+            metrics=[et.mean("factor")],
+            check=check,
+            chosen=lambda choice: task(choice["factor"]),
+        )
+
+    return task(factor)
+"""
+
+
+@pytest.fixture
+def choosing(asked: TaskRequest, tmp_path: Path) -> TaskRequest:
+    """A task that sees 1 + what its first example gives, and multiplies by that."""
+    (tmp_path / "choosing.py").write_text(CHOOSING)
+    loaded = load_task(f"{tmp_path / 'choosing.py'}:brightness")
+    return replace(asked, options=OwnOptions(loaded, {"values": "", "factor": 1}))
+
+
+def test_what_a_task_chooses_by_its_first_outputs_is_carried_out(choosing: TaskRequest) -> None:
+    """The first example is 1, the reference adds 5: the task takes the factor 7."""
+    result = evaluate(OwnEvaluation, choosing, Silent(), sessions(reference=lambda _value: 5.0, a=lambda _value: 5.0))
+    assert [entry.mean for entry in result.part.means] == [7.0, 7.0]
+    assert result.warnings[0] == "it was looked at"
+
+
+def test_another_process_prepares_what_was_chosen(choosing: TaskRequest) -> None:
+    task = OwnEvaluation(choosing).task
+    example = task.examples[1]
+    for each, value in ((task, 2.0), (task.chosen({"factor": 3}), 6.0)):
+        for prepared in (each.prepare(example), each.recipe(example)()):
+            assert prepared.inputs[0].tolist() == [[value] * 4]
+
+
+def test_a_check_that_needs_outputs_which_nothing_gives_leaves_nothing_to_measure(choosing: TaskRequest) -> None:
+    file = Path(choosing.options.loaded.origin.file)
+    file.write_text(
+        CHOOSING.replace(
+            "            (tried,)", "            if not trial.run([0]): raise trial.trouble\n            (tried,)"
+        )
+    )
+    request = replace(choosing, options=replace(choosing.options, loaded=load_task(f"{file}:brightness")))
+
+    def broken(_value: float) -> float:
+        raise InferenceError("no such kernel")
+
+    result = evaluate(OwnEvaluation, request, Silent(), sessions(reference=broken, a=broken))
+    assert [(entry.status, entry.reason) for entry in result.configurations] == [("not measured", "no such kernel")] * 2
+    assert result.examples_done == 0

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.errors import OutputError, UsageError
@@ -15,13 +16,10 @@ from evaltools.metrics.native_numbers import widened
 from evaltools.native.lines.evaluation import fill_latency, latency_line
 from evaltools.report.files.evaluation import file_per_configuration, files_read
 from evaltools.report.files.output_file import require_output_file, write_measured
-from evaltools.request import Request, require_apart
+from evaltools.request import Options, Request, require_apart
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.tasks.coco.result import (
-    CocoDetection,
-    DetectionFigures,
-)
+from evaltools.tasks.coco.result import BoxesPart, DetectionFigures, boxes_of
 from evaltools.tasks.shared.showing import next_steps
 from evaltools.text import printable
 
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from evaltools.result.section import Section
 
 
-__all__ = ["fill", "lines", "next_steps", "sections"]
+__all__ = ["as_asked", "debug_lines", "fill", "lines", "more_files", "next_steps", "sections", "write_more"]
 
 WITHOUT_TRUTH: Final = "WARN: mAP metrics are meaningless w/o ground truth."
 _RULE: Final = "=" * 54
@@ -48,11 +46,11 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
 
     Without ground truth the native tool still prints ``Overall mAP: 0``; here only with ``--compat=native``.
     """
-    coco = _coco(result)
+    coco = boxes_of(result)
     printed = [] if coco.data.ground_truth else [WITHOUT_TRUTH]
     printed += [
         f"Num evaluation runs: {configuration.finished_examples}",
-        f"Preprocessing latency: avg={_preprocessing(coco, configuration).avg_us:g}(us), std_dev=0(us)",
+        f"Preprocessing latency: avg={_preprocessing(result, configuration).avg_us:g}(us), std_dev=0(us)",
         latency_line("Inference", configuration.inference_latency),
     ]
     precision = _figures(coco, configuration).native
@@ -65,10 +63,10 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
     return [*printed, f"Overall mAP: {widened(precision.overall):g}"]
 
 
-def debug_lines(result: EvaluationResult, configuration: str) -> list[str]:
+def lines_of_detections(result: EvaluationResult, configuration: str) -> list[str]:
     """What ``--debug_mode`` prints of each picture."""
     printed = []
-    for picture in _coco(result).pictures or []:
+    for picture in boxes_of(result).pictures or []:
         if configuration not in picture.detections:
             continue
         printed.append(f"Image: {printable(picture.example)}\n")
@@ -90,10 +88,10 @@ def debug_lines(result: EvaluationResult, configuration: str) -> list[str]:
 
 def fill(message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
     """Fill an ``EvaluationStageMetrics``; field presence is the native tool's."""
-    coco = _coco(result)
+    coco = boxes_of(result)
     message.num_runs = configuration.finished_examples
     metrics = message.process_metrics.object_detection_metrics
-    fill_latency(metrics.pre_processing_latency, _preprocessing(coco, configuration), with_std=False)
+    fill_latency(metrics.pre_processing_latency, _preprocessing(result, configuration), with_std=False)
     fill_latency(metrics.inference_latency, configuration.inference_latency)
     metrics.inference_metrics.num_inferences = configuration.finished_examples
     precision = _figures(coco, configuration).native
@@ -104,32 +102,37 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
         averages.overall_mean_average_precision = precision.overall
 
 
-def _coco(result: EvaluationResult) -> CocoDetection:
-    detection: CocoDetection = result.part
-    return detection
+def _preprocessing(result: EvaluationResult, configuration: ConfigurationResult) -> Latency:
+    latency: Latency = configuration.preprocessing_latency or result.part.preprocessing_latency
+    return latency
 
 
-def _preprocessing(coco: CocoDetection, configuration: ConfigurationResult) -> Latency:
-    return configuration.preprocessing_latency or coco.data.preprocessing_latency
+def _figures(boxes: BoxesPart, configuration: ConfigurationResult) -> DetectionFigures:
+    return next(figures for figures in boxes.figures if figures.configuration == configuration.name)
 
 
-def _figures(coco: CocoDetection, configuration: ConfigurationResult) -> DetectionFigures:
-    return next(figures for figures in coco.figures if figures.configuration == configuration.name)
+def as_asked(result: EvaluationResult, options: Options) -> EvaluationResult:
+    """The result without the detections that were kept only for other files."""
+    if options.is_on("record_examples"):
+        return result
+    return replace(result, part=replace(result.part, boxes=replace(boxes_of(result), pictures=None)))
 
 
-def lines_of_detections(result: EvaluationResult) -> list[str]:
-    """Every detection of the test configurations, as the native tool logs them."""
+def debug_lines(result: EvaluationResult, options: Options) -> list[str]:
+    """Every detection of the test configurations, as the native tool logs them, where that was asked for."""
+    if not options.is_on("debug_mode"):
+        return []
     tests = [entry for entry in result.configurations if entry.role == "test"]
     lines: list[str] = []
     for entry in tests:
         if entry.status == "measured":
             lines += [f"Configuration: {entry.name}"] if len(tests) > 1 else []
-            lines += debug_lines(result, entry.name)
+            lines += lines_of_detections(result, entry.name)
     return [f"INFO: {line}" for line in lines]
 
 
-def plan_detections(request: Request, outputs: Iterable[Path]) -> dict[str, Path]:
-    """A file for each configuration, checked before any long work; ``outputs`` are written too."""
+def more_files(request: Request, outputs: Iterable[Path]) -> Mapping[str, Path]:
+    """A file of ``--detections_path`` for each configuration; raises :class:`UsageError`."""
     path = request.options.path("detections_path")
     if path is None:
         return {}
@@ -146,15 +149,15 @@ def plan_detections(request: Request, outputs: Iterable[Path]) -> dict[str, Path
     return detections
 
 
-def write_detections(result: EvaluationResult, files: Mapping[str, Path], console: Console) -> list[OutputError]:
+def write_more(result: EvaluationResult, files: Mapping[str, Path], console: Console) -> list[OutputError]:
     """Write what was measured; returns what could not be written."""
-    part: CocoDetection = result.part
+    part = boxes_of(result)
     measured = [entry.configuration for entry in part.figures]
     contents = {name: coco_results(part, name) for name in files if name in measured}
     return write_measured(contents, files, console)
 
 
-def coco_results(coco: CocoDetection, configuration: str) -> bytes:
+def coco_results(coco: BoxesPart, configuration: str) -> bytes:
     """Detections in the COCO results format, which pycocotools' ``loadRes`` reads.
 
     A JSON list with image_id, category_id, bbox [x, y, width, height] in pixels, and score of each detection.

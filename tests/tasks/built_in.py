@@ -1,0 +1,48 @@
+"""What tasks that come with evaltools are asked for, made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evaltools.tasks import coco, imagenet
+from evaltools.tasks.own import FunctionTask
+from evaltools.tasks.own.evaluation import OwnOptions
+from evaltools.tasks.own.options import values_of
+from evaltools.tasks.shared.image_input import StatedLayout
+
+
+def options_of(
+    kind: FunctionTask,
+    values: dict[str, Any],
+    native: bool = False,
+    input_layout: StatedLayout = "auto",
+    record_examples: bool = False,
+) -> OwnOptions:
+    """These options of the task, and the defaults of the others."""
+    return OwnOptions(
+        kind.loaded,
+        values_of(kind.own_options, values, kind.name),
+        record_examples=record_examples,
+        input_layout=input_layout,
+        native=native,
+        pictures="ground_truth_images_path",
+    )
+
+
+def imagenet_options(images: Path, truths: Path, labels: Path, **changes: Any) -> OwnOptions:
+    """Labelled pictures, and other options than the defaults."""
+    files = {"ground_truth_images_path": images, "ground_truth_labels": truths, "model_output_labels": labels}
+    return options_of(imagenet.KIND, {**files, **changes})
+
+
+def coco_options(
+    images: Path,
+    native: bool = False,
+    record_examples: bool = False,
+    input_layout: StatedLayout = "auto",
+    **changes: Any,
+) -> OwnOptions:
+    """Pictures, and other options than the defaults."""
+    values = {"ground_truth_images_path": images, **changes}
+    return options_of(coco.KIND, values, native, input_layout, record_examples)
