@@ -12,58 +12,43 @@ import numpy as np
 from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
-from evaltools.device.native_inputs import NativeInputs, normalization_warnings
-from evaltools.device.native_outcome import NativeOutcome, first_measured, with_times
+from evaltools.device.native_inputs import NATIVE_CLASS_OFFSET, NativeInputs, normalization_warnings
+from evaltools.device.native_outcome import NativeOutcome, first_measured, part_fields, with_times
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run import PassOutcome
-from evaltools.engine.run_folder import digest, digest_of_files
+from evaltools.engine.run_folder import digest_of_files
 from evaltools.engine.task import Example, Record
 from evaltools.metrics.boxes import Detection
-from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.metrics.native_numbers import shortest
 from evaltools.native.logs.evaluation import LoggedPicture
 from evaltools.native.logs.figures import NOTHING_TIMED, NativeFigures
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.coco.boxes import DEFAULT_EVALUATOR, data_of
-from evaltools.tasks.coco.changes import verdicts_on_map
-from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
+from evaltools.tasks.coco.boxes import Boxes, CollectedBoxes
 from evaltools.tasks.coco.evaluation import facts_of
-from evaltools.tasks.coco.figures import (
-    BoxPairs,
-    OverlappingObjects,
-    compare_configurations,
-    detected_pictures,
-    figures_of,
-)
 from evaltools.tasks.coco.objects import FoundObjects
-from evaltools.tasks.coco.outputs import NATIVE_ORDER
-from evaltools.tasks.coco.reading import Choice, DetectionData
 from evaltools.tasks.coco.result import BoxesPart, CocoPart
-from evaltools.tasks.coco.truth import dense_category_ids, picture_size
-from evaltools.tasks.coco.warnings import OddPictures, general_warnings
+from evaltools.tasks.coco.truth import picture_size
+from evaltools.tasks.own.collecting import RecordsOfRun
+from evaltools.tasks.own.task import ObservedScores
 from evaltools.tasks.shared.figures import MeasuredPass, sum_up
 
-_CLASS_OFFSET: Final = 1
-_MAPPING: Final = ClassMapping("+1", _CLASS_OFFSET)
 _SIX_DIGITS: Final = (
     "the native tool prints detections with six digits; the figures of COCO and the comparisons of boxes are taken "
     "from those, the native mAP is the tool's own"
 )
-Records = Sequence[Record[FoundObjects]]
+Records = Sequence[Record[ObservedScores]]
 
 
 def with_detection(
-    empty: EvaluationResult, inputs: NativeInputs[DetectionData], outcomes: Sequence[NativeOutcome]
+    empty: EvaluationResult, inputs: NativeInputs[Boxes], outcomes: Sequence[NativeOutcome]
 ) -> EvaluationResult:
     """The result with what the runs of all configurations gave.
 
     A run without the detections of every picture is not measured: they are what configurations are compared by.
     """
     assert inputs.to_tensor is not None
-    truth, options = inputs.data.pictures.truth, inputs.request.options.values
-    if truth is not None:
-        require_evaluator(options["coco_evaluator"] or DEFAULT_EVALUATOR)
+    truth = inputs.data.data.pictures.truth
     raw_size = (inputs.to_tensor.width, inputs.to_tensor.height)
     sizes = [picture_size(path, raw_size) for path in inputs.pictures]
     records: dict[str, Records] = {}
@@ -86,62 +71,37 @@ def with_detection(
 
 def _detection(
     empty: EvaluationResult,
-    inputs: NativeInputs[DetectionData],
+    inputs: NativeInputs[Boxes],
     configurations: Sequence[ConfigurationResult],
     records: Mapping[str, Records],
     stated: Mapping[str, NativeFigures],
 ) -> EvaluationResult:
-    asked, data = inputs.request.options, inputs.data
-    options, pictures = asked.values, data.pictures
-    truth = pictures.truth
-    objects = OverlappingObjects(truth)
-    sum_up(MeasuredPass(PassOutcome(records)), [], {name: [objects] for name in list(records)[:1]})
-    mapping, mapping_used = choose_mapping(_MAPPING, dense_category_ids(truth), objects.pairs)
-    resamples = options["bootstrap_resamples"] if len(records) > 1 else 0
-    evaluator = options["coco_evaluator"] or DEFAULT_EVALUATOR
-    found_in = {
-        name: [(each.example.index, each.observation) for each in own if each.observation is not None]
-        for name, own in records.items()
-    }
-    figures, categories = [], {}
-    for name, own in found_in.items():
-        found, categories[name] = figures_of(name, own, truth, mapping, evaluator, resamples)
-        figures.append(replace(found, native=_as_stated(found.native, stated[name])))
-    shown = first_measured(configurations)
-    used = mapping_used if records else None
-    read = replace(data_of(data, Choice(NATIVE_ORDER), used, is_measured=bool(records)), native=True)
-    boxes = {pair: BoxPairs() for pair in comparison_pairs(configurations)}
-    odd = OddPictures(truth, None)
-    looked_at = {name: [odd] for name in records}
-    sum_up(MeasuredPass(PassOutcome(records)), list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
-    keeps_pictures = asked.record_examples or asked.has_page or options["debug_mode"] or options["detections_path"]
-    detection = BoxesPart(
-        data=read,
-        figures=figures,
-        comparisons=compare_configurations(boxes, figures, categories),
-        pictures=detected_pictures(pictures, found_in, dict.fromkeys(records, mapping)) if keeps_pictures else None,
+    asked = inputs.request.options
+    run = RecordsOfRun(
+        examples=(),
+        outcome=PassOutcome(records),
+        measured=list(records),
+        pairs=comparison_pairs(configurations),
+        margin=asked.margin,
+        keeps_examples=asked.record_examples,
+        has_page=asked.has_page,
     )
-    warnings = normalization_warnings(inputs) + general_warnings(inputs.model, pictures, inputs.labels, detection, odd)
-    verdicts = verdicts_on_map(detection.comparisons, figures, asked.margin)
+    collected = CollectedBoxes(inputs.data, run)
+    sum_up(MeasuredPass(run.outcome), run.pairs, collected.own, collected.paired)
+    concluded = collected.conclude()
+    boxes: BoxesPart = concluded.part
+    figures = [replace(found, native=_as_stated(found.native, stated[found.configuration])) for found in boxes.figures]
+    shown = first_measured(configurations)
+    preprocessing = stated[shown].preprocessing if shown else NOTHING_TIMED
     return replace(
         empty,
-        configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in configurations],
+        configurations=[replace(entry, verdicts=concluded.verdicts.get(entry.name, [])) for entry in configurations],
         part=CocoPart(
-            name=inputs.task,
-            source="",
-            sha256="",
-            options={name: str(value) for name, value in asked.recorded.items() if value is not None},
-            example_count=len(pictures.paths),
-            examples_sha256=digest(printable_name(path.name) for path in pictures.paths),
-            preprocessing_latency=stated[shown].preprocessing if shown else NOTHING_TIMED,
-            metrics=[],
-            means=[],
-            comparisons=[],
-            facts=facts_of(read),
-            boxes=detection,
+            **part_fields(inputs, preprocessing, facts_of(boxes.data)),
+            boxes=replace(boxes, figures=figures, data=replace(boxes.data, native=True)),
         ),
-        warnings=[*warnings, _SIX_DIGITS] if records else warnings,
-        pictures_digest=digest_of_files(pictures.paths),
+        warnings=[*normalization_warnings(inputs), *concluded.warnings, *([_SIX_DIGITS] if records else [])],
+        pictures_digest=digest_of_files(inputs.pictures),
     )
 
 
@@ -168,7 +128,12 @@ def _records(
     name: str, paths: Sequence[Path], pictures: Sequence[Sequence[Detection]], sizes: Sequence[tuple[int, int]]
 ) -> Records:
     return [
-        Record(Example(index, printable_name(path.name)), name, (), _found_objects(detections, size))
+        Record(
+            Example(index, printable_name(path.name)),
+            name,
+            (),
+            ObservedScores((_found_objects(detections, size).as_rows(),)),
+        )
         for index, (path, detections, size) in enumerate(zip(paths, pictures, sizes, strict=True))
     ]
 
@@ -178,7 +143,7 @@ def _found_objects(detections: Sequence[Detection], size: tuple[int, int]) -> Fo
         found for found in detections if math.isfinite(found.score) and all(math.isfinite(side) for side in found.box)
     ]
     return FoundObjects(
-        classes=np.array([found.category_id - _CLASS_OFFSET for found in finite], np.int64),
+        classes=np.array([found.category_id - NATIVE_CLASS_OFFSET for found in finite], np.int64),
         boxes=np.array([found.box for found in finite], np.float32).reshape(-1, 4),
         scores=np.array([found.score for found in finite], np.float32),
         stated=float(len(detections)),

@@ -16,20 +16,24 @@ from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.native.logs.evaluation import NativeTask
 from evaltools.preprocess import NATIVE, ImageToTensor
+from evaltools.tasks.coco.boxes import Boxes, Judging
+from evaltools.tasks.coco.classes import ClassMapping
 from evaltools.tasks.coco.detector import SSD, DetectorOptions, check_detector
 from evaltools.tasks.coco.evaluation import load_data
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map
-from evaltools.tasks.coco.reading import DetectionData
+from evaltools.tasks.coco.reading import Choice
 from evaltools.tasks.imagenet.data import LabelledImages, check_model, class_count, load_labelled_images
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.inference_diff.task import check_types, output_names
 from evaltools.tasks.own.evaluation import OwnOptions
 from evaltools.tasks.shared.image_input import describe_normalization, input_transform
-from evaltools.tasks.shared.request import TaskRequest
+from evaltools.tasks.shared.request import TaskRequest, require_margin
 
 NATIVE_ENDINGS: Final = frozenset({".jpg", ".jpeg", ".rgb8"})
 NATIVE_RUNS: Final = 50
 """Runs of inference_diff where nothing else is asked for."""
+NATIVE_CLASS_OFFSET: Final = 1
+"""What the native tool adds to a class."""
 _FEWEST_CLASS_LINES: Final = 1000
 _ELSEWHERE: Final = "or evaluate with --device_program=evaltools, which can"
 Data = TypeVar("Data")
@@ -38,7 +42,7 @@ Data = TypeVar("Data")
 class NativeInputs(Struct, Generic[Data], frozen=True):
     """Checked inputs of a native tool.
 
-    ``data`` is what a result says of them: :class:`LabelledImages` of imagenet, :class:`DetectionData` of coco,
+    ``data`` is what a result says of them: :class:`LabelledImages` of imagenet, :class:`Boxes` of coco,
     :class:`DiffRequest` of inference_diff, which makes its own random numbers for ``num_runs`` runs. ``truth`` is
     the content of the file with the ground truth, None where there is none. ``label_text`` is the content of
     ``--model_output_labels``, None where the tool takes none.
@@ -116,9 +120,16 @@ def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
     )
 
 
-def prepare_coco(request: TaskRequest) -> NativeInputs[DetectionData]:
+def prepare_coco(request: TaskRequest) -> NativeInputs[Boxes]:
     """Read and check what coco is to evaluate, as :func:`prepare_imagenet` does."""
     options = request.options.values
+    require_margin(request.options.margin)
+    judging = Judging(
+        options["coco_evaluator"],
+        options["bootstrap_resamples"],
+        options["debug_mode"] or options["detections_path"] is not None,
+        bool(options["ground_truth_annotations"] or options["ground_truth_proto"]),
+    )
     model = read_model(request.model_file)
     check_detector(model, native=True)
     known = operator_output_map(model)
@@ -144,6 +155,8 @@ def prepare_coco(request: TaskRequest) -> NativeInputs[DetectionData]:
     )
     pictures, labels = data.pictures, data.labels
     to_tensor = input_transform(model, model.inputs[0], native=True, crop_fraction=None)
+    side = replace(data.sides[0], to_tensor=to_tensor, mapping=ClassMapping("+1", NATIVE_CLASS_OFFSET))
+    as_native = replace(data, sides=(side,), options=DetectorOptions())
     _require_native_pictures(pictures.paths)
     truth = pictures.truth.native if pictures.truth else ()
     # The tool ends at a class beyond its labels, whose names mean nothing to it; more lines change no figure.
@@ -154,7 +167,7 @@ def prepare_coco(request: TaskRequest) -> NativeInputs[DetectionData]:
         "coco",
         request,
         model,
-        replace(data, sides=(replace(data.sides[0], to_tensor=to_tensor),), options=DetectorOptions()),
+        Boxes(data=as_native, judging=judging, choices=(Choice(NATIVE_ORDER),)),
         pictures=tuple(pictures.paths),
         truth=NativeGroundTruth(truth).to_bytes() if pictures.truth else None,
         labels=labels,

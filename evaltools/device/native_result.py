@@ -12,12 +12,18 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.datasets.image_folder import printable_name
 from evaltools.device.native_detection import with_detection
 from evaltools.device.native_inputs import NativeInputs, normalization_warnings
-from evaltools.device.native_outcome import NativeOutcome, NativeRun, first_measured, outcome_of, with_times
+from evaltools.device.native_outcome import (
+    NativeOutcome,
+    NativeRun,
+    first_measured,
+    outcome_of,
+    part_fields,
+    with_times,
+)
 from evaltools.engine.describe import describe_model
-from evaltools.engine.run_folder import digest, digest_of_files
+from evaltools.engine.run_folder import digest_of_files
 from evaltools.errors import DataError
 from evaltools.gates.limits import check_limits
 from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
@@ -91,7 +97,7 @@ def _with_classification(
 ) -> EvaluationResult:
     figures = {outcome.described.name: outcome.figures for outcome in outcomes if outcome.figures is not None}
     configurations = [with_times(outcome.described, figures.get(outcome.described.name)) for outcome in outcomes]
-    options, images = inputs.request.options, inputs.data
+    images = inputs.data
     assert inputs.labels is not None
     assert inputs.to_tensor is not None
     shown = first_measured(configurations)
@@ -103,17 +109,11 @@ def _with_classification(
     return replace(
         empty,
         part=OwnPart(
-            name=inputs.task,
-            source="",
-            sha256="",
-            options={name: str(value) for name, value in options.recorded.items() if value is not None},
-            example_count=len(images.paths),
-            examples_sha256=digest(printable_name(path.name) for path in images.paths),
-            preprocessing_latency=figures[shown].preprocessing if shown else NOTHING_TIMED,
-            metrics=[],
-            means=[],
-            comparisons=[],
-            facts=facts_of(images, inputs.labels, 0, inputs.to_tensor),
+            **part_fields(
+                inputs,
+                figures[shown].preprocessing if shown else NOTHING_TIMED,
+                facts_of(images, inputs.labels, 0, inputs.to_tensor),
+            ),
             topk=TopKPart(answered, []),
         ),
         configurations=configurations,

@@ -120,12 +120,13 @@ class CollectedBoxes:
         truth = data.pictures.truth
         self._odd = OddPictures(truth, data.labels if data.options.native else None)
         self._objects: dict[int, OverlappingObjects] = {}
-        self.own: Final = {name: [_Seen(self._odd)] for name in run.outcome.records}
+        watching: dict[str, list[_OfObjects]] = {name: [self._odd] for name in run.outcome.records}
         for name in run.measured:
             place = self._place(name)
             if place not in self._objects:
                 self._objects[place] = OverlappingObjects(truth)
-                self.own[name].append(_Seen(self._objects[place]))
+                watching[name].append(self._objects[place])
+        self.own: Final = {name: [_Seen(*others)] for name, others in watching.items()}
         before = [self._mapping(place)[0] for place in range(len(data.sides))]
         are_alike = len({mapping.name for mapping in before}) == 1
         self._boxes = {

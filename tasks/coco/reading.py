@@ -162,14 +162,15 @@ def _first(trial: Trial, count: int, to_tensor: ImageToTensor, must_run: bool = 
 
 def _recognised(side: Side, trial: Trial) -> OutputMap:
     """The reading that a few pictures show; more pictures are tried if nothing may have been found in these."""
-    for count in (PICTURES_TRIED, MORE_PICTURES):
-        outputs = [real_outputs(each.outputs) for each in _first(trial, count, side.to_tensor)]
-        try:
-            return recognised_output_map(side.model, outputs)
-        except ModelError:
-            if count == MORE_PICTURES:
-                raise
-    raise AssertionError
+    try:
+        return _recognised_by(side, trial, PICTURES_TRIED)
+    except ModelError:
+        return _recognised_by(side, trial, MORE_PICTURES)
+
+
+def _recognised_by(side: Side, trial: Trial, count: int) -> OutputMap:
+    tried = _first(trial, count, side.to_tensor)
+    return recognised_output_map(side.model, [real_outputs(each.outputs) for each in tried])
 
 
 def _head_used(side: Side, truth: Truth | None, trial: Trial) -> HeadUsed:

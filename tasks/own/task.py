@@ -293,7 +293,7 @@ def _require_metrics(metrics: Any, place: str) -> None:
         if metric.name in _TAKEN_NAMES:
             raise UsageError(f"{place}: every result has a {metric.name} already; give the metric another name")
         if isinstance(metric, Whole) and metric is not next(each for each in metrics if isinstance(each, Whole)):
-            raise UsageError(f"{place}: two metrics are of all there is in an answer; give one evaltools.topk(...)")
+            raise UsageError(f"{place}: two metrics judge whole answers, as evaltools.topk(...) does; give one of them")
         if names.count(metric.name) > 1:
             raise UsageError(f"{place}: two metrics are named {metric.name!r}; give each a name of its own")
         if metric.better not in ("higher", "lower"):

@@ -60,6 +60,23 @@ def coco_request(truth: bool = True, **changes: Any) -> TaskRequest:
     )
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"bootstrap_resamples": 5}, "--bootstrap_resamples=5: use 100 to 100000, or 0 to judge no change"),
+        ({"ground_truth_annotations": None, "coco_evaluator": "pycocotools"}, "--coco_evaluator has no effect without"),
+        ({"num_images": -1}, "--num_images=-1: use 0 for all pictures"),
+    ],
+)
+def test_what_coco_cannot_judge_is_refused_before_it_runs(option: dict[str, Any], message: str) -> None:
+    made = coco_request()
+    options = replace(made.options, values={**made.options.values, **option})
+    with pytest.raises(UsageError, match=message):
+        prepare_coco(replace(made, options=options))
+    with pytest.raises(UsageError, match="--margin=2: use a share"):
+        prepare_coco(replace(made, options=replace(made.options, margin=2.0)))
+
+
 def diff_request(**changes: Any) -> DiffRequest:
     made = DiffRequest(
         model_file=sample.model_file("int8"),
