@@ -96,7 +96,7 @@ def _on_a_computer(check: Candidate) -> str:
 
 
 def _extensions() -> Iterator[Finding]:
-    """Findings about other packages' objects: whether they can be used, or why not."""
+    """What was found of other packages' objects: whether they can be used, or why not."""
     problems = [*PROBLEMS, *other_metrics().problems, *other_kinds().problems]
     for group in (extensions.DELEGATES, extensions.RUNTIMES, extensions.METRICS, extensions.TASKS):
         for entry in extensions.entries(group):

@@ -10,32 +10,30 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.gates.verdict import ODD_REFERENCE
-from evaltools.locate.findings import Findings, Found
 from evaltools.locate.judge import FP32, INT8, LOWER, errors, furthest, least_limit, size_of
 from evaltools.locate.part import TensorRuns
+from evaltools.locate.state import Found, SearchState
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Operator, OperatorStatus, OutputErrors, Suspect, Unit, Verdict
 
 _SHIFTED: Final = "nearly all values are a step off to the same side"
 
 
-def operators(findings: Findings, model: CuttableModel, places: Iterable[int]) -> tuple[Operator, ...]:
+def operators(state: SearchState, model: CuttableModel, places: Iterable[int]) -> tuple[Operator, ...]:
     """One entry for each operator that was to be looked at."""
-    accumulated = _accumulated(findings)
-    return tuple(_operator(place, findings, model, accumulated) for place in places)
+    accumulated = _accumulated(state)
+    return tuple(_operator(place, state, model, accumulated) for place in places)
 
 
-def _operator(place: int, findings: Findings, model: CuttableModel, accumulated: dict[int, TensorRuns]) -> Operator:
+def _operator(place: int, state: SearchState, model: CuttableModel, accumulated: dict[int, TensorRuns]) -> Operator:
     made = model.made_by(place)
     name, first = model.operators[place], model.name(made[0]) if made else ""
-    outcome = findings.singles.get(place)
+    outcome = state.singles.get(place)
     whole = next((accumulated[tensor] for tensor in made if tensor in accumulated), None)
-    base = Operator(place, name, first, _unit(whole), _status(place, findings, model), reason=_reason(place, findings))
+    base = Operator(place, name, first, _unit(whole), _status(place, state, model), reason=_reason(place, state))
     if outcome is None or not outcome.ran:
-        return _with_accumulated(base, whole, findings, model, accumulated)
-    limits = findings.limits.get(place) or {
-        runs.tensor: least_limit(runs, findings.precision) for runs in outcome.outputs
-    }
+        return _with_accumulated(base, whole, state, model, accumulated)
+    limits = state.limits.get(place) or {runs.tensor: least_limit(runs, state.precision) for runs in outcome.outputs}
     runs = furthest(outcome.outputs, limits)
     limit = limits[runs.tensor]
     found = replace(
@@ -48,13 +46,13 @@ def _operator(place: int, findings: Findings, model: CuttableModel, accumulated:
         tolerance=_finite(limit.size),
         reason=base.reason or (_SHIFTED if runs.is_shifted and limit.beyond(runs) else ""),
     )
-    return _with_accumulated(found, accumulated.get(runs.tensor, whole), findings, model, accumulated)
+    return _with_accumulated(found, accumulated.get(runs.tensor, whole), state, model, accumulated)
 
 
 def _with_accumulated(
     found: Operator,
     runs: TensorRuns | None,
-    findings: Findings,
+    state: SearchState,
     model: CuttableModel,
     accumulated: dict[int, TensorRuns],
 ) -> Operator:
@@ -62,7 +60,7 @@ def _with_accumulated(
         return found
     fed = [accumulated[tensor].relative for tensor in model.fed_to(found.index) if tensor in accumulated]
     largest = max(fed, default=0.0)
-    limit = findings.limits.get(found.index, {}).get(runs.tensor) or least_limit(runs, findings.precision)
+    limit = state.limits.get(found.index, {}).get(runs.tensor) or least_limit(runs, state.precision)
     gain = runs.relative / largest if largest and math.isfinite(largest) else None
     return replace(found, accumulated=errors(runs, limit), gain=gain)
 
@@ -75,28 +73,28 @@ def _unit(runs: TensorRuns | None) -> Unit:
     return "steps" if runs is not None and runs.unit == "steps" else "absolute"
 
 
-def _accumulated(findings: Findings) -> dict[int, TensorRuns]:
+def _accumulated(state: SearchState) -> dict[int, TensorRuns]:
     """The tensors of the whole model: copies, and its outputs as they are."""
-    looked_at = [outcome for outcome in (findings.taps, findings.whole) if outcome is not None and outcome.ran]
+    looked_at = [outcome for outcome in (state.taps, state.whole) if outcome is not None and outcome.ran]
     return {runs.tensor: runs for outcome in looked_at for runs in outcome.outputs}
 
 
-def _reason(place: int, findings: Findings) -> str:
-    outcome = findings.singles.get(place)
+def _reason(place: int, state: SearchState) -> str:
+    outcome = state.singles.get(place)
     if outcome is None:
         return ""
-    undecided = "rounding by itself moves what it gives too far to say" if _is_undecided(place, findings) else ""
+    undecided = "rounding by itself moves what it gives too far to say" if _is_undecided(place, state) else ""
     return outcome.died or outcome.refused or outcome.resists or outcome.note or undecided
 
 
-def _is_undecided(place: int, findings: Findings) -> bool:
-    return any(math.isinf(limit.size) for limit in findings.limits.get(place, {}).values())
+def _is_undecided(place: int, state: SearchState) -> bool:
+    return any(math.isinf(limit.size) for limit in state.limits.get(place, {}).values())
 
 
-def _status(place: int, findings: Findings, model: CuttableModel) -> OperatorStatus:
+def _status(place: int, state: SearchState, model: CuttableModel) -> OperatorStatus:
     if place in model.folded:
         return "computes from constants"
-    outcome = findings.singles.get(place)
+    outcome = state.singles.get(place)
     if outcome is None:
         return "not tried"
     if outcome.died:
@@ -107,27 +105,27 @@ def _status(place: int, findings: Findings, model: CuttableModel) -> OperatorSta
         return "cannot be cut out"
     if not outcome.is_evidence:
         return "no evidence"
-    if _is_undecided(place, findings):
+    if _is_undecided(place, state):
         return "no evidence"
-    limits = findings.limits.get(place, {})
+    limits = state.limits.get(place, {})
     if any(limits[runs.tensor].beyond(runs) for runs in outcome.outputs if runs.tensor in limits):
         return "wrong"
-    shown = _precision_shown(place, findings)
+    shown = _precision_shown(place, state)
     if shown == INT8 or (shown != FP32 and outcome.delegated):  # what a loop runs may be delegated, and it is not
         return "precision"
     return "right" if outcome.delegated else "stays on the CPU"
 
 
-def _precision_shown(place: int, findings: Findings) -> str:
+def _precision_shown(place: int, state: SearchState) -> str:
     """The lower precision that an operator needs to be right by itself; fp32 where it is exact."""
-    limits, outputs = findings.limits.get(place, {}), findings.singles[place].outputs
+    limits, outputs = state.limits.get(place, {}), state.singles[place].outputs
     off = [runs.tensor for runs in outputs if least_limit(runs, FP32).beyond(runs)]
     return max((limits[tensor].precision for tensor in off if tensor in limits), key=LOWER.index, default=FP32)
 
 
-def suspects(findings: Findings, model: CuttableModel) -> tuple[Suspect, ...]:
+def suspects(state: SearchState, model: CuttableModel) -> tuple[Suspect, ...]:
     """Those found, in the order of the model."""
-    return tuple(_suspect(found, model) for found in sorted(findings.suspects, key=lambda found: found.place))
+    return tuple(_suspect(found, model) for found in sorted(state.suspects, key=lambda found: found.place))
 
 
 def _suspect(found: Found, model: CuttableModel) -> Suspect:
@@ -142,42 +140,42 @@ def _suspect(found: Found, model: CuttableModel) -> Suspect:
     )
 
 
-def outputs(findings: Findings, model: CuttableModel) -> tuple[OutputErrors, ...]:
+def outputs(state: SearchState, model: CuttableModel) -> tuple[OutputErrors, ...]:
     """The model's outputs, each with what its operators one by one explain."""
     entries = []
-    for runs in findings.whole.outputs:
+    for runs in state.whole.outputs:
         maker = model.makers.get(runs.tensor, -1)
-        least = least_limit(runs, findings.precision, len(model.operators))
-        limit = findings.limits.get(maker, {}).get(runs.tensor, least).at_least(least.size)
-        single = findings.singles.get(maker)
+        least = least_limit(runs, state.precision, len(model.operators))
+        limit = state.limits.get(maker, {}).get(runs.tensor, least).at_least(least.size)
+        single = state.singles.get(maker)
         own = [each for each in (single.outputs if single else ()) if each.tensor == runs.tensor]
         explained = max((each.chained[0] for each in own if each.chained), default=None)
         entries.append(OutputErrors(runs.name, _unit(runs), errors(runs, limit), _finite(limit.size), explained))
     return tuple(entries)
 
 
-def assumed(findings: Findings) -> str:
+def assumed(state: SearchState) -> str:
     """In which precision the delegate was taken to compute; empty where flags state that, and where nothing ran."""
-    if findings.stated or not findings.limits:
+    if state.stated or not state.limits:
         return ""
-    places = [place for place in findings.limits if findings.singles[place].delegated]
+    places = [place for place in state.limits if state.singles[place].delegated]
     found = Counter(
-        max((limit.precision for limit in findings.limits[place].values()), key=LOWER.index, default=FP32)
+        max((limit.precision for limit in state.limits[place].values()), key=LOWER.index, default=FP32)
         for place in places
     )
     texts = [f"{found[name]} of {len(places)} operators in {name}" for name in LOWER if found[name]]
     return ", ".join(texts)
 
 
-def verdict(findings: Findings, model: CuttableModel) -> Verdict:
-    """The answer that the findings allow."""
+def verdict(state: SearchState, model: CuttableModel) -> Verdict:
+    """The answer that this state of the search allows."""
     by_status: dict[str, list[int]] = {}
-    for found in sorted(findings.suspects, key=lambda each: each.place):
+    for found in sorted(state.suspects, key=lambda each: each.place):
         by_status.setdefault(found.status, []).append(found.place)
-    if findings.dies_at_once:
-        return Verdict("crash", (), findings.whole.died)
-    if findings.odd_reference:
-        return Verdict(ODD_REFERENCE, (), findings.odd_reference)
+    if state.dies_at_once:
+        return Verdict("crash", (), state.whole.died)
+    if state.odd_reference:
+        return Verdict(ODD_REFERENCE, (), state.odd_reference)
     if "confirmed" in by_status:
         return Verdict("operator at fault", tuple(by_status["confirmed"]))
     crashing = [place for name in ("crashes by itself", "crashes in context") for place in by_status.get(name, ())]
@@ -186,44 +184,40 @@ def verdict(findings: Findings, model: CuttableModel) -> Verdict:
     in_context = [place for name in ("confirmed in context", "only in context") for place in by_status.get(name, ())]
     if in_context:
         return Verdict("fault in context", tuple(in_context))
-    if findings.does_not_run or not findings.whole.ran:
-        return _does_not_run(findings)
+    if state.does_not_run or not state.whole.ran:
+        return _does_not_run(state)
     if by_status:
         places = [place for name in ("not confirmed", "only by itself") for place in by_status.get(name, ())]
         return Verdict("suspected", tuple(places))
-    if findings.unexplained:
-        return Verdict("not decided", (), _why_unexplained(findings))
-    if findings.stopped:
-        return Verdict("not decided", (), findings.stopped)
-    return _without_suspect(findings, model)
+    if state.unexplained:
+        return Verdict("not decided", (), _why_unexplained(state))
+    if state.stopped:
+        return Verdict("not decided", (), state.stopped)
+    return _without_suspect(state, model)
 
 
-def _does_not_run(findings: Findings) -> Verdict:
+def _does_not_run(state: SearchState) -> Verdict:
     """The operators that the delegate refuses, where it takes others, or leaves them to the CPU."""
-    reason = findings.does_not_run or findings.whole.died or findings.whole.refused or findings.stopped
-    refused = tuple(place for place, outcome in findings.singles.items() if outcome.refused)
-    others = any(outcome.ran for outcome in findings.singles.values())
+    reason = state.does_not_run or state.whole.died or state.whole.refused or state.stopped
+    refused = tuple(place for place, outcome in state.singles.items() if outcome.refused)
+    others = any(outcome.ran for outcome in state.singles.values())
     return Verdict("refused", refused, reason) if refused and others else Verdict("not decided", (), reason)
 
 
-def _why_unexplained(findings: Findings) -> str:
-    untried = sorted(place for place, outcome in findings.singles.items() if not outcome.ran or not outcome.is_evidence)
+def _why_unexplained(state: SearchState) -> str:
+    untried = sorted(place for place, outcome in state.singles.items() if not outcome.ran or not outcome.is_evidence)
     if untried:
         return f"operators that cannot be run by themselves: {', '.join(map(str, untried))}"
     return "the outputs are further off than the operators one by one explain, but no part shows it"
 
 
-def _without_suspect(findings: Findings, model: CuttableModel) -> Verdict:
-    off = [entry for entry in outputs(findings, model) if entry.errors.beyond]
+def _without_suspect(state: SearchState, model: CuttableModel) -> Verdict:
+    off = [entry for entry in outputs(state, model) if entry.errors.beyond]
     only_together = [entry.name for entry in off if entry.explained == 0]
     if only_together:
         reason = f"output {only_together[0]!r} is off, though its operators one by one give 0, and no part shows where"
         return Verdict("not decided", (), reason)
-    shown = [
-        _precision_shown(place, findings)
-        for place in findings.singles
-        if _status(place, findings, model) == "precision"
-    ]
+    shown = [_precision_shown(place, state) for place in state.singles if _status(place, state, model) == "precision"]
     if shown:
         return Verdict("precision", (), max(shown, key=LOWER.index))
     return Verdict("small differences add up") if off else Verdict("no difference")

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.locate.bench import GivenUp
 from evaltools.locate.causes import find_causes
-from evaltools.locate.findings import Findings, Found, Subject
 from evaltools.locate.judge import Limit, least_limit
 from evaltools.locate.part import Case, Outcome
+from evaltools.locate.state import Found, SearchState, Subject
 from evaltools.result.locate import Cause, LocateResult, SweptOption
 
 _MOST_EXPLAINED: Final = 5
@@ -75,39 +75,39 @@ class Explained(Struct):
     swept: dict[int, tuple[SweptOption, ...]] = field(default_factory=dict)
     case: Case | None = None
 
-    def added_to(self, result: LocateResult, findings: Findings) -> LocateResult:
+    def added_to(self, result: LocateResult, state: SearchState) -> LocateResult:
         """The result with the causes of its suspects, and what other settings gave."""
-        places = [found.place for found in sorted(findings.suspects, key=lambda found: found.place)]
+        places = [found.place for found in sorted(state.suspects, key=lambda found: found.place)]
         suspects = [
             replace(suspect, causes=self.causes.get(place, ()), sweep=self.swept.get(place, ()))
             for place, suspect in zip(places, result.suspects, strict=True)
         ]
-        return replace(result, suspects=tuple(suspects), stopped=findings.stopped)
+        return replace(result, suspects=tuple(suspects), stopped=state.stopped)
 
 
 def explain(subject: Subject) -> Explained:
     """Look closer at the suspects, at the surest ones first; where a limit is reached, the others stay unexplained."""
-    explained, found = Explained(), subject.found
-    surest = sorted(found.suspects, key=lambda suspect: suspect.status not in ("confirmed", "confirmed in context"))
+    explained, state = Explained(), subject.state
+    surest = sorted(state.suspects, key=lambda suspect: suspect.status not in ("confirmed", "confirmed in context"))
     try:
         for suspect in surest[:_MOST_EXPLAINED]:
             if suspect.evidence[0].method != "taps":
                 _explain(subject, suspect, explained)
     except GivenUp as error:
-        found.stopped = found.stopped or str(error)
+        state.stopped = state.stopped or str(error)
     return explained
 
 
 def _explain(subject: Subject, suspect: Found, explained: Explained) -> None:
-    bench, findings, tested = subject.bench, subject.found, subject.configuration
+    bench, state, tested = subject.bench, subject.state, subject.configuration
     part = subject.part(suspect.first, suspect.last)
     arrays = bench.folder / f"suspect-{suspect.place}.npz"
     outcome = bench.measure(replace(part, keep=arrays.name, kept_tensor=suspect.tensor))
     runs = next((each for each in outcome.outputs if each.tensor == suspect.tensor), None)
     if runs is None and not (outcome.died and arrays.exists()):
         return
-    known = findings.limits.get(suspect.place, {}).get(suspect.tensor)
-    limit = Limit(0.0) if runs is None else known or least_limit(runs, findings.precision)
+    known = state.limits.get(suspect.place, {}).get(suspect.tensor)
+    limit = Limit(0.0) if runs is None else known or least_limit(runs, state.precision)
     case = Case(
         index=suspect.place,
         operator=subject.model.operators[suspect.place],
@@ -117,7 +117,7 @@ def _explain(subject: Subject, suspect: Found, explained: Explained) -> None:
         model=arrays.with_suffix(".tflite"),
         arrays=arrays,
         configuration=tested,
-        precision=findings.stated,
+        precision=state.stated,
     )
     explained.case = explained.case or case
     if runs is not None:

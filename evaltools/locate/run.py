@@ -35,13 +35,13 @@ from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name import compare
 from evaltools.locate.child import UNSEEN
 from evaltools.locate.explain import explain
-from evaltools.locate.findings import Findings, Subject
 from evaltools.locate.judge import FP32, stated_precision
 from evaltools.locate.layers import copy_in_float, write_float_layer
 from evaltools.locate.part import WHOLE, Part
 from evaltools.locate.request import LocateRequest
 from evaltools.locate.search import search
 from evaltools.locate.sides import Side
+from evaltools.locate.state import SearchState, Subject
 from evaltools.model.contents import read_contents
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.request.plain import to_plain
@@ -78,7 +78,7 @@ def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None)
         facts = _new_facts(journal, request)
         assembly = _Assembly(request, _described(request), started_at, start)
         if assembly.described.cannot_exist:
-            return assembly.result(Findings(), 0, assembly.described.reason or "")
+            return assembly.result(SearchState(), 0, assembly.described.reason or "")
         journal.state(facts)
         bench = _bench(request, folder, journal, on_part)
         try:
@@ -98,28 +98,28 @@ class _Assembly(Struct, frozen=True):
     start: float
 
     def result(
-        self, findings: Findings, compiles: int, obstacle: str = "", warnings: tuple[str, ...] = ()
+        self, state: SearchState, compiles: int, obstacle: str = "", warnings: tuple[str, ...] = ()
     ) -> LocateResult:
         """The whole result; an ``obstacle`` is why there was no search."""
         request, elapsed = self.request, time.monotonic() - self.start
         command, started_at = list(request.asked.command), self.started_at.isoformat(timespec="seconds")
-        decided = verdict(findings, request.parts)
+        decided = verdict(state, request.parts)
         answer = Verdict("not decided", (), obstacle) if obstacle else decided
         return LocateResult(
             schema_version=SCHEMA_VERSION,
             model=describe_model(request.model),
             configuration=self.described,
-            precision=findings.precision,
-            assumed=assumed(findings),
+            precision=state.precision,
+            assumed=assumed(state),
             inputs=Inputs(request.num_inputs, request.inputs.kinds[: request.num_inputs], request.inputs.described),
             verdict=answer,
-            suspects=suspects(findings, request.parts),
-            operators=operators(findings, request.parts, request.places),
-            outputs=outputs(findings, request.parts),
+            suspects=suspects(state, request.parts),
+            operators=operators(state, request.parts, request.places),
+            outputs=outputs(state, request.parts),
             compiles=compiles,
             elapsed_s=elapsed,
             environment=describe_environment(command, started_at, elapsed),
-            stopped=findings.stopped,
+            stopped=state.stopped,
             warnings=warnings,
         )
 
@@ -180,7 +180,7 @@ def _compared(
         return Bench(side.model.pair.reference, request.reference, folder, journal, timeout_s=timeout)
 
     found = compare(request, side, bench, other_bench)
-    result = assembly.result(Findings(stopped=found.stopped), bench.compiles)
+    result = assembly.result(SearchState(stopped=found.stopped), bench.compiles)
     warnings = (*request.warnings, *found.warnings)
     result = replace(result, verdict=found.verdict, operators=found.operators, warnings=warnings)
     result = replace(result, keep_in_float=found.keep_in_float)
@@ -196,15 +196,15 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
     try:
         _capture(request, bench)
     except (ConfigurationUnavailable, InferenceError) as error:
-        return assembly.result(Findings(), 0, f"the reference cannot run the model: {error} {_INSPECT}")
+        return assembly.result(SearchState(), 0, f"the reference cannot run the model: {error} {_INSPECT}")
     subject = _subject(request, bench)
-    findings = subject.found
+    state = subject.state
     search(subject)
     if assembly.described.status != "measured":
-        findings.does_not_run = assembly.described.reason or "the configuration could not be measured"
+        state.does_not_run = assembly.described.reason or "the configuration could not be measured"
     explained = explain(subject)
     warnings = ("looking at its tensors changes what the model gives on the CPU",) if bench.changes_outputs else ()
-    result = explained.added_to(assembly.result(findings, bench.compiles, warnings=warnings), findings)
+    result = explained.added_to(assembly.result(state, bench.compiles, warnings=warnings), state)
     if bundle is None:
         return result
     return replace(result, bundle=write_bundle(bundle, result, explained.case))
@@ -220,7 +220,7 @@ def _subject(request: LocateRequest, bench: Bench) -> Subject:
         whole=Part(WHOLE, WHOLE, request.tested, runs=options.number("num_runs"), seconds=options.real("part_secs")),
         places=tuple(place for place in request.places if place not in request.parts.folded),
         graphs=read_contents(request.model).graphs,
-        found=Findings(precision, precision or FP32),
+        state=SearchState(precision, precision or FP32),
     )
 
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from evaltools.gates.verdict import AMPLIFIED, FAR, TIMES
 from evaltools.locate.bench import GivenUp
 from evaltools.locate.child import UNSEEN
-from evaltools.locate.findings import Found, Subject, evidence_of, repeatability, status, times_to_see
 from evaltools.locate.judge import (
     FP32,
     LOWER,
@@ -23,6 +22,7 @@ from evaltools.locate.judge import (
     variants_of,
 )
 from evaltools.locate.part import Outcome, Part, TensorRuns
+from evaltools.locate.state import Found, Subject, evidence_of, repeatability, status, times_to_see
 from evaltools.result.locate import Evidence, SuspectStatus
 
 _MOST_CONFIRMED: Final = 12
@@ -37,33 +37,33 @@ _WINDOWS: Final = ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
 def search(subject: Subject) -> None:
     """Look for the operators at fault; where a limit is reached, what was found until then stays."""
     try:
-        subject.found.whole = subject.bench.measure(subject.whole)
+        subject.state.whole = subject.bench.measure(subject.whole)
         _suspect_reference(subject)
         measure_alone(subject)
         _copy_all_tensors(subject)
         confirm_suspects(subject)
         look_in_context(subject)
     except GivenUp as error:
-        subject.found.stopped = str(error)
+        subject.state.stopped = str(error)
 
 
 def _suspect_reference(subject: Subject) -> None:
     """Where looking at its tensors changes what the CPU gives, and the test agrees with what it gives then."""
-    found = subject.found
-    if not subject.bench.changes_outputs or not found.whole.ran:
+    state = subject.state
+    if not subject.bench.changes_outputs or not state.whole.ran:
         return
     plain = subject.bench.measure(replace(subject.whole, against=UNSEEN))
     far = [runs for runs in plain.outputs if runs.relative > AMPLIFIED]
-    agrees = all(runs.relative <= AMPLIFIED / FAR for runs in found.whole.outputs)
+    agrees = all(runs.relative <= AMPLIFIED / FAR for runs in state.whole.outputs)
     if far and agrees:
         worst = max(far, key=lambda runs: runs.relative)
         apart = f"differs by up to {worst.worst:.3g}" if worst.worst else "is NaN in one of the two"
-        found.odd_reference = f"output {worst.name!r} {apart}"
+        state.odd_reference = f"output {worst.name!r} {apart}"
 
 
 def _copy_all_tensors(subject: Subject) -> None:
     """A copy of every tensor, in one compile, where the model as it is can be run."""
-    if not subject.found.whole.ran:
+    if not subject.state.whole.ran:
         return
     model = subject.model
     tensors = [
@@ -73,7 +73,7 @@ def _copy_all_tensors(subject: Subject) -> None:
         if model.holds_numbers(tensor) and tensor not in model.graph_outputs
     ]
     if tensors:
-        subject.found.taps = subject.bench.measure(replace(subject.part(0, subject.last), taps=tuple(tensors)))
+        subject.state.taps = subject.bench.measure(replace(subject.part(0, subject.last), taps=tuple(tensors)))
 
 
 def measure_alone(subject: Subject) -> None:
@@ -83,19 +83,19 @@ def measure_alone(subject: Subject) -> None:
     """
     try:
         for place in subject.places:
-            variants = variants_of(subject.arithmetic(place), subject.found.stated)
+            variants = variants_of(subject.arithmetic(place), subject.state.stated)
             part = replace(subject.part(place, place), variants=variants)
-            subject.found.singles[place] = subject.bench.measure(part)
+            subject.state.singles[place] = subject.bench.measure(part)
     finally:
         _set_limits(subject)
 
 
 def _set_limits(subject: Subject) -> None:
-    found, precisions = subject.found, _precisions(subject)
-    found.precision = max([FP32, *precisions.values()], key=LOWER.index)
-    for place, outcome in found.singles.items():
+    state, precisions = subject.state, _precisions(subject)
+    state.precision = max([FP32, *precisions.values()], key=LOWER.index)
+    for place, outcome in state.singles.items():
         precision = precisions.get(place, FP32)
-        found.limits[place] = {
+        state.limits[place] = {
             runs.tensor: limit_of(runs, subject.arithmetic(place), precision) for runs in outcome.outputs
         }
     for unit in ("absolute", "steps"):
@@ -104,9 +104,9 @@ def _set_limits(subject: Subject) -> None:
 
 def _precisions(subject: Subject) -> dict[int, str]:
     """The precision of each operator: the one stated, else what those that the delegate ran one by one show."""
-    ran = {place: outcome for place, outcome in subject.found.singles.items() if _is_delegated(subject, outcome)}
-    if subject.found.stated:
-        return dict.fromkeys(subject.found.singles, subject.found.stated)
+    ran = {place: outcome for place, outcome in subject.state.singles.items() if _is_delegated(subject, outcome)}
+    if subject.state.stated:
+        return dict.fromkeys(subject.state.singles, subject.state.stated)
     floats = {
         place: [runs for runs in outcome.outputs if runs.unit == "absolute" and "float32" in runs.variants]
         for place, outcome in ran.items()
@@ -130,7 +130,7 @@ def _is_delegated(subject: Subject, outcome: Outcome) -> bool:
 
 def _widen(subject: Subject, unit: str, places: Sequence[int]) -> None:
     """Allow operators in a lower precision what most of them do, in floats or in steps."""
-    limits, singles = subject.found.limits, subject.found.singles
+    limits, singles = subject.state.limits, subject.state.singles
     seen = [
         (place, runs)
         for place in places
@@ -147,8 +147,8 @@ def _widen(subject: Subject, unit: str, places: Sequence[int]) -> None:
 def suspects(subject: Subject) -> list[int]:
     """The operators that are beyond their limit by themselves, worst first."""
     shares = {}
-    for place, outcome in subject.found.singles.items():
-        limits = subject.found.limits.get(place, {})
+    for place, outcome in subject.state.singles.items():
+        limits = subject.state.limits.get(place, {})
         if outcome.is_evidence and outcome.ran:
             shares[place] = max(limits[runs.tensor].share(runs) for runs in outcome.outputs)
     return sorted((place for place, share in shares.items() if share > 1), key=lambda place: -shares[place])
@@ -156,21 +156,21 @@ def suspects(subject: Subject) -> list[int]:
 
 def confirm_suspects(subject: Subject) -> None:
     """What crashes by itself is a suspect; what is wrong by itself is looked at in a short part around it."""
-    if subject.found.dies_at_once:
+    if subject.state.dies_at_once:
         return
-    for place, outcome in subject.found.singles.items():
+    for place, outcome in subject.state.singles.items():
         if outcome.died:
             evidence = Evidence("single", str(place), True, 1, 1, outcome.died)
             tensor = subject.model.made_by(place)[0]
-            subject.found.suspects.append(Found(place, place, place, tensor, "crashes by itself", (evidence,)))
+            subject.state.suspects.append(Found(place, place, place, tensor, "crashes by itself", (evidence,)))
     found = suspects(subject)
     for number, place in enumerate(found):
-        subject.found.suspects.append(_confirmed(subject, place, found, number < _MOST_CONFIRMED))
+        subject.state.suspects.append(_confirmed(subject, place, found, number < _MOST_CONFIRMED))
 
 
 def _confirmed(subject: Subject, place: int, others: Sequence[int], look_further: bool) -> Found:
     """A suspect with what short parts around it say, and whether its error reaches the model's outputs."""
-    outcome, limits = subject.found.singles[place], subject.found.limits[place]
+    outcome, limits = subject.state.singles[place], subject.state.limits[place]
     runs = furthest(outcome.outputs, limits)
     tensor, limit = runs.tensor, limits[runs.tensor]
     single = replace(evidence_of("single", (place, place), runs, limit), note=repeatability(outcome))
@@ -198,7 +198,7 @@ def _around(
     if last > place:
         found += subject.look("taps", replace(often, first=place, last=last, taps=(tensor,)), tensor, limit)
     if not found and len(subject.model.operators) - len(subject.model.folded) == 1:
-        found.append(evidence_of("whole model", (place, place), subject.found.whole.of(tensor), limit))
+        found.append(evidence_of("whole model", (place, place), subject.state.whole.of(tensor), limit))
     before = max(0, place - _ISLAND)
     fed = tuple(each for each in subject.model.fed_to(place) if subject.model.makers.get(each, -1) >= before)
     if fed and not any(each.agrees for each in found):
@@ -237,20 +237,20 @@ def _reaches_output(subject: Subject, place: int, others: Sequence[int], always:
 
 def look_in_context(subject: Subject) -> None:
     """Where the model is further off than its operators one by one explain, find those that are it together."""
-    found, last = subject.found, subject.last
-    if found.whole.died and not any(outcome.died for outcome in found.singles.values()):
+    state, last = subject.state, subject.last
+    if state.whole.died and not any(outcome.died for outcome in state.singles.values()):
         _find_death(subject)
         return
-    if not found.whole.ran:
+    if not state.whole.ran:
         return
     suspect = None
-    if subject.unexplained(found.whole, 0, last):
-        found.unexplained = True
+    if subject.unexplained(state.whole, 0, last):
+        state.unexplained = True
         suspect = _shrunk(subject) if subject.fails(0, last) is not None else None
     if suspect is None:
         suspect = _wrong_on_exact_inputs(subject)
-    if suspect is not None and not _is_known(suspect, found.suspects):
-        found.suspects.append(suspect)
+    if suspect is not None and not _is_known(suspect, state.suspects):
+        state.suspects.append(suspect)
 
 
 def _wrong_on_exact_inputs(subject: Subject) -> Found | None:
@@ -258,18 +258,18 @@ def _wrong_on_exact_inputs(subject: Subject) -> Found | None:
 
     A part of two or three operators may show it as well.
     """
-    found, model = subject.found, subject.model
-    looked_at = [outcome for outcome in (found.taps, found.whole) if outcome is not None and outcome.ran]
+    state, model = subject.state, subject.model
+    looked_at = [outcome for outcome in (state.taps, state.whole) if outcome is not None and outcome.ran]
     seen = {runs.tensor: runs for outcome in looked_at for runs in outcome.outputs}
     for place in subject.places:
-        single = found.singles.get(place)
+        single = state.singles.get(place)
         fed = [tensor for tensor in model.fed_to(place) if tensor not in model.graph_inputs]
         if single is None or not single.ran or not single.is_evidence:
             continue
         if any(tensor not in seen or seen[tensor].worst for tensor in fed):
             continue
         for runs in single.outputs:
-            limit = found.limits[place][runs.tensor]
+            limit = state.limits[place][runs.tensor]
             copy = seen.get(runs.tensor)
             if copy is not None and not limit.beyond(runs) and limit.share(copy) > _MANY_TIMES:
                 return _window(subject, place, copy, limit)
@@ -306,7 +306,7 @@ def _find_death(subject: Subject) -> None:
     outcome = subject.bench.measure(subject.part(start, end))
     evidence = Evidence("range", f"{start}-{end}", True, 1, 1, outcome.died)
     tensor = subject.model.made_by(end)[0]
-    subject.found.suspects.append(Found(end, start, end, tensor, "crashes in context", (evidence,)))
+    subject.state.suspects.append(Found(end, start, end, tensor, "crashes in context", (evidence,)))
 
 
 def _smallest(subject: Subject, fails: Callable[[int, int], object]) -> tuple[int, int, int | None]:
@@ -331,7 +331,7 @@ def _shrunk(subject: Subject) -> Found | None:
     runs = subject.fails(start, end)
     if runs is None:
         return None
-    limit, outputs = subject.least(runs), subject.found.whole.outputs
+    limit, outputs = subject.least(runs), subject.state.whole.outputs
     known = next((each for each in outputs if each.tensor == runs.tensor), max(outputs, key=lambda each: each.relative))
     evidence = [
         evidence_of("range", (start, end), runs, limit),
@@ -352,12 +352,12 @@ def _shrunk(subject: Subject) -> Found | None:
 
 def _first_wrong_copy(subject: Subject, start: int, end: int) -> int | None:
     """The first tensor in a part whose copy in the whole model is off, though the operators before it are not."""
-    found = subject.found
-    if found.taps is None or not found.taps.ran:
+    state = subject.state
+    if state.taps is None or not state.taps.ran:
         return None
-    copies = {runs.tensor: runs for runs in found.taps.outputs}
+    copies = {runs.tensor: runs for runs in state.taps.outputs}
     for place in range(start, end + 1):
-        for tensor, limit in found.limits.get(place, {}).items():
+        for tensor, limit in state.limits.get(place, {}).items():
             noise = TIMES * subject.chain_noise(tensor)
             if tensor in copies and limit.at_least(noise).beyond(copies[tensor]):
                 return tensor

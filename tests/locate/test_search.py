@@ -9,9 +9,9 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.locate.answer import verdict
-from evaltools.locate.findings import Findings, Found, Subject
 from evaltools.locate.part import WHOLE, Outcome, Part, TensorRuns
 from evaltools.locate.search import search
+from evaltools.locate.state import Found, SearchState, Subject
 from evaltools.model import read_model
 from evaltools.model.contents import read_contents
 from evaltools.model.cut import CuttableModel
@@ -53,7 +53,7 @@ def searched(
     tmp_path: Path,
     spoil: Callable[[Part, int], float] = lambda _part, _tensor: 0.0,
     dies: Callable[[Part], bool] = lambda _part: False,
-) -> tuple[Findings, CuttableModel]:
+) -> tuple[SearchState, CuttableModel]:
     path = tmp_path / "net.tflite"
     path.write_bytes(locate_models.net())
     file, model = read_model(path), CuttableModel(locate_models.net())
@@ -62,9 +62,9 @@ def searched(
     part = Part(WHOLE, WHOLE, tested, runs=RUNS)
     graphs = read_contents(file).graphs
     places = tuple(place for place in range(8) if place not in model.folded)
-    subject = Subject(bench, model, part, places, graphs, Findings())  # type: ignore[arg-type]
+    subject = Subject(bench, model, part, places, graphs, SearchState())  # type: ignore[arg-type]
     search(subject)
-    return subject.found, model
+    return subject.state, model
 
 
 PLACES = CuttableModel(locate_models.net()).makers

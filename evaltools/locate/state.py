@@ -33,7 +33,7 @@ class Found(Struct, frozen=True):
     reaches_output: bool | None = None
 
 
-class Findings(Struct):
+class SearchState(Struct):
     """What was measured and found so far.
 
     ``stated`` is the precision that was asked for, empty where nothing says, and ``precision`` the lowest one that any
@@ -99,7 +99,7 @@ class Subject(Struct, frozen=True):
     """One model with one configuration.
 
     ``whole`` is the model as it is, with the configuration that is tested and how often and how long parts are run.
-    ``places`` are the operators that are looked at. ``graphs`` are the model's, the main one first. ``found`` is filled
+    ``places`` are the operators that are looked at. ``graphs`` are the model's, the main one first. ``state`` is filled
     as the search goes on.
     """
 
@@ -108,7 +108,7 @@ class Subject(Struct, frozen=True):
     whole: Part
     places: tuple[int, ...]
     graphs: tuple[Graph, ...]
-    found: Findings
+    state: SearchState
 
     @property
     def configuration(self) -> Configuration:
@@ -132,7 +132,7 @@ class Subject(Struct, frozen=True):
         """The tolerance of a tensor of which no floor was measured."""
         maker = self.model.makers.get(runs.tensor)
         sums = 1 if maker is None else self.arithmetic(maker).sums
-        return least_limit(runs, self.found.precision, sums)
+        return least_limit(runs, self.state.precision, sums)
 
     def look(self, method: str, part: Part, tensor: int, limit: Limit, noise: float = 0.0) -> list[Evidence]:
         """What a part shows of a tensor, beside ``noise`` of what comes before; nothing where it is not an evidence."""
@@ -154,7 +154,7 @@ class Subject(Struct, frozen=True):
             maker = self.model.makers.get(runs.tensor)
             if maker is None or self.model.operators[maker] in JUMPS:
                 continue
-            limit = self.found.limits.get(maker, {}).get(runs.tensor, self.least(runs))
+            limit = self.state.limits.get(maker, {}).get(runs.tensor, self.least(runs))
             if limit.beyond(runs) and limit.at_least(TIMES * self._noise(runs.tensor, first, last)).beyond(runs):
                 return runs
         return None
@@ -170,12 +170,12 @@ class Subject(Struct, frozen=True):
 
     def _is_exact(self, first: int, last: int) -> bool:
         """Whether the delegate gives, of each operator by itself, what the CPU gives."""
-        singles = [self.found.singles.get(place) for place in range(first, last + 1) if place not in self.model.folded]
+        singles = [self.state.singles.get(place) for place in range(first, last + 1) if place not in self.model.folded]
         return all(each is not None and each.is_evidence and each.delegated and not each.worst for each in singles)
 
     def chain_noise(self, tensor: int) -> float:
         """The size of the error of the operators one by one, each fed with what those before it gave."""
-        single = self.found.singles.get(self.model.makers[tensor])
+        single = self.state.singles.get(self.model.makers[tensor])
         outputs = single.outputs if single else ()
         return max((runs.chained[1] for runs in outputs if runs.tensor == tensor and runs.chained), default=0.0)
 
