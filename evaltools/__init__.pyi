@@ -1,6 +1,6 @@
 """What ``import evaltools`` gives, with its types; scripts/generate.py writes it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -12,7 +12,6 @@ from evaltools.api.inputs import Inputs
 from evaltools.api.locating import OnPart
 from evaltools.api.progress import OnProgress
 from evaltools.suite.run import OnEntry
-from evaltools.tasks.own.definition import TaskFunction
 
 __all__: list[str]
 from evaltools.api.benchmarks import Benchmark as Benchmark
@@ -635,7 +634,7 @@ def locate(
 
 @overload
 def run(
-    task: AnyPath | TaskFunction[...],
+    task: AnyPath | Callable[..., Task],
     model: AnyPath,
     *,
     reference: OneConfiguration | None = None,
@@ -668,7 +667,7 @@ def run(
 
 @overload
 def run(
-    task: AnyPath | TaskFunction[...],
+    task: AnyPath | Callable[..., Task],
     model: SeveralPaths,
     *,
     reference: OneConfiguration | None = None,

@@ -203,7 +203,7 @@ def python_stub() -> bytes:
 
 _STUB_HEAD = '''"""What ``import evaltools`` gives, with its types; scripts/generate.py writes it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -215,7 +215,6 @@ from evaltools.api.inputs import Inputs
 from evaltools.api.locating import OnPart
 from evaltools.api.progress import OnProgress
 from evaltools.suite.run import OnEntry
-from evaltools.tasks.own.definition import TaskFunction
 
 __all__: list[str]
 '''

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -25,7 +25,7 @@ from evaltools.request.flags import GivenFlags
 from evaltools.runs.measure import measure
 from evaltools.task_kind import OWN
 from evaltools.tasks.own import FunctionTask, kind_named
-from evaltools.tasks.own.definition import TaskFunction
+from evaltools.tasks.own.definition import Task, is_task
 from evaltools.tasks.own.loading import located
 from evaltools.tasks.shared.declared import DeclaredTask, declared_task
 
@@ -97,7 +97,7 @@ def diff(
 
 @with_options(declared_task(OWN).parameters, more=True)
 def run(
-    task: AnyPath | TaskFunction[...],
+    task: AnyPath | Callable[..., Task],
     model: AnyPath | SeveralPaths,
     *,
     reference: OneConfiguration | None = None,
@@ -110,10 +110,15 @@ def run(
     One that comes with evaltools or is installed goes by its name. ``options`` are those of the task and those of
     ``evaltools run``. Everything else as for :func:`imagenet`.
     """
-    if not isinstance(task, str | os.PathLike | TaskFunction):
-        raise UsageError(f'task: expected a function with @evaltools.task above it or "FILE.py:NAME", got {task!r}')
-    kind = FunctionTask(located(task)) if isinstance(task, TaskFunction) else kind_named(os.fspath(task))
-    return _evaluate(kind, model, options, reference, tests, progress)
+    return _evaluate(_kind_of(task), model, options, reference, tests, progress)
+
+
+def _kind_of(task: AnyPath | Callable[..., Task]) -> DeclaredTask:
+    if is_task(task):
+        return FunctionTask(located(task))
+    if isinstance(task, str | os.PathLike):
+        return kind_named(os.fspath(task))
+    raise UsageError(f'task: expected a function with @evaltools.task above it or "FILE.py:NAME", got {task!r}')
 
 
 def _evaluate(

@@ -14,6 +14,7 @@ from evaltools.errors import UsageError
 from evaltools.extensions import named
 from evaltools.parameter import NotNative, Parameter
 from evaltools.task_kind import OWN, Accuracy, tree_kinds
+from evaltools.tasks.own.definition import description_of, name_of
 from evaltools.tasks.shared.declared import DeclaredTask
 from evaltools.tasks.shared.options import (
     CHANNEL_ORDER,
@@ -28,7 +29,7 @@ from evaltools.tasks.shared.options import (
 if TYPE_CHECKING:
     from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
-    from evaltools.tasks.own.definition import TaskFunction
+    from evaltools.tasks.own.definition import Task
     from evaltools.tasks.own.loading import Loaded
     from evaltools.tasks.own.options import Option
     from evaltools.tasks.shared.request import TaskRequest
@@ -104,11 +105,11 @@ class FunctionTask(DeclaredTask):
         native_answers: bool = False,
     ) -> None:
         is_built_in = loaded is not None and loaded.is_built_in
-        summary = _OF_ALL if loaded is None else loaded.function.summary
+        summary = _OF_ALL if loaded is None else description_of(loaded.function).partition("\n")[0]
         super().__init__(
             OWN if loaded is None else loaded.name,
             summary=summary,
-            description=loaded.function.description if loaded is not None and is_built_in else summary,
+            description=description_of(loaded.function) if loaded is not None and is_built_in else summary,
             options={"evaluation": _shared(native_answers)},
             evaluation="evaltools.tasks.own.evaluation:OwnEvaluation",
             part=part,
@@ -147,8 +148,8 @@ class FunctionTask(DeclaredTask):
 
         if self._loaded is None:
             return ()
-        place = place_of(self._loaded.function.function)
-        options = options_of(self._loaded.function.function, place)
+        place = place_of(self._loaded.function)
+        options = options_of(self._loaded.function, place)
         taken = {*_OTHER_NAMES, *(name for each in FunctionTask().parameters.values() for name in each.names)}
         for option in options:
             if option.parameter.name in taken:
@@ -164,7 +165,7 @@ class FunctionTask(DeclaredTask):
         own = {option.parameter.name: option.parameter for option in self.own_options}
         of_pictures = [each for each in _OF_PICTURES if self._may_take_pictures and each.name not in own]
         return {
-            f"options of {self.loaded.function.name}": tuple(own.values()),
+            f"options of {name_of(self.loaded.function)}": tuple(own.values()),
             "evaluation": (*super().options["evaluation"], *of_pictures),
         }
 
@@ -210,7 +211,7 @@ class FunctionTask(DeclaredTask):
 
 
 def comes_with_evaltools(
-    function: TaskFunction[...],
+    function: Callable[..., Task],
     metrics: Mapping[str, str] | str,
     accuracy: Accuracy | None = None,
     native: str = "",
@@ -227,10 +228,10 @@ def comes_with_evaltools(
     """
     from evaltools.tasks.own.loading import Loaded, Origin
 
-    origin = Origin(Path(inspect.getfile(function.function)), function.name, function.function.__module__)
-    loaded = Loaded(function, origin, function.name, is_built_in=True)
+    origin = Origin(Path(inspect.getfile(function)), name_of(function), function.__module__)
+    loaded = Loaded(function, origin, name_of(function), is_built_in=True)
     return FunctionTask(
-        loaded, function.name, metrics, accuracy, native, place, complete, part, evidence, needs, native_answers
+        loaded, name_of(function), metrics, accuracy, native, place, complete, part, evidence, needs, native_answers
     )
 
 

@@ -5,11 +5,10 @@ Needs neither NumPy nor a runtime, so that ``import evaltools`` stays quick.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeGuard, TypeVar
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,8 +18,9 @@ if TYPE_CHECKING:
     from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
     from evaltools.tasks.shared.image_input import StatedLayout
 
-Parameters = ParamSpec("Parameters")
+Function = TypeVar("Function", bound="Callable[..., Task]")
 Better = Literal["higher", "lower"]
+_MARK: Final = "__evaltools_task__"
 SHARE: Final = (0.0, 1.0)
 """The bounds of a metric that is a share."""
 
@@ -301,39 +301,33 @@ class Task:
         return next((metric for metric in self.metrics if isinstance(metric, Whole)), None)
 
 
-class TaskFunction(Generic[Parameters]):
-    """A function that makes a task; its typed parameters are the options. Calling it gives the :class:`Task`."""
-
-    def __init__(self, function: Callable[Parameters, Task]) -> None:
-        functools.update_wrapper(self, function)
-        self.function: Final = function
-        self.name: Final[str] = getattr(function, "__name__", type(function).__name__)
-
-    def __call__(self, *arguments: Parameters.args, **options: Parameters.kwargs) -> Task:
-        """Make the task."""
-        return self.function(*arguments, **options)
-
-    @property
-    def summary(self) -> str:
-        """The first line of its docstring."""
-        lines = (self.function.__doc__ or "").strip().splitlines()
-        return lines[0] if lines else ""
-
-    @property
-    def description(self) -> str:
-        """Its docstring."""
-        return inspect.cleandoc(self.function.__doc__ or "")
-
-
-def task(function: Callable[Parameters, Task]) -> TaskFunction[Parameters]:
+def task(function: Function) -> Function:
     """Make a function with typed parameters a task: ``images: Path`` is the option ``--images``.
+
+    It is the same function, marked so that it is found.
 
     >>> from pathlib import Path
     >>> @task
     ... def rooms(images: Path, size: int = 3) -> Task:
     ...     '''How well rooms are found.'''
     ...     ...
-    >>> rooms.name, rooms.summary
-    ('rooms', 'How well rooms are found.')
+    >>> is_task(rooms), name_of(rooms), description_of(rooms)
+    (True, 'rooms', 'How well rooms are found.')
     """
-    return TaskFunction(function)
+    setattr(function, _MARK, True)
+    return function
+
+
+def is_task(found: object) -> TypeGuard[Callable[..., Task]]:
+    """Whether something is a function that :func:`task` marked."""
+    return getattr(found, _MARK, False) is True
+
+
+def name_of(function: Callable[..., Task]) -> str:
+    """What results call a task by: the name of its function."""
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def description_of(function: Callable[..., Task]) -> str:
+    """The docstring of a task's function; its first line is the summary."""
+    return inspect.cleandoc(function.__doc__ or "")

@@ -31,7 +31,7 @@ from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.task_kind import kind_of
 from evaltools.tasks.own.collecting import Collected, Concluded, RecordsOfRun
-from evaltools.tasks.own.definition import Mean, Pooled, Setting, TopK
+from evaltools.tasks.own.definition import Mean, Pooled, Setting, TopK, name_of
 from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen, WorstDrawings, verdicts
 from evaltools.tasks.own.loading import Loaded
@@ -148,7 +148,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         if options.loaded.origin is None and request.execution.run_dir is not None:
             function = options.loaded.function
             raise UsageError(
-                f"{place_of(function.function)}: the task {function.name} is in no file that could be loaded again, so "
+                f"{place_of(function)}: the task {name_of(function)} is in no file that could be loaded again, so "
                 "its run cannot be resumed; put it into a file of its own, under a name, or leave out run_dir"
             )
         self.model = read_model(request.model_file)
@@ -193,7 +193,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         loaded, stated = self.options.loaded, self._stated.task
         found = self.identity_with(
             {
-                TASK: f"{self.name} {loaded.function.name}",
+                TASK: f"{self.name} {name_of(loaded.function)}",
                 "the task's file": loaded.origin.sha256 if loaded.origin else "",
                 "the examples": digest(example.id for example in self.task.examples),
                 **{f"the {name}": fact for name, fact in stated.facts.items()},
@@ -343,7 +343,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         compared = [comparison for pair in sums.pairs for comparison in table.comparisons(*pair)]
         part_type: type[OwnPart] = kind_of(self.name).part_type
         part = part_type(
-            name=options.loaded.function.name,
+            name=name_of(options.loaded.function),
             source=str(origin) if origin else "",
             sha256=origin.sha256 if origin else "",
             options={name: str(value) for name, value in options.recorded.items() if value is not None},

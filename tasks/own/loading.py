@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -20,7 +20,7 @@ from evaltools.errors import UsageError
 from evaltools.extensions import TASKS, entries, imported, unusable
 from evaltools.parameter import did_you_mean
 from evaltools.task_kind import OWN, tree_kinds
-from evaltools.tasks.own.definition import TaskFunction, is_setting
+from evaltools.tasks.own.definition import Task, is_setting, is_task, name_of
 from evaltools.tasks.own.faults import FAULTS, calling_task, sentence
 
 _HOW: Final = "write FILE.py:NAME for one of your own"
@@ -43,7 +43,7 @@ class Origin(Struct, frozen=True):
         """What the task is called where its file is elsewhere."""
         return f"{file}:{self.name}"
 
-    def load(self) -> TaskFunction[...]:
+    def load(self) -> Callable[..., Task]:
         """The task's function; raises :class:`UsageError`."""
         return _task_in(_imported(self.module) if self.module else _executed(self.file), self.name, str(self.file))
 
@@ -70,7 +70,7 @@ class Loaded(Struct, frozen=True):
     ``installed`` is the name of its entry point, or of the task that comes with evaltools (``is_built_in``).
     """
 
-    function: TaskFunction[...]
+    function: Callable[..., Task]
     origin: Origin | None
     installed: str = ""
     is_built_in: bool = False
@@ -78,12 +78,12 @@ class Loaded(Struct, frozen=True):
     @property
     def name(self) -> str:
         """What the task is loaded by again: its installed name, or ``FILE.py:NAME``."""
-        return self.installed or (str(self.origin) if self.origin else self.function.name)
+        return self.installed or (str(self.origin) if self.origin else name_of(self.function))
 
     @property
     def setting_name(self) -> str:
         """The parameter of the function that takes the :class:`Setting`; empty where none does."""
-        hints = {name: each.annotation for name, each in inspect.signature(self.function.function).parameters.items()}
+        hints = {name: each.annotation for name, each in inspect.signature(self.function).parameters.items()}
         return next((name for name, hint in hints.items() if is_setting(hint)), "")
 
     @property
@@ -110,11 +110,11 @@ def load_task(text: str) -> Loaded:
     return Loaded(origin.load(), origin, text)
 
 
-def _installed(entry: EntryPoint) -> TaskFunction[...]:
+def _installed(entry: EntryPoint) -> Callable[..., Task]:
     """The function of an entry point; raises :class:`UsageError` for what is none."""
     with redirect_stdout(sys.stderr), calling_task():
         found = imported(entry)
-        if not isinstance(found, TaskFunction):
+        if not is_task(found):
             raise unusable(entry, f"is a {type(found).__name__} and no task; put @evaltools.task above a function")
         return found
 
@@ -131,10 +131,10 @@ def _entry(name: str) -> EntryPoint:
     raise UsageError(f"there is no task {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}; or {_HOW}")
 
 
-def located(function: TaskFunction[...]) -> Loaded:
+def located(function: Callable[..., Task]) -> Loaded:
     """The task of a function that this process has. It gets an origin if another process can import or load it."""
-    module = sys.modules.get(function.function.__module__)
-    name = getattr(function.function, "__qualname__", "")
+    module = sys.modules.get(function.__module__)
+    name = getattr(function, "__qualname__", "")
     if module is None or module.__name__ == "__main__" or getattr(module, name, None) is not function:
         return Loaded(function, None)
     file = getattr(module, "__file__", None)
@@ -143,13 +143,13 @@ def located(function: TaskFunction[...]) -> Loaded:
     return Loaded(function, Origin(Path(file).absolute(), name, module.__name__ if module.__package__ else ""))
 
 
-def _task_in(module: ModuleType, name: str, place: str) -> TaskFunction[...]:
+def _task_in(module: ModuleType, name: str, place: str) -> Callable[..., Task]:
     found: Any = module
     for part in name.split("."):
         found = getattr(found, part, None)
-    if isinstance(found, TaskFunction):
+    if is_task(found):
         return found
-    known = [each for each, value in vars(module).items() if isinstance(value, TaskFunction)]
+    known = [each for each, value in vars(module).items() if is_task(value)]
     there_are = f"it has {', '.join(known)}" if known else "it has none; put @evaltools.task above a function"
     if found is None:
         raise UsageError(f"{place} has no task {name!r}.{did_you_mean(name, known)} As a task {there_are}")
@@ -158,7 +158,7 @@ def _task_in(module: ModuleType, name: str, place: str) -> TaskFunction[...]:
 
 def _tasks_in(file: Path) -> str:
     try:
-        known = [each for each, value in vars(_executed(file)).items() if isinstance(value, TaskFunction)]
+        known = [each for each, value in vars(_executed(file)).items() if is_task(value)]
     except UsageError:
         return ""
     return f"; it has {', '.join(known)}" if known else ""

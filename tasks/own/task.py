@@ -26,7 +26,7 @@ from evaltools.preprocess import resizing_by_kernel
 from evaltools.result.metrics import METRICS
 from evaltools.result.section import Drawing
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example, Mean, Pooled, Setting, Task, Whole
+from evaltools.tasks.own.definition import Example, Mean, Pooled, Setting, Task, Whole, name_of
 from evaltools.tasks.own.faults import FAULTS, calling_task, described, place_of, sentence, shown
 from evaltools.tasks.own.inputs import Prepare, Unfit, prepare_there, prepared
 from evaltools.tasks.own.loading import Loaded, Origin
@@ -227,8 +227,7 @@ def _tensors_of(model: ModelFile, layout: StatedLayout, channel_order: str, of_r
 
 def make_task(loaded: Loaded, options: Mapping[str, Any], setting: Setting | None = None) -> Task:
     """Call the function, and check what it gives; raises :class:`UsageError`."""
-    function = loaded.function.function
-    place = place_of(function)
+    place, name = place_of(loaded.function), name_of(loaded.function)
     own = {loaded.setting_name: setting} if loaded.setting_name else {}
     try:
         with calling_task():
@@ -237,9 +236,9 @@ def make_task(loaded: Loaded, options: Mapping[str, Any], setting: Setting | Non
         kind = type(error) if isinstance(error, UsageError) else UsageError
         raise kind(described(error, place)) from error
     except FAULTS as error:
-        raise UsageError(sentence(error, f"the task {loaded.function.name} cannot be made", place)) from error
+        raise UsageError(sentence(error, f"the task {name} cannot be made", place)) from error
     if not isinstance(task, Task):
-        raise UsageError(f"{place}: {loaded.function.name} gives {_kind(task)}; return an evaltools.Task(...)")
+        raise UsageError(f"{place}: {name} gives {_kind(task)}; return an evaltools.Task(...)")
     try:
         with calling_task():
             examples = tuple(task.examples)

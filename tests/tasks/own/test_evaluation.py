@@ -16,7 +16,7 @@ from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageErro
 from evaltools.model import ModelFile
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Task, TaskFunction
+from evaltools.tasks.own.definition import Task
 from evaltools.tasks.own.evaluation import OwnEvaluation, OwnOptions
 from evaltools.tasks.own.loading import Loaded, load_task
 from evaltools.tasks.own.other_kernels import OTHER_KERNELS
@@ -152,8 +152,7 @@ def test_a_busy_machine_is_a_warning_beside_the_latencies(asked: TaskRequest) ->
 
 
 def test_a_run_that_is_to_be_resumed_needs_a_task_in_a_file(asked: TaskRequest, tmp_path: Path) -> None:
-    function: TaskFunction[[]] = TaskFunction(lambda: Task(examples=[], prepare=str, score=dict))  # type: ignore[arg-type]
-    options = OwnOptions(Loaded(function, None))
+    options = OwnOptions(Loaded(lambda: Task(examples=[], prepare=str, score=dict), None))  # type: ignore[arg-type]
     request = replace(asked, options=options, execution=replace(asked.execution, run_dir=tmp_path / "run"))
     with pytest.raises(UsageError, match="is in no file that could be loaded again, so its run cannot be resumed"):
         OwnEvaluation(request)

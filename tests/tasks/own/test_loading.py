@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.errors import UsageError
-from evaltools.tasks.own.definition import TaskFunction
+from evaltools.tasks.own.definition import Task, name_of, task
 from evaltools.tasks.own.loading import Origin, load_task, located
 from tests.tasks.own import task_files
 from tests.tasks.own.task_files import write_task
@@ -23,8 +23,7 @@ def message_of(text: str) -> str:
 def test_a_task_is_loaded_from_a_file(tmp_path: Path) -> None:
     file = write_task(tmp_path)
     loaded = load_task(f"{file}:brightness")
-    assert loaded.function.name == "brightness"
-    assert loaded.function.summary == "How near the first output is to a number."
+    assert name_of(loaded.function) == "brightness"
     assert loaded.origin == Origin(file, "brightness")
 
 
@@ -49,12 +48,23 @@ def test_a_function_of_a_module_can_be_found_again(tmp_path: Path) -> None:
     file = write_task(tmp_path)
     found = located(load_task(f"{file}:brightness").function)
     assert found.origin is not None
-    assert found.origin.load().name == "brightness"
+    assert name_of(found.origin.load()) == "brightness"
+
+
+def empty_task(**facts: str) -> Task:
+    return Task(examples=[], prepare=lambda _value, _tensors: [], facts=facts)
 
 
 def test_a_lambda_is_known_to_this_process_alone() -> None:
-    function: TaskFunction[[]] = TaskFunction(lambda: None)  # type: ignore[arg-type,return-value]
-    assert located(function).origin is None
+    assert located(lambda: empty_task()).origin is None
+
+
+def test_a_function_stays_what_it_is_when_it_becomes_a_task() -> None:
+    def rooms(count: int) -> Task:
+        return empty_task(rooms=str(count))
+
+    assert task(rooms) is rooms
+    assert rooms(3).facts == {"rooms": "3"}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +100,7 @@ def test_each_task_has_the_modules_beside_it_also_after_they_changed(tmp_path: P
         files.append(write_task(tmp_path / folder, content))
 
     def scale_of(file: Path) -> int:
-        found: int = load_task(f"{file}:brightness").function.function.__globals__["SCALE"]
+        found: int = load_task(f"{file}:brightness").function.__globals__["SCALE"]
         return found
 
     assert [scale_of(file) for file in (*files, files[0])] == [1, 7, 1]
@@ -102,7 +112,7 @@ def test_each_task_has_the_modules_beside_it_also_after_they_changed(tmp_path: P
     assert origin.sha256 != before, "a run with the module as it was does not go on"
     assert scale_of(files[0]) == 30
     files[0].write_text(content.replace("def brightness", "def warmth"))
-    assert load_task(f"{files[0]}:warmth").function.name == "warmth"
+    assert name_of(load_task(f"{files[0]}:warmth").function) == "warmth"
 
 
 def test_a_package_beside_the_file_that_has_no_init_is_loaded_again(tmp_path: Path) -> None:
@@ -112,6 +122,6 @@ def test_a_package_beside_the_file_that_has_no_init_is_loaded_again(tmp_path: Pa
     file = write_task(tmp_path, "from parts.deep.numbers import SCALE\n" + task_files.BRIGHTNESS)
     for scale in (1, 2):
         (tmp_path / "parts" / "deep" / "numbers.py").write_text(f"SCALE = {scale}\n# {'x' * scale}\n")
-        assert load_task(f"{file}:brightness").function.function.__globals__["SCALE"] == scale
+        assert load_task(f"{file}:brightness").function.__globals__["SCALE"] == scale
     beside = {path.relative_to(tmp_path).as_posix() for path in Origin(file, "brightness").beside}
     assert beside == {"parts/__init__.py", "parts/deep/numbers.py"}

@@ -18,7 +18,7 @@ import evaltools as et
 from evaltools.configuration import Configuration
 from evaltools.errors import InferenceError, TaskError
 from evaltools.metrics.means import contributions
-from evaltools.tasks.own.definition import Task, TaskFunction, mean, pooled
+from evaltools.tasks.own.definition import Task, mean, pooled
 from evaltools.tasks.own.evaluation import OwnEvaluation, OwnOptions
 from evaltools.tasks.own.figures import FigureTable
 from evaltools.tasks.own.loading import Loaded
@@ -81,7 +81,7 @@ def part_of(folder: Path, task: Task, **shifts: Any) -> OwnPart:
         model_file=model,
         reference=Configuration("reference", kernels="builtin"),
         tests=(Configuration("a"),),
-        options=OwnOptions(Loaded(TaskFunction(partial(returned, task)), None), record_examples=True),
+        options=OwnOptions(Loaded(partial(returned, task), None), record_examples=True),
     )
     part: OwnPart = evaluate(OwnEvaluation, asked, Silent(), sessions(**shifts)).part
     return part

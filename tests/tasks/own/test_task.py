@@ -20,7 +20,7 @@ from PIL import Image
 import evaltools as et
 from evaltools.errors import ImageError, ModelError, TaskError, UsageError
 from evaltools.model import read_model
-from evaltools.tasks.own.definition import Example, Mean, Setting, Task, TaskFunction, mean
+from evaltools.tasks.own.definition import Example, Mean, Setting, Task, mean
 from evaltools.tasks.own.loading import Loaded, load_task
 from evaltools.tasks.own.task import OwnTask, build, make_task
 from evaltools.tasks.own.tensors import ModelTensors, Outputs, Quantisation, TaskTensor
@@ -45,7 +45,7 @@ def made(task: Any) -> Task:
     def function() -> Any:
         return task
 
-    return make_task(Loaded(TaskFunction(function), None), {})
+    return make_task(Loaded(function, None), {})
 
 
 def own_task(*tensors: TaskTensor, **changes: Any) -> OwnTask:
@@ -119,7 +119,7 @@ def test_an_exception_of_the_function_is_told_with_its_line() -> None:
         raise KeyError("masks")
 
     with pytest.raises(UsageError) as error:
-        make_task(Loaded(TaskFunction(broken), None), {})
+        make_task(Loaded(broken, None), {})
     line = broken.__code__.co_firstlineno + 1
     assert str(error.value) == f"{__file__}, line {line}: the task broken cannot be made: KeyError: 'masks'"
 
