@@ -23,7 +23,7 @@ from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.inputs import plan_inputs
 from evaltools.tasks.inference_diff.request import DiffRequest
-from evaltools.tasks.shared.evaluation import Observer
+from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.run import evaluate
 
 RUNS = 50

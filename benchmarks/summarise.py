@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct
@@ -74,7 +74,7 @@ def write_journal(folder: Path, examples: list[Example], names: list[str]) -> No
     """Records as real classifiers give them: about 70 % right, tests that mostly answer like the reference."""
     chance = np.random.default_rng(0)
     journal = open_journal(folder)
-    rows = TaskJournal(journal, examples, ObservedScores)
+    rows = TaskJournal(journal, examples, ObservedScores[Any])
     for example in examples:
         observation = observed(chance)
         records = []
@@ -88,12 +88,12 @@ def write_journal(folder: Path, examples: list[Example], names: list[str]) -> No
     journal.close()
 
 
-def observed(chance: np.random.Generator) -> ObservedScores:
+def observed(chance: np.random.Generator) -> ObservedScores[Any]:
     """The answer to one picture."""
     rank = int(chance.geometric(0.7)) - 1
     scores = np.sort(chance.random(TOP_K))[::-1].tolist()
     classes = chance.choice(CLASSES, TOP_K, replace=False).tolist()
-    return ObservedScores((np.array([rank if rank < TOP_K else -1, 0, scores[0], *classes, *scores]),))
+    return ObservedScores(whole=np.array([rank if rank < TOP_K else -1, 0, scores[0], *classes, *scores]))
 
 
 def measured(folder: Path, examples: list[Example], names: list[str]) -> tuple[float, float, float, float]:
@@ -111,7 +111,7 @@ def measured(folder: Path, examples: list[Example], names: list[str]) -> tuple[f
 
 
 def figures(
-    outcome: PassOutcome[ObservedScores], names: list[str], recorded: list[ExampleRecord] | None
+    outcome: PassOutcome[ObservedScores[Any]], names: list[str], recorded: list[ExampleRecord] | None
 ) -> tuple[list[ConfigurationResult], RunSums, TopKPart]:
     """The configurations with their figures, the sums over all records, and what the answers are."""
     described = [
@@ -145,7 +145,7 @@ class RecordedTask(Struct, frozen=True):
     """What is known of a task whose examples are all in the journal."""
 
     examples: Sequence[Example]
-    observation_type: type[ObservedScores] = ObservedScores
+    observation_type: type[ObservedScores[Any]] = ObservedScores[Any]
     in_order: bool = False
     keeps_state: bool = False
 
@@ -154,7 +154,7 @@ class RecordedTask(Struct, frozen=True):
         raise NotImplementedError
 
     def observe(
-        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None
-    ) -> ObservedScores:
+        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None, configuration: str
+    ) -> ObservedScores[Any]:
         """Nothing is run."""
         raise NotImplementedError

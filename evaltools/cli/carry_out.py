@@ -40,7 +40,7 @@ from evaltools.result.json_file import encode_json
 from evaltools.runs.measure import FinishedShards, measure
 from evaltools.task_kind import Detail
 from evaltools.tasks.shared.declared import declared_task
-from evaltools.tasks.shared.evaluation import Observer
+from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.run import record
 from evaltools.text import printable
 

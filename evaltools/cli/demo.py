@@ -143,7 +143,7 @@ def _evaluated(words: list[str], console: Console) -> str:
     from evaltools.report.page.sections.sentence import answer_of
     from evaltools.runs.measure import measure
     from evaltools.tasks.shared.declared import declared_task
-    from evaltools.tasks.shared.evaluation import Observer
+    from evaltools.tasks.shared.observer import Observer
 
     task, *options = words
     kind = declared_task("inference_diff" if task == "diff" else task)

@@ -58,8 +58,9 @@ from evaltools.result_file import read_result
 from evaltools.runs.measure import FinishedShards
 from evaltools.runs.stored import to_bytes
 from evaltools.tasks.shared.declared import DeclaredTask, declared_task
-from evaltools.tasks.shared.evaluation import Evaluation, Observer
+from evaltools.tasks.shared.evaluation import Evaluation
 from evaltools.tasks.shared.merging import RunAtPlace, files_below, run_identity, with_files
+from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.request import flags_to_repeat
 
 _SERIALS: Final = "devices"

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from msgspec.structs import replace
@@ -37,7 +37,7 @@ _SIX_DIGITS: Final = (
     "the native tool prints detections with six digits; the figures of COCO and the comparisons of boxes are taken "
     "from those, the native mAP is the tool's own"
 )
-Records = Sequence[Record[ObservedScores]]
+Records = Sequence[Record[ObservedScores[Any]]]
 
 
 def with_detection(
@@ -87,8 +87,8 @@ def _detection(
         has_page=asked.has_page,
     )
     collected = CollectedBoxes(inputs.data, run)
-    sum_up(MeasuredPass(run.outcome), run.pairs, collected.own, collected.paired)
-    concluded = collected.conclude()
+    sums = sum_up(MeasuredPass(run.outcome), run.pairs, collected.own, collected.paired)
+    concluded = collected.conclude(configurations, sums)
     boxes: BoxesPart = concluded.part
     figures = [replace(found, native=_as_stated(found.native, stated[found.configuration])) for found in boxes.figures]
     shown = first_measured(configurations)
@@ -132,7 +132,7 @@ def _records(
             Example(index, printable_name(path.name)),
             name,
             (),
-            ObservedScores((_found_objects(detections, size).as_rows(),)),
+            ObservedScores(whole=_found_objects(detections, size).as_rows()),
         )
         for index, (path, detections, size) in enumerate(zip(paths, pictures, sizes, strict=True))
     ]

@@ -207,7 +207,7 @@ class Worker(Generic[Observation]):
                 records.append(Record(ready.example, name, (), None, run))
                 continue
             try:
-                observation = self._task.observe(ready.prepared, run.outputs, base_outputs)
+                observation = self._task.observe(ready.prepared, run.outputs, base_outputs, name)
             except TaskError as error:
                 records.append(Record(ready.example, name, (), None, Failure("score", str(error))))
                 continue

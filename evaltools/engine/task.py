@@ -96,8 +96,10 @@ class Task(Protocol[Observed]):
         :class:`~evaltools.errors.TaskError` where code of the user's own fails on it.
         """
 
-    def observe(self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None) -> Observed:
-        """What is kept of the outputs: it is small, and enough for every metric.
+    def observe(
+        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None, configuration: str
+    ) -> Observed:
+        """What is kept of the outputs of a configuration: it is small, and enough for every metric.
 
         ``reference`` are the reference's outputs for the same inputs: ``outputs`` itself where they are the reference's
         own, None if there is no reference, or if it failed. Raises :class:`~evaltools.errors.TaskError` as

@@ -14,9 +14,9 @@ from evaltools.request import Request
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.shared.declared import DeclaredTask
-from evaltools.tasks.shared.evaluation import Observer
 from evaltools.tasks.shared.host_names import HostNames
 from evaltools.tasks.shared.merging import RunAtPlace
+from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.run import evaluate, merge
 
 

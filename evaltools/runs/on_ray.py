@@ -29,7 +29,7 @@ from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.stored import seen_from
 from evaltools.tasks.shared.declared import DeclaredTask, declared_task
-from evaltools.tasks.shared.evaluation import Observer
+from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.request import flags_to_repeat
 from evaltools.tasks.shared.run import record
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from evaltools.engine.task import Example
 from evaltools.errors import UsageError
 from evaltools.metrics.coco_stats import CocoEvaluator, require_evaluator
 from evaltools.preprocess import ImageToTensor
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
 from evaltools.tasks.coco.detector import DetectorOptions
@@ -31,6 +32,7 @@ from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.own.collecting import Concluded, RecordsOfRun
 from evaltools.tasks.own.definition import Whole
 from evaltools.tasks.own.task import ObservedScores
+from evaltools.tasks.shared.figures import RunSums
 from evaltools.tasks.shared.image_input import channel_order_of, describe_normalization
 
 DEFAULT_EVALUATOR: Final[CocoEvaluator] = "pycocotools"
@@ -92,7 +94,7 @@ class _Seen:
     def __init__(self, *others: _OfObjects) -> None:
         self._others = others
 
-    def add(self, example: Example, observation: ObservedScores) -> None:
+    def add(self, example: Example, observation: ObservedScores[Any]) -> None:
         found = objects_in(observation)
         for other in self._others:
             other.add(example, found)
@@ -102,13 +104,13 @@ class _SeenOfPair:
     def __init__(self, pairs: BoxPairs) -> None:
         self._pairs = pairs
 
-    def add(self, example: Example, of_baseline: ObservedScores, of_other: ObservedScores) -> None:
+    def add(self, example: Example, of_baseline: ObservedScores[Any], of_other: ObservedScores[Any]) -> None:
         self._pairs.add(example, objects_in(of_baseline), objects_in(of_other))
 
 
-def objects_in(observation: ObservedScores) -> FoundObjects:
+def objects_in(observation: ObservedScores[Any]) -> FoundObjects:
     """What was found in a picture; raises :class:`~evaltools.errors.DataError` for a damaged record."""
-    return FoundObjects.of_rows(observation.values[-1] if observation.values else None)
+    return FoundObjects.of_rows(observation.whole)
 
 
 class CollectedBoxes:
@@ -144,7 +146,11 @@ class CollectedBoxes:
         side, choice = self._metric.data.sides[place], self._metric.choices[place]
         return choose_mapping(side.mapping, side.category_ids, pairs, side.mapping_of(choice.head), choice.shown)
 
-    def conclude(self) -> Concluded:
+    def conclude(
+        self,
+        configurations: Sequence[ConfigurationResult],
+        sums: RunSums,
+    ) -> Concluded:
         """The figures of COCO and of the native tool, how far boxes agree, verdicts on mAP."""
         metric, run = self._metric, self._run
         data, pictures = metric.data, metric.data.pictures

@@ -40,11 +40,11 @@ from evaltools.tasks.inference_diff.saved_outputs import (
 )
 from evaltools.tasks.inference_diff.task import DiffObservation, InferenceDiffTask
 from evaltools.tasks.inference_diff.value_ranges import are_sane
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Observer, OpenConfigurations, require_stated
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, OpenConfigurations, require_stated
 from evaltools.tasks.shared.figures import MeasuredPass
 from evaltools.tasks.shared.host_names import HostNames
-from evaltools.tasks.shared.measuring import counted
 from evaltools.tasks.shared.merging import RunAtPlace, files_below, with_files
+from evaltools.tasks.shared.observer import Observer, counted
 
 _SHORT_S: Final = 5.0
 """A noise floor that takes so many seconds is waited for without a first answer."""

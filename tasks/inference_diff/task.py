@@ -233,7 +233,7 @@ class InferenceDiffTask:
         return Prepared(self._source.inputs(example.index), (example.index, loaded))
 
     def observe(
-        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None
+        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None, _configuration: str = ""
     ) -> DiffObservation:
         """Compare with the reference's outputs."""
         index, loaded = prepared.context

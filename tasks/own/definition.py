@@ -11,10 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeGuard, TypeVar
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy.typing as npt
 
+    from evaltools.configuration import Configuration
     from evaltools.model import ModelFile
     from evaltools.result.section import Drawing
+    from evaltools.tasks.own.collecting import AfterPass
     from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
     from evaltools.tasks.shared.image_input import StatedLayout
 
@@ -67,12 +71,16 @@ class Pooled(Mean):
 class Whole(Mean):
     """A metric with a part of the result of its own, which it concludes from all records; a task has at most one.
 
-    ``score`` gives an array of numbers for it. ``part`` is the field of the result's part that it fills, ``collector``
-    the class that does so, a :class:`~evaltools.tasks.own.collecting.Collected`: ``MODULE:NAME``.
+    ``score`` gives an array of numbers for it, or what the journal is to keep: ``kept`` is the type. ``part`` is the
+    field of the result's part that it fills, ``collector`` the class that does so, a
+    :class:`~evaltools.tasks.own.collecting.Collected`; both are ``MODULE:NAME``. ``against_reference``: nothing is run
+    where there are no outputs of the reference.
     """
 
     part: ClassVar[str] = ""
     collector: ClassVar[str] = ""
+    kept: ClassVar[str] = "numpy:ndarray"
+    against_reference: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,13 +171,16 @@ class Setting:
     """What a task is carried out with, beside its options: a function that needs it has a parameter of this type.
 
     ``models`` are the model under test and, if it is another, the reference's. ``native`` is ``--compat=native``: do
-    what the native tool does, also where that is a trap.
+    what the native tool does, also where that is a trap. ``reference`` is the configuration that the ``tests`` are
+    compared with, None for none.
     """
 
     models: Sequence[ModelFile]
     input_layout: StatedLayout = "auto"
     channel_order: str = ""
     native: bool = False
+    reference: Configuration | None = None
+    tests: Sequence[Configuration] = ()
 
 
 @dataclass(frozen=True)
@@ -227,6 +238,9 @@ class Trial(Protocol):
         can run all of them, else on the one that runs most.
         """
 
+    def run_on_each(self, places: Sequence[int]) -> list[list[Tried]]:
+        """The same on every configuration of the model, without those that can run none of the examples."""
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -268,6 +282,12 @@ class Task:
     of labels: results with other facts are not of the same examples, and the files that options name, but pictures, are
     known by them. ``notes`` are warnings that the result shows, too.
 
+    ``in_order``: inputs are made one after the other, as random numbers are. Each configuration runs the first example
+    ``warmup_runs`` times before anything counts, and every example ``invocations`` times. ``models`` are those that
+    run, where they are not the models of the :class:`Setting` as they were read. ``pictures`` are the files that inputs
+    are made of, where they are not what the examples have as their input. ``beside`` is called after the pass, and
+    measures what the figures are to be compared with: see :class:`~evaltools.tasks.own.collecting.AfterPass`.
+
     >>> import evaltools as et
     >>> task = et.Task(
     ...     examples=[et.Example("a", 1.0, target=2.0)],
@@ -289,6 +309,12 @@ class Task:
     chosen: Callable[[Any], Task] | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    in_order: bool = False
+    warmup_runs: int = 0
+    invocations: int = 1
+    models: Sequence[ModelFile] = ()
+    pictures: Sequence[Path] | None = None
+    beside: Callable[[AfterPass], Any] | None = None
 
     @property
     def means(self) -> list[Mean]:

@@ -44,14 +44,14 @@ from evaltools.tasks.own.trial import SessionTrial, call_check
 from evaltools.tasks.shared.evaluation import (
     Evaluation,
     Findings,
-    Observer,
     OpenConfigurations,
     read_reference_model,
     require_stated,
 )
-from evaltools.tasks.shared.figures import MeasuredPass, judge_records, sum_up
+from evaltools.tasks.shared.figures import MeasuredPass, RunSums, judge_records, sum_up
 from evaltools.tasks.shared.image_input import StatedLayout, require_native_channels
 from evaltools.tasks.shared.merging import TASK, RunAtPlace, checksums_of, fact_in, files_below, with_files
+from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.request import TaskRequest, require_margin, shared_fields
 from evaltools.tasks.shared.sound_reference import are_sound, fitting_normalization, other_range_in_words
 
@@ -131,12 +131,16 @@ class _Nothing:
     own: Mapping[str, Sequence[Any]] = {}
     paired: Mapping[tuple[str, str], Sequence[Any]] = {}
 
-    def conclude(self) -> Concluded:
+    def conclude(
+        self,
+        configurations: Sequence[ConfigurationResult],
+        sums: RunSums,
+    ) -> Concluded:
         """Nothing."""
         return Concluded(None, {})
 
 
-class OwnEvaluation(Evaluation[ObservedScores]):
+class OwnEvaluation(Evaluation[ObservedScores[Any]]):
     """An evaluation of the examples that a task gives."""
 
     task: OwnTask
@@ -315,7 +319,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         options, task, outcome = self.options, self.task.task, measured.outcome
         origin = None if options.loaded.is_built_in else options.loaded.origin
         judged = [self._judged(entry, outcome) for entry in described]
-        seen = {entry.name: ScoresSeen(len(task.means)) for entry in judged if entry.status == "measured"}
+        seen = {entry.name: ScoresSeen() for entry in judged if entry.status == "measured"}
         drawn = {name: WorstDrawings(name) for name in seen}
         pairs, metrics = comparison_pairs(judged), task.means
         run = RecordsOfRun(
@@ -338,7 +342,8 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             },
             collected.paired,
         )
-        concluded = collected.conclude()
+        configurations = [sums.with_figures(entry) for entry in judged]
+        concluded = collected.conclude(configurations, sums)
         table = FigureTable(metrics, {name: each.rows for name, each in seen.items()})
         compared = [comparison for pair in sums.pairs for comparison in table.comparisons(*pair)]
         part_type: type[OwnPart] = kind_of(self.name).part_type
@@ -361,7 +366,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         )
         own_verdicts = verdicts(compared, metrics, options.margin, allowed_changes(self._other_kernels))
         return Findings(
-            configurations=[sums.with_figures(entry) for entry in judged],
+            configurations=configurations,
             sums=sums,
             part=part,
             verdicts=merged(concluded.verdicts, own_verdicts),
@@ -375,7 +380,7 @@ class OwnEvaluation(Evaluation[ObservedScores]):
             ],
         )
 
-    def _judged(self, described: ConfigurationResult, outcome: PassOutcome[ObservedScores]) -> ConfigurationResult:
+    def _judged(self, described: ConfigurationResult, outcome: PassOutcome[ObservedScores[Any]]) -> ConfigurationResult:
         judged = judge_records(described, outcome)
         is_lost = judged.status != described.status
         return replace(judged, reason=self._trouble) if self._trouble and is_lost else judged

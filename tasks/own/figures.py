@@ -47,20 +47,16 @@ class Scores(Struct, frozen=True):
 
 
 class ScoresSeen:
-    """Collects what was observed of a configuration, by the example's number, and the first names without a metric.
+    """Collects what was observed of a configuration, by the example's number, and the first names without a metric."""
 
-    Only of the first ``most`` metrics, None: of all.
-    """
-
-    def __init__(self, most: int | None = None) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self.rows: dict[int, tuple[npt.NDArray[Any] | None, ...]] = {}
         self.unknown: tuple[str, ...] = ()
         self.certain: set[str] = set()
 
-    def add(self, example: Example, observation: ObservedScores) -> None:
+    def add(self, example: Example, observation: ObservedScores[Any]) -> None:
         """Add the scores of one example."""
-        self.rows[example.index] = observation.values[: self._most]
+        self.rows[example.index] = observation.values
         self.unknown = self.unknown or tuple(observation.unknown)
         self.certain.update(observation.certain)
 
@@ -204,7 +200,7 @@ class WorstDrawings:
         self._configuration = configuration
         self._kept: list[tuple[float, int, DrawnExample]] = []
 
-    def add(self, example: Example, observation: ObservedScores) -> None:
+    def add(self, example: Example, observation: ObservedScores[Any]) -> None:
         """Add what was observed of one example."""
         drawing = observation.drawing
         if drawing is not None:

@@ -73,7 +73,7 @@ def _fitting(array: Array, tensor: TaskTensor, place: str) -> Array:
     expected = f"the input {tensor.name!r} takes {wanted}"
     if array.shape != tensor.shape:
         raise TaskError(f"{place} {given}; {expected}")
-    if array.dtype == tensor.dtype or tensor.dtype.kind == array.dtype.kind == "S":
+    if array.dtype == tensor.dtype or (tensor.dtype.kind == "S" and array.dtype.kind in "SO"):
         return array
     if tensor.dtype.kind in "fc" and array.dtype.kind in "biuf":
         return array.astype(tensor.dtype)

@@ -15,8 +15,8 @@ from evaltools.runtime import Open, Session
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen
 from evaltools.tasks.own.result import MetricComparison
 from evaltools.tasks.own.task import OwnTask
-from evaltools.tasks.shared.evaluation import Evaluation, Observer
-from evaltools.tasks.shared.measuring import counted
+from evaltools.tasks.shared.evaluation import Evaluation
+from evaltools.tasks.shared.observer import Observer, counted
 
 OTHER_KERNELS: Final = "plain C++ kernels"
 ALLOWED: Final = 2.0

@@ -8,7 +8,7 @@ import json
 import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,6 +20,7 @@ from evaltools.documents import json_values
 from evaltools.engine.task import Example as NumberedExample
 from evaltools.engine.task import Prepared
 from evaltools.errors import DataError, EvaltoolsError, ModelError, TaskError, UsageError
+from evaltools.extensions import named
 from evaltools.lazy_sequence import LazySequence
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import resizing_by_kernel
@@ -50,17 +51,22 @@ Elsewhere = Callable[[Task, NumberedExample, Sequence[ModelTensors], bytes], Cal
 """Gives a small function that can be pickled, and makes the inputs of an example in another process."""
 
 
-class ObservedScores(Struct, frozen=True, eq=False):
+Kept = TypeVar("Kept")
+
+
+class ObservedScores(Struct, Generic[Kept], frozen=True, eq=False):
     """The scores of one example, in the order of the metrics; ``unknown`` are names that no metric has.
 
     None stands for the agreement with a reference that failed, or that there is not. ``drawing`` is what changed
     against the reference, where the task draws that. ``certain`` are metrics of the reference's agreement with itself.
+    ``whole`` is what is kept for the metric with a part of the result of its own, None where there is none.
     """
 
-    values: tuple[npt.NDArray[Any] | None, ...]
+    values: tuple[npt.NDArray[Any] | None, ...] = ()
     unknown: tuple[str, ...] = ()
     drawing: Drawing | None = None
     certain: tuple[str, ...] = ()
+    whole: Kept | None = None
 
 
 class OwnTask:
@@ -71,8 +77,6 @@ class OwnTask:
     where no other process can. ``choice`` is what the task's check chose, in JSON, empty where it chose nothing.
     """
 
-    observation_type: Final = ObservedScores
-
     def __init__(
         self,
         task: Task,
@@ -82,7 +86,7 @@ class OwnTask:
         choice: bytes = b"",
     ) -> None:
         self.keeps_state: Final = keeps_state
-        self.in_order: Final = keeps_state
+        self.in_order: Final = keeps_state or task.in_order
         self.task: Final = task
         self.models: Final = tuple(models)
         self.examples: Final = LazySequence(range(len(task.examples)), self._example)
@@ -91,6 +95,13 @@ class OwnTask:
 
     def _example(self, index: int) -> NumberedExample:
         return NumberedExample(index, self.task.examples[index].id)
+
+    @property
+    def observation_type(self) -> type[ObservedScores[Any]]:
+        """The scores, with what is kept for a metric that has a part of its own."""
+        kept = named(self.task.whole.kept if self.task.whole else Whole.kept)
+        found: type[ObservedScores[Any]] = ObservedScores[kept]  # type: ignore[valid-type]
+        return found
 
     @property
     def inputs(self) -> tuple[TaskTensor, ...]:
@@ -110,8 +121,9 @@ class OwnTask:
     def chosen(self, choice: Any) -> OwnTask:
         """The task for what its check chose; raises :class:`UsageError`."""
         assert self.task.chosen is not None
-        made = _with_whole_last(self.task.chosen(choice))
-        return OwnTask(made, self.models, self.keeps_state, self.elsewhere, json.dumps(choice).encode())
+        return OwnTask(
+            self.task.chosen(choice), self.models, self.keeps_state, self.elsewhere, json.dumps(choice).encode()
+        )
 
     def prepared_by(self, prepare: Prepare) -> OwnTask:
         """The same task with other inputs."""
@@ -140,18 +152,22 @@ class OwnTask:
         return self.elsewhere(self.task, example, self.models, self.choice)
 
     def observe(
-        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
-    ) -> ObservedScores:
+        self,
+        prepared: Prepared,
+        outputs: Sequence[Array],
+        reference: Sequence[Array] | None = None,
+        configuration: str = "",
+    ) -> ObservedScores[Any]:
         """Score the outputs; raises :class:`TaskError`. There is no agreement with a reference that is not sound."""
         number, contexts = prepared.context
         example = self.task.examples[number]
         test, other = self.models[0], self.models[-1]
         if reference is outputs:
-            own = other.of_outputs(outputs, contexts[-1])
+            own = other.of_outputs(outputs, contexts[-1], configuration=configuration)
             return scores(self.task, example, own, own if are_sound(outputs) else None)
-        is_usable = reference is not None and are_sound(reference)
-        base = other.of_outputs(reference, contexts[-1]) if reference is not None and is_usable else None
-        return scores(self.task, example, test.of_outputs(outputs, contexts[0]), base)
+        base = None if reference is None else other.of_outputs(reference, contexts[-1])
+        found = test.of_outputs(outputs, contexts[0], base, configuration)
+        return scores(self.task, example, found, base if base is not None and are_sound(base) else None)
 
 
 def build(loaded: Loaded, options: Mapping[str, Any], setting: Setting) -> OwnTask:
@@ -159,14 +175,14 @@ def build(loaded: Loaded, options: Mapping[str, Any], setting: Setting) -> OwnTa
 
     Raises :class:`UsageError` for one that cannot be used.
     """
-    models = setting.models
+    task = make_task(loaded, options, setting)
+    models = task.models or setting.models
     for model in models[1:]:
         if len(model.outputs) != len(models[0].outputs):
             raise ModelError(
                 f"{model.path} has {len(model.outputs)} outputs, {models[0].path} has {len(models[0].outputs)}; models "
                 "that are compared need as many"
             )
-    task = make_task(loaded, options, setting)
     tensors = [
         _tensors_of(model, setting.input_layout, setting.channel_order, place > 0) for place, model in enumerate(models)
     ]
@@ -182,7 +198,7 @@ def _elsewhere(loaded: Loaded, task: Task, options: Mapping[str, Any]) -> Elsewh
             return _by_prepare
         except (pickle.PicklingError, AttributeError, TypeError):
             pass
-    if loaded.origin is None or loaded.setting_name:
+    if loaded.origin is None or loaded.setting_name or task.in_order:
         return None
     return functools.partial(_by_origin, loaded.origin, tuple(options.items()))
 
@@ -253,11 +269,7 @@ def make_task(loaded: Loaded, options: Mapping[str, Any], setting: Setting | Non
         )
         if not callable(function) and not (function is None and may_be_missing):
             raise UsageError(f"{place}: {name} is {_kind(function)}; give a function")
-    return _with_whole_last(dataclasses.replace(task, examples=examples))
-
-
-def _with_whole_last(task: Task) -> Task:
-    return dataclasses.replace(task, metrics=tuple(sorted(task.metrics, key=lambda each: isinstance(each, Whole))))
+    return dataclasses.replace(task, examples=examples)
 
 
 def _require_examples(examples: Sequence[Any], place: str) -> None:
@@ -358,9 +370,9 @@ def _load_and_prepare(
     return prepare_there(task.prepare, task.examples[example.index], example.index, models)
 
 
-def scores(task: Task, example: Example, outputs: Outputs, reference: Outputs | None) -> ObservedScores:
+def scores(task: Task, example: Example, outputs: Outputs, reference: Outputs | None) -> ObservedScores[Any]:
     """What ``score`` and ``agree`` give, checked; raises :class:`TaskError`."""
-    found: dict[str, Array | None] = {}
+    found: dict[str, Any] = {}
     certain: tuple[str, ...] = ()
     if task.score is not None:
         found |= _given(task, "score", task.score, (outputs, example.target), example)
@@ -375,7 +387,9 @@ def scores(task: Task, example: Example, outputs: Outputs, reference: Outputs | 
     names = [metric.name for metric in task.metrics]
     unknown = tuple(name for name in found if name not in names)
     drawing = None if reference is None else _drawn(task, example, outputs, reference)
-    return ObservedScores(tuple(found.get(name) for name in names), unknown[:_MOST_NAMED], drawing, certain)
+    values = tuple(found.get(metric.name) for metric in task.means)
+    whole = found.get(task.whole.name) if task.whole else None
+    return ObservedScores(values, unknown[:_MOST_NAMED], drawing, certain, whole)
 
 
 def _drawn(task: Task, example: Example, outputs: Outputs, reference: Outputs) -> Drawing | None:

@@ -66,12 +66,16 @@ def as_input(values: npt.NDArray[Any], tensor: TaskTensor) -> npt.NDArray[Any]:
 class Outputs(tuple[npt.NDArray[np.generic], ...]):
     """The arrays as the model gives them, in its order; ``tensors`` has name and quantisation of each.
 
-    ``inputs`` describes the model's inputs. ``context`` is what ``prepare`` gave beside them.
+    ``inputs`` describes the model's inputs. ``context`` is what ``prepare`` gave beside them. ``reference`` are the
+    outputs of the reference for the same example, None for those of the reference itself, and where there are none.
+    ``configuration`` is the name of the one that gave them.
     """
 
     tensors: Sequence[TaskTensor]
     inputs: Sequence[TaskTensor]
     context: Any
+    reference: Outputs | None
+    configuration: str
 
     def __new__(
         cls,
@@ -79,12 +83,16 @@ class Outputs(tuple[npt.NDArray[np.generic], ...]):
         tensors: Sequence[TaskTensor],
         inputs: Sequence[TaskTensor] = (),
         context: Any = None,
+        reference: Outputs | None = None,
+        configuration: str = "",
     ) -> Outputs:
         """Keep the arrays as they are."""
         outputs = super().__new__(cls, arrays)
         outputs.tensors = tensors
         outputs.inputs = inputs
         outputs.context = context
+        outputs.reference = reference
+        outputs.configuration = configuration
         return outputs
 
     def real(self, number: int) -> npt.NDArray[np.float32]:
@@ -112,6 +120,12 @@ class ModelTensors(Struct, frozen=True):
     inputs: tuple[TaskTensor, ...]
     outputs: tuple[TaskTensor, ...]
 
-    def of_outputs(self, arrays: Sequence[npt.NDArray[np.generic]], context: Any = None) -> Outputs:
+    def of_outputs(
+        self,
+        arrays: Sequence[npt.NDArray[np.generic]],
+        context: Any = None,
+        reference: Outputs | None = None,
+        configuration: str = "",
+    ) -> Outputs:
         """The model's outputs, as a task gets them."""
-        return Outputs(arrays, self.outputs, self.inputs, context)
+        return Outputs(arrays, self.outputs, self.inputs, context, reference, configuration)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -20,6 +20,7 @@ from evaltools.metrics.classification import (
 )
 from evaltools.metrics.interval import holm
 from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p, wilson_interval
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.own.answers import Answer
 from evaltools.tasks.own.collecting import Concluded, RecordsOfRun
@@ -36,6 +37,7 @@ from evaltools.tasks.own.topk_result import (
     TopKChange,
     TopKPart,
 )
+from evaltools.tasks.shared.figures import RunSums
 
 _MOST_CHANGES: Final = 1000
 _FEWEST_FOR_CONSTANT: Final = 20
@@ -52,7 +54,7 @@ class AnswerCounts:
         self._classes: set[int] = set()
         self._nonfinite = 0
 
-    def add(self, example: Example, observation: ObservedScores) -> None:
+    def add(self, example: Example, observation: ObservedScores[Any]) -> None:
         """Count one answer."""
         answer = answer_in(observation)
         self._topk.add(answer.rank)
@@ -78,7 +80,7 @@ class Changes:
         self.identical = self.ties = 0
         self.kept: list[ChangedAnswer] = []
 
-    def add(self, example: Example, of_baseline: ObservedScores, of_other: ObservedScores) -> None:
+    def add(self, example: Example, of_baseline: ObservedScores[Any], of_other: ObservedScores[Any]) -> None:
         """Add both answers to one example."""
         baseline, other = answer_in(of_baseline), answer_in(of_other)
         self.pairs.add(baseline, other)
@@ -121,7 +123,11 @@ class CollectedAnswers:
         """The changes of each pair."""
         return {pair: [changes] for pair, changes in self._changes.items()}
 
-    def conclude(self) -> Concluded:
+    def conclude(
+        self,
+        configurations: Sequence[ConfigurationResult],
+        sums: RunSums,
+    ) -> Concluded:
         """Accuracies, changes, verdicts on Top-1."""
         run = self._run
         part = topk_part(
@@ -138,9 +144,9 @@ def _is_best(answer: Answer, number: int) -> bool:
     return scores.get(number) == answer.scores[0]
 
 
-def answer_in(observation: ObservedScores) -> Answer:
-    """The answer in what was observed of one example, whose metric of that kind is the last one."""
-    return Answer.of(observation.values[-1] if observation.values else None)
+def answer_in(observation: ObservedScores[Any]) -> Answer:
+    """The answer in what was observed of one example."""
+    return Answer.of(observation.whole)
 
 
 def topk_part(
@@ -160,7 +166,7 @@ def topk_part(
     )
 
 
-def example_records(truths: Sequence[str], outcome: PassOutcome[ObservedScores]) -> list[ExampleRecord]:
+def example_records(truths: Sequence[str], outcome: PassOutcome[ObservedScores[Any]]) -> list[ExampleRecord]:
     """Each example with the answer of every configuration that finished it."""
     found = []
     for together in outcome.by_example():

@@ -59,6 +59,11 @@ class SessionTrial:
             best = max(best, found, key=len)
         return best
 
+    def run_on_each(self, places: Sequence[int]) -> list[list[Tried]]:
+        """Run the examples at these places on every configuration."""
+        found = [self._run_on(session, self._task, places, True, None)[0] for session in self._sessions]
+        return [each for each in found if each]
+
     def _run_on(
         self, session: Session, task: OwnTask, places: Sequence[int], with_copies: bool, most: int | None
     ) -> tuple[list[Tried], int]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic
+from typing import Any, Final, Generic
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -15,7 +14,6 @@ from evaltools import exit_codes
 from evaltools.configuration import Configuration
 from evaltools.engine.describe import describe_entry, describe_model
 from evaltools.engine.journal import Journal
-from evaltools.engine.ledger import Tally
 from evaltools.engine.opening import NotMeasured, Opened
 from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity
@@ -29,31 +27,11 @@ from evaltools.runtime import Open, Session, TensorSpec
 from evaltools.tasks.shared.figures import MeasuredPass, RunSums
 from evaltools.tasks.shared.host_names import HostNames
 from evaltools.tasks.shared.merging import TASK, RunAtPlace, libraries_of
+from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.two_models import SessionWithOwnInputs
 
-if TYPE_CHECKING:
-    pass
-
 NO_OTHERS: Final[Mapping[str, Model]] = {}
-
-
-class Observer:
-    """Its methods are called while an evaluation goes on, for instance to show its progress; these do nothing."""
-
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
-        """Called once with what each configuration runs on, before anything is measured."""
-
-    @contextmanager
-    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
-        """A context around a phase of ``total`` steps; it yields a function that takes the counts of finished steps."""
-        yield lambda _tally: None
-
-    def message(self, text: str) -> None:
-        """Called with what is worth knowing before the result is there."""
-
-    def measured(self) -> None:
-        """Called when everything is measured. From here on Ctrl-C would lose the result."""
 
 
 class OpenConfigurations(Struct, frozen=True):

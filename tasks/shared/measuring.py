@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -31,9 +30,10 @@ from evaltools.result.evaluation import NOT_REPEATABLE
 from evaltools.result.load import load_of_parts
 from evaltools.runtime import Open, Session, Watched
 from evaltools.runtime.session import Crashes
-from evaltools.tasks.shared.evaluation import Evaluation, Observer, OpenConfigurations
+from evaltools.tasks.shared.evaluation import Evaluation, OpenConfigurations
 from evaltools.tasks.shared.figures import MeasuredPass
 from evaltools.tasks.shared.merging import CRASHES, NOT_CLEAN, QUIET, crashes_in, not_clean_in
+from evaltools.tasks.shared.observer import Observer, counted
 from evaltools.tasks.shared.repeats import gives_the_same_again
 from evaltools.tasks.shared.sound_reference import WatchingTask
 
@@ -257,19 +257,6 @@ def are_known(reference: str | None, taken: Taken) -> bool:
         if found is None or found.interval is None or found.interval.high > _NARROW * found.interval.low:
             return False
     return True
-
-
-@contextmanager
-def counted(observer: Observer, phase: str, total: int) -> Iterator[Callable[[], None]]:
-    """A context that yields a function to call after each of ``total`` steps, none of which can fail."""
-    tally = Tally()
-
-    def step() -> None:
-        tally.done += 1
-        on_progress(tally)
-
-    with observer.progress(phase, total) as on_progress:
-        yield step
 
 
 def _not_clean(workers: Sequence[Mapping[str, Session]]) -> dict[str, str]:

@@ -25,7 +25,7 @@ from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Crashes
 from evaltools.task_kind import with_task_figures
-from evaltools.tasks.shared.evaluation import Evaluation, Observer, OpenConfigurations
+from evaltools.tasks.shared.evaluation import Evaluation, OpenConfigurations
 from evaltools.tasks.shared.figures import (
     MeasuredPass,
     describe_execution,
@@ -41,6 +41,7 @@ from evaltools.tasks.shared.merging import (
     merged_run,
     require_same_inputs,
 )
+from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.sound_reference import unsound_in_words
 

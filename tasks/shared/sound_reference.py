@@ -46,11 +46,13 @@ class WatchingTask(Generic[Observation]):
         """What the task makes."""
         return self._task.prepare(example)
 
-    def observe(self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None) -> Observation:
+    def observe(
+        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None, configuration: str
+    ) -> Observation:
         """What the task observes."""
         if reference is outputs and not are_sound(outputs):
             self.unsound.append(1)
-        return self._task.observe(prepared, outputs, reference)
+        return self._task.observe(prepared, outputs, reference, configuration)
 
     def count(self, journal: Journal) -> int:
         """The examples so far, with those of earlier parts of the run, which the journal counts."""

@@ -113,7 +113,7 @@ class Recipes:
     def prepare(self, example: Example) -> Prepared:
         return self.recipe(example)()
 
-    def observe(self, prepared: Prepared, outputs: Any, reference: Any) -> int:
+    def observe(self, prepared: Prepared, outputs: Any, reference: Any, configuration: str) -> int:
         raise AssertionError("nothing is observed here")
 
 

@@ -48,7 +48,9 @@ class CountingTask:
             raise ImageError("is broken")
         return Prepared((np.array([example.index]),), f"context of {example.id}")
 
-    def observe(self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None) -> int:
+    def observe(
+        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None, configuration: str
+    ) -> int:
         against = "its own" if reference is outputs else None if reference is None else int(reference[0][0])
         self.observed.append((prepared.context, against))
         return int(outputs[0][0])

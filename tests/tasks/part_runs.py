@@ -46,7 +46,7 @@ class Numbers:
     def prepare(self, example: Example) -> Any:
         raise AssertionError("nothing is run here")
 
-    def observe(self, prepared: Any, outputs: Any, reference: Any) -> int:
+    def observe(self, prepared: Any, outputs: Any, reference: Any, configuration: str) -> int:
         raise AssertionError("nothing is run here")
 
 

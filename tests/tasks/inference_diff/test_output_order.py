@@ -19,7 +19,7 @@ from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.output_order import other_order_in_words
 from evaltools.tasks.inference_diff.request import DiffRequest, prepare
-from evaltools.tasks.shared.evaluation import Observer
+from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.run import evaluate
 from tests.tflite_writer import Graph
 

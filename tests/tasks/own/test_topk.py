@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,9 +74,9 @@ def test_answers_that_are_the_same_bit_for_bit_are_said_first() -> None:
     assert change_in_words(topk_verdicts([many], 0.005)["a"][0]).startswith("equivalent within 0.5 points")
 
 
-def observed(classes: tuple[int, ...], scores: tuple[float, ...], rank: int) -> ObservedScores:
+def observed(classes: tuple[int, ...], scores: tuple[float, ...], rank: int) -> ObservedScores[Any]:
     """An answer whose scores are real numbers twice as large, and 1 more."""
-    return ObservedScores((np.array([rank, 0, (scores[0] - 1) / 2, *classes, *scores]),))
+    return ObservedScores(whole=np.array([rank, 0, (scores[0] - 1) / 2, *classes, *scores]))
 
 
 def test_ties_are_distinguished_from_changed_answers() -> None:
