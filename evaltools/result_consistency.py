@@ -8,26 +8,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Latency, summarise_latency
+from evaltools.metrics.metric import ABSENT, Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.evidence import Judged
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
-from evaltools.task_kind import TaskEvidence, metric_named
+from evaltools.task_kind import metric_named, metrics_of
 
 _ROUNDING: Final = 1e-9
 
 
-def contradiction(result: EvaluationResult, evidence: TaskEvidence) -> str:
-    """The first thing that cannot be, as a sentence without its end; empty for a result that holds together.
-
-    ``evidence`` reads the part of its task.
-    """
-    return next(_contradictions(result), "") or next(_against_records(result, evidence), "")
+def contradiction(result: EvaluationResult) -> str:
+    """The first thing that cannot be, as a sentence without its end; empty for a result that holds together."""
+    return next(_contradictions(result), "") or next(_against_records(result), "")
 
 
 def missing_records(result: EvaluationResult) -> str:
@@ -115,82 +112,82 @@ def _of_latency(latency: Latency) -> Iterator[str]:
             yield f"{name} is {value}, and its times lie from {latency.min_us} to {latency.max_us}"
 
 
-def _against_records(result: EvaluationResult, evidence: TaskEvidence) -> Iterator[str]:
+def _against_records(result: EvaluationResult) -> Iterator[str]:
     """What figures say against the counts, the scores and the answers that they are made of."""
     measured = [entry for entry in result.configurations if entry.status == "measured"]
     try:
-        judged = {entry.name: evidence.judged(result, entry) for entry in measured}
+        metrics = metrics_of(result)
         for entry in measured:
-            own = judged[entry.name]
-            found = [*_of_figures(entry, evidence.figures(result, entry), own), *_of_records(entry, own)]
-            nan_outputs = evidence.nan_outputs(result, entry)
+            found = [*_of_figures(result, entry, metrics), *_of_records(result, entry, metrics)]
+            nan_outputs = result.part.nan_outputs(entry.name)
             if entry.nan_outputs != nan_outputs:
                 found.append(f"nan_outputs is {entry.nan_outputs}, and there are {nan_outputs}")
             reference = reference_of(entry, measured)
             if reference is not None and reference.name != entry.name:
-                found += _of_changes(entry, own, reference, judged[reference.name])
+                found += _of_changes(result, entry, reference, metrics)
             yield from (f"{entry.name!r}: {text}" for text in found)
     except (LookupError, ArithmeticError, ValueError) as error:
         yield f"figures cannot be found: {error!r}"
 
 
-def _of_figures(entry: ConfigurationResult, figures: Mapping[str, float | None], judged: Judged) -> Iterator[str]:
+def _of_figures(result: EvaluationResult, entry: ConfigurationResult, metrics: Sequence[Metric]) -> Iterator[str]:
     """Figures that are not those of their counts, and counts that cannot be."""
     before = None
-    for name, value in figures.items():
-        stated, share, metric = entry.figures.get(name, value), judged.shares.get(name), metric_named(name)
+    for metric in metrics:
+        name, value = metric.name, metric.read(result, entry)
+        if value is ABSENT:
+            continue
+        stated, share = entry.figures.get(name, value), metric.share(result, entry) if metric.share else None
         if not _is_same(stated, value):
             counts = f"{share.successes} of {share.count} are" if share is not None else "the task's part has"
             yield f"{name} is {stated}, and {counts} {value}"
-        if share is not None and metric is not None and metric.ranked:
+        if share is not None and metric.ranked:
             if share.count != entry.finished_examples:
                 yield f"{name} is of {share.count} examples, and {entry.finished_examples} were finished"
             if before is not None and share.successes < before[1]:
                 yield f"{name} has {share.successes} right, and {before[0]} has {before[1]}"
             before = name, share.successes
-    for name, mean in judged.means.items():
-        if mean.count > entry.finished_examples:
+        mean = metric.mean(result, entry) if metric.mean else None
+        if mean is not None and mean.count > entry.finished_examples:
             yield f"{name} is of {mean.count} examples, and {entry.finished_examples} were finished"
 
 
-def _of_records(entry: ConfigurationResult, judged: Judged) -> Iterator[str]:
+def _of_records(result: EvaluationResult, entry: ConfigurationResult, metrics: Sequence[Metric]) -> Iterator[str]:
     """What the recorded answers, scores and times of single examples say otherwise."""
-    for name, share in judged.shares.items() if judged.ranks else ():
-        metric = metric_named(name)
-        most = metric.ranked if metric is not None else None
-        if most is None:
-            continue
-        right = sum(rank is not None and rank < most for rank in judged.ranks)
-        if (right, len(judged.ranks)) != (share.successes, share.count):
-            counts = f"{right} of {len(judged.ranks)} recorded answers are right"
-            yield f"{name} counts {share.successes} of {share.count}, and {counts}"
-    for name, mean in judged.means.items():
-        recorded = math.fsum(mean.scores) / len(mean.scores) if mean.scores else mean.mean
-        if not _is_same(mean.mean, recorded):
-            yield f"{name} is {mean.mean}, and the mean of the recorded scores is {recorded}"
-    latency = entry.inference_latency
-    if any(not time_us >= 0 for time_us in judged.times_us):
-        yield f"a time is {min(judged.times_us)} us"
-    elif latency is not None and len(judged.times_us) == latency.count > 0:
-        p50_us = summarise_latency(judged.times_us).p50_us
+    for metric in metrics:
+        scores = metric.each(result, entry) if metric.each else ()
+        share = metric.share(result, entry) if metric.share else None
+        mean = metric.mean(result, entry) if metric.mean else None
+        if scores and share is not None and (sum(scores), len(scores)) != (share.successes, share.count):
+            counts = f"{sum(scores):.0f} of {len(scores)} recorded answers are right"
+            yield f"{metric.name} counts {share.successes} of {share.count}, and {counts}"
+        if scores and mean is not None and not _is_same(mean.mean, math.fsum(scores) / len(scores)):
+            recorded = math.fsum(scores) / len(scores)
+            yield f"{metric.name} is {mean.mean}, and the mean of the recorded scores is {recorded}"
+    latency, times_us = entry.inference_latency, result.part.times_us(entry.name, result.execution)
+    if any(not time_us >= 0 for time_us in times_us):
+        yield f"a time is {min(times_us)} us"
+    elif latency is not None and len(times_us) == latency.count > 0:
+        p50_us = summarise_latency(times_us).p50_us
         if not _is_same(latency.p50_us, p50_us):
             yield f"p50_us is {latency.p50_us}, and that of the recorded times is {p50_us}"
 
 
 def _of_changes(
-    entry: ConfigurationResult, judged: Judged, reference: ConfigurationResult, judged_reference: Judged
+    result: EvaluationResult, entry: ConfigurationResult, reference: ConfigurationResult, metrics: Sequence[Metric]
 ) -> Iterator[str]:
     """Changes against the reference that are not the difference of the two figures, where both are of all examples."""
     if entry.failed_examples or reference.failed_examples:
         return
-    for name, change in judged.changes.items():
-        own, other = entry.figures.get(name), reference.figures.get(name)
-        means = [(entry, judged.means.get(name)), (reference, judged_reference.means.get(name))]
+    for metric in metrics:
+        change = metric.change(result, entry) if metric.change else None
+        own, other = entry.figures.get(metric.name), reference.figures.get(metric.name)
+        means = [(of, metric.mean(result, of) if metric.mean else None) for of in (entry, reference)]
         is_of_all = all(mean is None or mean.count == of.finished_examples for of, mean in means)
-        if own is None or other is None or not is_of_all:
+        if change is None or own is None or other is None or not is_of_all:
             continue
         if not _is_same(abs(change.change), abs(own - other)):
-            yield f"{name} changed by {change.change}, and it is {own} where the reference has {other}"
+            yield f"{metric.name} changed by {change.change}, and it is {own} where the reference has {other}"
 
 
 def _is_same(stated: float | None, value: float | None) -> bool:

@@ -69,7 +69,7 @@ def _with_part(path: Path, result: EvaluationResult, kind: TaskKind) -> Evaluati
         typed = replace(result, part=msgspec.convert({"part": result.part}, holder, str_keys=True).part)
     except msgspec.ValidationError as error:
         raise misfit(path, _WHAT, error) from error
-    wrong = contradiction(typed, kind.evidence)
+    wrong = contradiction(typed)
     if wrong:
         raise DataError(f"{path}: its figures contradict each other ({wrong}); take the file as evaltools wrote it")
     return typed

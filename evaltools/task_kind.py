@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from evaltools.errors import OutputError
     from evaltools.metrics.metric import Figure, Metric
     from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-    from evaltools.result.evidence import Judged
     from evaltools.result.section import Section
 
 _TASKS: Final = "evaltools.tasks"
@@ -78,32 +77,6 @@ class TaskReport(Protocol):
 
     def as_asked(self, result: EvaluationResult, options: Any) -> EvaluationResult:
         """The result as it is written to the result file, without what was kept only for other files."""
-
-
-class TaskEvidence(Protocol):
-    """How limits read a task's part of a result: a module or an object with these functions."""
-
-    @property
-    def METRICS(self) -> Sequence[Metric]:  # noqa: N802 - modules have it as a constant
-        """The metrics of the task's own figures, without those that all tasks have."""
-
-    def subject(self, result: EvaluationResult) -> str:
-        """The name of the task. A task that is a function has a name of its own beside that of its kind."""
-
-    def inputs(self, result: EvaluationResult) -> dict[str, str]:
-        """Everything that decides the figures beside model and configurations, as texts by name.
-
-        That is data, labels, preprocessing and options: two results with the same texts are of the same examples.
-        """
-
-    def nan_outputs(self, result: EvaluationResult, configuration: ConfigurationResult) -> int:
-        """How many outputs of a configuration, or elements of them, are NaN or infinite."""
-
-    def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-        """The figures of a measured configuration by the names that limits use."""
-
-    def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-        """What limits need about a measured configuration beside its figures."""
 
 
 class Accuracy(Struct, frozen=True):
@@ -207,10 +180,6 @@ class TaskKind(RequestKind, Protocol):
     @property
     def metrics(self) -> Sequence[Metric]:
         """The metrics of the task's own figures, without those that all tasks have."""
-
-    @property
-    def evidence(self) -> TaskEvidence:
-        """How limits read the task's part of a result."""
 
 
 @cache
@@ -344,17 +313,32 @@ def other_metrics() -> Installed[Metric]:
     return installed(OTHER_METRICS, Metric, wrong)
 
 
+def subject_of(result: EvaluationResult) -> str:
+    """The name of the task of a result. One's own has a name of its own beside that of its kind."""
+    name: str = result.part.name if result.task == OWN else result.task
+    return name
+
+
+def metrics_of(result: EvaluationResult) -> list[Metric]:
+    """The metrics of a result: those of its task, then those that only the result knows."""
+    known = [metric for metric in kind_of(result.task).metrics if not metric.is_of_own_task]
+    return [*known, *result.part.own_metrics]
+
+
 def with_task_figures(result: EvaluationResult) -> EvaluationResult:
     """The result with the figures of every measured configuration, read from the task's part."""
-    evidence = kind_of(result.task).evidence
+    from evaltools.metrics.metric import present
+
+    metrics = metrics_of(result)
     configurations = []
     warnings = list(result.warnings)
     for entry in result.configurations:
         if entry.status == "measured":
             others, problems = _other_figures(result, entry)
             warnings += problems
-            figures = {**evidence.figures(result, entry), **others}
-            entry = replace(entry, figures=figures, nan_outputs=evidence.nan_outputs(result, entry))
+            figures = present({metric.name: metric.read(result, entry) for metric in metrics})
+            nan_outputs = result.part.nan_outputs(entry.name)
+            entry = replace(entry, figures={**figures, **others}, nan_outputs=nan_outputs)
         configurations.append(entry)
     return replace(result, configurations=configurations, warnings=warnings)
 

@@ -22,7 +22,7 @@ from evaltools.gates.suite_result import SuiteResult
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.metrics import METRICS
-from evaltools.task_kind import OWN, kind_of, other_metrics
+from evaltools.task_kind import OWN, kind_of, other_metrics, subject_of
 
 
 @errors_in_python({})
@@ -66,9 +66,8 @@ def _result_of(given: Result | Benchmark | Suite | str | Path) -> EvaluationResu
 
 def _require_figures(criteria: Sequence[Criterion], result: EvaluationResult) -> None:
     """Refuse limits on figures that the task of a result never has; raises :class:`UsageError`."""
-    kind = kind_of(result.task)
     of_task = [
-        *(metric.name for metric in kind.metrics),
+        *(metric.name for metric in kind_of(result.task).metrics),
         *(name for entry in result.configurations for name in entry.figures),
     ]
     if not of_task:
@@ -77,6 +76,6 @@ def _require_figures(criteria: Sequence[Criterion], result: EvaluationResult) ->
     for criterion in criteria:
         if criterion.figure not in known:
             raise UsageError(
-                f"{criterion.text!r}: a result of {kind.evidence.subject(result)} has no {criterion.figure}; it has "
+                f"{criterion.text!r}: a result of {subject_of(result)} has no {criterion.figure}; it has "
                 f"{', '.join(known)}"
             )

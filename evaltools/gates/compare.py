@@ -7,16 +7,24 @@ machine was (:func:`ratio_between_runs`); to see less, measure old and new in tu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found, GateVerdict
-from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Evidence, loads_of, of_another, why_not_measured
+from evaltools.gates.evidence import (
+    NOTHING_ALLOWED,
+    Allowed,
+    Evidence,
+    loads_of,
+    of_another,
+    outputs_of,
+    why_not_measured,
+)
 from evaltools.gates.verdict import GRADES, NOT_DECIDED, ODD_REFERENCE
 from evaltools.metrics.between_runs import (
     IndependentMeans,
@@ -28,17 +36,18 @@ from evaltools.metrics.between_runs import (
 )
 from evaltools.metrics.latency import LatencyRatio, median_interval
 from evaltools.metrics.means import MeanChange, mean_change
+from evaltools.metrics.metric import Metric
 from evaltools.metrics.power import Change, CountedChange
 from evaltools.metrics.proportions import PairedCounts
 from evaltools.metrics.resampled import ResampledChange, resampled_change
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Tensor
-from evaltools.result.evidence import Judged, ScoreMean
 from evaltools.result.load import Load
 from evaltools.result.verdict import Reason
-from evaltools.task_kind import kind_of, metric_named
+from evaltools.task_kind import kind_of, metrics_of
 
 Earlier = TypeVar("Earlier")
 Part = TypeVar("Part")
+Said = TypeVar("Said")
 DEFAULT_MARGIN: Final = 0.005
 """The drop of an accuracy, 0..1, that counts as none."""
 SLOWER: Final = 1.1
@@ -130,8 +139,7 @@ def _tensor(tensor: Tensor) -> str:
 def other_inputs(old: EvaluationResult, new: EvaluationResult) -> list[str]:
     """What the models were given in another way: examples, labels, preprocessing; empty where it is all the same."""
     before, now = (
-        {"examples": str(each.examples_done), "pictures": each.pictures_digest[:12]}
-        | kind_of(each.task).evidence.inputs(each)
+        {"examples": str(each.examples_done), "pictures": each.pictures_digest[:12]} | each.part.given
         for each in (old, new)
     )
     names = dict.fromkeys([*before, *now])
@@ -161,14 +169,13 @@ def evidence_since(
         obstacle = Reason("other_examples", names={"others": "; ".join(others)})
     if obstacle is not None:
         return Evidence(entry.name, obstacle)
-    judged = [kind_of(each.task).evidence.judged(each, of) for each, of in ((old.result, earlier), (new, entry))]
-    sides = _Sides(earlier, entry, judged[0], judged[1], paired=not others)
-    changes = {figure: _change(figure, sides) for figure in entry.figures if figure in earlier.figures}
+    sides = _Sides(old.result, earlier, new, entry, paired=not others)
+    changes = {figure: _change(figure, own, sides) for figure in entry.figures if figure in earlier.figures}
     return replace(
         own,
         reference_not_measured=None,
         changes={figure: change for figure, change in changes.items() if change is not None},
-        ratio=_ratio(old.result, new, sides),
+        ratio=_ratio(sides),
         loads=loads_of(new) | loads_of(old.result, EARLIER),
     )
 
@@ -176,59 +183,64 @@ def evidence_since(
 class _Sides(Struct, frozen=True):
     """One configuration in both results; ``paired``: on the same examples."""
 
+    old: EvaluationResult
     earlier: ConfigurationResult
+    new: EvaluationResult
     entry: ConfigurationResult
-    then: Judged
-    now: Judged
     paired: bool
 
+    def ask(self, what: Callable[[Any, Any], Said] | None) -> tuple[Said | None, Said | None]:
+        """What a function of a metric says of both; None where the metric has no such function."""
+        return (None, None) if what is None else (what(self.old, self.earlier), what(self.new, self.entry))
 
-def _change(figure: str, sides: _Sides) -> Change | None:
+
+def _change(figure: str, own: Evidence, sides: _Sides) -> Change | None:
     """The change of a figure, a loss negative: on the same examples where both recorded them, else of two samples."""
     before, after = sides.earlier.figures[figure], sides.entry.figures[figure]
     if before is None or after is None:
         return None
-    then, now, metric = sides.then, sides.now, metric_named(figure)
-    means = then.means.get(figure), now.means.get(figure)
-    if sides.paired and metric is not None and metric.ranked and now.ranks and len(then.ranks) == len(now.ranks):
-        return CountedChange(_flips(then.ranks, now.ranks, metric.ranked))
+    metric = own.metrics.get(figure)
+    known = None if metric is None else _known_change(metric, after - before, sides)
+    return PlainChange(after - before) if known is None else known
+
+
+def _known_change(metric: Metric, change: float, sides: _Sides) -> Change | None:
+    """The change of a figure with its bounds; None where the metric says too little of either side."""
+    then, now = sides.ask(metric.each) if sides.paired else (None, None)
+    recorded = (then, now) if then and now and len(then) == len(now) else None
+    if recorded and metric.ranked:
+        return CountedChange(_flips(*recorded))
+    means = sides.ask(metric.mean)
     if means[0] is not None and means[1] is not None:
-        found = _change_of_means(means[0], means[1], sides.paired)
-        return found.reversed() if means[1].better == "lower" else found
-    if sides.paired and figure in now.resampled and sides.earlier.finished_examples == sides.entry.finished_examples:
-        drawn = then.resampled.get(figure, ()), now.resampled[figure]
-        resampled = resampled_change(*drawn, after - before, sides.entry.finished_examples)
+        found = mean_change(*recorded, metric.bounds) if recorded else IndependentMeans(means[0], means[1])
+        return found.reversed() if metric.better == "lower" else found
+    drawn = sides.ask(metric.draws)
+    if sides.paired and drawn[1] and sides.earlier.finished_examples == sides.entry.finished_examples:
+        resampled = resampled_change(drawn[0] or (), drawn[1], change, sides.entry.finished_examples)
         if resampled is not None:
             return resampled
-    if figure in then.shares and figure in now.shares:
-        return IndependentShares(then.shares[figure], now.shares[figure])
-    return PlainChange(after - before)
+    shares = sides.ask(metric.share)
+    return None if shares[0] is None or shares[1] is None else IndependentShares(shares[0], shares[1])
 
 
-def _change_of_means(then: ScoreMean, now: ScoreMean, paired: bool) -> MeanChange | IndependentMeans:
-    if paired and now.scores and len(then.scores) == len(now.scores):
-        return mean_change(then.scores, now.scores, now.bounds)
-    return IndependentMeans(then.of_scores, now.of_scores)
+def _flips(then: Sequence[float], now: Sequence[float]) -> PairedCounts:
+    right = list(zip(then, now, strict=True))
+    return PairedCounts(len(right), right.count((1.0, 0.0)), right.count((0.0, 1.0)))
 
 
-def _flips(then: Sequence[int | None], now: Sequence[int | None], k: int) -> PairedCounts:
-    right = [tuple(rank is not None and rank < k for rank in pair) for pair in zip(then, now, strict=True)]
-    return PairedCounts(len(right), right.count((True, False)), right.count((False, True)))
-
-
-def _ratio(old: EvaluationResult, new: EvaluationResult, sides: _Sides) -> LatencyRatio | None:
-    before = _timed(old, sides.earlier, sides.then)
-    now = _timed(new, sides.entry, sides.now)
+def _ratio(sides: _Sides) -> LatencyRatio | None:
+    before, now = _timed(sides.old, sides.earlier), _timed(sides.new, sides.entry)
     return None if before is None or now is None else ratio_between_runs(before, now)
 
 
-def _timed(result: EvaluationResult, entry: ConfigurationResult, judged: Judged) -> Timed | None:
+def _timed(result: EvaluationResult, entry: ConfigurationResult) -> Timed | None:
     latency = entry.inference_latency
     if latency is None or not latency.count or latency.p50_us is None:
         return None
     is_on_device = result.device_run is not None
     crowded = 1.0 if is_on_device else crowding(result.environment.load, entry.num_threads)
-    return Timed(latency.p50_us, median_interval([judged.times_us]), crowded)
+    times_us = result.part.times_us(entry.name, result.execution)
+    return Timed(latency.p50_us, median_interval([times_us]), crowded)
 
 
 def crowding(load: Load | None, threads: int) -> float:
@@ -250,11 +262,12 @@ def limits_since(old: Old[EvaluationResult], entry: ConfigurationResult, own: Ev
         return [parse_criterion(f"{accuracy.figure} drop vs old <= {100 * old.margin:g} points at 95 %")]
     return [
         parse_criterion(
-            f"{name} {'rise' if mean.better == 'lower' else 'drop'} vs old <= "
-            f"{old.margin if mean.margin is None else mean.margin:g} at 95 %",
+            f"{name} {'rise' if metric.better == 'lower' else 'drop'} vs old <= "
+            f"{old.margin if metric.margin is None else metric.margin:g} at 95 %",
             of_own_task=True,
         )
-        for name, mean in own.means.items()
+        for name, metric in own.metrics.items()
+        if name in own.means
     ]
 
 
@@ -313,7 +326,7 @@ def _of_verdicts(earlier: ConfigurationResult, entry: ConfigurationResult) -> De
 
 def _of_outputs(old: EvaluationResult, earlier: ConfigurationResult, since: Evidence) -> list[Decision]:
     """Errors of outputs that are not equivalent: each may grow by a tenth."""
-    then = {names[0]: figures for names, figures in kind_of(old.task).evidence.judged(old, earlier).outputs}
+    then = {names[0]: figures for names, figures in outputs_of(metrics_of(old), old, earlier)}
     decisions = []
     for names, figures in since.outputs:
         before = then.get(names[0], {})

@@ -130,10 +130,9 @@ def _decide_value(criterion: Criterion, evidence: Evidence, limits_together: int
         return _compared(criterion, evidence, found)
     mean = evidence.means.get(criterion.figure)
     if mean is not None:
-        of_scores = mean.of_scores
-        if not of_scores.says_enough:
+        if not mean.says_enough:
             return _few_unequal(criterion, evidence, found)
-        return _bounded(criterion, evidence, found, partial(_mean_bounds, of_scores), limits_together)
+        return _bounded(criterion, evidence, found, partial(_mean_bounds, mean), limits_together)
     if share is None or share.count == 0:
         return _missing(criterion, evidence, _no_interval(criterion))
     counts = (share.successes, share.count)
@@ -176,8 +175,8 @@ def _decide_change(criterion: Criterion, evidence: Evidence, limits_together: in
     """Decide a limit on a drop, or on a rise of a mean that is better when lower."""
     if criterion.metric.is_of_own_task and criterion.figure not in evidence.figures:
         return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
-    mean = evidence.means.get(criterion.figure)
-    wanted = "rise" if mean is not None and mean.better == "lower" else "drop"
+    is_lower_better = criterion.figure in evidence.means and evidence.metrics[criterion.figure].better == "lower"
+    wanted = "rise" if is_lower_better else "drop"
     names = {"figure": criterion.figure, "wanted": wanted}
     if criterion.kind != wanted:
         return _missing(criterion, evidence, Reason("other_direction", names=names))

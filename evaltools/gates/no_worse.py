@@ -22,7 +22,7 @@ from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.verdict import Reason
-from evaltools.task_kind import kind_of
+from evaltools.task_kind import subject_of
 
 
 def compare_results(run: str, now: Result, old: Old[Result]) -> list[GateDecisions]:
@@ -83,7 +83,7 @@ def _records(result: Result) -> bytes:
 
 def _about(result: Result) -> str:
     if isinstance(result, EvaluationResult):
-        return kind_of(result.task).evidence.subject(result)
+        return subject_of(result)
     return "a suite" if isinstance(result, SuiteResult) else "a benchmark"
 
 

@@ -24,7 +24,7 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.metrics import RUNS_FOR_P90, RUNS_FOR_P99, partitions_of, share_delegated
 from evaltools.result.shown_figures import shown_figures
 from evaltools.result.verdict import Reason
-from evaltools.task_kind import kind_of
+from evaltools.task_kind import subject_of
 
 
 class OtherResult(Struct, frozen=True):
@@ -167,7 +167,7 @@ def _is_about(gate: Gate, run: str, result: AnyResult) -> bool:
 
 
 def _subject(result: AnyResult) -> str:
-    return result.subject if isinstance(result, OtherResult) else kind_of(result.task).evidence.subject(result)
+    return result.subject if isinstance(result, OtherResult) else subject_of(result)
 
 
 def model_name(result: AnyResult) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from evaltools.metrics.interval import Interval
+from evaltools.metrics.means import MeanOfScores, ScoreBounds
 from evaltools.metrics.power import Change, Share
 
 
@@ -26,17 +27,23 @@ ABSENT: Final = Absent.ABSENT
 Figure = float | None | Absent
 """None where a figure has no number, such as that of an output with NaN."""
 Better = Literal["higher", "lower"]
+OutputNames = tuple[str, ...]
+"""The names that an output goes by."""
 
 
 class Metric(Struct, frozen=True):
     """A figure of a configuration.
 
-    ``read`` takes a result and one of its configurations. For the figure of an output (``is_per_output``) it takes the
-    output's difference instead. ``is_share``: 0..1. ``of_reference``: it says nothing without a reference.
+    ``read`` takes a result and one of its configurations, and so do all other functions. ``is_share``: 0..1.
+    ``of_reference``: it says nothing without a reference. ``of_outputs`` gives the figure of each output, with the
+    names that the output goes by; ``read`` then gives the worst of them.
 
-    ``share`` gives the counts behind a share of examples, ``change`` how the figure differs from the reference's; both
-    make limits with a confidence possible. ``drawn``: the change is known by draws of the examples; ``draws`` gives the
-    figure over them. ``ranked``: the figure is the share of examples whose right label is among so many best.
+    ``share`` gives the counts behind a share of examples, ``mean`` the mean of scores with their spread, ``change`` how
+    the figure differs from the reference's; all make limits with a confidence possible. ``each`` gives the score of
+    each example in order, where all were recorded, ``draws`` the figure over draws of the examples, which are the same
+    for all configurations. ``ranked``: the figure is the share of examples whose right label is among so many best.
+
+    ``margin`` is the change that counts as none where the metric has one of its own, ``bounds`` are those of a score.
 
     ``heading``: that of its column in the task's table, empty where it has none; ``interval`` gives its 95 % interval.
 
@@ -54,16 +61,25 @@ class Metric(Struct, frozen=True):
     is_share: bool = False
     may_be_negative: bool = False
     of_reference: bool = False
-    is_per_output: bool = False
     is_ratio: bool = False
     is_of_own_task: bool = False
     aliases: tuple[str, ...] = ()
     heading: str = ""
     interval: Callable[[Any, Any], Interval | None] | None = None
     share: Callable[[Any, Any], Share | None] | None = None
+    mean: Callable[[Any, Any], MeanOfScores | None] | None = None
     change: Callable[[Any, Any], Change | None] | None = None
+    each: Callable[[Any, Any], Sequence[float]] | None = None
     draws: Callable[[Any, Any], Sequence[float | None]] | None = None
+    of_outputs: Callable[[Any, Any], Sequence[tuple[OutputNames, Figure]]] | None = None
     ranked: int | None = None
+    margin: float | None = None
+    bounds: ScoreBounds | None = None
+
+    @property
+    def is_per_output(self) -> bool:
+        """Whether each output has such a figure."""
+        return self.of_outputs is not None
 
     @property
     def can_drop(self) -> bool:

@@ -181,7 +181,6 @@ KIND: Final = comes_with_evaltools(
     native="evaltools.tasks.coco.native",
     place=2,
     part="evaltools.tasks.coco.result:CocoPart",
-    evidence="evaltools.tasks.coco.metrics",
     needs=("pycocotools.cocoeval",),
     native_answers=True,
 )

@@ -1,4 +1,4 @@
-"""The metrics of a COCO detection evaluation, and how limits and baselines read them."""
+"""The metrics of a COCO detection evaluation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,8 @@ from evaltools.metrics.metric import ABSENT, Figure, Metric
 from evaltools.metrics.power import Change
 from evaltools.metrics.resampled import resampled_change
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.evidence import Judged
 from evaltools.result.places import against_reference
 from evaltools.tasks.coco.result import BoxComparison, DetectionFigures, boxes_of
-from evaltools.tasks.own.result import subject
-from evaltools.tasks.shared.showing import figures_by, judged_by
 
 
 def _figures(result: EvaluationResult, name: str) -> DetectionFigures | None:
@@ -97,27 +94,3 @@ METRICS: Final = (
         of_reference=True,
     ),
 )
-
-__all__ = ["METRICS", "figures", "inputs", "judged", "nan_outputs", "subject"]
-
-
-def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-    """The figures of the task's metrics."""
-    return figures_by(METRICS, result, configuration)
-
-
-def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-    """The figures over resamples of the pictures, and their changes against the reference."""
-    return judged_by(METRICS, result, configuration)
-
-
-def inputs(result: EvaluationResult) -> dict[str, str]:
-    """Annotations, pictures that were left out, and how pictures were prepared."""
-    facts: dict[str, str] = result.part.facts
-    return facts
-
-
-def nan_outputs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
-    """Detections with a NaN or infinite score, class or box."""
-    found = boxes_of(result).figures
-    return sum(each.nonfinite_detections for each in found if each.configuration == configuration.name)

@@ -260,6 +260,15 @@ class CocoPart(OwnPart, frozen=True, kw_only=True):
 
     boxes: BoxesPart
 
+    @property
+    def given(self) -> dict[str, str]:
+        """Annotations, pictures that were left out, and how pictures were prepared."""
+        return self.facts
+
+    def nan_outputs(self, configuration: str) -> int:
+        """Detections with a NaN or infinite score, class or box."""
+        return sum(each.nonfinite_detections for each in self.boxes.figures if each.configuration == configuration)
+
 
 def boxes_of(result: EvaluationResult) -> BoxesPart:
     """The boxes in the result of a detection task."""

@@ -12,6 +12,8 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_numbers import NativeError
 from evaltools.metrics.output_difference import OutputDifference
+from evaltools.result.evaluation import ExecutionUsed
+from evaltools.result.task_part import TaskPart
 
 
 def loaded_from(folder: str) -> str:
@@ -141,7 +143,7 @@ class RunTimes(Struct, frozen=True):
     invokes_us: list[float]
 
 
-class InferenceDiff(Struct, frozen=True):
+class InferenceDiff(TaskPart, frozen=True):
     """Everything about an inference diff that is not about one configuration.
 
     ``output_order`` says which outputs of the reference's model belong to the model's, null where both sides ran the
@@ -168,3 +170,21 @@ class InferenceDiff(Struct, frozen=True):
     comparisons: list[DiffComparison]
     times: dict[str, RunTimes] = field(default_factory=dict)
     output_order: OutputOrder | None = None
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The runs, the seed, and where each input came from."""
+        inputs = {f"input {place}": used.source for place, used in enumerate(self.inputs)}
+        return {"runs": str(self.num_runs), "seed": str(self.seed), **inputs}
+
+    def nan_outputs(self, configuration: str) -> int:
+        """Elements of outputs that are NaN or infinite, on either side."""
+        own = [entry for entry in self.comparisons if entry.configuration == configuration]
+        found = [output.difference for entry in own for output in entry.outputs]
+        sides = [side for difference in found for side in (difference.test, difference.reference)]
+        return sum(side.nan + side.infinite for side in sides)
+
+    def times_us(self, configuration: str, execution: ExecutionUsed | None) -> list[float]:
+        """The time of each run."""
+        times = self.times.get(configuration)
+        return times.invokes_us if times is not None else []

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from evaltools.errors import UsageError
-from evaltools.extensions import named
 from evaltools.parameter import NotNative, Parameter
 from evaltools.task_kind import OWN, Accuracy, tree_kinds
 from evaltools.tasks.own.definition import description_of, name_of
@@ -70,7 +69,6 @@ _OF_ALL: Final = "A task of your own: run FILE.py:NAME MODEL.tflite --option=val
 _ANSWERS: Final = "evaltools.tasks.own.topk_metrics"
 """The metrics of a classifier's answers, which any task may have."""
 _PART: Final = "evaltools.tasks.own.result:OwnPart"
-_EVIDENCE: Final = "evaltools.tasks.own.result"
 _NEEDS: Final = ("scipy.special",)
 _OTHER_NAMES: Final = ("help", "debug", "task", "model", "tests")
 """What the command line and Python take beside options."""
@@ -100,7 +98,6 @@ class FunctionTask(DeclaredTask):
         place: int = 10,
         complete: Callable[[Options, Path], Options] | None = None,
         part: str = _PART,
-        evidence: str = _EVIDENCE,
         needs: Sequence[str] = _NEEDS,
         native_answers: bool = False,
     ) -> None:
@@ -114,7 +111,7 @@ class FunctionTask(DeclaredTask):
             evaluation="evaltools.tasks.own.evaluation:OwnEvaluation",
             part=part,
             report=native or "evaltools.tasks.own.report",
-            evidence=evidence,
+            metrics=metrics if isinstance(metrics, str) else "",
             needs=needs,
             accuracy=accuracy,
             place=place if is_built_in else 100,
@@ -192,8 +189,7 @@ class FunctionTask(DeclaredTask):
         from evaltools.metrics.metric import metric_of_own_task
 
         if isinstance(self._own_metrics, str):
-            found: Sequence[Metric] = named(self._own_metrics).METRICS
-            return found
+            return super().metrics
         return [replace(metric_of_own_task(name), meaning=meaning) for name, meaning in self._own_metrics.items()]
 
     def moved(self, task: str, take: Callable[[Path], str]) -> str:
@@ -218,7 +214,6 @@ def comes_with_evaltools(
     place: int = 10,
     complete: Callable[[Options, Path], Options] | None = None,
     part: str = _PART,
-    evidence: str = _EVIDENCE,
     needs: Sequence[str] = _NEEDS,
     native_answers: bool = False,
 ) -> FunctionTask:
@@ -231,7 +226,7 @@ def comes_with_evaltools(
     origin = Origin(Path(inspect.getfile(function)), name_of(function), function.__module__)
     loaded = Loaded(function, origin, name_of(function), is_built_in=True)
     return FunctionTask(
-        loaded, name_of(function), metrics, accuracy, native, place, complete, part, evidence, needs, native_answers
+        loaded, name_of(function), metrics, accuracy, native, place, complete, part, needs, native_answers
     )
 
 

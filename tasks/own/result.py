@@ -1,19 +1,21 @@
-"""The part of a result about a task of your own, and how limits read it."""
+"""The part of a result about a task of your own."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Latency
-from evaltools.metrics.means import MeanChange
+from evaltools.metrics.means import MeanChange, MeanOfScores
+from evaltools.metrics.metric import ABSENT, Figure, Metric, metric_of_own_task
 from evaltools.metrics.power import Change
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.evidence import Judged, ScoreMean
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
 from evaltools.result.places import against_reference
 from evaltools.result.section import Drawing
-from evaltools.tasks.own import topk_metrics
+from evaltools.result.task_part import TaskPart
 from evaltools.tasks.own.definition import Mean
 from evaltools.tasks.own.topk_result import TopKPart
 
@@ -75,7 +77,7 @@ class DrawnExample(Struct, frozen=True):
     drawing: Drawing
 
 
-class OwnPart(Struct, frozen=True):
+class OwnPart(TaskPart, frozen=True):
     """A task of your own: which one, with which options, and what came out.
 
     ``source`` is ``FILE.py:NAME``, empty where only the process had it; ``sha256`` is that of the file.
@@ -111,67 +113,84 @@ class OwnPart(Struct, frozen=True):
                         f"{len(self.metrics)} metrics"
                     )
 
+    @property
+    def given(self) -> dict[str, str]:
+        """The task and its file, the ids of the examples, and the task's options, of paths their last part."""
+        own = {"task": self.name, "the task's file": self.sha256[:12], "ids of examples": self.examples_sha256[:12]}
+        options = {f"--{name}": value.rstrip("/").rpartition("/")[2] for name, value in self.options.items()}
+        return own | self.facts | options
 
-def subject(result: EvaluationResult) -> str:
-    """The name of the task's function."""
+    @property
+    def own_metrics(self) -> list[Metric]:
+        """The means, which only the task's function knows."""
+        return [
+            replace(
+                metric_of_own_task(metric.name),
+                read=partial(_value, metric.name),
+                better=metric.better,
+                interval=partial(_interval, metric.name),
+                mean=partial(_mean, metric.name),
+                change=partial(_change, metric.name),
+                each=partial(_scores, metric.name),
+                margin=metric.margin,
+                bounds=metric.bounds,
+            )
+            for metric in self.metrics
+        ]
+
+    def nan_outputs(self, configuration: str) -> int:
+        """Answers with scores that are no numbers; of other metrics, such a score fails its example."""
+        answered = self.topk.classified.get(configuration) if self.topk else None
+        return (answered.metrics.outputs_with_nonfinite or 0) if answered else 0
+
+    def times_us(self, configuration: str, execution: ExecutionUsed | None) -> list[float]:
+        """The times recorded with the answers, where the latency is computed from them, and not in a quiet phase."""
+        if execution is None or execution.workers != 1 or execution.quiet_latency_examples is not None:
+            return []
+        return [answer.invoke_us for answer in self.topk.answers_of(configuration)] if self.topk else []
+
+
+def _entry(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> MetricMean | None:
     part: OwnPart = result.part
-    return part.name
+    wanted = configuration.name, name
+    return next((entry for entry in part.means if (entry.configuration, entry.metric) == wanted), None)
 
 
-def inputs(result: EvaluationResult) -> dict[str, str]:
-    """The task and its file, the ids of the examples, and the task's options, of paths their last part."""
+def _value(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
+    found = _entry(name, result, configuration)
+    return ABSENT if found is None else found.mean
+
+
+def _interval(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> Interval | None:
+    found = _entry(name, result, configuration)
+    return None if found is None else found.interval
+
+
+def _mean(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> MeanOfScores | None:
+    found = _entry(name, result, configuration)
+    if found is None:
+        return None
+    return MeanOfScores(
+        found.mean, found.deviation, found.examples, found.unequal, found.low, found.high, found.is_bounded
+    )
+
+
+def _change(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> Change | None:
+    """The change against the reference. A loss is negative, even where lower is better."""
     part: OwnPart = result.part
-    own = {"task": part.name, "the task's file": part.sha256[:12], "ids of examples": part.examples_sha256[:12]}
-    options = {f"--{name}": value.rstrip("/").rpartition("/")[2] for name, value in part.options.items()}
-    return own | part.facts | options
+    compared = (entry for entry in part.comparisons if entry.metric == name)
+    found = against_reference(result, compared, configuration)
+    if found is None:
+        return None
+    metric = next(each for each in part.metrics if each.name == name)
+    return found.change.reversed() if metric.better == "lower" else found.change
 
 
-def nan_outputs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
-    """Answers with scores that are no numbers; of other metrics, such a score fails its example."""
-    return topk_metrics.nan_outputs(result, configuration)
-
-
-def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-    """The mean of each metric, and those of a classifier's answers."""
-    means = {name: mean.mean for name, mean in _means(result, configuration).items()}
-    return topk_metrics.figures(result, configuration) | means
-
-
-def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-    """Means with their deviations, and changes. A loss is negative, even where lower is better."""
+def _scores(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> list[float]:
+    """The scores of the examples; none unless every one has one."""
     part: OwnPart = result.part
-    changes: dict[str, Change] = {}
-    for metric in part.metrics:
-        compared = (entry for entry in part.comparisons if entry.metric == metric.name)
-        found = against_reference(result, compared, configuration)
-        if found is not None:
-            changes[metric.name] = found.change.reversed() if metric.better == "lower" else found.change
-    of_answers = topk_metrics.judged(result, configuration)
-    return replace(of_answers, means=_means(result, configuration), changes={**of_answers.changes, **changes})
-
-
-def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, ScoreMean]:
-    part: OwnPart = result.part
+    places = [place for place, metric in enumerate(part.metrics) if metric.name == name]
     recorded = [example.scores.get(configuration.name) for example in part.scores or []]
-    found = {}
-    for place, metric in enumerate(part.metrics):
-        given = [values[place] for values in recorded if values is not None]
-        scores = [score for score in given if score is not None]
-        scores = scores if len(scores) == part.example_count else []
-        for entry in part.means:
-            if (entry.configuration, entry.metric) == (configuration.name, metric.name):
-                found[metric.name] = ScoreMean(
-                    mean=entry.mean,
-                    deviation=entry.deviation,
-                    count=entry.examples,
-                    better=metric.better,
-                    scores=scores,
-                    margin=metric.margin,
-                    unequal=entry.unequal,
-                    low=entry.low,
-                    high=entry.high,
-                    is_bounded=entry.is_bounded,
-                    bounds=metric.bounds,
-                    interval=entry.interval,
-                )
-    return found
+    scores = [values[place] for values in recorded if values is not None for place in places]
+    found = [score for score in scores if score is not None]
+    return found if len(found) == part.example_count else []

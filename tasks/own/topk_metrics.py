@@ -1,11 +1,9 @@
-"""The metrics of a classifier's answers, and how limits read them."""
+"""The metrics of a classifier's answers."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Final
-
-from msgspec.structs import replace
 
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.interval import Interval
@@ -13,10 +11,8 @@ from evaltools.metrics.metric import ABSENT, Figure, Metric
 from evaltools.metrics.power import Change, CountedChange, Share
 from evaltools.metrics.proportions import PairedCounts
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.evidence import Judged
 from evaltools.result.places import against_reference
 from evaltools.tasks.own.topk_result import Comparison, TopKPart
-from evaltools.tasks.shared.showing import figures_by, judged_by
 
 MOST: Final = 10
 """The metrics are of Top-1 to Top-10."""
@@ -68,6 +64,13 @@ def _change(k: int, result: EvaluationResult, configuration: ConfigurationResult
     return CountedChange(flips[0]) if flips else None
 
 
+def _each(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> list[float]:
+    """1 for each right answer, 0 for each wrong one; none unless every example has one."""
+    part = topk_of(result)
+    answers = part.answers_of(configuration.name) if part else []
+    return [float(answer.rank is not None and answer.rank < k) for answer in answers]
+
+
 def agreement(result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
     """The share of examples with the same first answer as the reference, 0..1."""
     comparison = _comparison(result, configuration)
@@ -91,6 +94,7 @@ def _topk(k: int) -> Metric:
         interval=partial(_interval, k),
         share=partial(_share, k),
         change=partial(_change, k),
+        each=partial(_each, k),
         ranked=k,
     )
 
@@ -107,32 +111,3 @@ METRICS: Final = (
     ),
     Metric("distinct_answers", "imagenet: how many classes came first at least once", _distinct_answers),
 )
-
-
-def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-    """The figures of the metrics."""
-    return figures_by(METRICS, result, configuration) if topk_of(result) else {}
-
-
-def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-    """The counts behind the accuracies, flips against the reference, and ranks if every example has an answer."""
-    part = topk_of(result)
-    if part is None:
-        return Judged()
-    recorded = [example.answers.get(configuration.name) for example in part.examples or []]
-    answers = [answer for answer in recorded if answer is not None]
-    ranks = [answer.rank for answer in answers] if len(answers) == len(recorded) else ()
-    times_us = [answer.invoke_us for answer in answers] if ranks and _is_timed_in_pass(result) else ()
-    return replace(judged_by(METRICS, result, configuration), ranks=ranks, times_us=times_us)
-
-
-def _is_timed_in_pass(result: EvaluationResult) -> bool:
-    """Whether the latency is computed from the times recorded with the answers, and not from a quiet phase."""
-    execution = result.execution
-    return execution is not None and execution.workers == 1 and execution.quiet_latency_examples is None
-
-
-def nan_outputs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
-    """Answers with NaN or infinite scores."""
-    classified = _classified(result, configuration)
-    return (classified.outputs_with_nonfinite or 0) if classified else 0

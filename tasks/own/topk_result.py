@@ -138,3 +138,9 @@ class TopKPart(Struct, frozen=True):
     classified: dict[str, Classified]
     comparisons: list[Comparison]
     examples: list[ExampleRecord] | None = None
+
+    def answers_of(self, configuration: str) -> list[ExampleAnswer]:
+        """The recorded answers of a configuration in order; none unless every example has one."""
+        recorded = [example.answers.get(configuration) for example in self.examples or []]
+        answers = [answer for answer in recorded if answer is not None]
+        return answers if len(answers) == len(recorded) else []

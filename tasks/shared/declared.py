@@ -15,7 +15,7 @@ from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError
 from evaltools.extensions import named
 from evaltools.parameter import Parameter
-from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport, kind_of
+from evaltools.task_kind import Accuracy, TaskReport, kind_of
 from evaltools.tasks.shared.options import CONFIGURATIONS, EXECUTION, EXECUTION_WITH_ONE_WORKER
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ class DeclaredTask:
     results. ``options`` are the task's own options under their headings.
 
     ``evaluation`` names the class that carries the task out, ``part`` the struct of its part of a result, ``report``
-    how its figures are shown, ``evidence`` how limits read them: ``MODULE:NAME``, or a module with the functions.
-    ``needs`` are more modules that a device must be able to import. ``accuracy`` is the figure that is the accuracy.
-    ``alias`` is a shorter name of the command; ``--help`` lists tasks by ascending ``place``.
+    how its figures are shown: ``MODULE:NAME``, or a module with the functions. ``metrics`` is the module that has its
+    ``METRICS``. ``needs`` are more modules that a device must be able to import. ``accuracy`` is the figure that is the
+    accuracy. ``alias`` is a shorter name of the command; ``--help`` lists tasks by ascending ``place``.
 
     ``one_worker``: one worker runs unless the user asks for more. ``more_than_records``: a run measures more than what
     its records hold. ``has_limits``: limits can be options, so that exit code 1 means a broken
@@ -58,7 +58,7 @@ class DeclaredTask:
         evaluation: str,
         part: str,
         report: str,
-        evidence: str,
+        metrics: str,
         needs: Sequence[str] = (),
         accuracy: Accuracy | None = None,
         place: int = 100,
@@ -81,7 +81,7 @@ class DeclaredTask:
         self.has_limits: Final = has_limits
         self.compares_models: Final = compares_models
         self._options = options
-        self._evaluation, self._part, self._report, self._evidence = evaluation, part, report, evidence
+        self._evaluation, self._part, self._report, self._metrics = evaluation, part, report, metrics
         self._needs = needs
         self._native_reference = native_reference
         self._complete = complete
@@ -131,15 +131,10 @@ class DeclaredTask:
         return found
 
     @property
-    def evidence(self) -> TaskEvidence:
-        """How limits read the task's part of a result."""
-        found: TaskEvidence = named(self._evidence)
-        return found
-
-    @property
     def metrics(self) -> Sequence[Metric]:
         """The metrics of the task's own figures, without those that all tasks have."""
-        return self.evidence.METRICS
+        found: Sequence[Metric] = named(self._metrics).METRICS
+        return found
 
     @property
     def modules_on_devices(self) -> Sequence[str]:

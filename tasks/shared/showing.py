@@ -1,4 +1,4 @@
-"""What is concluded of a result: figures for limits, and the next question to ask."""
+"""What is concluded of a result: the next question to ask."""
 
 from __future__ import annotations
 
@@ -9,22 +9,15 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.errors import OutputError
-from evaltools.metrics.metric import Metric, present
 from evaltools.metrics.power import POWER
 from evaltools.report.words.next_steps import next_command, stated
 from evaltools.request import Options, Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
-from evaltools.result.evidence import Judged
 from evaltools.result.verdict import FEW_DIFFERING, FEW_UNEQUAL, TEXT, TOO_FEW_PICTURES, Verdict
 from evaltools.task_kind import kind_of
 from evaltools.tasks.shared.options import PICTURES
 
 _OF_PICTURES: Final = ("normalization", "channel_order", "input_layout")
-
-
-def task_name(result: EvaluationResult) -> str:
-    """The name of the task."""
-    return result.task
 
 
 def more_files(_request: Request, _outputs: Iterable[Path]) -> Mapping[str, Path]:
@@ -45,25 +38,6 @@ def debug_lines(_result: EvaluationResult, _options: Options) -> list[str]:
 def as_asked(result: EvaluationResult, _options: Options) -> EvaluationResult:
     """The result as it is."""
     return result
-
-
-def figures_by(
-    metrics: Sequence[Metric], result: EvaluationResult, configuration: ConfigurationResult
-) -> dict[str, float | None]:
-    """The figures by name that the result has."""
-    return present({metric.name: metric.read(result, configuration) for metric in metrics})
-
-
-def judged_by(metrics: Sequence[Metric], result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-    """The counts behind shares, changes against the reference, and figures over draws, where there are such."""
-    shares = {metric.name: metric.share(result, configuration) for metric in metrics if metric.share}
-    changes = {metric.name: metric.change(result, configuration) for metric in metrics if metric.change}
-    drawn = {metric.name: metric.draws(result, configuration) for metric in metrics if metric.draws}
-    return Judged(
-        shares={name: share for name, share in shares.items() if share is not None},
-        changes={name: change for name, change in changes.items() if change is not None},
-        resampled={name: values for name, values in drawn.items() if values},
-    )
 
 
 def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:

@@ -22,7 +22,7 @@ from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.report.words.gates import reason_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed, Model, Tensor
 from evaltools.result.load import Load
-from evaltools.task_kind import kind_of, with_task_figures
+from evaltools.task_kind import with_task_figures
 from evaltools.tasks.own.topk_result import Classified, ExampleAnswer, ExampleRecord
 from tests.results import configuration, result, topk_of, with_part
 
@@ -271,7 +271,7 @@ def test_times_recorded_with_answers_count_where_one_worker_measured_them(
 ) -> None:
     made = measured(GOOD)
     made = replace(made, execution=ExecutionUsed(workers, 200, None, 0, quiet, {}, {}, None))
-    assert len(kind_of("imagenet").evidence.judged(made, made.configurations[1]).times_us) == counted
+    assert len(made.part.times_us(made.configurations[1].name, made.execution)) == counted
 
 
 def test_a_reference_that_became_slower_is_the_machine() -> None:

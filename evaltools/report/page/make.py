@@ -26,7 +26,7 @@ from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult, models_in_words, other_models
 from evaltools.result.locate import LocateResult
 from evaltools.result.places import machine_of
-from evaltools.task_kind import TaskKind, kind_of
+from evaltools.task_kind import TaskKind, kind_of, subject_of
 
 
 def page_of(sources: Sources) -> Page:
@@ -112,7 +112,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
 
 def _subject(kind: TaskKind, result: EvaluationResult) -> str:
     """The task, as it is typed."""
-    subject = kind.evidence.subject(result)
+    subject = subject_of(result)
     return kind.command if subject == kind.name else subject
 
 
@@ -122,9 +122,8 @@ def _hints(result: EvaluationResult, is_located: bool) -> list[str]:
     kind = kind_of(result.task)
     if not any(entry.verdict for entry in result.configurations):
         hints.append("how far a configuration is from another one: --config='NAME: flags' adds one to compare")
-    if not any(
-        kind.evidence.judged(result, entry).times_us for entry in result.configurations if entry.status == "measured"
-    ):
+    measured = [entry.name for entry in result.configurations if entry.status == "measured"]
+    if not any(result.part.times_us(name, result.execution) for name in measured):
         hints.append("the time of each single run: --record_examples=true with one worker, or evaltools benchmark")
     if "locate" in kind.parameters and not is_located:
         hints.append("which operator makes a difference: --locate=true")

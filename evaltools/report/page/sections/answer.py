@@ -18,7 +18,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.fastest_cpu import fastest_on_cpu, runs_on_cpu
 from evaltools.result.places import reference_of
 from evaltools.result.section import Block, Note, Sentence
-from evaltools.task_kind import kind_of
+from evaltools.task_kind import subject_of
 
 _FAILED: Final = "failed"
 
@@ -44,7 +44,7 @@ def first_screen(results: Mapping[str, EvaluationResult], located: Iterable[str]
             steps += [step for step in more if not (name in located and step.startswith(SEARCH))]
     if not steps and not several:
         steps = list(how_fast(next(iter(results.values()))))
-    names = {kind_of(result.task).evidence.subject(result) for result in results.values()}
+    names = {subject_of(result) for result in results.values()}
     return First(names.pop(), tuple(blocks), tuple(notes), tuple(steps), "" if several else next(iter(results)))
 
 

@@ -14,10 +14,9 @@ from evaltools.metrics.metric import ABSENT, Better, Metric
 from evaltools.metrics.pareto import pareto_front
 from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.evidence import ScoreMean
 from evaltools.result.section import Tone
 from evaltools.result.verdict import IDENTICAL_ANSWERS, UNCHANGED_ANSWERS, Verdict, VerdictKind
-from evaltools.task_kind import kind_of, metric_named
+from evaltools.task_kind import kind_of, metric_named, metrics_of
 
 _OF_OUTPUTS: Final = "outputs"
 _SIZE: Final = "relative_rms"
@@ -127,8 +126,7 @@ class ModelRows(Struct, frozen=True):
         """The direction of the figure: its metric's, else what a task of one's own says."""
         if self.metric is not None:
             return self.metric.better
-        means = [mean for row in self.rows for name, mean in _means(row).items() if name == self.figure]
-        return next((mean.better for mean in means), None)
+        return next((mean.better for row in self.rows for mean in _means(row) if mean.name == self.figure), None)
 
 
 def _rows(results: Mapping[str, EvaluationResult]) -> Iterator[ModelRow]:
@@ -147,24 +145,22 @@ def _rows(results: Mapping[str, EvaluationResult]) -> Iterator[ModelRow]:
 def _main_figure(row: ModelRow) -> str | None:
     """What a measured configuration is judged by where it is compared with nothing."""
     accuracy = kind_of(row.result.task).accuracy
-    known = [accuracy.figure] if accuracy is not None else list(_means(row))
+    known = [accuracy.figure] if accuracy is not None else [mean.name for mean in _means(row)]
     return next((name for name in known if name in row.configuration.figures), None)
 
 
-def _means(row: ModelRow) -> Mapping[str, ScoreMean]:
+def _means(row: ModelRow) -> list[Metric]:
+    """The metrics of a measured configuration that are means of scores."""
     if row.configuration.status != "measured":
-        return {}
-    return kind_of(row.result.task).evidence.judged(row.result, row.configuration).means
+        return []
+    known = [metric for metric in metrics_of(row.result) if metric.mean is not None]
+    return [metric for metric in known if metric.mean and metric.mean(row.result, row.configuration) is not None]
 
 
 def interval_of(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> Interval | None:
     """The 95 % interval of a figure of a configuration, as its task gives it; None where there is none."""
-    kind = kind_of(result.task)
-    metric = next((each for each in kind.metrics if each.name == name), None)
-    if metric is None:
-        mean = kind.evidence.judged(result, configuration).means.get(name)
-        return None if mean is None else mean.interval
-    if metric.interval is None or metric.read(result, configuration) in (None, ABSENT):
+    metric = next((each for each in metrics_of(result) if each.name == name), None)
+    if metric is None or metric.interval is None or metric.read(result, configuration) in (None, ABSENT):
         return None
     return metric.interval(result, configuration)
 

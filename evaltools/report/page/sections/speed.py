@@ -14,7 +14,6 @@ from evaltools.report.words.numbers import in_times_with_interval, milliseconds,
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.section import Block, Cell, Chart, Lines, Note, Number, Section, Table, number_cell
-from evaltools.task_kind import kind_of
 
 _MOST_CONFIGURATIONS: Final = 8
 _MOST_DRAWN: Final = 8
@@ -80,8 +79,7 @@ def _ratios(result: EvaluationResult) -> Chart | None:
 
 def _runs(result: EvaluationResult, timed: Sequence[tuple[int, ConfigurationResult]]) -> Chart | None:
     """Single times, of the first few configurations."""
-    evidence = kind_of(result.task).evidence
-    times = {entry.name: evidence.judged(result, entry).times_us for _, entry in timed}
+    times = {entry.name: result.part.times_us(entry.name, result.execution) for _, entry in timed}
     times_ms = {name: [time / 1000 for time in found] for name, found in times.items()}
     references = [entry.name for entry in result.configurations if entry.role == "reference" and times.get(entry.name)]
     return each_run("Each run in its turn", times_ms, _MOST_CONFIGURATIONS, next(iter(references), None))

@@ -15,7 +15,7 @@ from evaltools.report.words.verdicts import is_share
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.places import machine_of, reference_of
 from evaltools.result.section import Cell, Number, Table, Word, number_cell, path_to
-from evaltools.task_kind import kind_of
+from evaltools.task_kind import subject_of
 
 if TYPE_CHECKING:
     from evaltools.result.benchmark import BenchmarkRow
@@ -146,8 +146,7 @@ def is_alike(results: Iterable[EvaluationResult]) -> bool:
     """Whether all are of one machine, one version of each package, and the same examples read in the same way."""
     machines, versions, examples = set(), set(), set()
     for result in results:
-        inputs = kind_of(result.task).evidence.inputs(result)
-        examples.add((result.examples_done, result.pictures_digest, tuple(inputs.items())))
+        examples.add((result.examples_done, result.pictures_digest, tuple(result.part.given.items())))
         for entry in result.configurations:
             machines.add(machine_of(result.environment, result.device_run, entry.place))
             versions |= set(_versions(result.environment.evaltools, entry).items())
@@ -191,7 +190,7 @@ def by_task(results: Mapping[str, EvaluationResult]) -> Iterator[Mapping[str, Ev
     """The results of each task."""
     found: dict[str, dict[str, EvaluationResult]] = {}
     for name, result in results.items():
-        found.setdefault(kind_of(result.task).evidence.subject(result), {})[name] = result
+        found.setdefault(subject_of(result), {})[name] = result
     yield from found.values()
 
 
