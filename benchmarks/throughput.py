@@ -28,6 +28,7 @@ import numpy as np
 from msgspec import to_builtins
 from PIL import Image
 
+from evaltools.command import TaskCommand
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.engine.execution import available_cores, sessions_of_workers
@@ -46,7 +47,7 @@ from evaltools.runtime.session import Array
 from evaltools.tasks import coco, imagenet
 from evaltools.tasks.coco.outputs import operator_output_map
 from evaltools.tasks.coco.reading import Choice
-from evaltools.tasks.own import FunctionTask
+from evaltools.tasks.own import loaded_of, own_options
 from evaltools.tasks.own.definition import Setting
 from evaltools.tasks.own.options import values_of
 from evaltools.tasks.own.task import OwnTask, build
@@ -132,11 +133,12 @@ def coco_task(flags: GivenFlags) -> tuple[ModelFile, OwnTask]:
 
 
 def _repeated(
-    kind: FunctionTask, path: Path, options: Mapping[str, Any], flags: GivenFlags
+    kind: TaskCommand, path: Path, options: Mapping[str, Any], flags: GivenFlags
 ) -> tuple[ModelFile, OwnTask]:
     """The task with its examples several times."""
     model = read_model(path)
-    made = build(kind.loaded, values_of(kind.own_options, options, kind.name), Setting([model]))
+    loaded = loaded_of(kind)
+    made = build(loaded, values_of(own_options(loaded.function), options, kind.name), Setting([model]))
     repeated = tuple(
         dataclasses.replace(example, id=f"{turn} {example.id}")
         for turn in range(flags.number("repeat"))

@@ -8,11 +8,12 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from evaltools.command import TaskCommand
 from evaltools.errors import DataError, UsageError
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.result.json_file import DRAFT, json_in, misfit, read_content, require_version, without_indentation
 from evaltools.result_consistency import contradiction
-from evaltools.task_kind import TaskKind, recorded_kind, registered_kinds
+from evaltools.task_kind import recorded_kind, registered_kinds
 
 _WHAT: Final = "evaltools result"
 _MOST_CONFIGURATIONS: Final = 2000
@@ -46,7 +47,7 @@ def result_in(content: bytes, path: Path) -> EvaluationResult:
     return _typed(path, json_in(content, path, dict[str, Any], _WHAT), kind)
 
 
-def _typed(path: Path, document: dict[str, Any], kind: TaskKind) -> EvaluationResult:
+def _typed(path: Path, document: dict[str, Any], kind: TaskCommand) -> EvaluationResult:
     """A document as the types that it must hold; raises :class:`DataError` for the field that does not fit."""
     try:
         result = msgspec.convert(document, EvaluationResult, str_keys=True)
@@ -60,7 +61,7 @@ def with_typed_part(path: Path, result: EvaluationResult) -> EvaluationResult:
     return _with_part(path, result, recorded_kind(result.task))
 
 
-def _with_part(path: Path, result: EvaluationResult, kind: TaskKind) -> EvaluationResult:
+def _with_part(path: Path, result: EvaluationResult, kind: TaskCommand) -> EvaluationResult:
     count = len(result.configurations)
     if count > _MOST_CONFIGURATIONS:
         raise DataError(f"{path} has {count} configurations; results of at most {_MOST_CONFIGURATIONS} are read")

@@ -1,43 +1,38 @@
 """Tasks as the rest of evaltools sees them, and where they are found.
 
-A task is an object that implements :class:`TaskKind`. It is the ``KIND`` of a folder under ``tasks``, or an entry point
-of the group ``evaltools.tasks`` of another package. Nothing else names a task.
+The command of a task that comes with evaltools is the ``KIND`` of a folder under ``tasks``. A task of another package
+is an entry point of the group ``evaltools.tasks``. Nothing else names a task.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from evaltools.command import Command, TaskCommand
 from evaltools.errors import UsageError
 from evaltools.extensions import METRICS as OTHER_METRICS
 from evaltools.extensions import TASKS, Installed, entries, installed, named, unusable
-from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from evaltools.errors import OutputError
     from evaltools.metrics.metric import Figure, Metric
     from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-    from evaltools.result.section import Section
 
 _TASKS: Final = "evaltools.tasks"
 _KIND: Final = "KIND"
-_NO_TASKS: Final = {
+_OTHER_COMMANDS: Final = {
     "benchmark": "evaltools.benchmark.kind:KIND",
     "locate": "evaltools.locate.kind:KIND",
     "suite": "evaltools.suite.kind:KIND",
 }
-"""The kinds of requests that are not tasks, by name."""
+"""Where the commands that make requests and are no tasks are, by name."""
 OWN: Final = "own"
 """What results call every task of one's own."""
 _OUTSIDE: Final = "evaltools.tasks.own"
@@ -48,146 +43,12 @@ Detail = Literal["answer", "figures", "all"]
 """How much of a result is shown on stderr: only the answer (``--quiet``), figures too, or all (``--verbose``)."""
 
 
-class TaskReport(Protocol):
-    """How a task's figures are shown: a module or an object with these functions."""
-
-    def lines(self, result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
-        """The native tool's lines of one measured configuration, none where there is no such tool."""
-
-    def fill(self, message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
-        """Put the figures of one configuration into the native tool's ``EvaluationStageMetrics``."""
-
-    def sections(self, result: EvaluationResult) -> Sequence[Section]:
-        """What there is to show besides the figures of all tasks."""
-
-    def next_steps(self, result: EvaluationResult, configuration: ConfigurationResult) -> Sequence[str]:
-        """Commands that answer the question which a bad or open verdict leaves, or sentences about them."""
-
-    def more_files(self, request: Any, outputs: Iterable[Path]) -> Mapping[str, Path]:
-        """The output files that only this task has, by configuration, checked before any long work.
-
-        ``outputs`` are those that every task has. Raises :class:`UsageError`.
-        """
-
-    def write_more(self, result: EvaluationResult, files: Mapping[str, Path], console: Console) -> list[OutputError]:
-        """Write ``files``, which :meth:`more_files` gave; returns an error for each that could not be written."""
-
-    def debug_lines(self, result: EvaluationResult, options: Any) -> list[str]:
-        """Lines for stdout before those of the native tool."""
-
-    def as_asked(self, result: EvaluationResult, options: Any) -> EvaluationResult:
-        """The result as it is written to the result file, without what was kept only for other files."""
-
-
-class Accuracy(Struct, frozen=True):
-    """The figure that is the accuracy of a task, a share from 0 to 1, and what it is called beside a latency."""
-
-    figure: str
-    label: str
-
-
-class RequestKind(Protocol):
-    """The kind of a request: a task, a benchmark or a search. Its attributes need neither NumPy nor a runtime."""
-
-    @property
-    def name(self) -> str:
-        """The name in results, such as ``inference_diff``."""
-
-    @property
-    def command(self) -> str:
-        """The name on the command line, such as ``inference-diff``."""
-
-    @property
-    def groups(self) -> Mapping[str, Sequence[Parameter]]:
-        """All options under their headings."""
-
-    @property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """All options by name."""
-
-    @property
-    def modules_on_devices(self) -> Sequence[str]:
-        """The modules that a device must be able to import."""
-
-    def moved(self, task: str, take: Callable[[Path], str]) -> str:
-        """The name in a request for another folder or machine, where ``take`` gives the new names of files."""
-
-    def files_beside(self) -> Sequence[Path]:
-        """The files that must be sent along with the task's own file, in the same folders relative to it."""
-
-
-class OtherKind(Struct, frozen=True, dict=True):
-    """The kind of a request that is no task: a benchmark, a search, a suite. Nothing of it is in a file of its own."""
-
-    name: str
-    groups: Mapping[str, Sequence[Parameter]]
-    modules_on_devices: Sequence[str] = ()
-
-    @property
-    def command(self) -> str:
-        """The name on the command line."""
-        return self.name
-
-    @cached_property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """All options by name."""
-        return {parameter.name: parameter for group in self.groups.values() for parameter in group}
-
-    def moved(self, task: str, take: Callable[[Path], str]) -> str:  # noqa: ARG002
-        """The same name on every machine."""
-        return task
-
-    def files_beside(self) -> Sequence[Path]:
-        """No files."""
-        return ()
-
-
-class TaskKind(RequestKind, Protocol):
-    """A task. Its attributes need neither NumPy nor a runtime; its methods import what they need."""
-
-    @property
-    def summary(self) -> str:
-        """A line for ``evaltools --help``."""
-
-    @property
-    def alias(self) -> str:
-        """A shorter name of its command, empty for none."""
-
-    @property
-    def place(self) -> int:
-        """Its place among evaltools' own tasks in ``--help``, ascending; equal ones are ordered by name."""
-
-    @property
-    def description(self) -> str:
-        """A few lines for the task's own ``--help``."""
-
-    @property
-    def options(self) -> Mapping[str, Sequence[Parameter]]:
-        """Its own options under their headings, without those that all tasks have."""
-
-    @property
-    def accuracy(self) -> Accuracy | None:
-        """The figure that is the accuracy, None for a task without a ground truth."""
-
-    @property
-    def part_type(self) -> type:
-        """The struct or dataclass of the task's part of a result."""
-
-    @property
-    def report(self) -> TaskReport:
-        """How the task's figures are shown."""
-
-    @property
-    def metrics(self) -> Sequence[Metric]:
-        """The metrics of the task's own figures, without those that all tasks have."""
-
-
 @cache
-def tree_kinds() -> dict[str, TaskKind]:
+def tree_kinds() -> dict[str, TaskCommand]:
     """The tasks that come with evaltools, by name: the folders of ``tasks`` that have a ``KIND``."""
     folders = pkgutil.iter_modules(importlib.import_module(_TASKS).__path__)
     modules = [importlib.import_module(f"{_TASKS}.{folder.name}") for folder in folders if folder.ispkg]
-    kinds: list[TaskKind] = [getattr(module, _KIND) for module in modules if hasattr(module, _KIND)]
+    kinds: list[TaskCommand] = [getattr(module, _KIND) for module in modules if hasattr(module, _KIND)]
     return {kind.name: kind for kind in sorted(kinds, key=lambda kind: (kind.place, kind.name))}
 
 
@@ -196,12 +57,12 @@ def kind_names() -> list[str]:
     return list(dict.fromkeys([*tree_kinds(), *(entry.name for entry in entries(TASKS))]))
 
 
-def kind_of(name: str) -> TaskKind:
+def kind_of(name: str) -> TaskCommand:
     """The task of that name; raises :class:`UsageError` for an unknown name."""
     kind = tree_kinds().get(name)
     if kind is not None:
         return kind
-    outside: TaskKind = importlib.import_module(_OUTSIDE).kind_named(name)
+    outside: TaskCommand = importlib.import_module(_OUTSIDE).kind_named(name)
     return outside
 
 
@@ -223,6 +84,18 @@ def file_named(task: str) -> Path | None:
     return Path(task.rpartition(":")[0] or task) if names_file(task) else None
 
 
+def moved(task: str, take: Callable[[Path], str]) -> str:
+    """The name of a task for another folder or machine, where ``take`` gives the new names of files.
+
+    Only one that is in a file has another name there.
+
+    >>> [moved(name, lambda file: f"there/{file}") for name in ("own.py:mine", "imagenet")]
+    ['there/own.py:mine', 'imagenet']
+    """
+    file = file_named(task)
+    return task if file is None else f"{take(file)}:{name_in_limits(task)}"
+
+
 def name_in_limits(task: str) -> str:
     """What limits call a task of one's own.
 
@@ -232,7 +105,7 @@ def name_in_limits(task: str) -> str:
     return task.rpartition(":")[2]
 
 
-def recorded_kind(name: str) -> TaskKind:
+def recorded_kind(name: str) -> TaskCommand:
     """The task that a file from elsewhere names; raises :class:`UsageError` for an unknown one.
 
     Unlike :func:`kind_of` it never loads a file: results call every task in such a file ``own``.
@@ -242,22 +115,22 @@ def recorded_kind(name: str) -> TaskKind:
     return kind_of(name)
 
 
-def request_kind(name: str) -> RequestKind:
-    """The task, benchmark or search of that name; raises :class:`UsageError` for an unknown name."""
-    if name in _NO_TASKS:
-        kind: RequestKind = named(_NO_TASKS[name])
-        return kind
+def command_named(name: str) -> Command:
+    """What makes requests of that name, a task or not; raises :class:`UsageError` for an unknown name."""
+    if name in _OTHER_COMMANDS:
+        found: Command = named(_OTHER_COMMANDS[name])
+        return found
     return kind_of(name)
 
 
-def registered_kinds() -> Iterator[TaskKind]:
+def registered_kinds() -> Iterator[TaskCommand]:
     """The tasks that come with evaltools."""
     return iter((*tree_kinds().values(), kind_of(OWN)))
 
 
-def other_kinds() -> Installed[TaskKind]:
+def other_kinds() -> Installed[TaskCommand]:
     """The tasks of other packages, without those that cannot be used."""
-    usable: dict[str, TaskKind] = {}
+    usable: dict[str, TaskCommand] = {}
     problems = []
     for entry in entries(TASKS):
         try:
@@ -269,7 +142,7 @@ def other_kinds() -> Installed[TaskKind]:
     return Installed(usable, tuple(problems))
 
 
-def usable_kinds() -> list[TaskKind]:
+def usable_kinds() -> list[TaskCommand]:
     """All tasks, those of other packages last."""
     return [*tree_kinds().values(), *other_kinds().usable.values()]
 

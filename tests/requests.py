@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from evaltools.commands.evaluation import request_of_task
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, parse_flags
-from evaltools.tasks.shared.declared import declared_task
+from evaltools.task_kind import kind_of
 
 REQUIRED = {
     "imagenet": (
@@ -19,12 +20,12 @@ REQUIRED = {
 
 def flags_of(task: str, *words: str) -> GivenFlags:
     """The flags of a task, without what it requires."""
-    kind = declared_task(task)
-    return parse_flags(kind.command, "", "", kind.groups, words)
+    kind = kind_of(task)
+    return parse_flags(kind.words, "", "", kind.groups, words)
 
 
 def request_of(task: str, *words: str) -> Request:
     """A request with what the task requires, and more flags."""
-    kind = declared_task(task)
+    kind = kind_of(task)
     typed = (*REQUIRED[task], *words)
-    return kind.request_of_flags(flags_of(task, *typed), ("evaltools", kind.command, *typed))
+    return request_of_task(kind, flags_of(task, *typed), ("evaltools", kind.words, *typed))

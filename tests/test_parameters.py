@@ -24,11 +24,10 @@ from evaltools.parameter import Parameter, Role, Value, format_value
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags
 from evaltools.suite import kind as suite
-from evaltools.task_kind import kind_names
-from evaltools.tasks.shared.declared import declared_task
+from evaltools.task_kind import kind_names, kind_of
 
 OF_TASKS: Final = {
-    **{name: list(declared_task(name).parameters.values()) for name in kind_names()},
+    **{name: list(kind_of(name).parameters.values()) for name in kind_names()},
     "benchmark": list(benchmark.KIND.parameters.values()),
 }
 COMMANDS: Final[dict[str, Sequence[Parameter]]] = {

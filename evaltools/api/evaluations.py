@@ -18,16 +18,16 @@ from evaltools.api.options import flags_of, with_options
 from evaltools.api.progress import OnProgress, observer_of
 from evaltools.api.result import Result
 from evaltools.candidates import with_tests_here
-from evaltools.commands.evaluation import compared_with_first, flags_of_models
+from evaltools.command import TaskCommand
+from evaltools.commands.evaluation import compared_with_first, flags_of_models, request_of_task
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags
 from evaltools.runs.measure import measure
-from evaltools.task_kind import OWN
-from evaltools.tasks.own import FunctionTask, kind_named
+from evaltools.task_kind import OWN, kind_of
+from evaltools.tasks.own import own_command
 from evaltools.tasks.own.definition import Task, is_task
 from evaltools.tasks.own.loading import located
-from evaltools.tasks.shared.declared import DeclaredTask, declared_task
 
 SeveralPaths = list[AnyPath] | list[str] | list[Path] | tuple[AnyPath, ...]
 _ARGUMENTS: Final = ("model", "inputs", "reference", "tests", "progress")
@@ -35,7 +35,7 @@ _ARGUMENTS: Final = ("model", "inputs", "reference", "tests", "progress")
 _DEFAULT_INPUTS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-@with_options(declared_task("imagenet").parameters)
+@with_options(kind_of("imagenet").parameters)
 def imagenet(
     model: AnyPath | SeveralPaths,
     *,
@@ -53,10 +53,10 @@ def imagenet(
     taken. A list of models gives :class:`~evaltools.Models`: the first is the reference of the others, unless
     ``reference_model`` is another one.
     """
-    return _evaluate(declared_task("imagenet"), model, options, reference, tests, progress)
+    return _evaluate(kind_of("imagenet"), model, options, reference, tests, progress)
 
 
-@with_options(declared_task("coco").parameters)
+@with_options(kind_of("coco").parameters)
 def coco(
     model: AnyPath | SeveralPaths,
     *,
@@ -69,10 +69,10 @@ def coco(
 
     Everything else as for :func:`imagenet`.
     """
-    return _evaluate(declared_task("coco"), model, options, reference, tests, progress)
+    return _evaluate(kind_of("coco"), model, options, reference, tests, progress)
 
 
-@with_options(declared_task("inference_diff").parameters)
+@with_options(kind_of("inference_diff").parameters)
 def diff(
     model: AnyPath,
     *,
@@ -92,10 +92,10 @@ def diff(
         if inputs is not None and folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evaltools-")))
         named = {} if inputs is None or folder is None else input_options(inputs, Path(model), folder)
-        return _evaluate_one(declared_task("inference_diff"), model, options, reference, tests, progress, named)
+        return _evaluate_one(kind_of("inference_diff"), model, options, reference, tests, progress, named)
 
 
-@with_options(declared_task(OWN).parameters, more=True)
+@with_options(kind_of(OWN).parameters, more=True)
 def run(
     task: AnyPath | Callable[..., Task],
     model: AnyPath | SeveralPaths,
@@ -110,19 +110,19 @@ def run(
     One that comes with evaltools or is installed goes by its name. ``options`` are those of the task and those of
     ``evaltools run``. Everything else as for :func:`imagenet`.
     """
-    return _evaluate(_kind_of(task), model, options, reference, tests, progress)
+    return _evaluate(_command_of(task), model, options, reference, tests, progress)
 
 
-def _kind_of(task: AnyPath | Callable[..., Task]) -> DeclaredTask:
+def _command_of(task: AnyPath | Callable[..., Task]) -> TaskCommand:
     if is_task(task):
-        return FunctionTask(located(task))
+        return own_command(located(task))
     if isinstance(task, str | os.PathLike):
-        return kind_named(os.fspath(task))
+        return kind_of(os.fspath(task))
     raise UsageError(f'task: expected a function with @evaltools.task above it or "FILE.py:NAME", got {task!r}')
 
 
 def _evaluate(
-    kind: DeclaredTask,
+    kind: TaskCommand,
     model: AnyPath | SeveralPaths,
     options: Mapping[str, Any],
     reference: OneConfiguration | None,
@@ -139,7 +139,7 @@ def _evaluate(
 
 
 def _evaluate_one(
-    kind: DeclaredTask,
+    kind: TaskCommand,
     model: AnyPath,
     options: Mapping[str, Any],
     reference: OneConfiguration | None,
@@ -153,7 +153,7 @@ def _evaluate_one(
 
 
 def _flags(
-    kind: DeclaredTask,
+    kind: TaskCommand,
     model: AnyPath | list[str],
     options: Mapping[str, Any],
     reference: OneConfiguration | None,
@@ -164,8 +164,8 @@ def _flags(
     return flags_of(values, kind.parameters, options, _ARGUMENTS)
 
 
-def _request(kind: DeclaredTask, flags: GivenFlags, tests: Tests) -> Request:
-    request = kind.request_of_flags(flags, tests=read_tests(tests, flags.text("compat") == "native"))
+def _request(kind: TaskCommand, flags: GivenFlags, tests: Tests) -> Request:
+    request = request_of_task(kind, flags, tests=read_tests(tests, flags.text("compat") == "native"))
     if tests is None and flags.leave_tests_open:
         request, _ = with_tests_here(request)
     return request

@@ -172,7 +172,7 @@ def _recorded(result: EvaluationResult) -> Any:
     part = topk_of(result) or (result.part.boxes if isinstance(result.part, CocoPart) else result.part)
     recorded: dict[type, str] = {TopKPart: "examples", BoxesPart: "pictures", OwnPart: "scores"}
     if type(part) not in recorded:
-        command = kind_of(result.task).command
+        command = kind_of(result.task).words
         raise UsageError(f"a result of {command} says nothing of single examples; result.result.part has what it says")
     if getattr(part, recorded[type(part)]) is None:
         raise UsageError("the examples were not recorded; give record_examples=True where they are measured")

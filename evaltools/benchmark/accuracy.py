@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.benchmark.request import BenchmarkRequest
+from evaltools.command import Accuracy
 from evaltools.errors import DataError, UsageError
 from evaltools.metrics.pareto import pareto_front
 from evaltools.request import Options
@@ -18,7 +19,7 @@ from evaltools.result.benchmark import AccuracyGiven, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.shown_figures import shown_figures
 from evaltools.result_file import read_result
-from evaltools.task_kind import Accuracy, kind_of
+from evaltools.task_kind import kind_of
 
 _THREADS: Final = "--num_interpreter_threads="
 

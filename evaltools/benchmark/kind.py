@@ -1,4 +1,4 @@
-"""The benchmark as a kind of request: its options, and the request that its flags make."""
+"""The command of the benchmark: its options, and the request that its flags make."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from evaltools.benchmark.matrix import (
     ALL_OF_NATIVE,
     option_configurations,
 )
+from evaltools.command import Command
 from evaltools.configuration import CONFIGURATION_PARAMETERS, OWN_PARAMETERS, Configuration
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.request.flags import TEST_NAME, GivenFlags, configurations_of_files_and_texts
 from evaltools.request.sweep import sweep_configurations
-from evaltools.task_kind import OtherKind
 from evaltools.tasks.shared.options import ALLOW_FALLBACK, CANDIDATES
 
 GROUPS: Final = {
@@ -28,7 +28,7 @@ GROUPS: Final = {
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
 }
-KIND: Final = OtherKind("benchmark", GROUPS, ("evaltools.benchmark.run", "scipy.special"))
+KIND: Final = Command("benchmark", "benchmark", lambda: GROUPS, ("evaltools.benchmark.run", "scipy.special"))
 
 
 def request_of_flags(

@@ -38,8 +38,8 @@ from evaltools.request import Options, Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.runs.measure import FinishedShards, measure
-from evaltools.task_kind import Detail
-from evaltools.tasks.shared.declared import declared_task
+from evaltools.task_kind import Detail, kind_of
+from evaltools.tasks.own import evaluation_of, read
 from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.run import record
 from evaltools.text import printable
@@ -102,8 +102,8 @@ def carry_out(
     ``is_one_model``: of this command. ``missing`` is a line about what was tried and cannot run here.
     """
     options, console = request.options, make_console()
-    kind = declared_task(request.task)
-    asked, evaluation = kind.read(request), kind.evaluation
+    kind = kind_of(request.task)
+    asked, evaluation = read(kind, request), evaluation_of(kind)
     files = planned_files(request)
     page = planned_report(request)
     more_files = kind.report.more_files(request, files.values())
@@ -138,9 +138,9 @@ def record_only(request: Request) -> int:
 
     Returns the exit code.
     """
-    kind = declared_task(request.task)
+    kind = kind_of(request.task)
     with interrupts_restored(), redirect_stdout(sys.stderr):  # what a task of one's own prints is not a result
-        return record(kind.prepare, kind.read(request), Terminal(make_console(), request.options))
+        return record(evaluation_of(kind), read(kind, request), Terminal(make_console(), request.options))
 
 
 def has_native_lines(result: EvaluationResult, options: Options, is_one_model: bool = True) -> bool:

@@ -136,19 +136,19 @@ def _evaluated(words: list[str], console: Console) -> str:
     from msgspec.structs import replace
 
     from evaltools.cli.shared.decided import decided_beside
-    from evaltools.commands.evaluation import command_of, flags_of_words
+    from evaltools.commands.evaluation import command_of, flags_of_words, request_of_task
     from evaltools.report.content import Page
     from evaltools.report.page.rendering.terminal import show_page
     from evaltools.report.page.sections.answer import first_screen
     from evaltools.report.page.sections.sentence import answer_of
     from evaltools.runs.measure import measure
-    from evaltools.tasks.shared.declared import declared_task
+    from evaltools.task_kind import kind_of
     from evaltools.tasks.shared.observer import Observer
 
     task, *options = words
-    kind = declared_task("inference_diff" if task == "diff" else task)
+    kind = kind_of("inference_diff" if task == "diff" else task)
     flags = flags_of_words(kind, options)
-    with decided_beside(flags, kind.request_of_flags(flags, command_of(kind, options))) as decided:
+    with decided_beside(flags, request_of_task(kind, flags, command_of(kind, options))) as decided:
         request, missing = decided()
     results = {task: measure(kind, request, Observer())}
     first = first_screen(results)

@@ -226,7 +226,7 @@ def _summary(task: str) -> tuple[str, str]:
         kind = kind_of(task)
     except EvaltoolsError as error:
         return task, f"cannot be used: {error}"
-    return kind.alias or kind.command, kind.summary.rstrip(".")
+    return kind.alias or kind.words, kind.summary.rstrip(".")
 
 
 def _version() -> str:

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.kind import KIND, request_of_flags
+from evaltools.command import Command
+from evaltools.commands.evaluation import request_of_task
 from evaltools.commands.names import task_aliases, task_of
 from evaltools.device.flags import BY_NAME, PARAMETERS, PROGRAM_OF_FILE, read_device_flags
 from evaltools.errors import UsageError
@@ -21,8 +23,7 @@ from evaltools.locate.kind import KIND as LOCATE
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, parse_flags
-from evaltools.task_kind import RequestKind, names_file, usable_kinds
-from evaltools.tasks.shared.declared import declared_task
+from evaltools.task_kind import kind_of, names_file, usable_kinds
 
 DESCRIPTION: Final = """\
 Runs evaltools {task} on devices over adb: sends model, data and program, fetches the records and makes of them the
@@ -65,23 +66,23 @@ def program_of(words: Sequence[str]) -> list[str]:
     return [f"--device_program={program}" for name, program in PROGRAM_OF_FILE.items() if name in names][:1]
 
 
-def kind_on_devices(word: str) -> RequestKind:
-    """The kind of request with that command; raises :class:`UsageError` for one that devices cannot run."""
-    if word == KIND.command:
+def kind_on_devices(word: str) -> Command:
+    """The command that is typed like that; raises :class:`UsageError` for one that devices cannot run."""
+    if word == KIND.words:
         return KIND
-    if word == LOCATE.command:
+    if word == LOCATE.words:
         raise UsageError("a search is not run over adb; run evaltools locate on the board itself")
     task = word if names_file(word) else task_of(word)
     if task is None:
-        known = [*tasks_on_devices(), *task_aliases(), KIND.command]
+        known = [*tasks_on_devices(), *task_aliases(), KIND.words]
         hint = did_you_mean(word, known)
         raise UsageError(
             f"{word!r} is not a task; give one of {', '.join(known)} first.{hint} See evaltools device run --help"
         )
-    return declared_task(task)
+    return kind_of(task)
 
 
-def _read_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str], folder: Path) -> Request:
+def _read_request(kind: Command, flags: GivenFlags, command: Sequence[str], folder: Path) -> Request:
     task_flags = GivenFlags(tuple(pair for pair in flags.given if pair[0] not in BY_NAME), kind.parameters)
     _refuse(task_flags)
     devices = GivenFlags(tuple(pair for pair in flags.given if pair[0] in BY_NAME), BY_NAME).options()
@@ -93,13 +94,13 @@ def _read_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str], 
     else:
         if devices.text("device_program") == "app":
             raise UsageError(f"--device_program=app can only benchmark; use evaltools or native for {command[3]}")
-        request = declared_task(kind.name).request_of_flags(task_flags, command, folder, native_tool)
+        request = request_of_task(kind_of(kind.name), task_flags, command, folder, native_tool)
     return replace(request, devices=devices)
 
 
 def tasks_on_devices() -> dict[str, str]:
     """The commands of the tasks that can run on devices, with their summaries."""
-    return {kind.command: kind.summary for kind in usable_kinds()}
+    return {kind.words: kind.summary for kind in usable_kinds()}
 
 
 def _with_effect(groups: Mapping[str, Sequence[Parameter]]) -> dict[str, Sequence[Parameter]]:

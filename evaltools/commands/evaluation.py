@@ -9,15 +9,20 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from evaltools.command import TaskCommand
+from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP
-from evaltools.request import Request
-from evaltools.request.flags import GivenFlags, parse_flags
-from evaltools.tasks.shared.declared import DeclaredTask, declared_task
+from evaltools.request import Options, Request
+from evaltools.request.flags import GivenFlags, parse_flags, read_tests
+from evaltools.task_kind import kind_of
+from evaltools.tasks.own import own_options
 from evaltools.tasks.shared.options import MODEL_FILE, REFERENCE_MODEL_FILE
 
 OF_ALL: Final = ("plot", "report")
 """Flags of files about all models."""
+_OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "sweep", "reference"})
+"""Flags that become configurations and are no options of the task."""
 OWN_REFERENCE: Final = "own reference"
 """The configuration that runs a model as the reference runs the first one."""
 
@@ -29,19 +34,66 @@ def parse(task: str, arguments: Sequence[str], folder: Path | None = None) -> Re
 
     Raises :class:`UsageError` for flags that are wrong.
     """
-    kind = declared_task(task)
-    return kind.request_of_flags(flags_of_words(kind, arguments), command_of(kind, arguments), folder)
+    kind = kind_of(task)
+    return request_of_task(kind, flags_of_words(kind, arguments), command_of(kind, arguments), folder)
 
 
-def flags_of_words(kind: DeclaredTask, arguments: Sequence[str]) -> GivenFlags:
+def request_of_task(
+    kind: TaskCommand,
+    flags: GivenFlags,
+    command: Sequence[str] = (),
+    folder: Path | None = None,
+    native_tool: bool = False,
+    tests: Sequence[Configuration] | None = None,
+) -> Request:
+    """What the flags of a task ask for; raises :class:`UsageError` for those that are wrong or missing.
+
+    Relative paths are meant from ``folder``, None: from here. ``native_tool``: that is what runs the reference.
+    ``tests`` None: the flags say which.
+    """
+    folder = folder or Path.cwd()
+    options = _completed(kind, flags.options(leave_out=_OF_CONFIGURATIONS), folder)
+    needed = [parameter.name for parameter in kind.parameters.values() if parameter.required]
+    if missing := " ".join(f"--{name}=..." for name in needed if not options.text(name)):
+        words = f"device run {kind.words.removeprefix('run ')}" if "device" in command[1:2] else kind.words
+        raise UsageError(f"missing: {missing}. See evaltools {words} --help")
+    if tests is None:
+        tests = read_tests(flags, options.text("compat") == "native", folder)
+    text = flags.text("reference") if "reference" in flags else None
+    reference = _reference(kind, options, text, native_tool)
+    return Request(kind.name, options, reference, tuple(tests), folder, command=tuple(command))
+
+
+def _completed(kind: TaskCommand, options: Options, folder: Path) -> Options:
+    """The options with the paths that the task has as defaults, and with those that follow from others."""
+    own = [each.parameter for each in own_options(kind.source.function)] if kind.source else []
+    paths = {each.name: each.default for each in own if each.is_path and each.default}
+    found = options.stating({name: path for name, path in paths.items() if name not in options})
+    return found if kind.complete is None else found.stating(kind.complete(found.stated, folder))
+
+
+def _reference(kind: TaskCommand, options: Options, text: str | None, native_tool: bool) -> Configuration | None:
+    """The reference that ``text`` describes as ``--reference`` does; the task's default if ``text`` is None.
+
+    Returns None for the text "none", and where the outputs of the reference are loaded. ``native_tool``: the native
+    tool runs the reference, not a Python runtime.
+    """
+    if (text is not None and text.strip() == "none") or (text is None and "load_reference" in options):
+        return None
+    is_native = options.text("compat") == "native"
+    kernels = kind.native_reference if native_tool or is_native else "builtin"
+    return Configuration.from_text("reference", text or "", is_native, kernels)
+
+
+def flags_of_words(kind: TaskCommand, arguments: Sequence[str]) -> GivenFlags:
     """The flags of a task's command; raises :class:`UsageError` for those that are wrong."""
-    usage, exit_codes = f"{kind.command} MODEL.tflite", f"exit codes:\n{EXIT_CODE_HELP}"
+    usage, exit_codes = f"{kind.words} MODEL.tflite", f"exit codes:\n{EXIT_CODE_HELP}"
     return parse_flags(usage, kind.description, exit_codes, kind.groups, arguments)
 
 
-def command_of(kind: DeclaredTask, arguments: Sequence[str]) -> tuple[str, ...]:
+def command_of(kind: TaskCommand, arguments: Sequence[str]) -> tuple[str, ...]:
     """The whole command line, as results record it."""
-    return ("evaltools", *kind.command.split(" ", 1), *arguments)
+    return ("evaltools", *kind.words.split(" ", 1), *arguments)
 
 
 def flags_of_models(flags: GivenFlags) -> dict[str, GivenFlags]:
@@ -88,7 +140,7 @@ def compared_with_first(requests: Mapping[str, Request]) -> dict[str, Request]:
         first = next(iter(found.values()), None)
         is_compared = (
             first is not None
-            and declared_task(request.task).compares_models
+            and kind_of(request.task).compares_models
             and REFERENCE_MODEL_FILE.name not in request.options
             and not request.is_native
         )

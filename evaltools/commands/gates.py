@@ -16,7 +16,7 @@ from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request import Request
 from evaltools.request.flags import configurations_of_files_and_texts, parse_flags
 from evaltools.runs.gate_runs import OUTPUT_FLAG, Run
-from evaltools.task_kind import names_file, request_kind, tree_kinds
+from evaltools.task_kind import command_named, names_file, tree_kinds
 
 _READ: Final = ("input_file", "input_folder", "pictures", "named_files", "layer_files")
 
@@ -41,7 +41,7 @@ def _request(words: Sequence[str], folder: Path) -> Request | None:
     """The request of a command, of a benchmark or a suite as well; None for one that only puts results together."""
     if words[:1] not in ((BENCHMARK,), (SUITE,)):
         return request_of_words(words, folder)
-    flags = parse_flags(words[0], "", "", request_kind(words[0]).groups, words[1:])
+    flags = parse_flags(words[0], "", "", command_named(words[0]).groups, words[1:])
     command = ("evaltools", *words)
     if words[0] == BENCHMARK:
         return benchmark_of_flags(flags, command, folder)

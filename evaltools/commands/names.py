@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from evaltools.task_kind import kind_names, tree_kinds
 
 
-class Command(NamedTuple):
-    """The function of a command in ``evaltools.cli``, MODULE:FUNCTION, and its summary."""
+class Listed(NamedTuple):
+    """A command as ``--help`` lists it: its function in ``evaltools.cli``, MODULE:FUNCTION, and its summary."""
 
     target: str
     summary: str
@@ -17,41 +17,41 @@ class Command(NamedTuple):
 
 SAME_JOB: Final = "Does it do the same job as the CPU?"
 """The question that tasks answer."""
-QUESTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
+QUESTIONS: Final[Mapping[str, Mapping[str, Listed]]] = {
     SAME_JOB: {
-        "run": Command("evaluate:run_own_task", "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."),
+        "run": Listed("evaluate:run_own_task", "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."),
     },
     "How fast is it?": {
-        "benchmark": Command(
+        "benchmark": Listed(
             "benchmark:run", "Load, first run, steady state, memory, operators; many options in one run"
         ),
     },
     "Which operator makes the difference, and why?": {
-        "locate": Command("locate:run", "Cause, proof, smallest model that shows it"),
+        "locate": Listed("locate:run", "Cause, proof, smallest model that shows it"),
     },
     "What is in this model, and what works here?": {
-        "inspect": Command("inspect:run", "What kind of model is this, which delegates fit, what do they take of it"),
-        "doctor": Command("doctor:run", "Which runtimes, delegates and tools work here, and what to do for the others"),
-        "delegates": Command("delegates:run", "The delegates, their flags, and where each one runs"),
-        "demo": Command("demo:run", "The sample pictures and models that come with evaltools"),
-        "skill": Command("skill:run", "How a coding agent uses evaltools: SKILL.md, printed"),
+        "inspect": Listed("inspect:run", "What kind of model is this, which delegates fit, what do they take of it"),
+        "doctor": Listed("doctor:run", "Which runtimes, delegates and tools work here, and what to do for the others"),
+        "delegates": Listed("delegates:run", "The delegates, their flags, and where each one runs"),
+        "demo": Listed("demo:run", "The sample pictures and models that come with evaltools"),
+        "skill": Listed("skill:run", "How a coding agent uses evaltools: SKILL.md, printed"),
     },
     "Is it good enough?": {
-        "gate": Command("judge.gate:run", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
-        "power": Command("judge.power:run", "How many pictures do I need to see a drop of accuracy"),
+        "gate": Listed("judge.gate:run", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
+        "power": Listed("judge.power:run", "How many pictures do I need to see a drop of accuracy"),
     },
     "What of many models, and of phones?": {
-        "suite": Command(
+        "suite": Listed(
             "suite.command:run", "Many models in many configurations: one table, one report, what changed since"
         ),
-        "device": Command("device.command:run", "Phones and boards over adb: what they are; any task there"),
+        "device": Listed("device.command:run", "Phones and boards over adb: what they are; any task there"),
     },
     "What of a run that was begun, and of its results?": {
-        "resume": Command("runs.folders:resume", "Go on with an interrupted run, from the journal of its --run_dir"),
-        "merge": Command("runs.folders:merge", "One result from the shards of a run"),
-        "capture": Command("runs.capture:run", "What a run that goes on does now: a trace of its work and processes"),
-        "report": Command("report:run", "One page about results, to be forwarded: HTML without network, or Markdown"),
-        "convert": Command("convert:run", "Ground truth from COCO, YOLO or ILSVRC files; results from logs of iOS"),
+        "resume": Listed("runs.folders:resume", "Go on with an interrupted run, from the journal of its --run_dir"),
+        "merge": Listed("runs.folders:merge", "One result from the shards of a run"),
+        "capture": Listed("runs.capture:run", "What a run that goes on does now: a trace of its work and processes"),
+        "report": Listed("report:run", "One page about results, to be forwarded: HTML without network, or Markdown"),
+        "convert": Listed("convert:run", "Ground truth from COCO, YOLO or ILSVRC files; results from logs of iOS"),
     },
 }
 """The commands that are not tasks, by the question that they answer."""

@@ -18,6 +18,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.command import TaskCommand
 from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed, Outcome, do_on_each, require_answer, require_any
 from evaltools.device.flags import DeviceFlags
@@ -57,11 +58,12 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
 from evaltools.runs.measure import FinishedShards
 from evaltools.runs.stored import to_bytes
-from evaltools.tasks.shared.declared import DeclaredTask, declared_task
+from evaltools.task_kind import kind_of
+from evaltools.tasks.own import evaluation_of, read
 from evaltools.tasks.shared.evaluation import Evaluation
 from evaltools.tasks.shared.merging import RunAtPlace, files_below, run_identity, with_files
 from evaltools.tasks.shared.observer import Observer
-from evaltools.tasks.shared.request import flags_to_repeat
+from evaltools.tasks.shared.request import TaskRequest, flags_to_repeat
 
 _SERIALS: Final = "devices"
 _KEPT_AS: Final = "folder of records on devices"
@@ -83,7 +85,7 @@ def records_of_devices(
     its work.
     """
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    kind, run_dir = declared_task(request.task), request.options.path("run_dir")
+    kind, run_dir = kind_of(request.task), request.options.path("run_dir")
     sent = device_request(request, flags.root, flags.libraries)
     examples = examples_of(kind, request)
     with run_folder(run_dir) as folder, run_journal(folder) as journal:
@@ -120,14 +122,15 @@ def records_of_devices(
         yield run.merge_request, records, len(done) == len(serials)
 
 
-def examples_of(kind: DeclaredTask, request: Request) -> Evaluation[Any]:
+def examples_of(kind: TaskCommand, request: Request) -> Evaluation[Any]:
     """Read and check model, data and files on the host, before anything is sent.
 
     Raises :class:`UsageError` and its kinds.
     """
-    asked = kind.read(request)
+    asked = read(kind, request)
     kind.report.more_files(request, planned_files(request).values())
-    evaluation = kind.prepare(asked)
+    prepare: Callable[[TaskRequest], Evaluation[Any]] = evaluation_of(kind)
+    evaluation = prepare(asked)
     evaluation.check_on_host()
     return evaluation
 
@@ -158,23 +161,23 @@ def identity_of(flags: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
     return found
 
 
-def _against_host_outputs(kind: DeclaredTask, request: Request, folder: Path) -> Request | None:
+def _against_host_outputs(kind: TaskCommand, request: Request, folder: Path) -> Request | None:
     """The request that compares every place with the reference's outputs on the host; None if the task has no such.
 
     The host computes these outputs once, into a folder below ``folder``. Raises :class:`UsageError` where it cannot.
     """
     saved, unfinished = folder / _REFERENCE, folder / f"{_REFERENCE}.part"
-    saving = kind.evaluation.saving_reference(request, unfinished)
+    saving = evaluation_of(kind).saving_reference(request, unfinished)
     if saving is None:
         return None
     if not saved.is_dir():
         shutil.rmtree(unfinished, ignore_errors=True)
         carry_out_on_host(saving, (OK, LIMIT_BROKEN, EXAMPLES_FAILED))
         unfinished.rename(saved)
-    return kind.evaluation.against_saved(request, saved)
+    return evaluation_of(kind).against_saved(request, saved)
 
 
-def require_one_file(kind: DeclaredTask, request: Request) -> None:
+def require_one_file(kind: TaskCommand, request: Request) -> None:
     """Raise :class:`UsageError` for files by configuration, where every place has configurations of its own."""
     files = planned_files(request)
     more = kind.report.more_files(request, files.values())
@@ -195,7 +198,7 @@ class DeviceEvaluation:
 
     def __init__(
         self,
-        kind: DeclaredTask,
+        kind: TaskCommand,
         request: Request,
         sent: DeviceRequest,
         examples: Evaluation[Any],

@@ -28,7 +28,7 @@ from evaltools.request import Request
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceWork
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.shared.declared import declared_task
+from evaltools.task_kind import kind_of
 
 _PICTURES: Final = "pictures"
 
@@ -42,7 +42,7 @@ def evaluate_native(
         with DevicesUsed(flags, console) as devices:
             is_one = len(devices.serials) == 1
             if not is_one:
-                require_one_file(declared_task(request.task), request)
+                require_one_file(kind_of(request.task), request)
             program = _NativeEvaluation(binary, inputs, flags.root, Path(temporary), is_one)
             done, device_run = run_on_each(program.run, "native", devices, console)
         runs = [run for found in done.values() for run in found]

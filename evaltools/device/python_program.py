@@ -19,12 +19,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evaltools.command import Command
 from evaltools.device.device import Device
 from evaltools.device.errors import DeviceError
 from evaltools.device.store import PROGRAMS
 from evaltools.device.transfer import sha256_of
 from evaltools.device.work import RUN, Program, SentFiles
-from evaltools.task_kind import RequestKind
 
 _CHECK_S: Final = 180.0
 _UNPACK_S: Final = 600.0
@@ -60,7 +60,7 @@ class PythonProgram(Struct, frozen=True):
         return f"exec {affinity}{environment} {python} {shlex.join(words)}"
 
 
-def python_on(device: Device, kind: RequestKind) -> Program:
+def python_on(device: Device, asked: Command) -> Program:
     """Evaltools on a device that has Python, with all modules that a command needs.
 
     It is the running one, with wheels of the packages that the device lacks; both are sent and unpacked if necessary.
@@ -86,10 +86,10 @@ def python_on(device: Device, kind: RequestKind) -> Program:
             )
         if program.folder not in answer.text.splitlines():
             _unpack(device, wheels, program)
-    answer = device.shell(program.start(["--check", *kind.modules_on_devices]), _CHECK_S)
+    answer = device.shell(program.start(["--check", *asked.modules_on_devices]), _CHECK_S)
     if answer.code != 0:
         raise DeviceError(
-            f"{serial}: evaltools {kind.command} cannot be started with {python}{answer.quote()}; install what it "
+            f"{serial}: evaltools {asked.words} cannot be started with {python}{answer.quote()}; install what it "
             "needs there (numpy, pillow, tflite-runtime or ai-edge-litert ...), or give a folder of wheels for the "
             "device with --device_wheels",
             serial,

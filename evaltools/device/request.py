@@ -19,7 +19,8 @@ from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.runs.handing_over import Ended, carry_out, ending_in_words
 from evaltools.runs.stored import rewritten
-from evaltools.task_kind import request_kind
+from evaltools.task_kind import command_named
+from evaltools.tasks.own.loading import files_beside
 from evaltools.tasks.shared.host_names import HostNames
 from evaltools.tasks.shared.merging import files_below
 
@@ -126,7 +127,7 @@ def device_request(request: Request, root: str, libraries: Path | None = None) -
     packages on the host know.
     """
     _require_what_devices_have(request)
-    named = RequestFiles(root, request_kind(request.task).files_beside(), libraries)
+    named = RequestFiles(root, files_beside(request.task), libraries)
     rewritten_request = rewritten(replace(request, devices=None), named.take, Path())
     return DeviceRequest(rewritten_request, named.files, named.pictures, named.folders)
 
@@ -155,9 +156,9 @@ def carry_out_on_host(request: Request, good_codes: Collection[int]) -> Ended:
     """
     ended = carry_out(request, Path.cwd())
     if ended.code not in good_codes:
-        command = request_kind(request.task).command
+        words = command_named(request.task).words
         raise UsageError(
-            f"what was to run on this computer, evaltools {command}, did not end well ({ending_in_words(ended.code)}): "
+            f"what was to run on this computer, evaltools {words}, did not end well ({ending_in_words(ended.code)}): "
             f"{last_lines(ended.err)}. Try that command here by itself"
         )
     return ended

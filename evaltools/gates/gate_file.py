@@ -291,7 +291,7 @@ def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
 
 def _commands_of_tree() -> set[str]:
     """The commands of evaltools' own tasks, whose figures are known before they run."""
-    return {command for kind in tree_kinds().values() for command in (kind.command, kind.alias) if command}
+    return {command for kind in tree_kinds().values() for command in (kind.words, kind.alias) if command}
 
 
 def _own_tasks(runs: Sequence[RunSource]) -> list[str]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from evaltools.command import Command
 from evaltools.configuration import CONFIGURATION_PARAMETERS, OWN_PARAMETERS, Configuration
 from evaltools.delegates import COMMON, COMPILED, DELEGATES, LITERT
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags, read_tests
-from evaltools.task_kind import OtherKind
 from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH
 from evaltools.tasks.inference_diff.options import OPTIONS as DIFF
 from evaltools.tasks.shared.options import CANDIDATES, EXECUTION, MODEL_FILE
@@ -108,7 +108,7 @@ GROUPS: Final = {
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
 }
-KIND: Final = OtherKind("locate", GROUPS)
+KIND: Final = Command("locate", "locate", lambda: GROUPS)
 
 
 def request_of_flags(flags: GivenFlags, command: Sequence[str], folder: Path | None = None) -> Request:

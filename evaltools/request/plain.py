@@ -12,7 +12,7 @@ from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, split_flag
 from evaltools.request import Options, Request
-from evaltools.task_kind import request_kind
+from evaltools.task_kind import command_named
 
 REQUEST_VERSION: Final = 2
 """Changes where stored requests of before cannot be read any more; 1 were command lines."""
@@ -79,7 +79,7 @@ def from_plain(plain: Any, device_parameters: Mapping[str, Parameter]) -> Reques
     Raises :class:`UsageError` as :func:`stored_in` does, and for options that do not fit.
     """
     stored = stored_in(plain)
-    parameters = request_kind(stored.task).parameters
+    parameters = command_named(stored.task).parameters
     return Request(
         task=stored.task,
         options=Options.of(stored.options, parameters),

@@ -9,11 +9,12 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from evaltools.command import TaskCommand
 from evaltools.configuration import Configuration
 from evaltools.request import Request
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.shared.declared import DeclaredTask
+from evaltools.tasks.own import evaluation_of, read
 from evaltools.tasks.shared.host_names import HostNames
 from evaltools.tasks.shared.merging import RunAtPlace
 from evaltools.tasks.shared.observer import Observer
@@ -69,7 +70,7 @@ class FinishedShards(Struct, frozen=True):
 
 
 def measure(
-    kind: DeclaredTask,
+    kind: TaskCommand,
     request: Request,
     observer: Observer,
     shards: FinishedShards | None = None,
@@ -84,10 +85,10 @@ def measure(
 
         with shards_on_ray(kind, request, partial(observer.progress, "shards")) as folders:
             return measure(kind, request.of_no_run(), observer, FinishedShards.of_one_run(folders))
-    asked = kind.read(request)
+    asked, prepare = read(kind, request), evaluation_of(kind)
     if shards is None:
-        return evaluate(kind.prepare, asked, observer)
+        return evaluate(prepare, asked, observer)
     if shards.whole is not None:
         observer.opened(shards.whole.configurations)
-    whole = shards.whole or merge(kind.prepare, asked, shards.places, observer)
-    return kind.evaluation.with_host_names(shards.complete(whole, asked.configurations), shards.host_names)
+    whole = shards.whole or merge(prepare, asked, shards.places, observer)
+    return prepare.with_host_names(shards.complete(whole, asked.configurations), shards.host_names)

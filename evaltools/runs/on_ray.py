@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from evaltools.command import TaskCommand
 from evaltools.engine.execution import Shard
 from evaltools.engine.journal import JOURNAL_NAME, Journal
 from evaltools.engine.ledger import Tally
@@ -28,7 +29,8 @@ from evaltools.exit_codes import MEASURED
 from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.stored import seen_from
-from evaltools.tasks.shared.declared import DeclaredTask, declared_task
+from evaltools.task_kind import kind_of
+from evaltools.tasks.own import evaluation_of, read
 from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.request import flags_to_repeat
 from evaltools.tasks.shared.run import record
@@ -50,7 +52,7 @@ class ShardDone(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def shards_on_ray(kind: DeclaredTask, request: Request, progress: OnProgress) -> Iterator[list[Path]]:
+def shards_on_ray(kind: TaskCommand, request: Request, progress: OnProgress) -> Iterator[list[Path]]:
     """The folders of a request's shards, done on a cluster; ``progress`` is a context, entered with their number.
 
     Raises :class:`UsageError` where Ray is not installed, the cluster is not reachable, or the request is wrong.
@@ -59,7 +61,7 @@ def shards_on_ray(kind: DeclaredTask, request: Request, progress: OnProgress) ->
     tasks = options.number("ray_tasks")
     if tasks < 0:
         raise UsageError(f"--ray_tasks={tasks}: use a number of tasks, or 0 for one per CPU")
-    kind.read(request)
+    read(kind, request)
     try:
         ray = importlib.import_module("ray")
     except ImportError as error:
@@ -148,8 +150,8 @@ def run_shard(plain: dict[str, Any], shard: Shard) -> ShardDone:
             request = seen_from(from_plain(plain, {}), Path.cwd()).stating(
                 run_dir=f"{folder}/run", shard_index=shard.index, shard_count=shard.count, workers="1"
             )
-            kind = declared_task(request.task)
-            code = record(kind.prepare, kind.read(request), Observer())
+            kind = kind_of(request.task)
+            code = record(evaluation_of(kind), read(kind, request), Observer())
         except EvaltoolsError as error:
             return ShardDone(error.exit_code, b"", str(error))
         journal = Path(folder, "run", JOURNAL_NAME)

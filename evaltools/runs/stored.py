@@ -18,7 +18,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import from_plain, stored_in, to_plain
-from evaltools.task_kind import request_kind
+from evaltools.task_kind import moved
 from evaltools.tasks.shared.merging import require_same_code
 from evaltools.text import printable
 
@@ -97,7 +97,7 @@ def rewritten(request: Request, take: Callable[[Parameter | None, Path], str], f
 
     return replace(
         request,
-        task=request_kind(request.task).moved(request.task, lambda path: take(None, path)),
+        task=moved(request.task, lambda path: take(None, path)),
         folder=folder,
         options=options(request.options),
         reference=None if request.reference is None else configuration(request.reference),

@@ -155,7 +155,7 @@ def _request(job: Job, path: Path, configurations: Sequence[Configuration]) -> R
 def _parsed(job: Job, model: Path) -> Request:
     folder = job.folder.absolute()
     name, *rest = job.words
-    if name == BENCHMARK.command:
+    if name == BENCHMARK.words:
         flags = parse_flags(name, "", "", BENCHMARK.groups, [*rest, f"--graph={model}"])
         return benchmark_of_flags(flags, (), folder)
     request = request_of_words([*job.words, f"--model_file={model}"], folder)

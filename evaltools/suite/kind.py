@@ -1,4 +1,4 @@
-"""A suite as a kind of request: its options, and the request that its flags make."""
+"""The command of a suite: its options, and the request that its flags make."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from evaltools.command import Command
 from evaltools.configuration import Configuration
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, configurations_of_files_and_texts
-from evaltools.task_kind import OtherKind
 from evaltools.tasks.shared.options import CANDIDATES, EXECUTION
 
 _SHARED: Final = {parameter.name: parameter for parameter in EXECUTION}
@@ -63,7 +63,7 @@ _RESULT: Final = (
     replace(_SHARED["report"], help="One page to forward: FILE.html, or FILE.md for its first screen."),
 )
 GROUPS: Final = {"suite": _MODELS, "execution": _EXECUTION, "result": _RESULT}
-KIND: Final = OtherKind("suite", GROUPS)
+KIND: Final = Command("suite", "suite", lambda: GROUPS)
 
 
 def request_of_flags(

@@ -27,7 +27,8 @@ from evaltools.runtime.registry import installed_version, runtime_name
 from evaltools.suite.entries import Entry, entries_of
 from evaltools.suite.kind import KIND
 from evaltools.suite.runs import Runs
-from evaltools.task_kind import request_kind
+from evaltools.task_kind import moved
+from evaltools.tasks.own.loading import files_beside
 from evaltools.tasks.shared.merging import (
     TASK,
     checksums_of,
@@ -103,9 +104,8 @@ def _code_of(entries: Sequence[Entry]) -> list[Path]:
         return str(file)
 
     for task in dict.fromkeys(entry.request.task for entry in entries):
-        kind = request_kind(task)
-        kind.moved(task, noted)
-        files.extend(kind.files_beside())
+        moved(task, noted)
+        files.extend(files_beside(task))
     return files
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec.structs import replace
 
+from evaltools.command import Accuracy
 from evaltools.parameter import NotNative, Parameter
-from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import comes_with_evaltools
 from evaltools.tasks.own.definition import Setting, Task, task
 from evaltools.tasks.shared.options import CHANNEL_ORDER, IMAGES_PATH, NORMALIZATION, NUM_IMAGES, ExampleOrder, Seed

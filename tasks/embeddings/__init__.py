@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
-from evaltools.task_kind import Accuracy
+from evaltools.command import Accuracy
 from evaltools.tasks.own import comes_with_evaltools
 from evaltools.tasks.own.definition import Task, task
 from evaltools.tasks.shared.options import ExampleOrder, Images, Normalized, NumImages, Seed

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Any, Final
 
+from evaltools.command import Accuracy
 from evaltools.parameter import NotNative, Parameter
-from evaltools.task_kind import Accuracy
 from evaltools.tasks.own import comes_with_evaltools
 from evaltools.tasks.own.definition import Setting, Task, task
 from evaltools.tasks.shared.options import IMAGES_PATH, NORMALIZATION, NUM_IMAGES, ExampleOrder, Seed
-
-if TYPE_CHECKING:
-    from evaltools.request import Options
 
 _LABELS: Final = Parameter(
     "model_output_labels",
@@ -66,15 +64,15 @@ def imagenet(
     return classification(images, model_output_labels, label_offset, label_check, normalization, setting)
 
 
-def _with_labels(options: Options, folder: Path) -> Options:
-    """The options with the model's labels that fit the ground truth, where no labels were given."""
-    if "model_output_labels" in options or "model_file" not in options:
-        return options
+def _labels(stated: Mapping[str, Any], folder: Path) -> Mapping[str, str]:
+    """The model's labels that fit the ground truth, where no labels were given."""
+    if "model_output_labels" in stated or "model_file" not in stated:
+        return {}
     from evaltools.datasets.labels import fitting_labels, labels_beside
 
-    model = Path(options.text("model_file"))
-    found = fitting_labels(labels_beside(folder / model), folder / options.text("ground_truth_labels"))
-    return options if found is None else options.stating({"model_output_labels": str(model.parent / found.name)})
+    model, truths = Path(str(stated["model_file"])), str(stated.get("ground_truth_labels", ""))
+    found = fitting_labels(labels_beside(folder / model), folder / truths)
+    return {} if found is None else {"model_output_labels": str(model.parent / found.name)}
 
 
 KIND: Final = comes_with_evaltools(
@@ -83,5 +81,5 @@ KIND: Final = comes_with_evaltools(
     Accuracy("top1", "top-1"),
     native="evaltools.tasks.imagenet.native",
     place=1,
-    complete=_with_labels,
+    complete=_labels,
 )

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
+from evaltools.command import TaskCommand
 from evaltools.tasks.inference_diff.options import DESCRIPTION, OPTIONS
-from evaltools.tasks.shared.declared import DeclaredTask
+from evaltools.tasks.own import all_options
+from evaltools.tasks.shared.options import EXECUTION_WITH_ONE_WORKER
 
-KIND: Final = DeclaredTask(
+KIND: Final = TaskCommand(
     "inference_diff",
+    "inference-diff",
+    partial(all_options, OPTIONS, EXECUTION_WITH_ONE_WORKER),
+    ("evaltools.tasks.inference_diff.evaluation", "scipy.special"),
     alias="diff",
     place=3,
     summary="How far a delegate's outputs are from the CPU's, any model",
     description=DESCRIPTION,
-    options=OPTIONS,
-    evaluation="evaltools.tasks.inference_diff.evaluation:DiffEvaluation",
-    part="evaltools.tasks.inference_diff.result:InferenceDiff",
-    report="evaltools.tasks.inference_diff.report",
-    metrics="evaltools.tasks.inference_diff.metrics",
-    needs=("scipy.special",),
-    one_worker=True,
+    evaluation_at="evaltools.tasks.inference_diff.evaluation:DiffEvaluation",
+    part_at="evaltools.tasks.inference_diff.result:InferenceDiff",
+    report_at="evaltools.tasks.inference_diff.report",
+    stated_metrics="evaltools.tasks.inference_diff.metrics",
     more_than_records=True,
     has_limits=True,
     compares_models=False,

@@ -19,7 +19,7 @@ from msgspec import Struct
 from evaltools.errors import UsageError
 from evaltools.extensions import TASKS, entries, imported, unusable
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import OWN, tree_kinds
+from evaltools.task_kind import OWN, names_file, tree_kinds
 from evaltools.tasks.own.definition import Task, is_setting, is_task, name_of
 from evaltools.tasks.own.faults import FAULTS, calling_task, sentence
 
@@ -110,6 +110,12 @@ def load_task(text: str) -> Loaded:
     return Loaded(origin.load(), origin, text)
 
 
+def files_beside(task: str) -> tuple[Path, ...]:
+    """The files of the modules beside it that a task in a file imports; they must be sent along with it."""
+    origin = load_task(task).origin if names_file(task) else None
+    return () if origin is None else origin.beside
+
+
 def _installed(entry: EntryPoint) -> Callable[..., Task]:
     """The function of an entry point; raises :class:`UsageError` for what is none."""
     with redirect_stdout(sys.stderr), calling_task():
@@ -124,10 +130,6 @@ def _entry(name: str) -> EntryPoint:
     if name in installed:
         return installed[name]
     known = [*tree_kinds(), *installed]
-    if name in tree_kinds():
-        raise UsageError(
-            f"{name} is not a task of your own and has a command and a function itself; for your own, {_HOW}"
-        )
     raise UsageError(f"there is no task {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}; or {_HOW}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from evaltools.task_kind import Accuracy
+from evaltools.command import Accuracy
 from evaltools.tasks.own import LABEL_METRICS, comes_with_evaltools
 from evaltools.tasks.own.definition import Task, task
 from evaltools.tasks.shared.options import ExampleOrder, Seed

@@ -200,7 +200,6 @@ def test_arguments_of_a_wrong_type_are_errors_of_evaltools(result: et.Result) ->
             sample.model_file("int8"), progress=wrong
         ),
         "task: expected a function with @evaltools.task": lambda: et.run(wrong, sample.model_file("int8")),
-        "inference_diff is not a task of your own": lambda: et.run("inference_diff", sample.model_file("int8")),
     }
     for message, call in calls.items():
         with pytest.raises(et.UsageError) as error:

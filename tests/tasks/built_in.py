@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from evaltools.command import TaskCommand
 from evaltools.tasks import coco, imagenet
-from evaltools.tasks.own import FunctionTask
+from evaltools.tasks.own import loaded_of, own_options
 from evaltools.tasks.own.evaluation import OwnOptions
 from evaltools.tasks.own.options import values_of
 from evaltools.tasks.shared.image_input import StatedLayout
 
 
 def options_of(
-    kind: FunctionTask,
+    kind: TaskCommand,
     values: dict[str, Any],
     native: bool = False,
     input_layout: StatedLayout = "auto",
@@ -21,8 +22,8 @@ def options_of(
 ) -> OwnOptions:
     """These options of the task, and the defaults of the others."""
     return OwnOptions(
-        kind.loaded,
-        values_of(kind.own_options, values, kind.name),
+        loaded_of(kind),
+        values_of(own_options(loaded_of(kind).function), values, kind.name),
         record_examples=record_examples,
         input_layout=input_layout,
         native=native,

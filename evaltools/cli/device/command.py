@@ -87,7 +87,7 @@ def _help_text_of_run() -> str:
     from evaltools.commands.device_run import tasks_on_devices
     from evaltools.commands.names import COMMANDS
 
-    tasks = tasks_on_devices() | {KIND.command: COMMANDS[KIND.command].summary}
+    tasks = tasks_on_devices() | {KIND.words: COMMANDS[KIND.words].summary}
     return (
         "usage: evaltools device run TASK --flag=value ...\n\n"
         "A task on phones and boards, with the same result as here.\n\n"

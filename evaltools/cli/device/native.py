@@ -15,15 +15,16 @@ from evaltools.report.files.evaluation import planned_files, planned_report
 from evaltools.report.files.outputs import write_report
 from evaltools.report.page.screens import print_configurations
 from evaltools.request import Request
-from evaltools.tasks.shared.declared import declared_task
+from evaltools.task_kind import kind_of
+from evaltools.tasks.own import evaluation_of, read
 
 
 def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
     """Run TensorFlow's binary there, read what it said, print, write; returns the exit code."""
-    console, kind = make_console(), declared_task(request.task)
-    binary = require_binary(flags, kind.command)
+    console, kind = make_console(), kind_of(request.task)
+    binary = require_binary(flags, kind.words)
     refuse_options(request.options, flags.program)
-    inputs = prepare_native(kind.read(request))
+    inputs = prepare_native(read(kind, request))
     files = planned_files(request)
     page = planned_report(request)
     with interrupts_restored():
@@ -38,5 +39,5 @@ def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
         return NOT_WRITTEN
     if not is_whole:
         return NOT_MEASURED
-    evaluation = kind.evaluation
+    evaluation = evaluation_of(kind)
     return LIMIT_BROKEN if evaluation.breaks_limits(result) else evaluation.exit_code(result)

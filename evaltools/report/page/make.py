@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from evaltools.command import TaskCommand
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult
 from evaltools.report.content import Download, Page, Part, Sources, bounded, bounded_first
@@ -26,7 +27,7 @@ from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult, models_in_words, other_models
 from evaltools.result.locate import LocateResult
 from evaltools.result.places import machine_of
-from evaltools.task_kind import TaskKind, kind_of, subject_of
+from evaltools.task_kind import kind_of, subject_of
 
 
 def page_of(sources: Sources) -> Page:
@@ -110,10 +111,10 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     )
 
 
-def _subject(kind: TaskKind, result: EvaluationResult) -> str:
+def _subject(kind: TaskCommand, result: EvaluationResult) -> str:
     """The task, as it is typed."""
     subject = subject_of(result)
-    return kind.command if subject == kind.name else subject
+    return kind.words if subject == kind.name else subject
 
 
 def _hints(result: EvaluationResult, is_located: bool) -> list[str]:

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from evaltools.commands.evaluation import request_of_task
 from evaltools.commands.names import task_of
 from evaltools.device.evaluation import examples_of
 from evaltools.device.on_device import lay_out
 from evaltools.device.store import archives, names_in
 from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags
-from evaltools.tasks.shared.declared import declared_task
+from evaltools.task_kind import kind_of
 from evaltools.tasks.shared.evaluation import Evaluation
 from tests.command import evaltools
 from tests.detection_set import DetectionSet, make_detection_set
@@ -32,8 +33,8 @@ def found(arguments: Sequence[str]) -> Evaluation[Any]:
     command, *words = arguments
     task = task_of(command)
     assert task is not None
-    kind = declared_task(task)
-    return examples_of(kind, kind.request_of_flags(parse_flags(command, "", "", kind.groups, words), []))
+    kind = kind_of(task)
+    return examples_of(kind, request_of_task(kind, parse_flags(command, "", "", kind.groups, words), []))
 
 
 def diff(evaluation: EvaluationSet, *more: str) -> list[str]:

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from evaltools.benchmark import kind as benchmark
+from evaltools.command import Command
 from evaltools.device.on_device import lay_out
 from evaltools.device.store import MOST_BYTES, archives, names_in
 from evaltools.errors import DataError
-from evaltools.task_kind import RequestKind, kind_names
-from evaltools.tasks.shared.declared import declared_task
+from evaltools.task_kind import kind_names, kind_of
 
-COCO = declared_task("coco")
-KINDS: Sequence[RequestKind] = (benchmark.KIND, *map(declared_task, kind_names()))
+COCO = kind_of("coco")
+KINDS: Sequence[Command] = (benchmark.KIND, *map(kind_of, kind_names()))
 ODD_NAMES = (
     "plain.png",
     "two words.png",

@@ -12,7 +12,7 @@ from evaltools.device.native_program import configuration_flags, refuse_options,
 from evaltools.errors import UsageError
 from evaltools.native.logs.evaluation import NativeTask
 from evaltools.request import Options
-from evaltools.tasks.shared.declared import declared_task
+from evaltools.task_kind import kind_of
 
 TASKS: Final[tuple[NativeTask, ...]] = ("imagenet", "coco", "inference_diff")
 SHOWN: Final = ("progress", "plot", "report", "output_format", "quiet", "verbose")
@@ -104,7 +104,7 @@ def test_a_configuration_that_native_tools_cannot_have_is_refused(text: str, sai
 
 
 def given(task: NativeTask, *pairs: tuple[str, str]) -> Options:
-    return Options.of(dict(pairs), declared_task(task).parameters)
+    return Options.of(dict(pairs), kind_of(task).parameters)
 
 
 OTHER_VALUES: Final = {"bool": ("true", "false"), "int32": ("987", "986"), "float": ("0.987", "0.986")}

@@ -12,12 +12,12 @@ from evaltools.device.adb import Adb
 from evaltools.device.device import Device
 from evaltools.device.errors import DeviceError, DeviceStopped
 from evaltools.device.python_program import python_on
-from evaltools.tasks.shared.declared import declared_task
+from evaltools.task_kind import kind_of
 from tests.device.fixtures import Devices, device_at
 
 ROOT = "/data/local/tmp/programs-test"
 PYTHON = "/data/local/tmp/python"
-KIND = declared_task("imagenet")
+KIND = kind_of("imagenet")
 _STAND_IN = """\
 #!/bin/sh
 # As python3 --version, python3 -m zipfile -e WHEEL FOLDER, and

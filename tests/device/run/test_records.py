@@ -29,11 +29,11 @@ from evaltools.errors import DataError, OutputError
 from evaltools.result.device import DeviceConditions, DeviceCpu, DeviceFacts
 from evaltools.result.device_run import DeviceWork, LostAttempt
 from evaltools.result.evaluation import RuntimeUsed
-from evaltools.tasks.shared.declared import declared_task
+from evaltools.task_kind import kind_of
 from tests.tasks.part_runs import DESCRIBED, Part
 
 EXAMPLES = 10
-KIND = declared_task("imagenet")
+KIND = kind_of("imagenet")
 PYTHON = PythonProgram("python3", "/packages")
 
 

@@ -10,7 +10,8 @@ from evaltools.engine.execution import Execution, Shard
 from evaltools.errors import UsageError
 from evaltools.request import Options
 from evaltools.request.flags import parse_flags
-from evaltools.tasks.shared.declared import declared_task
+from evaltools.task_kind import kind_of
+from evaltools.tasks.own import read
 from evaltools.tasks.shared.options import EXECUTION, EXECUTION_WITH_ONE_WORKER
 from evaltools.tasks.shared.request import flags_to_repeat, read_execution
 from tests.requests import request_of
@@ -82,4 +83,4 @@ def test_a_shard_and_a_resumed_run_must_agree_on_when_a_configuration_is_given_u
 def test_the_native_tool_compares_no_two_models(task: str) -> None:
     request = request_of(task, "--compat=native", "--reference_model_file=float.tflite")
     with pytest.raises(UsageError, match="--compat=native compares a model with itself"):
-        declared_task(task).read(request)
+        read(kind_of(task), request)

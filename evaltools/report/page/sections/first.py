@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from evaltools.errors import UsageError
+from evaltools.command import TaskCommand
 from evaltools.report.content import First
 from evaltools.report.page.sections.answer import first_screen, of_result
 from evaltools.report.words.facts import counted
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.section import Block, Cell, Lines, Note, Number, Place, Section, Sentence, Table, Word
-from evaltools.task_kind import TaskKind, kind_of, tree_kinds
+from evaltools.result.section import Block, Lines, Note, Place, Section, Sentence
+from evaltools.task_kind import kind_of
 
 if TYPE_CHECKING:
     from evaltools.result.locate import LocateResult
@@ -58,47 +58,6 @@ def at(sections: Sequence[Section], place: Place) -> list[Section]:
     return [section for section in sections if section.place == place]
 
 
-def own_sections(kind: TaskKind, result: EvaluationResult) -> list[Section]:
-    """Those with blocks; none of a task whose report has no ``sections``.
-
-    Raises :class:`UsageError`, which names the task, where a task from outside fails, or gives what no section is.
-    """
-    if kind.name in tree_kinds():
-        return [section for section in kind.report.sections(result) if section.blocks]
-    try:
-        make = getattr(kind.report, "sections", None)
-        return [] if make is None else [_fit(section) for section in make(result) if section.blocks]
-    except Exception as error:  # whatever the code of others raises
-        raise UsageError(
-            f"task {kind.name!r}: the sections of its report cannot be shown: {error!r}; sections(result) must give "
-            "a list of evaltools.result.section.Section"
-        ) from error
-
-
-def _fit(section: Section) -> Section:
-    blocks = [_fit_table(block) if isinstance(block, Table) else _known(block) for block in section.blocks]
-    place: Place = section.place if section.place in get_args(Place) else "task"
-    return replace(section, title=str(section.title), blocks=blocks, place=place)
-
-
-def _known(block: Any) -> Block:
-    if not isinstance(block, get_args(Block)):
-        raise TypeError(f"{type(block).__name__} is not a block of a section")
-    found: Block = block
-    return found
-
-
-def _fit_table(table: Table) -> Table:
-    """The table with texts and numbers as its cells, and rows of one length."""
-    width = max(map(len, (table.columns, *table.rows)))
-    columns = _padded([str(column) for column in table.columns], width) if table.columns else []
-    rows = [_padded([_cell(cell) for cell in row], width) for row in table.rows]
-    return replace(table, caption=str(table.caption), columns=columns, rows=rows)
-
-
-def _padded(cells: Sequence[Any], width: int) -> list[Any]:
-    return [*cells, *[""] * (width - len(cells))]
-
-
-def _cell(cell: Any) -> Cell:
-    return replace(cell, text=str(cell.text)) if isinstance(cell, Number | Word) else str(cell)
+def own_sections(kind: TaskCommand, result: EvaluationResult) -> list[Section]:
+    """Those with blocks."""
+    return [section for section in kind.report.sections(result) if section.blocks]
