@@ -23,7 +23,7 @@ from msgspec import Struct
 import evaltools as et
 from benchmarks.detector import detector
 from evaltools.configuration import Configuration
-from evaltools.locate.kind import KIND as LOCATE
+from evaltools.locate.command import COMMAND as LOCATE
 from evaltools.model import read_model
 from evaltools.model.contents import read_contents
 from evaltools.model.cut import Cut, CuttableModel, Form

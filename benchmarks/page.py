@@ -25,6 +25,7 @@ from evaltools.engine.describe import describe_model
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run import PassOptions, settle
 from evaltools.engine.task import Example
+from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import read_model
 from evaltools.report.page.file import page_file
@@ -33,7 +34,6 @@ from evaltools.request.flags import parse_flags
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.task_kind import with_task_figures
 from evaltools.tasks.own.result import OwnPart
 from evaltools.tasks.own.topk import example_records, topk_verdicts
 from evaltools.tasks.shared.figures import latency_comparisons

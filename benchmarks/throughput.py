@@ -118,14 +118,14 @@ def imagenet_task(flags: GivenFlags) -> tuple[ModelFile, OwnTask]:
         "ground_truth_labels": flags.text("ground_truth_labels"),
         "model_output_labels": flags.text("model_output_labels"),
     }
-    return _repeated(imagenet.KIND, flags.path("model_file") or sample.model_file("int8"), options, flags)
+    return _repeated(imagenet.COMMAND, flags.path("model_file") or sample.model_file("int8"), options, flags)
 
 
 def coco_task(flags: GivenFlags) -> tuple[ModelFile, OwnTask]:
     """A detector that ends in TFLite_Detection_PostProcess, and pictures."""
     options = {"ground_truth_images_path": flags.path("ground_truth_images_path") or sample.detection_images_dir()}
     path = flags.path("model_file") or sample.detection_model_file("int8")
-    model, made = _repeated(coco.KIND, path, options, flags)
+    model, made = _repeated(coco.COMMAND, path, options, flags)
     outputs = operator_output_map(model)
     if outputs is None:
         raise UsageError(f"{model.path} does not end in TFLite_Detection_PostProcess; give a detector that does")
@@ -133,12 +133,12 @@ def coco_task(flags: GivenFlags) -> tuple[ModelFile, OwnTask]:
 
 
 def _repeated(
-    kind: TaskCommand, path: Path, options: Mapping[str, Any], flags: GivenFlags
+    task: TaskCommand, path: Path, options: Mapping[str, Any], flags: GivenFlags
 ) -> tuple[ModelFile, OwnTask]:
     """The task with its examples several times."""
     model = read_model(path)
-    loaded = loaded_of(kind)
-    made = build(loaded, values_of(own_options(loaded.function), options, kind.name), Setting([model]))
+    loaded = loaded_of(task)
+    made = build(loaded, values_of(own_options(loaded.function), options, task.name), Setting([model]))
     repeated = tuple(
         dataclasses.replace(example, id=f"{turn} {example.id}")
         for turn in range(flags.number("repeat"))

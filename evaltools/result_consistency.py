@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from evaltools.known_tasks import metric_named, metrics_of
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.metric import ABSENT, Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
-from evaltools.task_kind import metric_named, metrics_of
 
 _ROUNDING: Final = 1e-9
 

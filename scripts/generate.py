@@ -99,7 +99,7 @@ def _figures_table() -> str:
     """Each figure with its meaning and the forms of limits that it takes; those with the same meaning share a row."""
     from evaltools.errors import UsageError
     from evaltools.gates.criteria import parse_criterion
-    from evaltools.task_kind import all_metrics
+    from evaltools.known_tasks import all_metrics
 
     forms = {
         "at ... %": "{} >= 0.5 at 95 %",
@@ -250,10 +250,10 @@ def _configuration_stub() -> str:
 def _figures_stub() -> str:
     """The figures of a configuration that limits can name."""
     from evaltools.api.result import Measured
+    from evaltools.known_tasks import tasks_of_results
     from evaltools.result.metrics import METRICS
-    from evaltools.task_kind import registered_kinds
 
-    metrics = {each.name: each.meaning for kind in registered_kinds() for each in kind.metrics}
+    metrics = {each.name: each.meaning for task in tasks_of_results() for each in task.metrics}
     metrics |= {each.name: each.meaning for each in METRICS} | {"latency_ratio": "time by that of the reference"}
     lines = ["class Figures:", '    """A number each, None where it is not known."""', ""]
     for name, meaning in metrics.items():

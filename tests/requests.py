@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from evaltools.commands.evaluation import request_of_task
+from evaltools.known_tasks import task_command
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, parse_flags
-from evaltools.task_kind import kind_of
 
 REQUIRED = {
     "imagenet": (
@@ -20,12 +20,12 @@ REQUIRED = {
 
 def flags_of(task: str, *words: str) -> GivenFlags:
     """The flags of a task, without what it requires."""
-    kind = kind_of(task)
-    return parse_flags(kind.words, "", "", kind.groups, words)
+    command = task_command(task)
+    return parse_flags(command.words, "", "", command.groups, words)
 
 
 def request_of(task: str, *words: str) -> Request:
     """A request with what the task requires, and more flags."""
-    kind = kind_of(task)
+    command = task_command(task)
     typed = (*REQUIRED[task], *words)
-    return request_of_task(kind, flags_of(task, *typed), ("evaltools", kind.words, *typed))
+    return request_of_task(command, flags_of(task, *typed), ("evaltools", command.words, *typed))

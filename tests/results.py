@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.classification import Agreement, ClassificationMetrics, TopKAccuracy, TopKCounts
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.result.evaluation import (
@@ -19,7 +20,6 @@ from evaltools.result.evaluation import (
     Model,
     RuntimeUsed,
 )
-from evaltools.task_kind import with_task_figures
 from evaltools.tasks.own.result import OwnPart
 from evaltools.tasks.own.topk_result import Classified, Comparison, TopKPart
 

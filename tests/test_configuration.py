@@ -10,8 +10,8 @@ import yaml
 import evaltools as et
 from evaltools.configuration import Configuration, configurations_from_yaml
 from evaltools.errors import UsageError
+from evaltools.known_tasks import task_command
 from evaltools.request.flags import parse_flags, read_tests
-from evaltools.task_kind import kind_of
 
 
 def test_delegate_by_name_ranks_before_use_flags() -> None:
@@ -114,7 +114,7 @@ def test_threads_is_a_name_of_the_flag_wherever_configurations_are_written() -> 
     two = Configuration.from_text("test", "num_interpreter_threads=2")
     assert Configuration.from_text("test", "threads=2") == two
     assert configurations_from_yaml({"test": {"threads": 2}}, "configs.yaml") == [two]
-    for kind in ("imagenet", "inference_diff"):
-        flags = parse_flags(kind, "", "", kind_of(kind).groups, ["--threads=2"], is_whole=False)
+    for task in ("imagenet", "inference_diff"):
+        flags = parse_flags(task, "", "", task_command(task).groups, ["--threads=2"], is_whole=False)
         assert read_tests(flags, False, Path()) == [two]
     assert et.Configuration(threads=2).named("test") == two

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools import exit_codes
-from evaltools.benchmark.kind import KIND, request_of_flags
+from evaltools.benchmark.command import COMMAND, request_of_flags
 from evaltools.benchmark.request import read_request
 from evaltools.cli.benchmark import exit_code_of
 from evaltools.cli.suite.run import exit_code_of as exit_code_of_suite
@@ -68,7 +68,7 @@ SOME_RUNS_FAILED = replace(row("gpu-fp16", 100), status="failed", reason="a run 
 )
 def test_a_benchmark_may_lack_some_rows_of_all_and_never_each(rows: list[BenchmarkRow], code: int) -> None:
     words = (f"--graph={sample.model_file('int8')}", "--perf_options_list=all")
-    flags = parse_flags("benchmark", "", "", KIND.groups, words)
+    flags = parse_flags("benchmark", "", "", COMMAND.groups, words)
     asked = read_request(request_of_flags(flags, ("evaltools", "benchmark", *words)))
     assert "gpu-fp16" in asked.may_be_missing
     assert exit_code_of(benchmark(*rows), asked) == code

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from evaltools.benchmark import kind as benchmark
+from evaltools.benchmark import command as benchmark
 from evaltools.cli import convert, delegates, demo, doctor, inspect
 from evaltools.cli.device import clean as device_clean
 from evaltools.cli.device import list as device_list
@@ -19,16 +19,16 @@ from evaltools.cli.runs.folders import RUN_DIR, RUN_DIRS
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.device import flags as device_run_flags
 from evaltools.errors import DataError, UsageError
-from evaltools.locate import kind as locate
+from evaltools.known_tasks import task_command, task_names
+from evaltools.locate import command as locate
 from evaltools.parameter import Parameter, Role, Value, format_value
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags
-from evaltools.suite import kind as suite
-from evaltools.task_kind import kind_names, kind_of
+from evaltools.suite import command as suite
 
 OF_TASKS: Final = {
-    **{name: list(kind_of(name).parameters.values()) for name in kind_names()},
-    "benchmark": list(benchmark.KIND.parameters.values()),
+    **{name: list(task_command(name).parameters.values()) for name in task_names()},
+    "benchmark": list(benchmark.COMMAND.parameters.values()),
 }
 COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     **OF_TASKS,
@@ -42,12 +42,12 @@ COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     "doctor": doctor.PARAMETERS,
     "gate": gate.PARAMETERS,
     "inspect": inspect.PARAMETERS,
-    "locate": list(locate.KIND.parameters.values()),
+    "locate": list(locate.COMMAND.parameters.values()),
     "merge": (RUN_DIRS,),
     "power": power.PARAMETERS,
     "resume": (RUN_DIR,),
     "skill": (),
-    "suite": list(suite.KIND.parameters.values()),
+    "suite": list(suite.COMMAND.parameters.values()),
 }
 KNOWN: Final = {parameter.name: parameter for own in COMMANDS.values() for parameter in own}
 NAMES_A_PATH: Final = re.compile(

@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = {
     "for all": "documents errors exit_codes extensions file_content gone lazy_sequence signals text",
     "facts and numbers": (
-        "command configuration datasets delegates metrics model parameter preprocess proto request result "
-        "result_consistency result_file task_kind"
+        "command configuration datasets delegates known_tasks metrics model parameter preprocess proto request result "
+        "result_consistency result_file"
     ),
     "running models": "candidates engine runtime",
     "judging and saying": "gates native report",

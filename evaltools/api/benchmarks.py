@@ -13,8 +13,8 @@ from evaltools.api.configurations import AnyPath, Tests, read_tests
 from evaltools.api.options import flags_of, with_options
 from evaltools.api.progress import shown_progress
 from evaltools.api.results_in_common import Entries, Entry
+from evaltools.benchmark.command import COMMAND, request_of_flags
 from evaltools.benchmark.fresh_process import Watcher
-from evaltools.benchmark.kind import KIND, request_of_flags
 from evaltools.benchmark.request import Candidate, read_request
 from evaltools.benchmark.run import measure_benchmark
 from evaltools.candidates import with_tests_here
@@ -94,7 +94,7 @@ def _shown(progress: bool | OnRound | None, rounds: int) -> Iterator[OnRound]:
         yield lambda _name, _round: on_step(next(done), rounds)
 
 
-@with_options(KIND.parameters)
+@with_options(COMMAND.parameters)
 def benchmark(
     model: AnyPath | Sequence[AnyPath],
     *,
@@ -115,7 +115,7 @@ def benchmark(
         )
     configurations = () if tests is None else read_tests(tests)
     texts = [f"{entry.name}: {shlex.join(entry.to_flags())}" for entry in configurations]
-    flags = flags_of({"graph": model, "config": texts}, KIND.parameters, options, ("model", "tests", "progress"))
+    flags = flags_of({"graph": model, "config": texts}, COMMAND.parameters, options, ("model", "tests", "progress"))
     request = request_of_flags(flags, [])
     if flags.leave_tests_open:
         request, _ = with_tests_here(request)

@@ -21,10 +21,10 @@ from evaltools.candidates import with_tests_here
 from evaltools.command import TaskCommand
 from evaltools.commands.evaluation import compared_with_first, flags_of_models, request_of_task
 from evaltools.errors import UsageError
+from evaltools.known_tasks import OWN, task_command
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags
 from evaltools.runs.measure import measure
-from evaltools.task_kind import OWN, kind_of
 from evaltools.tasks.own import own_command
 from evaltools.tasks.own.definition import Task, is_task
 from evaltools.tasks.own.loading import located
@@ -35,7 +35,7 @@ _ARGUMENTS: Final = ("model", "inputs", "reference", "tests", "progress")
 _DEFAULT_INPUTS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-@with_options(kind_of("imagenet").parameters)
+@with_options(task_command("imagenet").parameters)
 def imagenet(
     model: AnyPath | SeveralPaths,
     *,
@@ -53,10 +53,10 @@ def imagenet(
     taken. A list of models gives :class:`~evaltools.Models`: the first is the reference of the others, unless
     ``reference_model`` is another one.
     """
-    return _evaluate(kind_of("imagenet"), model, options, reference, tests, progress)
+    return _evaluate(task_command("imagenet"), model, options, reference, tests, progress)
 
 
-@with_options(kind_of("coco").parameters)
+@with_options(task_command("coco").parameters)
 def coco(
     model: AnyPath | SeveralPaths,
     *,
@@ -69,10 +69,10 @@ def coco(
 
     Everything else as for :func:`imagenet`.
     """
-    return _evaluate(kind_of("coco"), model, options, reference, tests, progress)
+    return _evaluate(task_command("coco"), model, options, reference, tests, progress)
 
 
-@with_options(kind_of("inference_diff").parameters)
+@with_options(task_command("inference_diff").parameters)
 def diff(
     model: AnyPath,
     *,
@@ -92,10 +92,10 @@ def diff(
         if inputs is not None and folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evaltools-")))
         named = {} if inputs is None or folder is None else input_options(inputs, Path(model), folder)
-        return _evaluate_one(kind_of("inference_diff"), model, options, reference, tests, progress, named)
+        return _evaluate_one(task_command("inference_diff"), model, options, reference, tests, progress, named)
 
 
-@with_options(kind_of(OWN).parameters, more=True)
+@with_options(task_command(OWN).parameters, more=True)
 def run(
     task: AnyPath | Callable[..., Task],
     model: AnyPath | SeveralPaths,
@@ -117,12 +117,12 @@ def _command_of(task: AnyPath | Callable[..., Task]) -> TaskCommand:
     if is_task(task):
         return own_command(located(task))
     if isinstance(task, str | os.PathLike):
-        return kind_of(os.fspath(task))
+        return task_command(os.fspath(task))
     raise UsageError(f'task: expected a function with @evaltools.task above it or "FILE.py:NAME", got {task!r}')
 
 
 def _evaluate(
-    kind: TaskCommand,
+    task: TaskCommand,
     model: AnyPath | SeveralPaths,
     options: Mapping[str, Any],
     reference: OneConfiguration | None,
@@ -131,15 +131,15 @@ def _evaluate(
 ) -> Result | Models:
     """One model, or one after the other."""
     if isinstance(model, str | os.PathLike):
-        return _evaluate_one(kind, model, options, reference, tests, progress)
-    flags = _flags(kind, [os.fspath(each) for each in model], options, reference)
-    requests = {name: _request(kind, own, tests) for name, own in flags_of_models(flags).items()}
+        return _evaluate_one(task, model, options, reference, tests, progress)
+    flags = _flags(task, [os.fspath(each) for each in model], options, reference)
+    requests = {name: _request(task, own, tests) for name, own in flags_of_models(flags).items()}
     compared = compared_with_first(requests)
-    return Models({name: Result(measure(kind, request, observer_of(progress))) for name, request in compared.items()})
+    return Models({name: Result(measure(task, request, observer_of(progress))) for name, request in compared.items()})
 
 
 def _evaluate_one(
-    kind: TaskCommand,
+    task: TaskCommand,
     model: AnyPath,
     options: Mapping[str, Any],
     reference: OneConfiguration | None,
@@ -147,13 +147,13 @@ def _evaluate_one(
     progress: bool | OnProgress | None,
     inputs: Mapping[str, Any] = _DEFAULT_INPUTS,
 ) -> Result:
-    request = _request(kind, _flags(kind, model, options, reference, inputs), tests)
-    result = measure(kind, request, observer_of(progress))
+    request = _request(task, _flags(task, model, options, reference, inputs), tests)
+    result = measure(task, request, observer_of(progress))
     return Result(result, located_after(request, result))
 
 
 def _flags(
-    kind: TaskCommand,
+    task: TaskCommand,
     model: AnyPath | list[str],
     options: Mapping[str, Any],
     reference: OneConfiguration | None,
@@ -161,11 +161,11 @@ def _flags(
 ) -> GivenFlags:
     """The flags that the arguments stand for; raises :class:`UsageError` for options that there are not."""
     values = {"model_file": model, "reference": reference_text(reference), **inputs}
-    return flags_of(values, kind.parameters, options, _ARGUMENTS)
+    return flags_of(values, task.parameters, options, _ARGUMENTS)
 
 
-def _request(kind: TaskCommand, flags: GivenFlags, tests: Tests) -> Request:
-    request = request_of_task(kind, flags, tests=read_tests(tests, flags.text("compat") == "native"))
+def _request(task: TaskCommand, flags: GivenFlags, tests: Tests) -> Request:
+    request = request_of_task(task, flags, tests=read_tests(tests, flags.text("compat") == "native"))
     if tests is None and flags.leave_tests_open:
         request, _ = with_tests_here(request)
     return request

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
+from evaltools.known_tasks import all_metrics, task_command
 from evaltools.metrics.interval import Interval
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.places import against_reference
-from evaltools.task_kind import all_metrics, kind_of
 from evaltools.tasks.coco.page import disagreements
 from evaltools.tasks.coco.result import BoxesPart, CocoPart
 from evaltools.tasks.own.result import OwnPart
@@ -172,7 +172,7 @@ def _recorded(result: EvaluationResult) -> Any:
     part = topk_of(result) or (result.part.boxes if isinstance(result.part, CocoPart) else result.part)
     recorded: dict[type, str] = {TopKPart: "examples", BoxesPart: "pictures", OwnPart: "scores"}
     if type(part) not in recorded:
-        command = kind_of(result.task).words
+        command = task_command(result.task).words
         raise UsageError(f"a result of {command} says nothing of single examples; result.result.part has what it says")
     if getattr(part, recorded[type(part)]) is None:
         raise UsageError("the examples were not recorded; give record_examples=True where they are measured")

@@ -19,10 +19,10 @@ from evaltools.gates.gate_file import Gate
 from evaltools.gates.no_worse import compare_results
 from evaltools.gates.other_results import earlier_evaluations, hold_all, parts_of
 from evaltools.gates.suite_result import SuiteResult
+from evaltools.known_tasks import OWN, other_metrics, subject_of, task_command
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.metrics import METRICS
-from evaltools.task_kind import OWN, kind_of, other_metrics, subject_of
 
 
 @errors_in_python({})
@@ -67,7 +67,7 @@ def _result_of(given: Result | Benchmark | Suite | str | Path) -> EvaluationResu
 def _require_figures(criteria: Sequence[Criterion], result: EvaluationResult) -> None:
     """Refuse limits on figures that the task of a result never has; raises :class:`UsageError`."""
     of_task = [
-        *(metric.name for metric in kind_of(result.task).metrics),
+        *(metric.name for metric in task_command(result.task).metrics),
         *(name for entry in result.configurations for name in entry.figures),
     ]
     if not of_task:

@@ -12,7 +12,7 @@ from evaltools.api.options import flags_of, with_options
 from evaltools.api.progress import shown_progress
 from evaltools.api.results_in_common import Saved, html_list
 from evaltools.errors import UsageError
-from evaltools.locate.kind import KIND, search_request, searches_after
+from evaltools.locate.command import COMMAND, search_request, searches_after
 from evaltools.locate.request import read_request
 from evaltools.locate.run import expected_parts
 from evaltools.locate.run import locate as search
@@ -102,7 +102,7 @@ def located_after(request: Request, result: EvaluationResult) -> dict[str, Locat
     return {name: Located(search(read_request(each))) for name, each in searches_after(request, result).items()}
 
 
-@with_options(KIND.parameters)
+@with_options(COMMAND.parameters)
 def locate(
     model: AnyPath, *, test: OneConfiguration | None = None, progress: bool | OnPart | None = None, **options: Any
 ) -> Located:
@@ -116,7 +116,7 @@ def locate(
     configurations = read_tests(test)
     if len(configurations) != 1:
         raise UsageError(f"test: one configuration at a time is looked into, got {len(configurations)}")
-    flags = flags_of({"model_file": str(model)}, KIND.parameters, options, ("model", "test", "progress"))
+    flags = flags_of({"model_file": str(model)}, COMMAND.parameters, options, ("model", "test", "progress"))
     request = read_request(search_request(flags.options(), configurations[0], Path.cwd()))
     with shown_progress(progress, "operators", expected_parts(request)) as on_step:
         return Located(search(request, on_step))

@@ -17,6 +17,7 @@ from evaltools.api.frames import (
 from evaltools.api.locating import Located
 from evaltools.api.results_in_common import Entries, Entry, html_of_table, html_table
 from evaltools.gates.evidence import evidence_of
+from evaltools.known_tasks import all_metrics
 from evaltools.metrics.latency import Latency
 from evaltools.report.content import Sources
 from evaltools.report.page.sections.summary import summary_of
@@ -26,7 +27,6 @@ from evaltools.report.words.verdicts import verdict_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.metrics import METRICS
 from evaltools.result.verdict import Verdict
-from evaltools.task_kind import all_metrics
 
 if TYPE_CHECKING:
     import pandas

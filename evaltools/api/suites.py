@@ -16,7 +16,7 @@ from evaltools.gates.suite_result import SuiteEntry, SuiteResult
 from evaltools.gone import METHODS_GONE
 from evaltools.report.content import Sources
 from evaltools.report.page.sections.suite import lines_of, reasons_of, summary_of
-from evaltools.suite.kind import KIND, request_of_flags
+from evaltools.suite.command import COMMAND, request_of_flags
 from evaltools.suite.run import OnEntry, run_suite
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Suite(Saved[SuiteResult]):
         return "\n".join([f"<Suite: {summary_of(self.result)}", *lines, ">"])
 
 
-@with_options(KIND.parameters)
+@with_options(COMMAND.parameters)
 def suite(
     models: AnyPath | Sequence[AnyPath],
     *,
@@ -105,7 +105,7 @@ def suite(
     """
     texts = [f"{name}: {command}" for name, command in (jobs or {}).items()]
     flags = flags_of(
-        {"model_paths": models, "job": texts}, KIND.parameters, options, ("models", "tests", "jobs", "progress")
+        {"model_paths": models, "job": texts}, COMMAND.parameters, options, ("models", "tests", "jobs", "progress")
     )
     request = request_of_flags(flags, tests=() if tests is None else read_tests(tests))
     with shown_progress(progress, "runs") as on_step:

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.command import Accuracy
 from evaltools.errors import DataError, UsageError
+from evaltools.known_tasks import task_command
 from evaltools.metrics.pareto import pareto_front
 from evaltools.request import Options
 from evaltools.result.benchmark import AccuracyGiven, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.shown_figures import shown_figures
 from evaltools.result_file import read_result
-from evaltools.task_kind import kind_of
 
 _THREADS: Final = "--num_interpreter_threads="
 
@@ -115,7 +115,7 @@ def _without_threads(flags: Iterable[str]) -> frozenset[str]:
 
 def _read(path: Path) -> list[KnownAccuracy]:
     result = read_result(path)
-    accuracy = kind_of(result.task).accuracy
+    accuracy = task_command(result.task).accuracy
     if accuracy is None:
         raise DataError(f"{path} is of {result.task}, which holds no accuracy; give the result of another task")
     obstacle = _why_no_accuracy(result)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from evaltools import exit_codes
 from evaltools.benchmark import flags as benchmark_flags
-from evaltools.benchmark.kind import GROUPS, request_of_flags
+from evaltools.benchmark.command import GROUPS, request_of_flags
 from evaltools.cli.shared.decided import decided_beside
 from evaltools.cli.shared.streams import complain
 from evaltools.request import Request

@@ -21,6 +21,7 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.commands.evaluation import OF_ALL
 from evaltools.engine.ledger import Tally
 from evaltools.errors import EvaltoolsError, OutputError
+from evaltools.known_tasks import Detail, task_command
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.report.content import Sources
 from evaltools.report.files.evaluation import (
@@ -38,7 +39,6 @@ from evaltools.request import Options, Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.runs.measure import FinishedShards, measure
-from evaltools.task_kind import Detail, kind_of
 from evaltools.tasks.own import evaluation_of, read
 from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.run import record
@@ -102,23 +102,23 @@ def carry_out(
     ``is_one_model``: of this command. ``missing`` is a line about what was tried and cannot run here.
     """
     options, console = request.options, make_console()
-    kind = kind_of(request.task)
-    asked, evaluation = read(kind, request), evaluation_of(kind)
+    task = task_command(request.task)
+    asked, evaluation = read(task, request), evaluation_of(task)
     files = planned_files(request)
     page = planned_report(request)
-    more_files = kind.report.more_files(request, files.values())
+    more_files = task.report.more_files(request, files.values())
     with interrupts_restored():
         with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
-            result = measure(kind, request, Terminal(console, options, missing), shards)
+            result = measure(task, request, Terminal(console, options, missing), shards)
         with_lines = has_native_lines(result, options, is_one_model)
-        not_written = print_to_stdout(kind.report.debug_lines(result, options) if with_lines else [])
-        saved = kind.report.as_asked(result, options)
+        not_written = print_to_stdout(task.report.debug_lines(result, options) if with_lines else [])
+        saved = task.report.as_asked(result, options)
         not_written += write_and_show(saved, files, console, options, with_lines)
-        not_written += kind.report.write_more(result, more_files, console)
+        not_written += task.report.write_more(result, more_files, console)
         total = asked.execution.shard.size_of(evaluation.example_count_of(result))
         _print_early_end(result, total, asked.max_failed_examples, request.is_native, console)
     located: Sequence[LocateResult] = ()
-    if "locate" in kind.parameters and options.is_on("locate"):
+    if "locate" in task.parameters and options.is_on("locate"):
         located, errors = _locate_after(request, result, files, console)
         not_written += errors
     name = Path(result.model.file).stem
@@ -138,9 +138,9 @@ def record_only(request: Request) -> int:
 
     Returns the exit code.
     """
-    kind = kind_of(request.task)
+    task = task_command(request.task)
     with interrupts_restored(), redirect_stdout(sys.stderr):  # what a task of one's own prints is not a result
-        return record(evaluation_of(kind), read(kind, request), Terminal(make_console(), request.options))
+        return record(evaluation_of(task), read(task, request), Terminal(make_console(), request.options))
 
 
 def has_native_lines(result: EvaluationResult, options: Options, is_one_model: bool = True) -> bool:
@@ -203,7 +203,7 @@ def _locate_after(
 
     Where ``files`` has a JSON file, the findings are written beside it.
     """
-    from evaltools.locate.kind import searches_after
+    from evaltools.locate.command import searches_after
     from evaltools.report.page.screens import print_answer, print_operators
 
     searches = searches_after(request, result)

@@ -137,20 +137,20 @@ def _evaluated(words: list[str], console: Console) -> str:
 
     from evaltools.cli.shared.decided import decided_beside
     from evaltools.commands.evaluation import command_of, flags_of_words, request_of_task
+    from evaltools.known_tasks import task_command
     from evaltools.report.content import Page
     from evaltools.report.page.rendering.terminal import show_page
     from evaltools.report.page.sections.answer import first_screen
     from evaltools.report.page.sections.sentence import answer_of
     from evaltools.runs.measure import measure
-    from evaltools.task_kind import kind_of
     from evaltools.tasks.shared.observer import Observer
 
     task, *options = words
-    kind = kind_of("inference_diff" if task == "diff" else task)
-    flags = flags_of_words(kind, options)
-    with decided_beside(flags, request_of_task(kind, flags, command_of(kind, options))) as decided:
+    command = task_command("inference_diff" if task == "diff" else task)
+    flags = flags_of_words(command, options)
+    with decided_beside(flags, request_of_task(command, flags, command_of(command, options))) as decided:
         request, missing = decided()
-    results = {task: measure(kind, request, Observer())}
+    results = {task: measure(command, request, Observer())}
     first = first_screen(results)
     show_page(Page("", (replace(first, steps=()),), ()), console)
     if missing:
@@ -161,11 +161,11 @@ def _evaluated(words: list[str], console: Console) -> str:
 def _located(words: list[str], console: Console) -> str:
     """Show the answer of a search for the operator; returns its first line."""
     from evaltools.cli.locate import search
-    from evaltools.locate.kind import KIND, request_of_flags
+    from evaltools.locate.command import COMMAND, request_of_flags
     from evaltools.report.page.screens import print_answer
     from evaltools.report.words.locate import answer_lines
 
-    flags = parse_flags("locate", "", "", KIND.groups, [*words[1:], "--quiet"])
+    flags = parse_flags("locate", "", "", COMMAND.groups, [*words[1:], "--quiet"])
     request = request_of_flags(flags, ("evaltools", *words))
     result = search(request, request.options, console)
     print_answer(result, console)

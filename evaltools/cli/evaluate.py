@@ -9,9 +9,9 @@ from evaltools.cli.shared.decided import decided_beside
 from evaltools.cli.shared.streams import complain
 from evaltools.commands.evaluation import command_of, flags_of_words, request_of_task
 from evaltools.errors import UsageError
+from evaltools.known_tasks import task_command
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags
-from evaltools.task_kind import kind_of
 from evaltools.tasks.shared.options import MODEL_FILE
 
 _USAGE_OF_RUN: Final = """\
@@ -33,15 +33,15 @@ def run_own_task(arguments: list[str]) -> int:
 
 def run_task(task: str, arguments: Sequence[str]) -> int:
     """Run the command of a task; returns the exit code."""
-    kind = kind_of(task)
-    flags = flags_of_words(kind, arguments)
-    command = command_of(kind, arguments)
+    asked = task_command(task)
+    flags = flags_of_words(asked, arguments)
+    command = command_of(asked, arguments)
     if len(flags.texts(MODEL_FILE.name)) > 1:
         from evaltools.cli.carry_out import carry_out_each
         from evaltools.commands.evaluation import compared_with_first, flags_of_models
 
         of_models = flags_of_models(flags)
-        requests = {name: request_of_task(kind, own, command) for name, own in of_models.items()}
+        requests = {name: request_of_task(asked, own, command) for name, own in of_models.items()}
         for name, one in requests.items():
             _say_what_was_found(of_models[name], one)
         decided_of = {}
@@ -51,7 +51,7 @@ def run_task(task: str, arguments: Sequence[str]) -> int:
         compared = compared_with_first({name: each.request for name, each in decided_of.items()})
         decided_of = {name: each._replace(request=compared[name]) for name, each in decided_of.items()}
         return carry_out_each(decided_of, flags.options(leave_out=(MODEL_FILE.name,)))
-    request = request_of_task(kind, flags, command)
+    request = request_of_task(asked, flags, command)
     _say_what_was_found(flags, request)
     from evaltools.runtime.process.server import start_server
 

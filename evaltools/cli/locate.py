@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evaltools.exit_codes import LOCATE_EXIT_CODE_HELP, NOT_MEASURED, NOT_WRITTEN, OK
-from evaltools.locate.kind import KIND, request_of_flags
+from evaltools.locate.command import COMMAND, request_of_flags
 from evaltools.request import Options, Request
 from evaltools.request.flags import parse_flags
 
@@ -25,7 +25,7 @@ The model is given as the first word or as --model_file. stdout: the answer. std
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     exit_codes = f"exit codes:\n{LOCATE_EXIT_CODE_HELP}"
-    flags = parse_flags("locate MODEL.tflite", DESCRIPTION, exit_codes, KIND.groups, arguments)
+    flags = parse_flags("locate MODEL.tflite", DESCRIPTION, exit_codes, COMMAND.groups, arguments)
     request = request_of_flags(flags, ("evaltools", "locate", *arguments))
     from evaltools.runtime.process.server import start_server
 

@@ -22,8 +22,8 @@ from evaltools.commands.names import COMMANDS, QUESTIONS, SAME_JOB, command_name
 from evaltools.errors import DEBUG, EvaltoolsError, UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP, FAULT, INTERRUPTED, NOT_MEASURED, NOT_WRITTEN, OK, USAGE
 from evaltools.gone import COMMANDS_GONE
+from evaltools.known_tasks import task_command, task_names
 from evaltools.parameter import BOOLEANS, did_you_mean
-from evaltools.task_kind import kind_names, kind_of
 
 _DEBUG: Final = "--debug"
 _SWITCHES: Final = ("--help", "--version", _DEBUG)
@@ -203,7 +203,7 @@ def _printed(text: str) -> int:
 
 def _help_text() -> str:
     shown = {question: {name: each.summary for name, each in of.items()} for question, of in QUESTIONS.items()}
-    shown[SAME_JOB] = dict(map(_summary, kind_names())) | shown[SAME_JOB]
+    shown[SAME_JOB] = dict(map(_summary, task_names())) | shown[SAME_JOB]
     width = max(len(name) for commands in shown.values() for name in commands)
     groups = [
         "\n".join([question, *(f"  {name:<{width}}  {summary}" for name, summary in commands.items())])
@@ -223,10 +223,10 @@ def _summary(task: str) -> tuple[str, str]:
     if task in COMMANDS or task in task_aliases():
         return f"run {task}", f"cannot be used: {task} is a command of evaltools; its package must give another name"
     try:
-        kind = kind_of(task)
+        command = task_command(task)
     except EvaltoolsError as error:
         return task, f"cannot be used: {error}"
-    return kind.alias or kind.words, kind.summary.rstrip(".")
+    return command.alias or command.words, command.summary.rstrip(".")
 
 
 def _version() -> str:

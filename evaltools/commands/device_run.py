@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.benchmark import flags as benchmark_flags
-from evaltools.benchmark.kind import KIND, request_of_flags
+from evaltools.benchmark.command import COMMAND, request_of_flags
 from evaltools.command import Command
 from evaltools.commands.evaluation import request_of_task
 from evaltools.commands.names import task_aliases, task_of
@@ -19,11 +19,11 @@ from evaltools.exit_codes import (
     DEVICE_BENCHMARK_EXIT_CODE_HELP,
     DEVICE_EXIT_CODE_HELP,
 )
-from evaltools.locate.kind import KIND as LOCATE
+from evaltools.known_tasks import names_file, task_command, usable_tasks
+from evaltools.locate.command import COMMAND as LOCATE
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, parse_flags
-from evaltools.task_kind import kind_of, names_file, usable_kinds
 
 DESCRIPTION: Final = """\
 Runs evaltools {task} on devices over adb: sends model, data and program, fetches the records and makes of them the
@@ -40,18 +40,18 @@ def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request
 
     Raises :class:`UsageError` for flags that are wrong.
     """
-    kind = kind_on_devices(word)
-    if kind is KIND:
+    asked = command_on_devices(word)
+    if asked is COMMAND:
         benchmark_flags.refuse_native_flags(rest)
     words = [*rest, *program_of(rest)]
-    groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS, **kind.groups}
+    groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS, **asked.groups}
     if any(word in HELP for word in rest):
         groups = _with_effect(groups)
-    exit_codes = DEVICE_BENCHMARK_EXIT_CODE_HELP if kind is KIND else DEVICE_EXIT_CODE_HELP
+    exit_codes = DEVICE_BENCHMARK_EXIT_CODE_HELP if asked is COMMAND else DEVICE_EXIT_CODE_HELP
     flags = parse_flags(
         f"device run {word}", DESCRIPTION.format(task=word), f"exit codes:\n{exit_codes}", groups, words
     )
-    return _read_request(kind, flags, ("evaltools", "device", "run", word, *rest), folder or Path.cwd())
+    return _read_request(asked, flags, ("evaltools", "device", "run", word, *rest), folder or Path.cwd())
 
 
 def program_of(words: Sequence[str]) -> list[str]:
@@ -66,41 +66,41 @@ def program_of(words: Sequence[str]) -> list[str]:
     return [f"--device_program={program}" for name, program in PROGRAM_OF_FILE.items() if name in names][:1]
 
 
-def kind_on_devices(word: str) -> Command:
+def command_on_devices(word: str) -> Command:
     """The command that is typed like that; raises :class:`UsageError` for one that devices cannot run."""
-    if word == KIND.words:
-        return KIND
+    if word == COMMAND.words:
+        return COMMAND
     if word == LOCATE.words:
         raise UsageError("a search is not run over adb; run evaltools locate on the board itself")
     task = word if names_file(word) else task_of(word)
     if task is None:
-        known = [*tasks_on_devices(), *task_aliases(), KIND.words]
+        known = [*tasks_on_devices(), *task_aliases(), COMMAND.words]
         hint = did_you_mean(word, known)
         raise UsageError(
             f"{word!r} is not a task; give one of {', '.join(known)} first.{hint} See evaltools device run --help"
         )
-    return kind_of(task)
+    return task_command(task)
 
 
-def _read_request(kind: Command, flags: GivenFlags, command: Sequence[str], folder: Path) -> Request:
-    task_flags = GivenFlags(tuple(pair for pair in flags.given if pair[0] not in BY_NAME), kind.parameters)
+def _read_request(asked: Command, flags: GivenFlags, command: Sequence[str], folder: Path) -> Request:
+    task_flags = GivenFlags(tuple(pair for pair in flags.given if pair[0] not in BY_NAME), asked.parameters)
     _refuse(task_flags)
     devices = GivenFlags(tuple(pair for pair in flags.given if pair[0] in BY_NAME), BY_NAME).options()
     if folder == Path.cwd():
         read_device_flags(devices)
     native_tool = devices.text("device_program") != "evaltools"
-    if kind is KIND:
+    if asked is COMMAND:
         request = request_of_flags(task_flags, command, folder, native_tool)
     else:
         if devices.text("device_program") == "app":
             raise UsageError(f"--device_program=app can only benchmark; use evaltools or native for {command[3]}")
-        request = request_of_task(kind_of(kind.name), task_flags, command, folder, native_tool)
+        request = request_of_task(task_command(asked.name), task_flags, command, folder, native_tool)
     return replace(request, devices=devices)
 
 
 def tasks_on_devices() -> dict[str, str]:
     """The commands of the tasks that can run on devices, with their summaries."""
-    return {kind.words: kind.summary for kind in usable_kinds()}
+    return {task.words: task.summary for task in usable_tasks()}
 
 
 def _with_effect(groups: Mapping[str, Sequence[Parameter]]) -> dict[str, Sequence[Parameter]]:

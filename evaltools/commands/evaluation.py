@@ -13,9 +13,9 @@ from evaltools.command import TaskCommand
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP
+from evaltools.known_tasks import task_command
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags, parse_flags, read_tests
-from evaltools.task_kind import kind_of
 from evaltools.tasks.own import own_options
 from evaltools.tasks.shared.options import MODEL_FILE, REFERENCE_MODEL_FILE
 
@@ -34,12 +34,12 @@ def parse(task: str, arguments: Sequence[str], folder: Path | None = None) -> Re
 
     Raises :class:`UsageError` for flags that are wrong.
     """
-    kind = kind_of(task)
-    return request_of_task(kind, flags_of_words(kind, arguments), command_of(kind, arguments), folder)
+    command = task_command(task)
+    return request_of_task(command, flags_of_words(command, arguments), command_of(command, arguments), folder)
 
 
 def request_of_task(
-    kind: TaskCommand,
+    task: TaskCommand,
     flags: GivenFlags,
     command: Sequence[str] = (),
     folder: Path | None = None,
@@ -52,27 +52,27 @@ def request_of_task(
     ``tests`` None: the flags say which.
     """
     folder = folder or Path.cwd()
-    options = _completed(kind, flags.options(leave_out=_OF_CONFIGURATIONS), folder)
-    needed = [parameter.name for parameter in kind.parameters.values() if parameter.required]
+    options = _completed(task, flags.options(leave_out=_OF_CONFIGURATIONS), folder)
+    needed = [parameter.name for parameter in task.parameters.values() if parameter.required]
     if missing := " ".join(f"--{name}=..." for name in needed if not options.text(name)):
-        words = f"device run {kind.words.removeprefix('run ')}" if "device" in command[1:2] else kind.words
+        words = f"device run {task.words.removeprefix('run ')}" if "device" in command[1:2] else task.words
         raise UsageError(f"missing: {missing}. See evaltools {words} --help")
     if tests is None:
         tests = read_tests(flags, options.text("compat") == "native", folder)
     text = flags.text("reference") if "reference" in flags else None
-    reference = _reference(kind, options, text, native_tool)
-    return Request(kind.name, options, reference, tuple(tests), folder, command=tuple(command))
+    reference = _reference(task, options, text, native_tool)
+    return Request(task.name, options, reference, tuple(tests), folder, command=tuple(command))
 
 
-def _completed(kind: TaskCommand, options: Options, folder: Path) -> Options:
+def _completed(task: TaskCommand, options: Options, folder: Path) -> Options:
     """The options with the paths that the task has as defaults, and with those that follow from others."""
-    own = [each.parameter for each in own_options(kind.source.function)] if kind.source else []
+    own = [each.parameter for each in own_options(task.source.function)] if task.source else []
     paths = {each.name: each.default for each in own if each.is_path and each.default}
     found = options.stating({name: path for name, path in paths.items() if name not in options})
-    return found if kind.complete is None else found.stating(kind.complete(found.stated, folder))
+    return found if task.complete is None else found.stating(task.complete(found.stated, folder))
 
 
-def _reference(kind: TaskCommand, options: Options, text: str | None, native_tool: bool) -> Configuration | None:
+def _reference(task: TaskCommand, options: Options, text: str | None, native_tool: bool) -> Configuration | None:
     """The reference that ``text`` describes as ``--reference`` does; the task's default if ``text`` is None.
 
     Returns None for the text "none", and where the outputs of the reference are loaded. ``native_tool``: the native
@@ -81,19 +81,19 @@ def _reference(kind: TaskCommand, options: Options, text: str | None, native_too
     if (text is not None and text.strip() == "none") or (text is None and "load_reference" in options):
         return None
     is_native = options.text("compat") == "native"
-    kernels = kind.native_reference if native_tool or is_native else "builtin"
+    kernels = task.native_reference if native_tool or is_native else "builtin"
     return Configuration.from_text("reference", text or "", is_native, kernels)
 
 
-def flags_of_words(kind: TaskCommand, arguments: Sequence[str]) -> GivenFlags:
+def flags_of_words(task: TaskCommand, arguments: Sequence[str]) -> GivenFlags:
     """The flags of a task's command; raises :class:`UsageError` for those that are wrong."""
-    usage, exit_codes = f"{kind.words} MODEL.tflite", f"exit codes:\n{EXIT_CODE_HELP}"
-    return parse_flags(usage, kind.description, exit_codes, kind.groups, arguments)
+    usage, exit_codes = f"{task.words} MODEL.tflite", f"exit codes:\n{EXIT_CODE_HELP}"
+    return parse_flags(usage, task.description, exit_codes, task.groups, arguments)
 
 
-def command_of(kind: TaskCommand, arguments: Sequence[str]) -> tuple[str, ...]:
+def command_of(task: TaskCommand, arguments: Sequence[str]) -> tuple[str, ...]:
     """The whole command line, as results record it."""
-    return ("evaltools", *kind.words.split(" ", 1), *arguments)
+    return ("evaltools", *task.words.split(" ", 1), *arguments)
 
 
 def flags_of_models(flags: GivenFlags) -> dict[str, GivenFlags]:
@@ -140,7 +140,7 @@ def compared_with_first(requests: Mapping[str, Request]) -> dict[str, Request]:
         first = next(iter(found.values()), None)
         is_compared = (
             first is not None
-            and kind_of(request.task).compares_models
+            and task_command(request.task).compares_models
             and REFERENCE_MODEL_FILE.name not in request.options
             and not request.is_native
         )

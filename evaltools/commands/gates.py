@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from evaltools.benchmark.kind import request_of_flags as benchmark_of_flags
+from evaltools.benchmark.command import request_of_flags as benchmark_of_flags
 from evaltools.commands import device_run, evaluation
 from evaltools.commands.names import task_of
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.gate_file import BENCHMARK, SUITE, GateFile, RunSource
+from evaltools.known_tasks import built_in_tasks, command_named, names_file
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request import Request
 from evaltools.request.flags import configurations_of_files_and_texts, parse_flags
 from evaltools.runs.gate_runs import OUTPUT_FLAG, Run
-from evaltools.task_kind import command_named, names_file, tree_kinds
 
 _READ: Final = ("input_file", "input_folder", "pictures", "named_files", "layer_files")
 
@@ -120,7 +120,7 @@ def _missing(parameter: Parameter, text: str, folder: Path) -> list[str]:
 
 def _impossible_limits(file: GateFile, run: Run) -> Iterator[str]:
     """Limits on figures that the task of a run never has."""
-    of_tasks = {name: {metric.name for metric in kind.metrics} for name, kind in tree_kinds().items()}
+    of_tasks = {name: {metric.name for metric in task.metrics} for name, task in built_in_tasks().items()}
     of_tasks[BENCHMARK] = set()
     if run.request is None or run.request.task not in of_tasks:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from evaltools.task_kind import kind_names, tree_kinds
+from evaltools.known_tasks import built_in_tasks, task_names
 
 
 class Listed(NamedTuple):
@@ -66,15 +66,15 @@ def task_of(command: str) -> str | None:
     """
     if command in COMMANDS:
         return None
-    named = (task for task in kind_names() if task.replace("_", "-") == command)
+    named = (task for task in task_names() if task.replace("_", "-") == command)
     return next(named, None) or task_aliases().get(command)
 
 
 def task_aliases() -> dict[str, str]:
     """The tasks that have a shorter command, by that command; only tasks of evaltools itself may have one."""
-    return {kind.alias: name for name, kind in tree_kinds().items() if kind.alias}
+    return {task.alias: name for name, task in built_in_tasks().items() if task.alias}
 
 
 def command_names() -> list[str]:
     """All commands, tasks first."""
-    return [*(name.replace("_", "-") for name in kind_names()), *task_aliases(), *COMMANDS]
+    return [*(name.replace("_", "-") for name in task_names()), *task_aliases(), *COMMANDS]

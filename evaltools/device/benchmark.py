@@ -14,7 +14,7 @@ from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.benchmark.accuracy import accuracies_of, with_accuracies
-from evaltools.benchmark.kind import KIND
+from evaltools.benchmark.command import COMMAND
 from evaltools.benchmark.request import BenchmarkRequest, read_request
 from evaltools.benchmark.run import options_in_force
 from evaltools.device.device import Device
@@ -119,7 +119,7 @@ class _EvaltoolsBenchmark:
                 self._console.print(f"{device.serial}: {line.decode('utf-8', 'replace')}", style="dim")
 
         into = Path(tempfile.mkdtemp(dir=self._folder))
-        python = python_on(device, KIND)
+        python = python_on(device, COMMAND)
         done = device.do(self._work, python, into, StderrLines(on_line))
         require_answer(done, _WITH_A_RESULT, _RESULT, "result")
         return done.work, _place(into, self._request, self._names, done.out)

@@ -48,6 +48,7 @@ from evaltools.engine.run_folder import (
 )
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK, USAGE
+from evaltools.known_tasks import task_command
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.report.files.evaluation import planned_files
 from evaltools.request import Request
@@ -58,7 +59,6 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
 from evaltools.runs.measure import FinishedShards
 from evaltools.runs.stored import to_bytes
-from evaltools.task_kind import kind_of
 from evaltools.tasks.own import evaluation_of, read
 from evaltools.tasks.shared.evaluation import Evaluation
 from evaltools.tasks.shared.merging import RunAtPlace, files_below, run_identity, with_files
@@ -85,9 +85,9 @@ def records_of_devices(
     its work.
     """
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    kind, run_dir = kind_of(request.task), request.options.path("run_dir")
+    task, run_dir = task_command(request.task), request.options.path("run_dir")
     sent = device_request(request, flags.root, flags.libraries)
-    examples = examples_of(kind, request)
+    examples = examples_of(task, request)
     with run_folder(run_dir) as folder, run_journal(folder) as journal:
         serials: list[str] = decode(journal.fact(_SERIALS) or "[]", list[str], folder)
         require_same_run(journal, identity_of(flags, sent), has_begun=bool(serials))
@@ -101,12 +101,12 @@ def records_of_devices(
                     journal.state(request_facts(to_plain(request), identity_of(flags, sent)))
             is_one = len(serials) == 1 and not flags.include_host
             if not is_one:
-                require_one_file(kind, request)
-            against_host = None if is_one else _against_host_outputs(kind, request, folder)
+                require_one_file(task, request)
+            against_host = None if is_one else _against_host_outputs(task, request, folder)
             if against_host is not None:
                 request, sent = against_host, device_request(against_host, flags.root, flags.libraries)
             kept_there = posixpath.join(flags.root, KEPT, str(journal.fact(_KEPT_AS)))
-            run = DeviceEvaluation(kind, request, sent, examples, kept, kept_there, is_one, against_host is not None)
+            run = DeviceEvaluation(task, request, sent, examples, kept, kept_there, is_one, against_host is not None)
             host = (run.on_host(folder, console),) if flags.include_host else ()
             outcome = Outcome[None]()
             if devices is not None:
@@ -122,14 +122,14 @@ def records_of_devices(
         yield run.merge_request, records, len(done) == len(serials)
 
 
-def examples_of(kind: TaskCommand, request: Request) -> Evaluation[Any]:
+def examples_of(task: TaskCommand, request: Request) -> Evaluation[Any]:
     """Read and check model, data and files on the host, before anything is sent.
 
     Raises :class:`UsageError` and its kinds.
     """
-    asked = read(kind, request)
-    kind.report.more_files(request, planned_files(request).values())
-    prepare: Callable[[TaskRequest], Evaluation[Any]] = evaluation_of(kind)
+    asked = read(task, request)
+    task.report.more_files(request, planned_files(request).values())
+    prepare: Callable[[TaskRequest], Evaluation[Any]] = evaluation_of(task)
     evaluation = prepare(asked)
     evaluation.check_on_host()
     return evaluation
@@ -161,26 +161,26 @@ def identity_of(flags: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
     return found
 
 
-def _against_host_outputs(kind: TaskCommand, request: Request, folder: Path) -> Request | None:
+def _against_host_outputs(task: TaskCommand, request: Request, folder: Path) -> Request | None:
     """The request that compares every place with the reference's outputs on the host; None if the task has no such.
 
     The host computes these outputs once, into a folder below ``folder``. Raises :class:`UsageError` where it cannot.
     """
     saved, unfinished = folder / _REFERENCE, folder / f"{_REFERENCE}.part"
-    saving = evaluation_of(kind).saving_reference(request, unfinished)
+    saving = evaluation_of(task).saving_reference(request, unfinished)
     if saving is None:
         return None
     if not saved.is_dir():
         shutil.rmtree(unfinished, ignore_errors=True)
         carry_out_on_host(saving, (OK, LIMIT_BROKEN, EXAMPLES_FAILED))
         unfinished.rename(saved)
-    return evaluation_of(kind).against_saved(request, saved)
+    return evaluation_of(task).against_saved(request, saved)
 
 
-def require_one_file(kind: TaskCommand, request: Request) -> None:
+def require_one_file(task: TaskCommand, request: Request) -> None:
     """Raise :class:`UsageError` for files by configuration, where every place has configurations of its own."""
     files = planned_files(request)
-    more = kind.report.more_files(request, files.values())
+    more = task.report.more_files(request, files.values())
     path = next(iter([*more.values(), *(path for path in files.values() if path.suffix.lower() != ".json")]), None)
     if path is not None:
         raise UsageError(
@@ -198,7 +198,7 @@ class DeviceEvaluation:
 
     def __init__(
         self,
-        kind: TaskCommand,
+        task: TaskCommand,
         request: Request,
         sent: DeviceRequest,
         examples: Evaluation[Any],
@@ -207,7 +207,7 @@ class DeviceEvaluation:
         is_one: bool = True,
         is_against_host: bool = False,
     ) -> None:
-        self._kind = kind
+        self._task = task
         self._request = request
         self._sent = sent
         self._examples = examples
@@ -222,7 +222,7 @@ class DeviceEvaluation:
     @property
     def is_whole(self) -> bool:
         """Whether one device makes the whole result, as it measures more than its records hold."""
-        return self._kind.more_than_records and self._is_one
+        return self._task.more_than_records and self._is_one
 
     @property
     def good_codes(self) -> tuple[int, ...]:
@@ -230,7 +230,7 @@ class DeviceEvaluation:
 
         1 is a broken limit; in a task without limits, a crash of Python.
         """
-        return (*WITH_RECORDS, LIMIT_BROKEN) if self._kind.has_limits else WITH_RECORDS
+        return (*WITH_RECORDS, LIMIT_BROKEN) if self._task.has_limits else WITH_RECORDS
 
     @property
     def on_devices(self) -> Request:
@@ -283,7 +283,7 @@ class DeviceEvaluation:
 
     def _do(self, device: Device, lost: Sequence[LostAttempt]) -> None:
         """The work of one device, whose records are kept."""
-        program, serial = python_on(device, self._kind), device.serial
+        program, serial = python_on(device, self._task), device.serial
 
         def on_line(line: bytes) -> None:
             progress = progress_of(line)

@@ -23,12 +23,12 @@ from evaltools.device.native_program import NativeRuns, StepDone, configuration_
 from evaltools.device.native_result import assemble_native
 from evaltools.device.store import remote_path
 from evaltools.device.work import SentFolder, Work
+from evaltools.known_tasks import task_command
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.request import Request
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceWork
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.task_kind import kind_of
 
 _PICTURES: Final = "pictures"
 
@@ -42,7 +42,7 @@ def evaluate_native(
         with DevicesUsed(flags, console) as devices:
             is_one = len(devices.serials) == 1
             if not is_one:
-                require_one_file(kind_of(request.task), request)
+                require_one_file(task_command(request.task), request)
             program = _NativeEvaluation(binary, inputs, flags.root, Path(temporary), is_one)
             done, device_run = run_on_each(program.run, "native", devices, console)
         runs = [run for found in done.values() for run in found]

@@ -26,13 +26,13 @@ from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import digest_of_files
 from evaltools.errors import DataError
 from evaltools.gates.limits import check_limits
+from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
 from evaltools.native.logs.delegation import reference_delegation
 from evaltools.native.logs.figures import INVOCATIONS, NOTHING_TIMED, NativeFigures, merge_latencies
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult, RuntimeUsed
 from evaltools.result.verdict import Reason, Verdict
-from evaltools.task_kind import with_task_figures
 from evaltools.tasks.imagenet.data import LabelledImages
 from evaltools.tasks.imagenet.evaluation import facts_of
 from evaltools.tasks.inference_diff.judgement import METRIC

@@ -15,11 +15,11 @@ from evaltools.device.adb import last_lines
 from evaltools.device.store import remote_path, stored_folder, stored_path, sum_of
 from evaltools.device.work import SentFolder
 from evaltools.errors import DataError, UsageError
+from evaltools.known_tasks import command_named
 from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.runs.handing_over import Ended, carry_out, ending_in_words
 from evaltools.runs.stored import rewritten
-from evaltools.task_kind import command_named
 from evaltools.tasks.own.loading import files_beside
 from evaltools.tasks.shared.host_names import HostNames
 from evaltools.tasks.shared.merging import files_below

@@ -26,6 +26,7 @@ from evaltools.gates.evidence import (
     why_not_measured,
 )
 from evaltools.gates.verdict import GRADES, NOT_DECIDED, ODD_REFERENCE
+from evaltools.known_tasks import metrics_of, task_command
 from evaltools.metrics.between_runs import (
     IndependentMeans,
     IndependentShares,
@@ -43,7 +44,6 @@ from evaltools.metrics.resampled import ResampledChange, resampled_change
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Tensor
 from evaltools.result.load import Load
 from evaltools.result.verdict import Reason
-from evaltools.task_kind import kind_of, metrics_of
 
 Earlier = TypeVar("Earlier")
 Part = TypeVar("Part")
@@ -257,7 +257,7 @@ def slowdown() -> Criterion:
 
 def limits_since(old: Old[EvaluationResult], entry: ConfigurationResult, own: Evidence) -> list[Criterion]:
     """The limits that a comparison sets by itself: on the accuracy, or on every metric of a task of one's own."""
-    accuracy = kind_of(old.result.task).accuracy
+    accuracy = task_command(old.result.task).accuracy
     if accuracy is not None and accuracy.figure in entry.figures:
         return [parse_criterion(f"{accuracy.figure} drop vs old <= {100 * old.margin:g} points at 95 %")]
     return [
@@ -303,7 +303,7 @@ def other_decisions(
     earlier = _same_name(old.result, entry)
     assert earlier is not None
     decisions = []
-    if kind_of(new.task).accuracy is None and earlier.verdict is not None and entry.verdict is not None:
+    if task_command(new.task).accuracy is None and earlier.verdict is not None and entry.verdict is not None:
         decisions.append(_of_verdicts(earlier, entry))
     if entry.verdict is None or entry.verdict.kind not in _ALIKE:
         decisions += _of_outputs(old.result, earlier, since)

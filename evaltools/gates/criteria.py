@@ -15,10 +15,10 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from evaltools.errors import UsageError
+from evaltools.known_tasks import all_metrics
 from evaltools.metrics.metric import Metric, metric_of_own_task
 from evaltools.metrics.resampled import MOST_CONFIDENCE
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import all_metrics
 
 LimitKind = Literal["value", "drop", "rise", "ratio"]
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from evaltools.known_tasks import metrics_of
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.means import MeanOfScores
 from evaltools.metrics.metric import ABSENT, Metric, OutputNames, present
@@ -18,7 +19,6 @@ from evaltools.result.load import Load
 from evaltools.result.metrics import METRICS
 from evaltools.result.places import against_reference, reference_of
 from evaltools.result.verdict import Reason
-from evaltools.task_kind import metrics_of
 
 MOST_LOAD: Final = 1.0
 """Other processes for each core, on average, beside which latencies still count where a gate allows no other load."""

@@ -32,8 +32,8 @@ from evaltools.errors import DataError, UsageError
 from evaltools.file_content import Unreadable, text_of
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.evidence import MOST_LOAD, NOTHING_ALLOWED, Allowed
+from evaltools.known_tasks import OWN, built_in_tasks, name_in_limits, task_names
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import OWN, kind_names, name_in_limits, tree_kinds
 
 _PYPROJECT: Final = "pyproject.toml"
 BENCHMARK: Final = "benchmark"
@@ -285,19 +285,20 @@ def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
     about = [run for run in runs if _may_be_of_run(run, gate.run)]
     commands = {run.command[0] for run in about if run.command}
     is_known = bool(commands) and all(run.command for run in about) and commands <= {*_commands_of_tree(), BENCHMARK}
-    is_named = any(_fits(name, gate.task) for name in _own_tasks(runs)) or (not runs and gate.task not in tree_kinds())
+    is_foreign = not runs and gate.task not in built_in_tasks()
+    is_named = is_foreign or any(_fits(name, gate.task) for name in _own_tasks(runs))
     return is_named and not is_known and bool(gate.task or gate.run)
 
 
 def _commands_of_tree() -> set[str]:
     """The commands of evaltools' own tasks, whose figures are known before they run."""
-    return {command for kind in tree_kinds().values() for command in (kind.words, kind.alias) if command}
+    return {command for task in built_in_tasks().values() for command in (task.words, task.alias) if command}
 
 
 def _own_tasks(runs: Sequence[RunSource]) -> list[str]:
     """The names of tasks of one's own: those that are installed, and those of files that runs name."""
     named = [name_in_limits(run.command[1]) for run in runs if run.command[:1] == ("run",) and len(run.command) > 1]
-    return [OWN, *(name for name in kind_names() if name not in tree_kinds()), *named]
+    return [OWN, *(name for name in task_names() if name not in built_in_tasks()), *named]
 
 
 def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> Gate:
@@ -308,7 +309,7 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
     if names and not any(_may_be_of_run(run, gate.run) for run in runs):
         hint = did_you_mean(gate.run, names)
         raise UsageError(f"{place}: there is no run {gate.run!r}; there are {', '.join(names)}.{hint}")
-    tasks = list(dict.fromkeys([*tree_kinds(), BENCHMARK, *_own_tasks(runs)]))
+    tasks = list(dict.fromkeys([*built_in_tasks(), BENCHMARK, *_own_tasks(runs)]))
     hint = did_you_mean(gate.task, tasks)
     may_be_given = not runs and not hint and gate.task.isidentifier()
     if not any(_fits(task, gate.task) for task in tasks) and not may_be_given:

@@ -11,8 +11,8 @@ from evaltools.errors import UsageError
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.decide import decide
 from evaltools.gates.evidence import Evidence
+from evaltools.known_tasks import all_metrics
 from evaltools.parameter import Parameter
-from evaltools.task_kind import all_metrics
 
 Figures = Mapping[str, float | None]
 

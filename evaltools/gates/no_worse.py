@@ -16,13 +16,13 @@ from evaltools.gates.evidence import Evidence
 from evaltools.gates.other_results import AnyResult, OtherResult, Result, model_name, parts_of
 from evaltools.gates.suite_result import SuiteResult, SuiteRow
 from evaltools.gates.suite_rows import rows_of_evaluation
+from evaltools.known_tasks import subject_of
 from evaltools.metrics.between_runs import Timed, ratio_between_runs
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.verdict import Reason
-from evaltools.task_kind import subject_of
 
 
 def compare_results(run: str, now: Result, old: Old[Result]) -> list[GateDecisions]:

@@ -18,13 +18,13 @@ from evaltools.gates.evidence import Evidence, loads_of
 from evaltools.gates.gate_file import BENCHMARK, Gate
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.gates.suite_rows import rows_of_benchmark
+from evaltools.known_tasks import subject_of
 from evaltools.metrics.metric import Figure, present
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.metrics import RUNS_FOR_P90, RUNS_FOR_P99, partitions_of, share_delegated
 from evaltools.result.shown_figures import shown_figures
 from evaltools.result.verdict import Reason
-from evaltools.task_kind import subject_of
 
 
 class OtherResult(Struct, frozen=True):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaltools.gates.suite_result import SuiteRow
+from evaltools.known_tasks import task_command
 from evaltools.metrics.interval import Interval
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, EvaluationResult, RuntimeUsed
 from evaltools.result.load import Load
 from evaltools.result.places import against_reference
-from evaltools.task_kind import kind_of
 
 
 def rows_of_evaluation(result: EvaluationResult) -> list[SuiteRow]:
@@ -26,7 +26,7 @@ def rows_of_benchmark(result: BenchmarkResult, model: int = 0) -> list[SuiteRow]
 
 
 def _of_configuration(result: EvaluationResult, entry: ConfigurationResult) -> SuiteRow:
-    accuracy = kind_of(result.task).accuracy
+    accuracy = task_command(result.task).accuracy
     latency = entry.inference_latency
     speed, interval = _speed(result, entry)
     verdict = entry.verdict

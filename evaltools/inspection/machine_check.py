@@ -22,12 +22,12 @@ from evaltools.datasets import sample
 from evaltools.delegates import DELEGATES
 from evaltools.delegates.registry import PROBLEMS
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, SessionEnded, UsageError
+from evaltools.known_tasks import installed_tasks, other_metrics
 from evaltools.model import ModelFile, read_model
 from evaltools.report.words.facts import device_text
 from evaltools.runtime import Runtime, Session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
-from evaltools.task_kind import other_kinds, other_metrics
 
 State = Literal["works", "missing", "elsewhere"]
 _SEED: Final = 1
@@ -97,7 +97,7 @@ def _on_a_computer(check: Candidate) -> str:
 
 def _extensions() -> Iterator[Finding]:
     """What was found of other packages' objects: whether they can be used, or why not."""
-    problems = [*PROBLEMS, *other_metrics().problems, *other_kinds().problems]
+    problems = [*PROBLEMS, *other_metrics().problems, *installed_tasks().problems]
     for group in (extensions.DELEGATES, extensions.RUNTIMES, extensions.METRICS, extensions.TASKS):
         for entry in extensions.entries(group):
             named = f"{group}: {entry.name} ({entry.value})"

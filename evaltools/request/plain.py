@@ -10,9 +10,9 @@ import msgspec
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import UsageError
+from evaltools.known_tasks import command_named
 from evaltools.parameter import Parameter, split_flag
 from evaltools.request import Options, Request
-from evaltools.task_kind import command_named
 
 REQUEST_VERSION: Final = 2
 """Changes where stored requests of before cannot be read any more; 1 were command lines."""

@@ -289,7 +289,7 @@ class EvaluationResult(Struct, frozen=True):
     ``complete`` is false where the run ended before the last example, or where a configuration has neither an answer
     nor a failure for some of them; ``stopped`` says why. ``examples_done`` counts the examples that were tried, failed
     ones included. ``part`` is what the ``task`` adds, of its ``part_type``
-    (:mod:`evaltools.task_kind`). ``pictures_digest`` changes with the names of the pictures, their sizes and order.
+    (:mod:`evaltools.known_tasks`). ``pictures_digest`` changes with the names of the pictures, their sizes and order.
     ``device_run`` says how it was done on devices.
     """
 

@@ -19,6 +19,7 @@ from evaltools.gates.gate_file import BENCHMARK, Gate, RunSource
 from evaltools.gates.no_worse import compare_results, is_slower
 from evaltools.gates.other_results import AnyResult, OtherResult, Result, part_names
 from evaltools.gates.suite_result import SuiteResult, suite_in
+from evaltools.known_tasks import OWN, built_in_tasks, name_in_limits
 from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult, benchmark_in
 from evaltools.result.evaluation import EvaluationResult
@@ -26,7 +27,6 @@ from evaltools.result.json_file import json_in, read_content
 from evaltools.result.verdict import Reason
 from evaltools.result_file import result_in
 from evaltools.runs.handing_over import carry_out, ending_in_words
-from evaltools.task_kind import OWN, name_in_limits, tree_kinds
 
 OUTPUT_FLAG: Final = "output_file_path"
 NO_WORSE: Final = "no worse than before"
@@ -98,7 +98,7 @@ class Run(Struct, frozen=True):
     def _task(self) -> tuple[str, str]:
         """What results call its task, and what limits call it."""
         task = self.request.task if self.request is not None else ""
-        return (task if task in (BENCHMARK, *tree_kinds()) else OWN, name_in_limits(task))
+        return (task if task in (BENCHMARK, *built_in_tasks()) else OWN, name_in_limits(task))
 
     @property
     def _named_models(self) -> list[tuple[str, str]]:

@@ -70,7 +70,7 @@ class FinishedShards(Struct, frozen=True):
 
 
 def measure(
-    kind: TaskCommand,
+    task: TaskCommand,
     request: Request,
     observer: Observer,
     shards: FinishedShards | None = None,
@@ -83,9 +83,9 @@ def measure(
     if shards is None and request.options.text("executor") == "ray":
         from evaltools.runs.on_ray import shards_on_ray
 
-        with shards_on_ray(kind, request, partial(observer.progress, "shards")) as folders:
-            return measure(kind, request.of_no_run(), observer, FinishedShards.of_one_run(folders))
-    asked, prepare = read(kind, request), evaluation_of(kind)
+        with shards_on_ray(task, request, partial(observer.progress, "shards")) as folders:
+            return measure(task, request.of_no_run(), observer, FinishedShards.of_one_run(folders))
+    asked, prepare = read(task, request), evaluation_of(task)
     if shards is None:
         return evaluate(prepare, asked, observer)
     if shards.whole is not None:

@@ -26,10 +26,10 @@ from evaltools.engine.ledger import Tally
 from evaltools.engine.run_folder import RunIdentity, request_facts, require_same_run, run_folder, run_journal
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.exit_codes import MEASURED
+from evaltools.known_tasks import task_command
 from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.stored import seen_from
-from evaltools.task_kind import kind_of
 from evaltools.tasks.own import evaluation_of, read
 from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.request import flags_to_repeat
@@ -52,7 +52,7 @@ class ShardDone(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def shards_on_ray(kind: TaskCommand, request: Request, progress: OnProgress) -> Iterator[list[Path]]:
+def shards_on_ray(task: TaskCommand, request: Request, progress: OnProgress) -> Iterator[list[Path]]:
     """The folders of a request's shards, done on a cluster; ``progress`` is a context, entered with their number.
 
     Raises :class:`UsageError` where Ray is not installed, the cluster is not reachable, or the request is wrong.
@@ -61,7 +61,7 @@ def shards_on_ray(kind: TaskCommand, request: Request, progress: OnProgress) -> 
     tasks = options.number("ray_tasks")
     if tasks < 0:
         raise UsageError(f"--ray_tasks={tasks}: use a number of tasks, or 0 for one per CPU")
-    read(kind, request)
+    read(task, request)
     try:
         ray = importlib.import_module("ray")
     except ImportError as error:
@@ -150,8 +150,8 @@ def run_shard(plain: dict[str, Any], shard: Shard) -> ShardDone:
             request = seen_from(from_plain(plain, {}), Path.cwd()).stating(
                 run_dir=f"{folder}/run", shard_index=shard.index, shard_count=shard.count, workers="1"
             )
-            kind = kind_of(request.task)
-            code = record(evaluation_of(kind), read(kind, request), Observer())
+            task = task_command(request.task)
+            code = record(evaluation_of(task), read(task, request), Observer())
         except EvaltoolsError as error:
             return ShardDone(error.exit_code, b"", str(error))
         journal = Path(folder, "run", JOURNAL_NAME)

@@ -15,10 +15,10 @@ from evaltools.delegates import PARAMETERS
 from evaltools.engine.journal import copied_journal
 from evaltools.engine.run_folder import REQUEST, decode, encode, identity_of
 from evaltools.errors import UsageError
+from evaltools.known_tasks import moved
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import from_plain, stored_in, to_plain
-from evaltools.task_kind import moved
 from evaltools.tasks.shared.merging import require_same_code
 from evaltools.text import printable
 

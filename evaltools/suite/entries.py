@@ -11,8 +11,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.benchmark.kind import KIND as BENCHMARK
-from evaltools.benchmark.kind import request_of_flags as benchmark_of_flags
+from evaltools.benchmark.command import COMMAND as BENCHMARK
+from evaltools.benchmark.command import request_of_flags as benchmark_of_flags
 from evaltools.commands.gates import request_of_words
 from evaltools.configuration import Configuration
 from evaltools.errors import UsageError

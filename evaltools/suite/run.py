@@ -19,15 +19,15 @@ from evaltools.engine.run_folder import (
 from evaltools.errors import DataError
 from evaltools.file_content import Unreadable, sha256_of
 from evaltools.gates.suite_result import SuiteResult
+from evaltools.known_tasks import moved
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION
 from evaltools.runtime.registry import installed_version, runtime_name
+from evaltools.suite.command import COMMAND
 from evaltools.suite.entries import Entry, entries_of
-from evaltools.suite.kind import KIND
 from evaltools.suite.runs import Runs
-from evaltools.task_kind import moved
 from evaltools.tasks.own.loading import files_beside
 from evaltools.tasks.shared.merging import (
     TASK,
@@ -79,7 +79,7 @@ def _identity(entries: Sequence[Entry], checksums: Mapping[Path, str]) -> RunIde
     configurations = {each.name: each for entry in entries for each in entry.request.tests}
     code = checksums_of(_code_of(entries))
     identity = RunIdentity(
-        {TASK: KIND.name}
+        {TASK: COMMAND.name}
         | {f"the model {entry.model}": checksums[entry.path] for entry in entries}
         | {f"the task's file {Path(path).name}": content for path, content in code.items()},
         options={f"the job {entry.job}": _without_model(entry) for entry in entries},

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.benchmark.kind import KIND as BENCHMARK
+from evaltools.benchmark.command import COMMAND as BENCHMARK
 from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import decode, encode
 from evaltools.errors import OutputError

@@ -39,4 +39,4 @@ def audio(
     )
 
 
-KIND: Final = comes_with_evaltools(audio, LABEL_METRICS, Accuracy("accuracy", "accuracy"))
+COMMAND: Final = comes_with_evaltools(audio, LABEL_METRICS, Accuracy("accuracy", "accuracy"))

@@ -174,7 +174,7 @@ def coco(
     return detection(data, judging)
 
 
-KIND: Final = comes_with_evaltools(
+COMMAND: Final = comes_with_evaltools(
     coco,
     "evaltools.tasks.coco.metrics",
     Accuracy("ap", "mAP"),

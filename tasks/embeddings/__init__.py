@@ -38,7 +38,7 @@ def embeddings(
     )
 
 
-KIND: Final = comes_with_evaltools(
+COMMAND: Final = comes_with_evaltools(
     embeddings,
     {
         "recall_at_1": "embeddings: share of pictures whose nearest other has their label, 0..1",

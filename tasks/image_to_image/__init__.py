@@ -42,7 +42,7 @@ def image_to_image(
     )
 
 
-KIND: Final = comes_with_evaltools(
+COMMAND: Final = comes_with_evaltools(
     image_to_image,
     {
         "psnr": "image_to_image: peak signal by noise against the target, in dB, at most 100",

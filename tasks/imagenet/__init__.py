@@ -75,7 +75,7 @@ def _labels(stated: Mapping[str, Any], folder: Path) -> Mapping[str, str]:
     return {} if found is None else {"model_output_labels": str(model.parent / found.name)}
 
 
-KIND: Final = comes_with_evaltools(
+COMMAND: Final = comes_with_evaltools(
     imagenet,
     "evaltools.tasks.own.topk_metrics",
     Accuracy("top1", "top-1"),

@@ -10,7 +10,7 @@ from evaltools.tasks.inference_diff.options import DESCRIPTION, OPTIONS
 from evaltools.tasks.own import all_options
 from evaltools.tasks.shared.options import EXECUTION_WITH_ONE_WORKER
 
-KIND: Final = TaskCommand(
+COMMAND: Final = TaskCommand(
     "inference_diff",
     "inference-diff",
     partial(all_options, OPTIONS, EXECUTION_WITH_ONE_WORKER),

@@ -53,7 +53,7 @@ def keypoints(
     )
 
 
-KIND: Final = comes_with_evaltools(
+COMMAND: Final = comes_with_evaltools(
     keypoints,
     {
         "oks_ap": "keypoints: COCO's AP by object keypoint similarity of 0.50:0.95, 0..1",

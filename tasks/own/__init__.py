@@ -18,8 +18,8 @@ from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError
 from evaltools.extensions import named
+from evaltools.known_tasks import OWN
 from evaltools.parameter import NotNative, Parameter
-from evaltools.task_kind import OWN
 from evaltools.tasks.own.definition import description_of, name_of
 from evaltools.tasks.shared.options import (
     CHANNEL_ORDER,
@@ -140,7 +140,7 @@ def comes_with_evaltools(
     needs: Sequence[str] = _NEEDS,
     native_answers: bool = False,
 ) -> TaskCommand:
-    """The command of a task that comes with evaltools: the ``KIND`` of its folder.
+    """The command of a task that comes with evaltools: the ``COMMAND`` of its folder.
 
     ``metrics`` are its metrics, so that limits on them can be checked before anything runs: what each means by name, or
     the module that has them. ``native`` is the module with the lines of the native tool that does the same.
@@ -189,7 +189,7 @@ def own_command(loaded: Loaded, typed: str = OWN) -> TaskCommand:
     )
 
 
-def kind_named(text: str) -> TaskCommand:
+def outside_task(text: str) -> TaskCommand:
     """The command of ``FILE.py:NAME`` or of an installed task; that of all such, as when a result is read, for ``own``.
 
     Raises :class:`UsageError`.
@@ -202,25 +202,25 @@ def kind_named(text: str) -> TaskCommand:
     return own_command(load_task(text), text)
 
 
-def loaded_of(kind: TaskCommand) -> Loaded:
+def loaded_of(task: TaskCommand) -> Loaded:
     """The function of a command's task; raises :class:`UsageError` where it stands for all tasks."""
-    if kind.source is None:
+    if task.source is None:
         raise UsageError("which task of your own? Write FILE.py:NAME")
-    loaded: Loaded = kind.source
+    loaded: Loaded = task.source
     return loaded
 
 
-def evaluation_of(kind: TaskCommand) -> type[Evaluation[Any]]:
+def evaluation_of(task: TaskCommand) -> type[Evaluation[Any]]:
     """The class that carries a task out: called with what :func:`read` gives, it reads and checks model and data."""
-    found: type[Evaluation[Any]] = named(kind.evaluation_at or _EVALUATION)
+    found: type[Evaluation[Any]] = named(task.evaluation_at or _EVALUATION)
     return found
 
 
-def read(kind: TaskCommand, request: Request) -> TaskRequest:
+def read(task: TaskCommand, request: Request) -> TaskRequest:
     """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
-    if kind.evaluation_at:
-        return evaluation_of(kind).read(request)
+    if task.evaluation_at:
+        return evaluation_of(task).read(request)
     from evaltools.tasks.own.evaluation import read_request
 
-    loaded = loaded_of(kind)
-    return read_request(request, loaded, own_options(loaded.function), kind.has_native_tool)
+    loaded = loaded_of(task)
+    return read_request(request, loaded, own_options(loaded.function), task.has_native_tool)

@@ -21,6 +21,7 @@ from evaltools.engine.task import Example, Prepared
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
 from evaltools.extensions import named
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
+from evaltools.known_tasks import task_command
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.request import Request
@@ -29,7 +30,6 @@ from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open, Session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
-from evaltools.task_kind import kind_of
 from evaltools.tasks.own.collecting import Collected, Concluded, RecordsOfRun
 from evaltools.tasks.own.definition import Mean, Pooled, Setting, TopK, name_of
 from evaltools.tasks.own.faults import place_of
@@ -346,7 +346,7 @@ class OwnEvaluation(Evaluation[ObservedScores[Any]]):
         concluded = collected.conclude(configurations, sums)
         table = FigureTable(metrics, {name: each.rows for name, each in seen.items()})
         compared = [comparison for pair in sums.pairs for comparison in table.comparisons(*pair)]
-        part_type: type[OwnPart] = kind_of(self.name).part_type
+        part_type: type[OwnPart] = task_command(self.name).part_type
         part = part_type(
             name=name_of(options.loaded.function),
             source=str(origin) if origin else "",

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.extensions import TASKS, entries, imported, unusable
+from evaltools.known_tasks import OWN, built_in_tasks, names_file
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import OWN, names_file, tree_kinds
 from evaltools.tasks.own.definition import Task, is_setting, is_task, name_of
 from evaltools.tasks.own.faults import FAULTS, calling_task, sentence
 
@@ -129,7 +129,7 @@ def _entry(name: str) -> EntryPoint:
     installed = {entry.name: entry for entry in entries(TASKS)}
     if name in installed:
         return installed[name]
-    known = [*tree_kinds(), *installed]
+    known = [*built_in_tasks(), *installed]
     raise UsageError(f"there is no task {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}; or {_HOW}")
 
 

@@ -45,7 +45,7 @@ def segmentation(
     )
 
 
-KIND: Final = comes_with_evaltools(
+COMMAND: Final = comes_with_evaltools(
     segmentation,
     {
         "miou": "segmentation: mean over the classes of intersection by union over all pixels, 0..1",

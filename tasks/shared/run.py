@@ -16,6 +16,7 @@ from evaltools.engine.describe import describe_model
 from evaltools.engine.journal import Journal
 from evaltools.engine.opening import open_all
 from evaltools.engine.run_folder import RunIdentity, digest_of_files, run_journal
+from evaltools.known_tasks import with_task_figures
 from evaltools.report.words.facts import load_in_words
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
@@ -24,7 +25,6 @@ from evaltools.result_consistency import missing_records
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Crashes
-from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.evaluation import Evaluation, OpenConfigurations
 from evaltools.tasks.shared.figures import (
     MeasuredPass,

@@ -9,12 +9,12 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.errors import OutputError
+from evaltools.known_tasks import task_command
 from evaltools.metrics.power import POWER
 from evaltools.report.words.next_steps import next_command, stated
 from evaltools.request import Options, Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.verdict import FEW_DIFFERING, FEW_UNEQUAL, TEXT, TOO_FEW_PICTURES, Verdict
-from evaltools.task_kind import kind_of
 from evaltools.tasks.shared.options import PICTURES
 
 _OF_PICTURES: Final = ("normalization", "channel_order", "input_layout")
@@ -65,7 +65,7 @@ def _to_a_decision(result: EvaluationResult, configuration: ConfigurationResult,
     """How many examples would decide, as far as that is known; nothing where the reason itself says what is missing."""
     if any(reason.kind == TEXT for reason in verdict.reasons):
         return ""
-    has_pictures = "num_images" in kind_of(result.task).parameters
+    has_pictures = "num_images" in task_command(result.task).parameters
     more = "more pictures (--images=FOLDER, without --num_images)" if has_pictures else "more examples"
     finished = f"this run had {configuration.finished_examples}"
     if verdict.examples_needed is not None:

@@ -40,7 +40,7 @@ def text(
     )
 
 
-KIND: Final = comes_with_evaltools(
+COMMAND: Final = comes_with_evaltools(
     text,
     {
         "absolute_error": "text: mean absolute error of a regression",

@@ -17,6 +17,7 @@ from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Allowed, Evidence, evidence_of
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.other_results import hold_all
+from evaltools.known_tasks import all_metrics
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.classification import Agreement, ClassificationMetrics
 from evaltools.metrics.interval import Interval
@@ -28,7 +29,6 @@ from evaltools.metrics.proportions import PairedCounts
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison, Model, Tensor
 from evaltools.result.verdict import Reason
-from evaltools.task_kind import all_metrics
 from evaltools.tasks.own.topk_result import Classified, TopKChange
 from tests.results import configuration, result, topk_of, with_part
 from tests.tasks.coco.results import detection_result, with_boxes

@@ -16,13 +16,13 @@ from evaltools.gates.decide import Decision, decide, worst_verdict
 from evaltools.gates.evidence import Allowed, Evidence
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.other_results import hold_all
+from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.report.words.gates import reason_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed, Model, Tensor
 from evaltools.result.load import Load
-from evaltools.task_kind import with_task_figures
 from evaltools.tasks.own.topk_result import Classified, ExampleAnswer, ExampleRecord
 from tests.results import configuration, result, topk_of, with_part
 

@@ -6,7 +6,7 @@ import pytest
 
 from evaltools.errors import UsageError
 from evaltools.gates.criteria import parse_criterion
-from evaltools.task_kind import all_metrics
+from evaltools.known_tasks import all_metrics
 
 METRICS = all_metrics()
 

@@ -13,7 +13,7 @@ from evaltools.engine.journal import Journal, open_journal
 from evaltools.engine.run_folder import IDENTITY, encode, identity_of
 from evaltools.errors import UsageError
 from evaltools.locate import run
-from evaltools.locate.kind import KIND, request_of_flags
+from evaltools.locate.command import COMMAND, request_of_flags
 from evaltools.locate.request import LocateRequest, read_request
 from evaltools.request.flags import parse_flags
 from tests import locate_models
@@ -24,7 +24,7 @@ def search(folder: Path, *flags: str) -> LocateRequest:
     model.write_bytes(locate_models.all_models()["net"])
     words = [str(model), "--num_inputs=1", f"--run_dir={folder / 'run'}", *flags]
     return read_request(
-        request_of_flags(parse_flags("locate", "", "", KIND.groups, words), ("evaltools", "locate", *words))
+        request_of_flags(parse_flags("locate", "", "", COMMAND.groups, words), ("evaltools", "locate", *words))
     )
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from evaltools.known_tasks import task_command
 from evaltools.metrics.output_difference import KindFigures, Scores
 from evaltools.report.words.next_steps import after_evaluation
 from evaltools.result.evaluation import EvaluationResult, Tensor
-from evaltools.task_kind import kind_of
 from tests.report.tables.cases import REFERENCE, judged
 from tests.results import configuration, result
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison
@@ -77,5 +77,5 @@ def test_the_task_is_named_that_fits_the_model(dtype: str, shape: list[int], kno
     found = diff_result(comparison("fast", output(replace(DIFFERENCE, **known))))
     made = replace(found, model=replace(found.model, inputs=[Tensor("in", dtype, shape, None, None)]))
     entry = judged("fast", "diverged")
-    steps = kind_of("inference_diff").report.next_steps(made, entry)
+    steps = task_command("inference_diff").report.next_steps(made, entry)
     assert any(f"evaltools {task}," in step for step in steps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.benchmark.kind import GROUPS as BENCHMARK
+from evaltools.benchmark.command import GROUPS as BENCHMARK
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import GivenFlags, parse_flags

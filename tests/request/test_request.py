@@ -9,9 +9,9 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.errors import UsageError
+from evaltools.known_tasks import task_command
 from evaltools.request import Options
 from evaltools.request.plain import from_plain, to_plain
-from evaltools.task_kind import kind_of
 from evaltools.tasks.shared.request import flags_to_repeat
 from tests.requests import request_of
 
@@ -26,7 +26,7 @@ WORDS = {
 
 
 def options(**values: object) -> Options:
-    return Options.of(values, kind_of("inference_diff").parameters)
+    return Options.of(values, task_command("inference_diff").parameters)
 
 
 @pytest.mark.parametrize("task", WORDS)

@@ -9,8 +9,8 @@ import pytest
 
 from evaltools.errors import DataError, UsageError
 from evaltools.request.flags import parse_flags
+from evaltools.suite.command import COMMAND, request_of_flags
 from evaltools.suite.entries import Entry, entries_of
-from evaltools.suite.kind import KIND, request_of_flags
 from tests.tasks.own.task_files import write_task
 
 SUITE = """
@@ -31,7 +31,7 @@ configurations = ["fast"]
 
 
 def entries(*words: str) -> list[Entry]:
-    return entries_of(request_of_flags(parse_flags("suite", "", "", KIND.groups, words)))
+    return entries_of(request_of_flags(parse_flags("suite", "", "", COMMAND.groups, words)))
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_paths_of_a_file_start_at_its_folder(folder: Path, monkeypatch: pytest.M
 def test_paths_of_jobs_start_where_they_were_typed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     typed = request_of_flags(
-        parse_flags("suite", "", "", KIND.groups, ["models", "--job=mine: diff --input_images=photos"])
+        parse_flags("suite", "", "", COMMAND.groups, ["models", "--job=mine: diff --input_images=photos"])
     )
     from evaltools.runs.stored import seen_from
 

@@ -14,7 +14,7 @@ from evaltools.tasks.shared.image_input import StatedLayout
 
 
 def options_of(
-    kind: TaskCommand,
+    task: TaskCommand,
     values: dict[str, Any],
     native: bool = False,
     input_layout: StatedLayout = "auto",
@@ -22,8 +22,8 @@ def options_of(
 ) -> OwnOptions:
     """These options of the task, and the defaults of the others."""
     return OwnOptions(
-        loaded_of(kind),
-        values_of(own_options(loaded_of(kind).function), values, kind.name),
+        loaded_of(task),
+        values_of(own_options(loaded_of(task).function), values, task.name),
         record_examples=record_examples,
         input_layout=input_layout,
         native=native,
@@ -34,7 +34,7 @@ def options_of(
 def imagenet_options(images: Path, truths: Path, labels: Path, **changes: Any) -> OwnOptions:
     """Labelled pictures, and other options than the defaults."""
     files = {"ground_truth_images_path": images, "ground_truth_labels": truths, "model_output_labels": labels}
-    return options_of(imagenet.KIND, {**files, **changes})
+    return options_of(imagenet.COMMAND, {**files, **changes})
 
 
 def coco_options(
@@ -46,4 +46,4 @@ def coco_options(
 ) -> OwnOptions:
     """Pictures, and other options than the defaults."""
     values = {"ground_truth_images_path": images, **changes}
-    return options_of(coco.KIND, values, native, input_layout, record_examples)
+    return options_of(coco.COMMAND, values, native, input_layout, record_examples)

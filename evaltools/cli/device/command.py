@@ -53,14 +53,14 @@ def run_task(arguments: list[str]) -> int:
 
 def carry_out_on_devices(request: Request) -> int:
     """Run the task of a request on its devices; returns the exit code."""
-    from evaltools.benchmark.kind import KIND
+    from evaltools.benchmark.command import COMMAND
     from evaltools.device.flags import read_device_flags
     from evaltools.runs.stored import seen_from
 
     request = seen_from(request, Path.cwd())
     assert request.devices is not None
     flags = read_device_flags(request.devices)
-    if request.task == KIND.name:
+    if request.task == COMMAND.name:
         from evaltools.cli.device.benchmark import benchmark_on_devices
 
         return benchmark_on_devices(request, flags)
@@ -83,11 +83,11 @@ def _help_text() -> str:
 
 
 def _help_text_of_run() -> str:
-    from evaltools.benchmark.kind import KIND
+    from evaltools.benchmark.command import COMMAND
     from evaltools.commands.device_run import tasks_on_devices
     from evaltools.commands.names import COMMANDS
 
-    tasks = tasks_on_devices() | {KIND.words: COMMANDS[KIND.words].summary}
+    tasks = tasks_on_devices() | {COMMAND.words: COMMANDS[COMMAND.words].summary}
     return (
         "usage: evaltools device run TASK --flag=value ...\n\n"
         "A task on phones and boards, with the same result as here.\n\n"

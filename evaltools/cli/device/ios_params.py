@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.benchmark import flags as benchmark_flags
-from evaltools.benchmark.kind import GROUPS, request_of_flags
+from evaltools.benchmark.command import GROUPS, request_of_flags
 from evaltools.cli.shared.streams import complain
 from evaltools.exit_codes import OK
 from evaltools.parameter import Parameter

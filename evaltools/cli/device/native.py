@@ -10,21 +10,21 @@ from evaltools.device.native_evaluation import evaluate_native
 from evaltools.device.native_inputs import prepare_native
 from evaltools.device.native_program import refuse_options, require_binary
 from evaltools.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
+from evaltools.known_tasks import task_command
 from evaltools.report.content import Sources
 from evaltools.report.files.evaluation import planned_files, planned_report
 from evaltools.report.files.outputs import write_report
 from evaltools.report.page.screens import print_configurations
 from evaltools.request import Request
-from evaltools.task_kind import kind_of
 from evaltools.tasks.own import evaluation_of, read
 
 
 def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
     """Run TensorFlow's binary there, read what it said, print, write; returns the exit code."""
-    console, kind = make_console(), kind_of(request.task)
-    binary = require_binary(flags, kind.words)
+    console, task = make_console(), task_command(request.task)
+    binary = require_binary(flags, task.words)
     refuse_options(request.options, flags.program)
-    inputs = prepare_native(read(kind, request))
+    inputs = prepare_native(read(task, request))
     files = planned_files(request)
     page = planned_report(request)
     with interrupts_restored():
@@ -39,5 +39,5 @@ def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
         return NOT_WRITTEN
     if not is_whole:
         return NOT_MEASURED
-    evaluation = evaluation_of(kind)
+    evaluation = evaluation_of(task)
     return LIMIT_BROKEN if evaluation.breaks_limits(result) else evaluation.exit_code(result)

@@ -57,9 +57,9 @@ def merge(arguments: list[str]) -> int:
     if repeated:
         raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
     from evaltools.device.flags import BY_NAME
-    from evaltools.locate.kind import KIND as SEARCH
+    from evaltools.locate.command import COMMAND as SEARCH
     from evaltools.runs.stored import changed, stored_request
-    from evaltools.suite.kind import KIND as SUITE
+    from evaltools.suite.command import COMMAND as SUITE
 
     folder = folders[0]
     stored = stored_request(folder, BY_NAME)

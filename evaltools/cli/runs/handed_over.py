@@ -69,9 +69,9 @@ def carry_out(request: Request, with_stdin: bool = False, records_only: bool = F
     ``with_stdin``: this process ends when its stdin does. ``records_only``: of an evaluation only the records count,
     which another process makes the figures of.
     """
-    from evaltools.benchmark.kind import KIND as BENCHMARK
-    from evaltools.locate.kind import KIND as LOCATE
-    from evaltools.suite.kind import KIND as SUITE
+    from evaltools.benchmark.command import COMMAND as BENCHMARK
+    from evaltools.locate.command import COMMAND as LOCATE
+    from evaltools.suite.command import COMMAND as SUITE
 
     if request.devices is None and request.task not in (BENCHMARK.name, SUITE.name):
         from evaltools.runtime.process.server import start_server

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evaltools.known_tasks import task_command
 from evaltools.metrics.latency import Latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.task_kind import kind_of
 
 
 def native_lines(result: EvaluationResult) -> list[str]:
@@ -15,7 +15,7 @@ def native_lines(result: EvaluationResult) -> list[str]:
 
     Several configurations give one block each, headed by its name.
     """
-    measured, report = measured_tests(result), kind_of(result.task).report
+    measured, report = measured_tests(result), task_command(result.task).report
     lines: list[str] = []
     for configuration in measured:
         if len([entry for entry in result.configurations if entry.role == "test"]) > 1:
@@ -34,7 +34,7 @@ def native_proto(result: EvaluationResult, configuration: ConfigurationResult) -
     from evaltools.proto import message_class
 
     message = message_class("EvaluationStageMetrics")()
-    kind_of(result.task).report.fill(message, result, configuration)
+    task_command(result.task).report.fill(message, result, configuration)
     data: bytes = message.SerializeToString()
     return data
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from evaltools.errors import UsageError
+from evaltools.known_tasks import file_named
 from evaltools.native.lines.evaluation import measured_tests
 from evaltools.report.files.output_file import require_output_file
 from evaltools.report.files.outputs import planned_outputs
 from evaltools.request import Request, require_apart
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.task_kind import file_named
 
 if TYPE_CHECKING:
     from evaltools.report.content import Page

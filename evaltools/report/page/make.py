@@ -11,6 +11,7 @@ from typing import Any
 from evaltools.command import TaskCommand
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult
+from evaltools.known_tasks import subject_of, task_command
 from evaltools.report.content import Download, Page, Part, Sources, bounded, bounded_first
 from evaltools.report.page.sections import benchmarks, layers, suite
 from evaltools.report.page.sections.accuracy import accuracy
@@ -27,7 +28,6 @@ from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult, models_in_words, other_models
 from evaltools.result.locate import LocateResult
 from evaltools.result.places import machine_of
-from evaltools.task_kind import kind_of, subject_of
 
 
 def page_of(sources: Sources) -> Page:
@@ -80,12 +80,12 @@ def _title(parts: Sequence[Part], sources: Sources) -> str:
 
 
 def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Part:
-    kind = kind_of(result.task)
+    task = task_command(result.task)
     searches = sources.located.get(name, ())
     located = {f"{name}.locate{f'-{number}' * (number > 1)}": each for number, each in enumerate(searches, 1)}
     names = [entry.name for entry in result.configurations]
     paths = [f"configurations/{place}" for place in range(len(names))]
-    own = own_sections(kind, result)
+    own = own_sections(task, result)
     sections = [
         proof(result.configurations, names, paths, [result.model, *other_models(result)]),
         accuracy(result),
@@ -100,7 +100,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     return Part(
         source=name,
         folders=_folders(name, result.environment.folder, sources),
-        about=f"{models_in_words(result)}: {_subject(kind, result)}",
+        about=f"{models_in_words(result)}: {_subject(task, result)}",
         sections=tuple(sections),
         warnings=warnings_of(result),
         hints=tuple(_hints(result, bool(located))),
@@ -111,24 +111,24 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     )
 
 
-def _subject(kind: TaskCommand, result: EvaluationResult) -> str:
+def _subject(task: TaskCommand, result: EvaluationResult) -> str:
     """The task, as it is typed."""
     subject = subject_of(result)
-    return kind.words if subject == kind.name else subject
+    return task.words if subject == task.name else subject
 
 
 def _hints(result: EvaluationResult, is_located: bool) -> list[str]:
     """What is not known, and what brings it."""
     hints = []
-    kind = kind_of(result.task)
+    task = task_command(result.task)
     if not any(entry.verdict for entry in result.configurations):
         hints.append("how far a configuration is from another one: --config='NAME: flags' adds one to compare")
     measured = [entry.name for entry in result.configurations if entry.status == "measured"]
     if not any(result.part.times_us(name, result.execution) for name in measured):
         hints.append("the time of each single run: --record_examples=true with one worker, or evaltools benchmark")
-    if "locate" in kind.parameters and not is_located:
+    if "locate" in task.parameters and not is_located:
         hints.append("which operator makes a difference: --locate=true")
-    if "locate" not in kind.parameters:
+    if "locate" not in task.parameters:
         hints.append(
             f"how far the outputs are apart: evaltools diff {shlex.quote(result.model.file)} --report=FILE.html"
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.known_tasks import Detail
 from evaltools.report.content import First, Page, Part, Sources, bounded_first
 from evaltools.report.page.rendering.terminal import show_block, show_page, show_section
 from evaltools.report.page.sections.answer import first_screen
@@ -18,7 +19,6 @@ from evaltools.report.page.sections.proof import opened_lines
 from evaltools.result.device import DeviceList
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Lines, Note
-from evaltools.task_kind import Detail
 
 if TYPE_CHECKING:
     from evaltools.gates.outcome import GateOutcome

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from evaltools.known_tasks import metric_named
 from evaltools.metrics.power import POWER
 from evaltools.report.words.numbers import change as change_text
 from evaltools.report.words.numbers import points, two_digits
@@ -18,7 +19,6 @@ from evaltools.result.verdict import (
     Reason,
     Verdict,
 )
-from evaltools.task_kind import metric_named
 
 OF_OUTPUTS: Final = "outputs"
 """The metric of verdicts on the outputs themselves."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from evaltools.benchmark.command import GROUPS, request_of_flags
 from evaltools.benchmark.ios import ios_params
-from evaltools.benchmark.kind import GROUPS, request_of_flags
 from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags
 

@@ -15,8 +15,8 @@ from evaltools.device.evaluation import examples_of
 from evaltools.device.on_device import lay_out
 from evaltools.device.store import archives, names_in
 from evaltools.errors import UsageError
+from evaltools.known_tasks import task_command
 from evaltools.request.flags import parse_flags
-from evaltools.task_kind import kind_of
 from evaltools.tasks.shared.evaluation import Evaluation
 from tests.command import evaltools
 from tests.detection_set import DetectionSet, make_detection_set
@@ -33,8 +33,8 @@ def found(arguments: Sequence[str]) -> Evaluation[Any]:
     command, *words = arguments
     task = task_of(command)
     assert task is not None
-    kind = kind_of(task)
-    return examples_of(kind, request_of_task(kind, parse_flags(command, "", "", kind.groups, words), []))
+    asked = task_command(task)
+    return examples_of(asked, request_of_task(asked, parse_flags(command, "", "", asked.groups, words), []))
 
 
 def diff(evaluation: EvaluationSet, *more: str) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from evaltools.cli.device.command import carry_out_on_devices
 from evaltools.cli.device.command import run_task as run
-from evaltools.commands.device_run import kind_on_devices
+from evaltools.commands.device_run import command_on_devices
 from evaltools.device.flags import BY_NAME, DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags, read_root
 from evaltools.errors import UsageError
 from evaltools.request import Options, Request
@@ -164,7 +164,7 @@ CHOSEN = {"executor": "ray", "locate": "true"}
 
 
 def flags_of(task: str) -> set[str]:
-    return set(kind_on_devices(task).parameters)
+    return set(command_on_devices(task).parameters)
 
 
 @pytest.mark.parametrize("task", ["coco", "inference-diff", "benchmark"])
@@ -269,7 +269,7 @@ def test_a_task_and_a_program_have_their_runner_and_the_flags_are_distinguished(
     (configuration,) = request.tests
     assert configuration.to_flags() == ["--num_interpreter_threads=2", "--use_gpu=true", "--use_xnnpack=false"]
     assert (own.program, own.serials) == (program, ("R5",))
-    assert request.task == kind_on_devices(task).name
+    assert request.task == command_on_devices(task).name
     assert request.command == ("evaltools", "device", "run", task, *words)
     assert to_plain(from_plain(to_plain(request), BY_NAME)) == to_plain(request)
     assert carry_out_on_devices(request) == 4

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.benchmark import kind as benchmark
+from evaltools.benchmark import command as benchmark
 from evaltools.command import Command
 from evaltools.device.on_device import lay_out
 from evaltools.device.store import MOST_BYTES, archives, names_in
 from evaltools.errors import DataError
-from evaltools.task_kind import kind_names, kind_of
+from evaltools.known_tasks import task_command, task_names
 
-COCO = kind_of("coco")
-KINDS: Sequence[Command] = (benchmark.KIND, *map(kind_of, kind_names()))
+COCO = task_command("coco")
+ALL_COMMANDS: Sequence[Command] = (benchmark.COMMAND, *map(task_command, task_names()))
 ODD_NAMES = (
     "plain.png",
     "two words.png",
@@ -168,7 +168,7 @@ def on_device(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_only_coco_needs_pycocotools(tmp_path: Path) -> None:
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "pycocotools.py").write_text("raise ImportError('no pycocotools on this board')")
-    others = {module for kind in KINDS if kind is not COCO for module in kind.modules_on_devices}
+    others = {module for task in ALL_COMMANDS if task is not COCO for module in task.modules_on_devices}
     without = on_device(tmp_path / "part", "--check", *sorted(others))
     assert without.returncode == 0, without.stderr
     needing = on_device(tmp_path / "part", "--check", *COCO.modules_on_devices)

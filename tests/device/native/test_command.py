@@ -10,9 +10,9 @@ from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
 from evaltools.device.native_program import configuration_flags, refuse_options, task_flags
 from evaltools.errors import UsageError
+from evaltools.known_tasks import task_command
 from evaltools.native.logs.evaluation import NativeTask
 from evaltools.request import Options
-from evaltools.task_kind import kind_of
 
 TASKS: Final[tuple[NativeTask, ...]] = ("imagenet", "coco", "inference_diff")
 SHOWN: Final = ("progress", "plot", "report", "output_format", "quiet", "verbose")
@@ -104,7 +104,7 @@ def test_a_configuration_that_native_tools_cannot_have_is_refused(text: str, sai
 
 
 def given(task: NativeTask, *pairs: tuple[str, str]) -> Options:
-    return Options.of(dict(pairs), kind_of(task).parameters)
+    return Options.of(dict(pairs), task_command(task).parameters)
 
 
 OTHER_VALUES: Final = {"bool": ("true", "false"), "int32": ("987", "986"), "float": ("0.987", "0.986")}

@@ -12,12 +12,12 @@ from evaltools.device.adb import Adb
 from evaltools.device.device import Device
 from evaltools.device.errors import DeviceError, DeviceStopped
 from evaltools.device.python_program import python_on
-from evaltools.task_kind import kind_of
+from evaltools.known_tasks import task_command
 from tests.device.fixtures import Devices, device_at
 
 ROOT = "/data/local/tmp/programs-test"
 PYTHON = "/data/local/tmp/python"
-KIND = kind_of("imagenet")
+COMMAND = task_command("imagenet")
 _STAND_IN = """\
 #!/bin/sh
 # As python3 --version, python3 -m zipfile -e WHEEL FOLDER, and
@@ -48,7 +48,7 @@ def test_a_stop_ends_the_waiting_for_a_check(device: Device, devices: Devices) -
     timer = threading.Timer(3.0, device.link.stop.set)
     timer.start()
     with pytest.raises(DeviceStopped):
-        python_on(device, KIND)
+        python_on(device, COMMAND)
     timer.join()
 
 
@@ -58,7 +58,7 @@ def test_a_program_that_cannot_be_started_stays_for_another_try(device: Device, 
     inodes = []
     for _ in range(2):
         with pytest.raises(DeviceError, match="no module numpy"):
-            python_on(device, KIND)
+            python_on(device, COMMAND)
         inodes.append([path.stat().st_ino for path in programs.iterdir()])
     assert inodes[0] == inodes[1]
 
@@ -67,12 +67,12 @@ def test_what_was_left_half_unpacked_is_unpacked_anew(device: Device, devices: D
     put_python(devices, "true")
     programs = devices[0].folder / "programs-test" / "programs"
     shutil.rmtree(programs, ignore_errors=True)
-    python_on(device, KIND)
+    python_on(device, COMMAND)
     assert device.facts.python == "3.11.2"
     (name,) = (path.name for path in programs.iterdir())
     (programs / name).rename(programs / f"{name}.part")
     (programs / f"{name}.part" / "old").touch()
     device.python = None
-    python_on(device, KIND)
+    python_on(device, COMMAND)
     assert [path.name for path in programs.iterdir()] == [name]
     assert [path.name for path in (programs / name).iterdir()] == ["evaltools"]

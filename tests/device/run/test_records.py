@@ -26,14 +26,14 @@ from evaltools.device.records import KeptRecords, KeptWork, messages_in
 from evaltools.device.work import Work, WorkDone
 from evaltools.engine.ledger import Tally
 from evaltools.errors import DataError, OutputError
+from evaltools.known_tasks import task_command
 from evaltools.result.device import DeviceConditions, DeviceCpu, DeviceFacts
 from evaltools.result.device_run import DeviceWork, LostAttempt
 from evaltools.result.evaluation import RuntimeUsed
-from evaltools.task_kind import kind_of
 from tests.tasks.part_runs import DESCRIBED, Part
 
 EXAMPLES = 10
-KIND = kind_of("imagenet")
+COMMAND = task_command("imagenet")
 PYTHON = PythonProgram("python3", "/packages")
 
 
@@ -203,7 +203,7 @@ def do(
     devices: Any = Phones({phone.serial: phone for phone in phones})
     nothing: Any = SimpleNamespace(pictures={}, example_count=EXAMPLES)
     observer: Any = SimpleNamespace(progress=lambda _phase, _total: nullcontext(on_progress))
-    evaluation = Doing(KIND, nothing, nothing, nothing, KeptRecords(folder), "/there")
+    evaluation = Doing(COMMAND, nothing, nothing, nothing, KeptRecords(folder), "/there")
     return evaluation.do(serials or devices.serials, devices, make_console(io.StringIO()), observer)
 
 

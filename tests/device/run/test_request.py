@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from evaltools.commands.device_run import kind_on_devices
+from evaltools.commands.device_run import command_on_devices
 from evaltools.commands.evaluation import request_of_task
 from evaltools.configuration import Configuration
 from evaltools.device.request import DeviceRequest, device_request, without_host_options
 from evaltools.device.store import remote_path, stored_folder
 from evaltools.errors import DataError
+from evaltools.known_tasks import task_command
 from evaltools.request import Options, Request, Stated
 from evaltools.request.flags import parse_flags
 from evaltools.request.plain import from_plain, to_plain
-from evaltools.task_kind import kind_of
 from tests.cli.device.test_run_flags import TASKS
 from tests.tasks.own import task_files
 from tests.tasks.own.task_files import write_task
@@ -47,7 +47,7 @@ REPEATABLE = ("input_range", "input_shape", "max_avg_error")
 
 def named(*given: tuple[str, str], tests: Sequence[Configuration] = ()) -> Request:
     """A request with options of whatever task."""
-    known = {name: each for task in TASKS for name, each in kind_on_devices(task).parameters.items()}
+    known = {name: each for task in TASKS for name, each in command_on_devices(task).parameters.items()}
     texts: dict[str, object] = {}
     for name, text in given:
         texts[name] = [*texts.get(name, []), text] if known[name].repeatable else text  # type: ignore[misc]
@@ -257,8 +257,8 @@ def test_names_and_the_reference_are_those_of_here(model: Path, remote: str) -> 
 def test_what_devices_are_told_is_a_request_that_evaltools_reads(model: Path, remote: str) -> None:
     words = ("--model-file", str(model), "--config", f'x: external_delegate_path="{model}"', "--nouse_xnnpack",
              "--input_files", f"in={model}", "--num_runs=7", "--output_file_path=r.json")  # fmt: skip
-    kind = kind_of("inference_diff")
-    here = request_of_task(kind, parse_flags("", "", "", kind.groups, words), words)
+    task = task_command("inference_diff")
+    here = request_of_task(task, parse_flags("", "", "", task.groups, words), words)
     there = from_plain(to_plain(without_host_options(device_request(here, ROOT).request)), {})
     assert there.options.stated == {"model_file": remote, "input_files": (f"in={remote}",), "num_runs": 7}
     assert [configuration.name for configuration in there.configurations] == ["reference", "test", "x"]
@@ -272,8 +272,8 @@ def test_modules_beside_the_file_of_a_task_lie_beside_it_there(tmp_path: Path) -
     file = write_task(tmp_path, "from steps.scale import SCALE\n" + task_files.BRIGHTNESS)
 
     def there() -> DeviceRequest:
-        kind = kind_of(f"{file}:brightness")
-        return device_request(Request(kind.name, Options({}, kind.parameters), None, ()), ROOT)
+        task = task_command(f"{file}:brightness")
+        return device_request(Request(task.name, Options({}, task.parameters), None, ()), ROOT)
 
     made = there()
     folder = posixpath.dirname(made.files[file])

@@ -6,12 +6,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CategoryPrecision, CocoEvaluation, CocoStats
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.task_kind import with_task_figures
 from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.result import (
     AnnotatedObject,

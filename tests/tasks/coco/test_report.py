@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from pycocotools.coco import COCO
 
 from evaltools.cli.shared.terminal import make_console
+from evaltools.known_tasks import Detail
 from evaltools.metrics.boxes import Detection
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.native.lines.evaluation import native_lines, native_proto
@@ -21,7 +22,6 @@ from evaltools.proto import message_class
 from evaltools.report.page.screens import print_result
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Gallery, Lines, Number, Table
-from evaltools.task_kind import Detail
 from evaltools.tasks.coco.native import coco_results, lines_of_detections
 from evaltools.tasks.coco.page import Disagreement, disagreements, sections
 from evaltools.tasks.coco.result import CategoryChange, DetectedPicture, OutputMap

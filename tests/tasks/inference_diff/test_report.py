@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from evaltools.gates.limits import LimitCheck
 from evaltools.gates.verdict import OutputVerdict
+from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_numbers import NativeError
@@ -18,7 +19,6 @@ from evaltools.proto import message_class
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Chart, Lines, Note, Table, text_of
 from evaltools.result.verdict import Reason, Verdict
-from evaltools.task_kind import with_task_figures
 from evaltools.tasks.inference_diff.page import sections
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,

@@ -7,11 +7,11 @@ import io
 from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
+from evaltools.known_tasks import Detail
 from evaltools.metrics.classification import Agreement
 from evaltools.report.page.screens import print_result
 from evaltools.result.evaluation import EvaluationResult, Model, Tensor
 from evaltools.result.section import Gallery
-from evaltools.task_kind import Detail
 from evaltools.tasks.own.report import sections
 from evaltools.tasks.own.topk_result import ChangedAnswer, Comparison, FirstAnswer
 from tests.results import configuration, result, with_part

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 import evaltools as et
 from evaltools.datasets import sample
 from evaltools.engine.task import Example
+from evaltools.known_tasks import task_command
 from evaltools.report.content import Sources
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.section import Number, Table
 from evaltools.result_file import read_result, result_in
-from evaltools.task_kind import kind_of
 from evaltools.tasks.own.figures import MOST_DRAWINGS, WorstDrawings
 from evaltools.tasks.own.result import DrawnExample
 from evaltools.tasks.own.task import ObservedScores
@@ -117,7 +117,7 @@ def test_the_examples_that_lose_most_come_first(tmp_path: Path) -> None:
     assert evaltools_here("run", f"{task}:brightness", model, *flags).code == 0
     result = read_result(saved)
     scores = {example.example: example.scores for example in result.part.scores}
-    sections = kind_of(result.task).report.sections(result)
+    sections = task_command(result.task).report.sections(result)
     tables = [block for section in sections if section.place == "changes" for block in section.blocks]
     assert tables
     for table in tables:

@@ -8,9 +8,9 @@ import pytest
 
 from evaltools.engine.execution import Execution, Shard
 from evaltools.errors import UsageError
+from evaltools.known_tasks import task_command
 from evaltools.request import Options
 from evaltools.request.flags import parse_flags
-from evaltools.task_kind import kind_of
 from evaltools.tasks.own import read
 from evaltools.tasks.shared.options import EXECUTION, EXECUTION_WITH_ONE_WORKER
 from evaltools.tasks.shared.request import flags_to_repeat, read_execution
@@ -83,4 +83,4 @@ def test_a_shard_and_a_resumed_run_must_agree_on_when_a_configuration_is_given_u
 def test_the_native_tool_compares_no_two_models(task: str) -> None:
     request = request_of(task, "--compat=native", "--reference_model_file=float.tflite")
     with pytest.raises(UsageError, match="--compat=native compares a model with itself"):
-        read(kind_of(task), request)
+        read(task_command(task), request)

@@ -8,10 +8,10 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from evaltools.known_tasks import Detail
 from evaltools.report.content import Page
 from evaltools.report.page.rendering.columns import STYLES, print_table
 from evaltools.result.section import Block, Chart, Files, Gallery, Lines, Note, Section, Sentence, Table, text_of
-from evaltools.task_kind import Detail
 from evaltools.text import printable
 
 _MOST_PICTURES: Final = 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from evaltools.known_tasks import all_metrics, task_command
 from evaltools.metrics.metric import Metric
 from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.figures import Spread, intervals_chart
@@ -15,7 +16,6 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.metrics import METRICS
 from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, number_cell, path_to
 from evaltools.result.verdict import Verdict
-from evaltools.task_kind import all_metrics, kind_of
 
 _MOST_FIGURES: Final = 24
 _MOST_INTERVALS: Final = 24
@@ -33,7 +33,7 @@ def accuracy(result: EvaluationResult) -> Section:
     changes = [(entry, verdict) for _, _, entry, verdict in judged if verdict.change is not None]
     drawn = _changes(changes) if changes else None
     blocks += [] if drawn is None else [drawn]
-    return Section("Accuracy" if kind_of(result.task).accuracy else "Figures", blocks, "accuracy")
+    return Section("Accuracy" if task_command(result.task).accuracy else "Figures", blocks, "accuracy")
 
 
 def every_figure(result: EvaluationResult) -> Table:

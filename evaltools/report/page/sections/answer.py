@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from evaltools.known_tasks import subject_of
 from evaltools.report.content import First
 from evaltools.report.page.sections.rows import TONES, ModelRow, ModelRows, tone_of
 from evaltools.report.page.sections.sentence import answer_of
@@ -18,7 +19,6 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.fastest_cpu import fastest_on_cpu, runs_on_cpu
 from evaltools.result.places import reference_of
 from evaltools.result.section import Block, Note, Sentence
-from evaltools.task_kind import subject_of
 
 _FAILED: Final = "failed"
 

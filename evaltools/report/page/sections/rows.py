@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from evaltools.known_tasks import metric_named, metrics_of, task_command
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.metric import ABSENT, Better, Metric
 from evaltools.metrics.pareto import pareto_front
@@ -16,7 +17,6 @@ from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Tone
 from evaltools.result.verdict import IDENTICAL_ANSWERS, UNCHANGED_ANSWERS, Verdict, VerdictKind
-from evaltools.task_kind import kind_of, metric_named, metrics_of
 
 _OF_OUTPUTS: Final = "outputs"
 _SIZE: Final = "relative_rms"
@@ -144,7 +144,7 @@ def _rows(results: Mapping[str, EvaluationResult]) -> Iterator[ModelRow]:
 
 def _main_figure(row: ModelRow) -> str | None:
     """What a measured configuration is judged by where it is compared with nothing."""
-    accuracy = kind_of(row.result.task).accuracy
+    accuracy = task_command(row.result.task).accuracy
     known = [accuracy.figure] if accuracy is not None else [mean.name for mean in _means(row)]
     return next((name for name in known if name in row.configuration.figures), None)
 

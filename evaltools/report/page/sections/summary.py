@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from evaltools.known_tasks import subject_of
 from evaltools.report.content import sentences
 from evaltools.report.page.sections.rows import ModelRow, ModelRows, interval_of, tone_of, verdict_of
 from evaltools.report.words.facts import delegated, median_time, speed_of
@@ -15,7 +16,6 @@ from evaltools.report.words.verdicts import is_share
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.places import machine_of, reference_of
 from evaltools.result.section import Cell, Number, Table, Word, number_cell, path_to
-from evaltools.task_kind import subject_of
 
 if TYPE_CHECKING:
     from evaltools.result.benchmark import BenchmarkRow

@@ -28,7 +28,7 @@ GROUPS: Final = {
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
 }
-KIND: Final = Command("benchmark", "benchmark", lambda: GROUPS, ("evaltools.benchmark.run", "scipy.special"))
+COMMAND: Final = Command("benchmark", "benchmark", lambda: GROUPS, ("evaltools.benchmark.run", "scipy.special"))
 
 
 def request_of_flags(
@@ -52,4 +52,4 @@ def request_of_flags(
     if not found and (own or not named):
         found = [Configuration.from_flags(TEST_NAME, own)]
     found += named
-    return Request(KIND.name, options, None, tuple(found), folder, command=tuple(command))
+    return Request(COMMAND.name, options, None, tuple(found), folder, command=tuple(command))

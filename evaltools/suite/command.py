@@ -63,7 +63,7 @@ _RESULT: Final = (
     replace(_SHARED["report"], help="One page to forward: FILE.html, or FILE.md for its first screen."),
 )
 GROUPS: Final = {"suite": _MODELS, "execution": _EXECUTION, "result": _RESULT}
-KIND: Final = Command("suite", "suite", lambda: GROUPS)
+COMMAND: Final = Command("suite", "suite", lambda: GROUPS)
 
 
 def request_of_flags(
@@ -80,4 +80,4 @@ def request_of_flags(
         options = options.stating({"job_folder": "."})
     if tests is None:
         tests = configurations_of_files_and_texts(flags)
-    return Request(KIND.name, options, None, tuple(tests), command=tuple(command))
+    return Request(COMMAND.name, options, None, tuple(tests), command=tuple(command))

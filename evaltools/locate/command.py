@@ -1,4 +1,4 @@
-"""The search as a kind of request: its options, and the request that its flags make."""
+"""The command of a search for the operator: its options, and the request that its flags make."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ GROUPS: Final = {
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
 }
-KIND: Final = Command("locate", "locate", lambda: GROUPS)
+COMMAND: Final = Command("locate", "locate", lambda: GROUPS)
 
 
 def request_of_flags(flags: GivenFlags, command: Sequence[str], folder: Path | None = None) -> Request:
@@ -133,7 +133,7 @@ def search_request(options: Options, tested: Configuration, folder: Path, comman
     if tested.runtime_version:
         runtime = LITERT if tested.runtime == COMPILED else tested.runtime
         reference = replace(reference, runtime=runtime, runtime_version=tested.runtime_version)
-    return Request(KIND.name, options, reference, (tested,), folder, None, command)
+    return Request(COMMAND.name, options, reference, (tested,), folder, None, command)
 
 
 def searches_after(request: Request, result: EvaluationResult) -> dict[str, Request]:
@@ -152,4 +152,4 @@ def searches_after(request: Request, result: EvaluationResult) -> dict[str, Requ
 
 def _search(request: Request, tested: Configuration) -> Request:
     stated = {name: value for name, value in request.options.stated.items() if name in _TAKEN_OVER}
-    return search_request(Options(stated, KIND.parameters), tested, request.folder, request.command)
+    return search_request(Options(stated, COMMAND.parameters), tested, request.folder, request.command)

@@ -1,7 +1,7 @@
 """Tasks as the rest of evaltools sees them, and where they are found.
 
-The command of a task that comes with evaltools is the ``KIND`` of a folder under ``tasks``. A task of another package
-is an entry point of the group ``evaltools.tasks``. Nothing else names a task.
+The command of a task that comes with evaltools is the ``COMMAND`` of a folder under ``tasks``. A task of another
+package is an entry point of the group ``evaltools.tasks``. Nothing else names a task.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 _TASKS: Final = "evaltools.tasks"
-_KIND: Final = "KIND"
+_COMMAND: Final = "COMMAND"
 _OTHER_COMMANDS: Final = {
-    "benchmark": "evaltools.benchmark.kind:KIND",
-    "locate": "evaltools.locate.kind:KIND",
-    "suite": "evaltools.suite.kind:KIND",
+    "benchmark": "evaltools.benchmark.command:COMMAND",
+    "locate": "evaltools.locate.command:COMMAND",
+    "suite": "evaltools.suite.command:COMMAND",
 }
 """Where the commands that make requests and are no tasks are, by name."""
 OWN: Final = "own"
@@ -44,25 +44,25 @@ Detail = Literal["answer", "figures", "all"]
 
 
 @cache
-def tree_kinds() -> dict[str, TaskCommand]:
-    """The tasks that come with evaltools, by name: the folders of ``tasks`` that have a ``KIND``."""
+def built_in_tasks() -> dict[str, TaskCommand]:
+    """The tasks that come with evaltools, by name: the folders of ``tasks`` that have a ``COMMAND``."""
     folders = pkgutil.iter_modules(importlib.import_module(_TASKS).__path__)
     modules = [importlib.import_module(f"{_TASKS}.{folder.name}") for folder in folders if folder.ispkg]
-    kinds: list[TaskCommand] = [getattr(module, _KIND) for module in modules if hasattr(module, _KIND)]
-    return {kind.name: kind for kind in sorted(kinds, key=lambda kind: (kind.place, kind.name))}
+    found: list[TaskCommand] = [getattr(module, _COMMAND) for module in modules if hasattr(module, _COMMAND)]
+    return {task.name: task for task in sorted(found, key=lambda task: (task.place, task.name))}
 
 
-def kind_names() -> list[str]:
+def task_names() -> list[str]:
     """The names of all tasks, those from outside last."""
-    return list(dict.fromkeys([*tree_kinds(), *(entry.name for entry in entries(TASKS))]))
+    return list(dict.fromkeys([*built_in_tasks(), *(entry.name for entry in entries(TASKS))]))
 
 
-def kind_of(name: str) -> TaskCommand:
+def task_command(name: str) -> TaskCommand:
     """The task of that name; raises :class:`UsageError` for an unknown name."""
-    kind = tree_kinds().get(name)
-    if kind is not None:
-        return kind
-    outside: TaskCommand = importlib.import_module(_OUTSIDE).kind_named(name)
+    built_in = built_in_tasks().get(name)
+    if built_in is not None:
+        return built_in
+    outside: TaskCommand = importlib.import_module(_OUTSIDE).outside_task(name)
     return outside
 
 
@@ -105,14 +105,14 @@ def name_in_limits(task: str) -> str:
     return task.rpartition(":")[2]
 
 
-def recorded_kind(name: str) -> TaskCommand:
+def recorded_task(name: str) -> TaskCommand:
     """The task that a file from elsewhere names; raises :class:`UsageError` for an unknown one.
 
-    Unlike :func:`kind_of` it never loads a file: results call every task in such a file ``own``.
+    Unlike :func:`task_command` it never loads a file: results call every task in such a file ``own``.
     """
     if names_file(name):
         raise UsageError(f"{name!r} names a file of a task, which no result does; take the file as evaltools wrote it")
-    return kind_of(name)
+    return task_command(name)
 
 
 def command_named(name: str) -> Command:
@@ -120,31 +120,31 @@ def command_named(name: str) -> Command:
     if name in _OTHER_COMMANDS:
         found: Command = named(_OTHER_COMMANDS[name])
         return found
-    return kind_of(name)
+    return task_command(name)
 
 
-def registered_kinds() -> Iterator[TaskCommand]:
-    """The tasks that come with evaltools."""
-    return iter((*tree_kinds().values(), kind_of(OWN)))
+def tasks_of_results() -> Iterator[TaskCommand]:
+    """The tasks that results name: those that come with evaltools, and one for all of one's own."""
+    return iter((*built_in_tasks().values(), task_command(OWN)))
 
 
-def other_kinds() -> Installed[TaskCommand]:
+def installed_tasks() -> Installed[TaskCommand]:
     """The tasks of other packages, without those that cannot be used."""
     usable: dict[str, TaskCommand] = {}
     problems = []
     for entry in entries(TASKS):
         try:
-            if entry.name in tree_kinds():
+            if entry.name in built_in_tasks():
                 raise unusable(entry, "has the name of a task of evaltools")
-            usable[entry.name] = kind_of(entry.name)
+            usable[entry.name] = task_command(entry.name)
         except UsageError as error:
             problems.append(str(error))
     return Installed(usable, tuple(problems))
 
 
-def usable_kinds() -> list[TaskCommand]:
+def usable_tasks() -> list[TaskCommand]:
     """All tasks, those of other packages last."""
-    return [*tree_kinds().values(), *other_kinds().usable.values()]
+    return [*built_in_tasks().values(), *installed_tasks().usable.values()]
 
 
 def all_metrics() -> dict[str, Metric]:
@@ -155,7 +155,7 @@ def all_metrics() -> dict[str, Metric]:
     from evaltools.result.metrics import METRICS
 
     known: dict[str, Metric] = {}
-    for metric in (metric for kind in usable_kinds() for metric in kind.metrics):
+    for metric in (metric for task in usable_tasks() for metric in task.metrics):
         known.setdefault(metric.name, metric)
     known |= {metric.name: metric for metric in METRICS}
     return {metric.name: metric for metric in other_metrics().usable.values()} | known
@@ -165,7 +165,7 @@ def metric_named(name: str) -> Metric | None:
     """That of :func:`all_metrics`; of tasks it imports no more than those before the one that has it."""
     from evaltools.result.metrics import METRICS
 
-    of_tasks = (metric for kind in usable_kinds() for metric in kind.metrics)
+    of_tasks = (metric for task in usable_tasks() for metric in task.metrics)
     found = next((metric for metric in chain(METRICS, of_tasks) if metric.name == name), None)
     return found or other_metrics().usable.get(name)
 
@@ -178,7 +178,7 @@ def other_metrics() -> Installed[Metric]:
     from evaltools.metrics.metric import Metric
     from evaltools.result.metrics import METRICS
 
-    taken = {metric.name for metric in (*METRICS, *(each for kind in registered_kinds() for each in kind.metrics))}
+    taken = {metric.name for metric in (*METRICS, *(each for task in tasks_of_results() for each in task.metrics))}
 
     def wrong(metric: Metric, _before: object) -> str:
         return f"has the name of a metric of evaltools, {metric.name}" if metric.name in taken else ""
@@ -187,14 +187,14 @@ def other_metrics() -> Installed[Metric]:
 
 
 def subject_of(result: EvaluationResult) -> str:
-    """The name of the task of a result. One's own has a name of its own beside that of its kind."""
+    """The name of the task of a result. A task of one's own has its own name there, too."""
     name: str = result.part.name if result.task == OWN else result.task
     return name
 
 
 def metrics_of(result: EvaluationResult) -> list[Metric]:
     """The metrics of a result: those of its task, then those that only the result knows."""
-    known = [metric for metric in kind_of(result.task).metrics if not metric.is_of_own_task]
+    known = [metric for metric in task_command(result.task).metrics if not metric.is_of_own_task]
     return [*known, *result.part.own_metrics]
 
 
