@@ -5,11 +5,11 @@ It needs neither NumPy nor a runtime; what a command does is imported when it ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,12 +18,7 @@ from evaltools.extensions import named
 from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from evaltools.errors import OutputError
     from evaltools.metrics.metric import Metric
-    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-    from evaltools.result.section import Section
 
 Groups = Mapping[str, Sequence[Parameter]]
 """Options under their headings."""
@@ -53,37 +48,6 @@ class Command:
         return {parameter.name: parameter for group in self.groups.values() for parameter in group}
 
 
-class TaskReport(Protocol):
-    """How a task's figures are shown: a module or an object with these functions."""
-
-    def lines(self, result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
-        """The native tool's lines of one measured configuration, none where there is no such tool."""
-
-    def fill(self, message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
-        """Put the figures of one configuration into the native tool's ``EvaluationStageMetrics``."""
-
-    def sections(self, result: EvaluationResult) -> Sequence[Section]:
-        """What there is to show besides the figures of all tasks."""
-
-    def next_steps(self, result: EvaluationResult, configuration: ConfigurationResult) -> Sequence[str]:
-        """Commands that answer the question which a bad or open verdict leaves, or sentences about them."""
-
-    def more_files(self, request: Any, outputs: Iterable[Path]) -> Mapping[str, Path]:
-        """The output files that only this task has, by configuration, checked before any long work.
-
-        ``outputs`` are those that every task has. Raises :class:`UsageError`.
-        """
-
-    def write_more(self, result: EvaluationResult, files: Mapping[str, Path], console: Console) -> list[OutputError]:
-        """Write ``files``, which :meth:`more_files` gave; returns an error for each that could not be written."""
-
-    def debug_lines(self, result: EvaluationResult, options: Any) -> list[str]:
-        """Lines for stdout before those of the native tool."""
-
-    def as_asked(self, result: EvaluationResult, options: Any) -> EvaluationResult:
-        """The result as it is written to the result file, without what was kept only for other files."""
-
-
 class Accuracy(Struct, frozen=True):
     """The figure that is the accuracy of a task, a share from 0 to 1, and what it is called beside a latency."""
 
@@ -101,9 +65,10 @@ class TaskCommand(Command):
     without a ground truth.
 
     What ends in ``_at`` is ``MODULE:NAME``, or a module with the functions: ``part_at`` the struct of the task's part
-    of a result, ``report_at`` how its figures are shown, ``evaluation_at`` the class that carries out a task that is no
-    function. ``stated_metrics`` is the module that has the metrics, or what each means by name. ``has_native_tool``:
-    there is a native tool that does the same.
+    of a result, a :class:`~evaltools.result.task_part.TaskPart`, ``evaluation_at`` the class that carries out a task
+    that is no function. ``native_at`` has the lines and the protobuf of the native tool that does the same, as
+    :mod:`evaltools.native.lines.evaluation` asks for them; empty for none. ``stated_metrics`` is the module that has
+    the metrics, or what each means by name.
 
     ``more_than_records``: a run measures more than what its records hold. ``has_limits``: limits can be options, so
     that exit code 1 means a broken limit and not a crash. ``compares_models``: of several models in one command, the
@@ -119,10 +84,9 @@ class TaskCommand(Command):
     source: Any = None
     accuracy: Accuracy | None = None
     part_at: str = "evaltools.tasks.own.result:OwnPart"
-    report_at: str = "evaltools.tasks.own.report"
+    native_at: str = ""
     evaluation_at: str = ""
     stated_metrics: Mapping[str, str] | str = "evaltools.tasks.own.topk_metrics"
-    has_native_tool: bool = False
     more_than_records: bool = False
     has_limits: bool = False
     compares_models: bool = True
@@ -130,15 +94,9 @@ class TaskCommand(Command):
     complete: Callable[[Mapping[str, Any], Path], Mapping[str, str]] | None = None
 
     @property
-    def part_type(self) -> type:
-        """The struct or dataclass of the task's part of a result."""
-        found: type = named(self.part_at)
-        return found
-
-    @property
-    def report(self) -> TaskReport:
-        """How the task's figures are shown."""
-        found: TaskReport = named(self.report_at)
+    def part_type(self) -> type[Any]:
+        """The struct of the task's part of a result."""
+        found: type[Any] = named(self.part_at)
         return found
 
     @property

@@ -11,7 +11,6 @@ import pandas
 from msgspec.structs import replace
 
 from evaltools.errors import UsageError
-from evaltools.known_tasks import task_command
 from evaltools.report.page.rendering.html import sections_html
 from evaltools.report.page.sections.first import own_sections
 from evaltools.result.evaluation import EvaluationResult
@@ -62,7 +61,7 @@ class ChangedFrame(pandas.DataFrame):  # type: ignore[misc]
 
 def _with_pictures_of(examples: Set[str], result: EvaluationResult) -> Iterator[Section]:
     """The sections on what changed with the pictures of these examples, which are the worst ones of the result."""
-    for section in own_sections(task_command(result.task), result):
+    for section in own_sections(result):
         galleries = [block for block in section.blocks if section.place == "changes" and isinstance(block, Gallery)]
         shown = [replace(each, pictures=[one for one in each.pictures if {one.name, *one.lines} & examples])
                  for each in galleries]  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
@@ -22,13 +23,14 @@ from evaltools.commands.evaluation import OF_ALL
 from evaltools.engine.ledger import Tally
 from evaltools.errors import EvaltoolsError, OutputError
 from evaltools.known_tasks import Detail, task_command
-from evaltools.native.lines.evaluation import native_lines
+from evaltools.native.lines.evaluation import debug_lines, native_lines
 from evaltools.report.content import Sources
 from evaltools.report.files.evaluation import (
     PLOT,
     file_per_configuration,
     files_read,
     planned_files,
+    planned_files_of_part,
     planned_report,
     rendered,
 )
@@ -106,15 +108,17 @@ def carry_out(
     asked, evaluation = read(task, request), evaluation_of(task)
     files = planned_files(request)
     page = planned_report(request)
-    more_files = task.report.more_files(request, files.values())
+    of_part = planned_files_of_part(task.part_type, request, files.values())
     with interrupts_restored():
         with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
             result = measure(task, request, Terminal(console, options, missing), shards)
         with_lines = has_native_lines(result, options, is_one_model)
-        not_written = print_to_stdout(task.report.debug_lines(result, options) if with_lines else [])
-        saved = task.report.as_asked(result, options)
+        is_debug = with_lines and "debug_mode" in options and options.is_on("debug_mode")
+        not_written = print_to_stdout(debug_lines(result) if is_debug else [])
+        keeps_examples = "record_examples" in options and options.is_on("record_examples")
+        saved = result if keeps_examples else replace(result, part=result.part.without_examples())
         not_written += write_and_show(saved, files, console, options, with_lines)
-        not_written += task.report.write_more(result, more_files, console)
+        not_written += _write_of_part(result, of_part, console)
         total = asked.execution.shard.size_of(evaluation.example_count_of(result))
         _print_early_end(result, total, asked.max_failed_examples, request.is_native, console)
     located: Sequence[LocateResult] = ()
@@ -172,6 +176,14 @@ def write_and_show(
     detail: Detail = "answer" if options.is_on("quiet") else "all" if options.is_on("verbose") else "figures"
     print_result(result, console, detail)
     return not_written
+
+
+def _write_of_part(result: EvaluationResult, files: Mapping[str, Path], console: Console) -> list[OutputError]:
+    """Write the files that only the task has; returns what could not be written, then or while it was measured."""
+    measured = [entry.name for entry in result.configurations if entry.status == "measured"]
+    contents = {name: result.part.file_of(name) for name in files if name in measured}
+    not_saved = [] if result.part.not_saved is None else [OutputError(result.part.not_saved)]
+    return [*write_measured(contents, files, console), *not_saved]
 
 
 def print_to_stdout(lines: Sequence[str]) -> list[OutputError]:

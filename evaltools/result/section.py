@@ -1,7 +1,7 @@
 """What a report shows: blocks under a heading, made once, for terminals, pages, Markdown and CSV.
 
 The sections that all tasks have are in ``evaltools/report/page/sections``; a task adds its own by
-``TaskReport.sections``, and says by ``place`` beside which of those they stand.
+``TaskPart.sections_at``, and says by ``place`` beside which of those they stand.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -11,7 +12,16 @@ from evaltools.result.evaluation import ExecutionUsed
 
 
 class TaskPart(Struct, frozen=True):
-    """What a task adds to a result, without its figures: these its metrics read."""
+    """What a task adds to a result, without its figures: these its metrics read.
+
+    What ends in ``_at`` is ``MODULE:NAME`` of a function. ``sections_at(result)`` gives what there is to show beside
+    the figures. ``next_steps_at(result, configuration)`` gives commands that answer the question which a bad or open
+    verdict leaves, or sentences about them. ``file_option`` is the option that names the files of :meth:`file_of`.
+    """
+
+    sections_at: ClassVar[str]
+    next_steps_at: ClassVar[str]
+    file_option: ClassVar[str] = ""
 
     @property
     def given(self) -> Mapping[str, str]:
@@ -33,3 +43,16 @@ class TaskPart(Struct, frozen=True):
     def times_us(self, configuration: str, execution: ExecutionUsed | None) -> Sequence[float]:  # noqa: ARG002
         """The single times behind a latency, in the order of the examples, where the part holds them."""
         return ()
+
+    @property
+    def not_saved(self) -> str | None:
+        """What a run could not write while it measured, and why; None where nothing is missing."""
+        return None
+
+    def without_examples(self) -> TaskPart:
+        """The part without what is kept of single examples only for other files, as it is saved."""
+        return self
+
+    def file_of(self, configuration: str) -> bytes:  # noqa: ARG002
+        """The content of the JSON file of a configuration that ``file_option`` asks for."""
+        return b""

@@ -10,10 +10,7 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.native.lines.evaluation import fill_latency, latency_line
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.own.report import as_asked, debug_lines, more_files, next_steps, sections, write_more
 from evaltools.tasks.own.result import OwnPart
-
-__all__ = ["as_asked", "debug_lines", "fill", "lines", "more_files", "next_steps", "sections", "write_more"]
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:

@@ -1,31 +1,20 @@
-"""How a diff is shown: the native tool's lines and protobuf, what to do next; its sections have their own file."""
+"""What the native tool prints of a diff, its protobuf, and what to do next."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from rich.console import Console
-
-from evaltools.errors import OutputError, UsageError
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_numbers import NativeError, widened
 from evaltools.native.lines.evaluation import fill_latency, latency_line
 from evaltools.report.words.next_steps import next_command, ran_on_devices, stated
-from evaltools.request import Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Model
 from evaltools.result.places import reference_of
 from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH, LOCATE
 from evaltools.tasks.inference_diff.result import InferenceDiff
-from evaltools.tasks.shared.showing import as_asked, debug_lines
 
-if TYPE_CHECKING:
-    from evaltools.result.section import Section
-
-
-__all__ = ["as_asked", "debug_lines", "fill", "lines", "more_files", "next_steps", "sections", "write_more"]
 _OF_KINDS: Final[Mapping[str, str]] = {
     "keypoints": "keypoints",
     "yolo": "coco",
@@ -38,28 +27,6 @@ _AXES_OF_PICTURES: Final = 4
 _AXES_OF_SOUNDS: Final = 2
 _OWN_INPUTS: Final = ("input_images", "input_files")
 _OTHER_INPUTS: Final = "inputs of the model's own kind may decide (--input_images=FOLDER, --input_files=...)"
-
-
-def sections(result: EvaluationResult) -> list[Section]:
-    """Those of a page; what draws them is imported for a page only."""
-    from evaltools.tasks.inference_diff import page
-
-    return page.sections(result)
-
-
-def more_files(request: Request, outputs: Iterable[Path]) -> Mapping[str, Path]:
-    """Raise :class:`UsageError` for a result file in the folder of saved outputs."""
-    folder = request.options.path("save_outputs")
-    for path in outputs:
-        if folder is not None and path.resolve().is_relative_to(folder.resolve()):
-            raise UsageError(f"--output_file_path={path} is in the folder of --save_outputs; put it elsewhere")
-    return {}
-
-
-def write_more(result: EvaluationResult, _files: Mapping[str, Path], _console: Console) -> list[OutputError]:
-    """Say where outputs could not be saved, which are written while they are measured."""
-    not_saved = result.part.not_saved
-    return [] if not_saved is None else [OutputError(not_saved)]
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:

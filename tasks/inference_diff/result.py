@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec import Struct, field
 
@@ -153,6 +153,9 @@ class InferenceDiff(TaskPart, frozen=True):
     ``not_saved`` says why inputs and outputs could not be saved, where that was asked for. ``times`` are those by
     configuration that only a diff has.
     """
+
+    sections_at: ClassVar[str] = "evaltools.tasks.inference_diff.page:sections"
+    next_steps_at: ClassVar[str] = "evaltools.tasks.inference_diff.report:next_steps"
 
     num_runs: int
     invocations_per_run: int

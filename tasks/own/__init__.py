@@ -164,9 +164,8 @@ def comes_with_evaltools(
         source=loaded,
         accuracy=accuracy,
         part_at=part,
-        report_at=native or TaskCommand.report_at,
+        native_at=native,
         stated_metrics=metrics,
-        has_native_tool=bool(native),
         complete=complete,
     )
 
@@ -223,4 +222,4 @@ def read(task: TaskCommand, request: Request) -> TaskRequest:
     from evaltools.tasks.own.evaluation import read_request
 
     loaded = loaded_of(task)
-    return read_request(request, loaded, own_options(loaded.function), task.has_native_tool)
+    return read_request(request, loaded, own_options(loaded.function), bool(task.native_at))

@@ -1,45 +1,21 @@
-"""How the figures of a task of your own are shown: native tools' lines, sections of a page."""
+"""The sections of a page about a task of your own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from evaltools.native.lines.evaluation import latency_line
 from evaltools.report.content import some_of
 from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import change
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Cell, Gallery, Lines, Number, Picture, Section, Table
 from evaltools.tasks.own import topk_report
 from evaltools.tasks.own.result import DrawnExample, OwnPart
 from evaltools.tasks.shared.options import PICTURES
-from evaltools.tasks.shared.showing import as_asked, debug_lines, more_files, next_steps, write_more
-
-__all__ = ["as_asked", "debug_lines", "fill", "lines", "more_files", "next_steps", "sections", "write_more"]
 
 _MOST_EXAMPLES: Final = 20
-
-
-def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
-    """Number of examples, latencies, each metric; numbers as C++ streams print them."""
-    part: OwnPart = result.part
-    preprocessing = part.preprocessing_latency
-    found = [
-        f"Num evaluation runs: {configuration.finished_examples}",
-        latency_line("Preprocessing", preprocessing),
-        latency_line("Inference", configuration.inference_latency),
-    ]
-    means = {entry.metric: entry.mean for entry in part.means if entry.configuration == configuration.name}
-    answered = part.topk.classified.get(configuration.name) if part.topk else None
-    shares = enumerate(answered.metrics.topk.accuracies, start=1) if answered else ()
-    figures = {**{f"top{k}": share for k, share in shares}, **means}
-    return found + [f"{name}: {value:g}" for name, value in figures.items()]
-
-
-def fill(_message: Any, _result: EvaluationResult, _configuration: ConfigurationResult) -> None:
-    """There is no native message for such a task."""
 
 
 def sections(result: EvaluationResult) -> list[Section]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import ClassVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -87,6 +88,9 @@ class OwnPart(TaskPart, frozen=True):
     as no change. ``facts`` are what else decides the scores, such as checksums of labels. ``topk`` has the answers of a
     classifier, null where the task has no such metric.
     """
+
+    sections_at: ClassVar[str] = "evaltools.tasks.own.report:sections"
+    next_steps_at: ClassVar[str] = "evaltools.tasks.shared.next_steps:next_steps"
 
     name: str
     source: str

@@ -16,12 +16,11 @@ from evaltools.delegates import DELEGATES, PARAMETERS
 from evaltools.device.native_program import configuration_flags, task_flags
 from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
-from evaltools.native.lines.evaluation import native_lines
+from evaltools.native.lines.evaluation import debug_lines, native_lines
 from evaltools.native.logs.delegates import delegate_lines, read_delegate_log
 from evaltools.native.logs.evaluation import LoggedPicture, NativeTask, parse_evaluation_log
 from evaltools.native.logs.figures import NativeFigures, read_figures
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.coco.native import lines_of_detections
 from evaltools.tasks.own.topk_result import Classified
 from tests import results
 from tests.results import with_part
@@ -59,7 +58,7 @@ def _detection_lines(found: NativeFigures, logged: Sequence[LoggedPicture]) -> l
     made = with_part(made, preprocessing_latency=found.preprocessing)
     precision = NativeAveragePrecision(tuple(value for _, value in found.precisions), found.overall or 0.0, 1, 0)
     made = with_figures(made, replace(figures("test"), native=precision if has_truth else None))
-    return [f"INFO: {line}" for line in lines_of_detections(made, "test")] + native_lines(made)
+    return debug_lines(made) + native_lines(made)
 
 
 def _diff(found: NativeFigures) -> EvaluationResult:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evaltools.known_tasks import task_command
 from evaltools.metrics.output_difference import KindFigures, Scores
 from evaltools.report.words.next_steps import after_evaluation
 from evaltools.result.evaluation import EvaluationResult, Tensor
@@ -77,5 +76,5 @@ def test_the_task_is_named_that_fits_the_model(dtype: str, shape: list[int], kno
     found = diff_result(comparison("fast", output(replace(DIFFERENCE, **known))))
     made = replace(found, model=replace(found.model, inputs=[Tensor("in", dtype, shape, None, None)]))
     entry = judged("fast", "diverged")
-    steps = task_command("inference_diff").report.next_steps(made, entry)
+    steps = after_evaluation(made, entry)
     assert any(f"evaltools {task}," in step for step in steps)

@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from evaltools.known_tasks import task_command
+from evaltools.extensions import named
+from evaltools.known_tasks import metrics_of, task_command
 from evaltools.metrics.latency import Latency
+from evaltools.metrics.metric import present
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 
 def native_lines(result: EvaluationResult) -> list[str]:
-    """The lines of the native tool for each measured test configuration.
+    """The lines of the native tool for each measured test configuration; of a task without one those for programs.
 
     Several configurations give one block each, headed by its name.
     """
-    measured, report = measured_tests(result), task_command(result.task).report
+    native = task_command(result.task).native_at
+    return _blocks(result, named(native).lines if native else _plain_lines)
+
+
+def debug_lines(result: EvaluationResult) -> list[str]:
+    """What the native tool prints of each example besides, where it has such lines (``--debug_mode``)."""
+    return _blocks(result, named(task_command(result.task).native_at).debug_lines)
+
+
+def _blocks(
+    result: EvaluationResult, lines_of: Callable[[EvaluationResult, ConfigurationResult], list[str]]
+) -> list[str]:
     lines: list[str] = []
-    for configuration in measured:
+    for configuration in measured_tests(result):
         if len([entry for entry in result.configurations if entry.role == "test"]) > 1:
             lines.append(f"Configuration: {configuration.name}")
-        lines.extend(report.lines(result, configuration))
+        lines.extend(lines_of(result, configuration))
     return [line if line.startswith("WARN: ") else f"INFO: {line}" for line in lines]
+
+
+def _plain_lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+    """Number of examples, latencies, each share and mean; numbers as C++ streams print them."""
+    metrics = [metric for metric in metrics_of(result) if metric.share or metric.mean]
+    figures = present({metric.name: metric.read(result, configuration) for metric in metrics})
+    return [
+        f"Num evaluation runs: {configuration.finished_examples}",
+        latency_line("Preprocessing", result.part.preprocessing_latency),
+        latency_line("Inference", configuration.inference_latency),
+        *(f"{name}: {value:g}" for name, value in figures.items()),
+    ]
 
 
 def measured_tests(result: EvaluationResult) -> Sequence[ConfigurationResult]:
@@ -30,11 +55,13 @@ def measured_tests(result: EvaluationResult) -> Sequence[ConfigurationResult]:
 
 
 def native_proto(result: EvaluationResult, configuration: ConfigurationResult) -> bytes:
-    """``EvaluationStageMetrics`` of one configuration, serialised."""
+    """``EvaluationStageMetrics`` of one configuration, serialised; empty for a task without a native tool."""
     from evaltools.proto import message_class
 
     message = message_class("EvaluationStageMetrics")()
-    task_command(result.task).report.fill(message, result, configuration)
+    native = task_command(result.task).native_at
+    if native:
+        named(native).fill(message, result, configuration)
     data: bytes = message.SerializeToString()
     return data
 

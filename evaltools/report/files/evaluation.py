@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ from evaltools.report.files.outputs import planned_outputs
 from evaltools.request import Request, require_apart
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
+from evaltools.result.task_part import TaskPart
 
 if TYPE_CHECKING:
     from evaltools.report.content import Page
@@ -189,9 +190,33 @@ def planned_files(request: Request) -> dict[str, Path]:
 
         require_page()
     files = plan_files(output, [configuration.name for configuration in request.tests], stated)
+    folder = options.path("save_outputs") if "save_outputs" in options else None
     for path in set(files.values()):
+        if folder is not None and path.resolve().is_relative_to(folder.resolve()):
+            raise UsageError(f"--output_file_path={path} is in the folder of --save_outputs; put it elsewhere")
         require_output_file(path, "--output_file_path", read)
         require_apart([*written, ("--output_file_path", path)])
     if not request.is_native and not stated:
         require_format(output)
     return files | drawn
+
+
+def planned_files_of_part(part: type[TaskPart], request: Request, outputs: Iterable[Path]) -> dict[str, Path]:
+    """The file of each configuration that only the task has, beside ``outputs``, checked before any long work.
+
+    Raises :class:`UsageError`.
+    """
+    path = request.options.path(part.file_option) if part.file_option else None
+    if path is None:
+        return {}
+    flag = f"--{part.file_option}"
+    if path.suffix.lower() != ".json":
+        raise UsageError(f"{flag}={path}: what it holds is JSON; give a name that ends in .json")
+    names = [entry.name for entry in request.tests]
+    files = file_per_configuration(path, [*names, request.reference.name] if request.reference else names)
+    read = files_read(request)
+    for file in files.values():
+        require_output_file(file, flag, read)
+    asked = [(flag, file) for file in files.values()]
+    require_apart([*(("--output_file_path", output) for output in outputs), *asked])
+    return files

@@ -85,7 +85,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     located = {f"{name}.locate{f'-{number}' * (number > 1)}": each for number, each in enumerate(searches, 1)}
     names = [entry.name for entry in result.configurations]
     paths = [f"configurations/{place}" for place in range(len(names))]
-    own = own_sections(task, result)
+    own = own_sections(result)
     sections = [
         proof(result.configurations, names, paths, [result.model, *other_models(result)]),
         accuracy(result),

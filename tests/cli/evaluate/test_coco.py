@@ -93,7 +93,7 @@ def test_outputs_that_are_no_numbers_are_exit_code_4(made: DetectionSet) -> None
         ("--letterbox_fill=114", "--letterbox_fill has no effect without --resize=letterbox"),
         ("--compat=native --resize=letterbox", "--resize=letterbox: the native tool stretches pictures"),
         ("--output_map=boxes=0,classes=1,scores=7", "has no output '7'; it has 'boxes', 'classes', 'scores', 'count'"),
-        ("--detections_path=x.txt", "the COCO results format is JSON; give a name that ends in .json"),
+        ("--detections_path=x.txt", "what it holds is JSON; give a name that ends in .json"),
         ("--ground_truth_proto=/none", "--ground_truth_annotations and --ground_truth_proto exclude each other"),
     ],
 )

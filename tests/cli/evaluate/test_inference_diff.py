@@ -66,6 +66,13 @@ def test_saved_outputs_are_those_of_the_plain_interpreter(classifier: Path, tmp_
         np.testing.assert_array_equal(outputs, invoke(interpreter, [inputs]))
 
 
+def test_a_result_is_not_written_among_saved_outputs(classifier: Path, tmp_path: Path) -> None:
+    folder, output = tmp_path / "s", tmp_path / "s" / "result.json"
+    completed = evaltools_here("diff", str(classifier), *FAST, f"--save_outputs={folder}", f"--output={output}")
+    assert f"--output_file_path={output} is in the folder of --save_outputs; put it elsewhere" in completed.err
+    assert (completed.code, output.exists()) == (2, False)
+
+
 def test_native_protobufs_have_the_figures_of_each_configuration(classifier: Path, tmp_path: Path) -> None:
     output = tmp_path / "metrics.pb"
     configs = ("--config=slow: kernels=reference", "--config=same: kernels=builtin")

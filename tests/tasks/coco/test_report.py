@@ -22,7 +22,7 @@ from evaltools.proto import message_class
 from evaltools.report.page.screens import print_result
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Gallery, Lines, Number, Table
-from evaltools.tasks.coco.native import coco_results, lines_of_detections
+from evaltools.tasks.coco.native import debug_lines
 from evaltools.tasks.coco.page import Disagreement, disagreements, sections
 from evaltools.tasks.coco.result import CategoryChange, DetectedPicture, OutputMap
 from tests.tasks.coco.results import (
@@ -114,7 +114,7 @@ def test_the_debug_lines_are_those_of_the_native_tool() -> None:
     made = detection_result(
         "reference", "test", pictures=[picture(test=FOUND), picture("none.png", test=[]), picture("x.png", other=FOUND)]
     )
-    assert "\n".join(lines_of_detections(made, "test")) == (
+    assert "\n".join(debug_lines(made, made.configurations[1])) == (
         "Image: one.png\n\n"
         "Object [0]\n"
         "  Score: 0.123457\n"
@@ -139,7 +139,7 @@ def test_the_debug_lines_are_those_of_the_native_tool() -> None:
 
 def test_detections_are_written_in_the_format_of_coco_results() -> None:
     made = detection_result("reference", "test", pictures=[picture(test=FOUND), picture(reference=FOUND[:1])])
-    first, second = json.loads(coco_results(made.part.boxes, "test"))
+    first, second = json.loads(made.part.file_of("test"))
     assert first == {
         "image_id": 7,
         "category_id": 3,
@@ -153,9 +153,9 @@ def test_detections_are_written_in_the_format_of_coco_results() -> None:
         truth.createIndex()
         loaded = truth.loadRes([first, second])
     assert [entry["area"] for entry in loaded.dataset["annotations"]] == [pytest.approx(500), 200]
-    assert json.loads(coco_results(made.part.boxes, "nobody")) == []
+    assert json.loads(made.part.file_of("nobody")) == []
     pictures = [replace(entry, image_id=None) for entry in made.part.boxes.pictures or []]
-    assert json.loads(coco_results(replace(made.part.boxes, pictures=pictures), "test")) == []
+    assert json.loads(replace(made.part, boxes=replace(made.part.boxes, pictures=pictures)).file_of("test")) == []
 
 
 def test_how_outputs_were_read_is_on_the_first_screen_where_little_shows_that_it_is_right() -> None:

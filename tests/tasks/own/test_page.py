@@ -11,8 +11,8 @@ from msgspec.structs import replace
 import evaltools as et
 from evaltools.datasets import sample
 from evaltools.engine.task import Example
-from evaltools.known_tasks import task_command
 from evaltools.report.content import Sources
+from evaltools.report.page.sections.first import own_sections
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.section import Number, Table
@@ -117,7 +117,7 @@ def test_the_examples_that_lose_most_come_first(tmp_path: Path) -> None:
     assert evaltools_here("run", f"{task}:brightness", model, *flags).code == 0
     result = read_result(saved)
     scores = {example.example: example.scores for example in result.part.scores}
-    sections = task_command(result.task).report.sections(result)
+    sections = own_sections(result)
     tables = [block for section in sections if section.place == "changes" for block in section.blocks]
     assert tables
     for table in tables:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from evaltools.command import TaskCommand
-from evaltools.known_tasks import task_command
+from evaltools.extensions import named
 from evaltools.report.content import First
 from evaltools.report.page.sections.answer import first_screen, of_result
 from evaltools.report.words.facts import counted
@@ -25,7 +24,7 @@ def first_of_task(results: Mapping[str, EvaluationResult], located: Mapping[str,
     blocks, notes = list(found.blocks), list(found.notes)
     broken = 0
     for name, result in results.items():
-        own = at(own_sections(task_command(result.task), result), "first")
+        own = at(own_sections(result), "first")
         for block in (block for section in own for block in section.blocks):
             broken += _bad_notes(block)
             if isinstance(block, Lines) and len(results) > 1:
@@ -58,6 +57,6 @@ def at(sections: Sequence[Section], place: Place) -> list[Section]:
     return [section for section in sections if section.place == place]
 
 
-def own_sections(task: TaskCommand, result: EvaluationResult) -> list[Section]:
-    """Those with blocks."""
-    return [section for section in task.report.sections(result) if section.blocks]
+def own_sections(result: EvaluationResult) -> list[Section]:
+    """The sections of the task's part that have blocks."""
+    return [section for section in named(result.part.sections_at)(result) if section.blocks]

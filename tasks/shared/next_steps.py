@@ -1,43 +1,18 @@
-"""What is concluded of a result: the next question to ask."""
+"""What answers the question that a verdict on answers leaves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Final
 
-from rich.console import Console
-
-from evaltools.errors import OutputError
 from evaltools.known_tasks import task_command
 from evaltools.metrics.power import POWER
 from evaltools.report.words.next_steps import next_command, stated
-from evaltools.request import Options, Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.verdict import FEW_DIFFERING, FEW_UNEQUAL, TEXT, TOO_FEW_PICTURES, Verdict
 from evaltools.tasks.shared.options import PICTURES
 
 _OF_PICTURES: Final = ("normalization", "channel_order", "input_layout")
-
-
-def more_files(_request: Request, _outputs: Iterable[Path]) -> Mapping[str, Path]:
-    """No files but those of every task."""
-    return {}
-
-
-def write_more(_result: EvaluationResult, _files: Mapping[str, Path], _console: Console) -> list[OutputError]:
-    """Nothing more to write."""
-    return []
-
-
-def debug_lines(_result: EvaluationResult, _options: Options) -> list[str]:
-    """No lines before those of the native tool."""
-    return []
-
-
-def as_asked(result: EvaluationResult, _options: Options) -> EvaluationResult:
-    """The result as it is."""
-    return result
 
 
 def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
