@@ -20,11 +20,10 @@ import numpy as np
 from msgspec.structs import replace
 from PIL import Image
 
-from benchmarks.summarise import PARAMETERS, RecordedTask, figures, write_journal
+from benchmarks.summarise import PARAMETERS, figures, recorded_steps, write_journal
 from evaltools.engine.describe import describe_model
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run import PassOptions, settle
-from evaltools.engine.task import Example
 from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import read_model
@@ -49,7 +48,7 @@ def main(arguments: list[str]) -> int:
     if folder is not None:
         print(*page_of(folder))
         return 0
-    examples = [Example(index, f"ILSVRC2012_val_{index:08d}.JPEG") for index in range(flags.number("examples"))]
+    examples = flags.number("examples")
     names = ["reference", *(f"test {number}" for number in range(1, flags.number("configurations")))]
     with tempfile.TemporaryDirectory() as temporary:
         journal = Path(temporary, "journal")
@@ -66,16 +65,16 @@ def main(arguments: list[str]) -> int:
             columns = zip(*([float(text) for text in line.split()] for line in done), strict=True)
             before, reading, making, peak, size = map(statistics.median, columns)
             what = "with every answer" if is_recorded else "as it is"
-            print(f"{len(examples)} examples, {len(names)} configurations, the result {what}:")
+            print(f"{examples} examples, {len(names)} configurations, the result {what}:")
             print(f"  result {file.stat().st_size / 1e6:.2f} MB   page {size / 1e6:.2f} MB")
             print(f"  reading {reading:.2f} s   page {making:.2f} s   memory {before:.0f} to {peak:.0f} MB")
     return 0
 
 
-def result_of(journal: Path, examples: list[Example], names: list[str], images: str) -> EvaluationResult:
+def result_of(journal: Path, examples: int, names: list[str], images: str) -> EvaluationResult:
     """The result of a finished run, with every answer."""
-    outcome = settle(RecordedTask(examples), names, open_journal(journal), names[0], PassOptions())
-    recorded = example_records(["0"] * len(examples), outcome)
+    outcome = settle(recorded_steps(examples), names, open_journal(journal), names[0], PassOptions())
+    recorded = example_records(["0"] * examples, outcome)
     measured, sums, answers = figures(outcome, names, recorded)
     verdicts = topk_verdicts(answers.comparisons, 0.005)
     part = OwnPart(
@@ -83,7 +82,7 @@ def result_of(journal: Path, examples: list[Example], names: list[str], images: 
         source="",
         sha256="",
         options={"ground_truth_images_path": images},
-        example_count=len(examples),
+        example_count=examples,
         examples_sha256="",
         preprocessing_latency=summarise_latency(outcome.preprocessing_us),
         metrics=[],
@@ -96,7 +95,7 @@ def result_of(journal: Path, examples: list[Example], names: list[str], images: 
         task="imagenet",
         complete=True,
         stopped=None,
-        examples_done=len(examples),
+        examples_done=examples,
         environment=describe_environment([], "", 1.0),
         model=describe_model(read_model(_MODEL)),
         configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in measured],

@@ -14,12 +14,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
@@ -27,11 +25,10 @@ from evaltools.engine.describe import Role, comparison_pairs, describe_entry
 from evaltools.engine.journal import Finished, TaskJournal, open_journal
 from evaltools.engine.opening import NotMeasured
 from evaltools.engine.run import PassOptions, PassOutcome, settle
-from evaltools.engine.task import Example, Prepared, Record
+from evaltools.engine.task import Record, Steps
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.runtime.session import Array
 from evaltools.tasks.own.task import ObservedScores
 from evaltools.tasks.own.topk import AnswerCounts, Changes, topk_part
 from evaltools.tasks.own.topk_result import ExampleRecord, TopKPart
@@ -50,7 +47,7 @@ TOP_K: Final = 10
 def main(arguments: list[str]) -> int:
     """Measure and print."""
     flags = parse_flags("summarise", "", "", {"flags": PARAMETERS}, arguments)
-    examples = [Example(index, f"ILSVRC2012_val_{index:08d}.JPEG") for index in range(flags.number("examples"))]
+    examples = flags.number("examples")
     names = ["reference", *(f"test {number}" for number in range(1, flags.number("configurations")))]
     folder = flags.path("journal")
     if folder is not None:
@@ -64,18 +61,18 @@ def main(arguments: list[str]) -> int:
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             found.append([float(text) for text in done.stdout.split()])
     settling, summing, before, peak = (statistics.median(column) for column in zip(*found, strict=True))
-    print(f"{len(examples)} examples, {len(names)} configurations, median of {flags.number('rounds')} rounds")
+    print(f"{examples} examples, {len(names)} configurations, median of {flags.number('rounds')} rounds")
     print(f"what was finished {settling:6.2f} s   figures {summing:6.2f} s")
     print(f"memory before {before:6.1f} MB   largest {peak:6.1f} MB")
     return 0
 
 
-def write_journal(folder: Path, examples: list[Example], names: list[str]) -> None:
+def write_journal(folder: Path, examples: int, names: list[str]) -> None:
     """Records as real classifiers give them: about 70 % right, tests that mostly answer like the reference."""
     chance = np.random.default_rng(0)
     journal = open_journal(folder)
     rows = TaskJournal(journal, examples, ObservedScores[Any])
-    for example in examples:
+    for example in range(examples):
         observation = observed(chance)
         records = []
         for name in names:
@@ -96,17 +93,17 @@ def observed(chance: np.random.Generator) -> ObservedScores[Any]:
     return ObservedScores(whole=np.array([rank if rank < TOP_K else -1, 0, scores[0], *classes, *scores]))
 
 
-def measured(folder: Path, examples: list[Example], names: list[str]) -> tuple[float, float, float, float]:
+def measured(folder: Path, examples: int, names: list[str]) -> tuple[float, float, float, float]:
     """Seconds of settling and of the figures; MB that the process had before, and at most."""
     journal = open_journal(folder)
     before = peak_memory_mb()
     start = time.perf_counter()
-    outcome = settle(RecordedTask(examples), names, journal, names[0], PassOptions())
+    outcome = settle(recorded_steps(examples), names, journal, names[0], PassOptions())
     settled = time.perf_counter()
     configurations, sums, _ = figures(outcome, names, None)
     latency_comparisons(sums)
     end = time.perf_counter()
-    assert [entry.finished_examples for entry in configurations] == [len(examples)] * len(names)
+    assert [entry.finished_examples for entry in configurations] == [examples] * len(names)
     return settled - start, end - settled, before, peak_memory_mb()
 
 
@@ -120,7 +117,7 @@ def figures(
     ]
     labels, truths = [str(number) for number in range(CLASSES)], ["0"] * outcome.examples_done
     counts = {name: AnswerCounts(TOP_K) for name in names}
-    changes = {pair: Changes(TOP_K, labels, truths) for pair in comparison_pairs(described)}
+    changes = {pair: Changes(TOP_K, labels, truths, outcome.names) for pair in comparison_pairs(described)}
     sums = sum_up(
         MeasuredPass(outcome),
         list(changes),
@@ -141,20 +138,11 @@ def peak_memory_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-class RecordedTask(Struct, frozen=True):
-    """What is known of a task whose examples are all in the journal."""
+def recorded_steps(examples: int) -> Steps[ObservedScores[Any]]:
+    """The steps of a run whose examples are all in the journal."""
+    names = [f"ILSVRC2012_val_{index:08d}.JPEG" for index in range(examples)]
+    return Steps(names, _not_run, _not_run, ObservedScores[Any])
 
-    examples: Sequence[Example]
-    observation_type: type[ObservedScores[Any]] = ObservedScores[Any]
-    in_order: bool = False
-    keeps_state: bool = False
 
-    def prepare(self, example: Example) -> Prepared:
-        """Nothing is run."""
-        raise NotImplementedError
-
-    def observe(
-        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None, configuration: str
-    ) -> ObservedScores[Any]:
-        """Nothing is run."""
-        raise NotImplementedError
+def _not_run(*_given: Any) -> Any:
+    raise NotImplementedError

@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
         raise UsageError(f"--{ignored[0]} is for --task=imagenet: --task=coco reads no labels; leave it out")
     model, task = coco_task(flags) if flags.text("task") == "coco" else imagenet_task(flags)
     configuration = Configuration.from_text("measured", flags.text("configuration"))
-    inputs = [task.prepare(example).inputs for example in task.examples[:MOST_READY_INPUTS]]
+    inputs = [task.prepare(example).inputs for example in range(len(task.names))[:MOST_READY_INPUTS]]
     paths = [path for path in picture_paths(task) if path.suffix.lower() in (".jpg", ".jpeg")]
     cores = available_cores()
     measurements: dict[str, Callable[[], float]] = {
@@ -91,7 +91,7 @@ def main(arguments: list[str]) -> int:
         for name, measure in measurements.items():
             rates[name].append(measure())
     medians = {name: statistics.median(values) for name, values in rates.items()}
-    print(f"{model.path.name}, {len(task.examples)} pictures, {cores} cores, median of {flags.number('rounds')} rounds")
+    print(f"{model.path.name}, {len(task.names)} pictures, {cores} cores, median of {flags.number('rounds')} rounds")
     for name, values in rates.items():
         print(f"{name:<36} {medians[name]:8.1f}/s   {min(values):8.1f} .. {max(values):8.1f}")
     ours = f"evaltools, {cores} workers"
@@ -197,9 +197,9 @@ def side_by_side(
 def preprocessing_rate(task: OwnTask) -> float:
     """Pictures per second from file to tensor, in this process."""
     start = time.perf_counter()
-    checksum = sum(int(np.asarray(task.prepare(example).inputs[0]).size) for example in task.examples)
+    checksum = sum(int(np.asarray(task.prepare(example).inputs[0]).size) for example in range(len(task.names)))
     assert checksum > 0
-    return len(task.examples) / (time.perf_counter() - start)
+    return len(task.names) / (time.perf_counter() - start)
 
 
 def pass_rate(model: ModelFile, configuration: Configuration, task: OwnTask, workers: int) -> float:
@@ -208,14 +208,14 @@ def pass_rate(model: ModelFile, configuration: Configuration, task: OwnTask, wor
         opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
         sessions = sessions_of_workers(opened, workers, open_isolated)
         journal = temporary_journal()
-        with preparers(task, opened[0].session.inputs, workers, 60.0, len(task.examples)) as makers:
+        with preparers(task.steps, opened[0].session.inputs, workers, 60.0, len(task.names)) as makers:
             for own, maker in zip(sessions, makers, strict=True):
-                (first,) = maker.make(task.examples[:1])
+                (first,) = maker.make([0])
                 assert isinstance(first.prepared, Prepared)
                 for session in own.values():
                     session.run(first.prepared.inputs)
             start = time.perf_counter()
-            outcome = Pass(task, sessions, journal, makers=makers).run()
+            outcome = Pass(task.steps, sessions, journal, makers=makers).run()
             elapsed = time.perf_counter() - start
         journal.close()
         for own in sessions:

@@ -17,7 +17,7 @@ from evaltools.device.native_outcome import NativeOutcome, first_measured, part_
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import digest_of_files
-from evaltools.engine.task import Example, Record
+from evaltools.engine.task import Record
 from evaltools.metrics.boxes import Detection
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.metrics.native_numbers import shortest
@@ -79,7 +79,7 @@ def _detection(
     asked = inputs.request.options
     run = RecordsOfRun(
         examples=(),
-        outcome=PassOutcome(records),
+        outcome=PassOutcome(records, names=[printable_name(path.name) for path in inputs.pictures]),
         measured=list(records),
         pairs=comparison_pairs(configurations),
         margin=asked.margin,
@@ -129,7 +129,7 @@ def _records(
 ) -> Records:
     return [
         Record(
-            Example(index, printable_name(path.name)),
+            index,
             name,
             (),
             ObservedScores(whole=_found_objects(detections, size).as_rows()),

@@ -12,9 +12,7 @@ from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import Opened
-from evaltools.engine.task import Example
 from evaltools.errors import UsageError
-from evaltools.lazy_sequence import LazySequence
 from evaltools.runtime import Open, Session
 from evaltools.runtime.process.restarting import RestartingSession
 
@@ -24,16 +22,12 @@ _WORTH_A_WORKER: Final = 8
 class Shard(Struct, frozen=True):
     """Every ``count``-th example from ``index`` on: the part of one of ``count`` hosts.
 
-    >>> list(Shard(1, 3).of([Example(index, str(index)) for index in range(7)]))
-    [Example(index=1, id='1'), Example(index=4, id='4')]
+    >>> list(Shard(1, 3).numbers_of(7))
+    [1, 4]
     """
 
     index: int = 0
     count: int = 1
-
-    def of(self, examples: Sequence[Example]) -> Sequence[Example]:
-        """The examples of this shard."""
-        return LazySequence(self.numbers_of(len(examples)), examples.__getitem__)
 
     def numbers_of(self, examples: int) -> Sequence[int]:
         """The numbers of those of so many examples that belong to this shard."""

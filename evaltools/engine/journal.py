@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from evaltools.engine.codec import Codec, Stored
-from evaltools.engine.task import Example, Failure, Observation, Record
+from evaltools.engine.task import Failure, Observation, Record
 from evaltools.errors import DataError, OutputError, UsageError
 
 JOURNAL_NAME: Final = "journal.sqlite3"
@@ -49,7 +49,7 @@ class Finished(Struct, Generic[Observation], frozen=True):
     ``preprocessing_us`` is the time of making its input in microseconds, None if it has no input.
     """
 
-    example: Example
+    example: int
     preprocessing_us: int | None
     records: Sequence[Record[Observation]]
 
@@ -146,11 +146,11 @@ class Journal:
 class TaskJournal(Journal, Generic[Observation]):
     """A journal whose task is known, so that its records can be read and written.
 
-    ``examples`` are all examples of the task, whose records are found by their number; ``observation_type`` is the type
-    of what is observed of each. It uses the file of ``journal``, and closes it like that.
+    It has so many ``examples``, whose records are found by their number; ``observation_type`` is the type of what is
+    observed of each. It uses the file of ``journal``, and closes it like that.
     """
 
-    def __init__(self, journal: Journal, examples: Sequence[Example], observation_type: type[Observation]) -> None:
+    def __init__(self, journal: Journal, examples: int, observation_type: type[Observation]) -> None:
         super().__init__(journal._connection, journal.folder)
         self._examples = examples
         self._codec: Codec[Observation] = Codec(observation_type)
@@ -167,9 +167,9 @@ class TaskJournal(Journal, Generic[Observation]):
 
     def flush(self) -> None:
         """Write the examples that wait for the next batch."""
-        inputs = [(entry.example.index, entry.preprocessing_us) for entry in self._waiting]
+        inputs = [(entry.example, entry.preprocessing_us) for entry in self._waiting]
         rows = [
-            (record.configuration, record.example.index, int(record.failure is not None), self._content(record))
+            (record.configuration, record.example, int(record.failure is not None), self._content(record))
             for entry in self._waiting
             for record in entry.records
         ]
@@ -205,9 +205,10 @@ class TaskJournal(Journal, Generic[Observation]):
         """Read the records of one configuration up to an example one by one, in order."""
         query = "SELECT example, content FROM records WHERE configuration = ? AND example <= ? ORDER BY example"
         for example, content in self._rows(query, (configuration, last_example)):
+            self._require_known(example)
             stored = self._codec.decode(content)
             yield Record(
-                self._example(example),
+                example,
                 configuration,
                 stored.invokes_us,
                 stored.observation,
@@ -218,14 +219,10 @@ class TaskJournal(Journal, Generic[Observation]):
     def _content(self, record: Record[Observation]) -> bytes:
         return self._codec.encode(Stored(record.invokes_us, record.read_us, record.observation, record.failure))
 
-    def _example(self, index: int) -> Example:
-        self._require_known(index)
-        return self._examples[index]
-
     def _require_known(self, index: int) -> None:
         """Raise :class:`DataError` for the number of an example that the task does not have."""
-        if not 0 <= index < len(self._examples):
-            raise DataError(f"{self._place} names example {index} of {len(self._examples)}; start the run anew")
+        if not 0 <= index < self._examples:
+            raise DataError(f"{self._place} names example {index} of {self._examples}; start the run anew")
 
 
 class JournalRecords(Collection[Record[Observation]]):

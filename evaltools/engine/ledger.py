@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from evaltools.engine.task import Example, Failure
+from evaltools.engine.task import Failure
 
 Stop = Literal["interrupted", "too many failed examples", "every configuration was given up"]
 ALL_GIVEN_UP: Final[Stop] = "every configuration was given up"
@@ -48,7 +48,7 @@ class Ledger:
 
     def __init__(
         self,
-        examples: Sequence[Example],
+        examples: Sequence[int],
         configurations: Sequence[str],
         needed: Sequence[str],
         max_crashes: int,
@@ -58,7 +58,7 @@ class Ledger:
         self.given_up: Final[dict[str, GivenUp]] = {}
         self.stopped: Stop | None = None
         self.last_settled = -1
-        self._order = array("q", (example.index for example in examples))
+        self._order = array("q", examples)
         self._needed = needed
         self._max_crashes = max_crashes
         self._max_failed = max_failed_examples

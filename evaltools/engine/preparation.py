@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.engine.task import Example, Failure, PortableTask, Prepared, Task
+from evaltools.engine.task import Failure, Prepared, Steps
 from evaltools.errors import ImageError, InferenceError, SessionEnded, TaskError
 from evaltools.runtime.process.child import ChildProcess
 from evaltools.runtime.process.restarting import Restarting
@@ -34,7 +34,7 @@ class ReadyExample(Struct, frozen=True):
     ``start_ns`` is when that began, by ``time.perf_counter_ns``, ``duration_us`` how long it took.
     """
 
-    example: Example
+    example: int
     prepared: Prepared | Failure
     start_ns: int
     duration_us: int
@@ -43,7 +43,7 @@ class ReadyExample(Struct, frozen=True):
 class Preparer(Protocol):
     """Makes the inputs of one worker."""
 
-    def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
+    def make(self, examples: Sequence[int]) -> list[ReadyExample]:
         """Make the inputs of some examples; they are valid until the next call."""
 
     def close(self) -> None:
@@ -53,12 +53,12 @@ class Preparer(Protocol):
 class InThisProcess:
     """Makes inputs in the process, and the thread, that calls it."""
 
-    def __init__(self, task: Task[Any]) -> None:
-        self._task = task
+    def __init__(self, prepare: Callable[[int], Prepared]) -> None:
+        self._prepare = prepare
 
-    def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
+    def make(self, examples: Sequence[int]) -> list[ReadyExample]:
         """Make them one after the other."""
-        return [_ready(example, partial(self._task.prepare, example)) for example in examples]
+        return [_ready(example, partial(self._prepare, example)) for example in examples]
 
     def close(self) -> None:
         """Do nothing: no other process is at work."""
@@ -70,8 +70,10 @@ class InOtherProcess(Restarting[ChildProcess]):
     Raises :class:`OSError` where none can be started.
     """
 
-    def __init__(self, task: PortableTask, inputs: Sequence[TensorSpec], timeout_s: float) -> None:
-        self._task = task
+    def __init__(
+        self, recipe: Callable[[int], Callable[[], Prepared]], inputs: Sequence[TensorSpec], timeout_s: float
+    ) -> None:
+        self._recipe = recipe
         self._memory = SharedArrays.create(inputs, ())
         self._memory.forget_path()
         start = partial(ChildProcess, self._memory, _NAME, timeout_s, "--example_timeout")
@@ -81,10 +83,10 @@ class InOtherProcess(Restarting[ChildProcess]):
             self._memory.close()
             raise
 
-    def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
+    def make(self, examples: Sequence[int]) -> list[ReadyExample]:
         """Make inputs in the other process."""
         start_ns = time.perf_counter_ns()
-        block = [_Order(slot, example, self._task.recipe(example)) for slot, example in enumerate(examples)]
+        block = [_Order(slot, example, self._recipe(example)) for slot, example in enumerate(examples)]
         return [
             self._unpacked(outcome) if isinstance(outcome, ReadyExample) else _failed(example, start_ns, str(outcome))
             for example, outcome in zip(examples, self.outcomes(block, _sent), strict=True)
@@ -106,7 +108,7 @@ class _Order(Struct, frozen=True):
     """What another process is to do: the slot of the shared memory is for what the recipe makes."""
 
     slot: int
-    example: Example
+    example: int
     recipe: Callable[[], Prepared]
 
 
@@ -137,7 +139,7 @@ def _packed(memory: SharedArrays, slot: int, ready: ReadyExample) -> ReadyExampl
     return replace(ready, prepared=replace(ready.prepared, inputs=parcel))
 
 
-def _ready(example: Example, recipe: Callable[[], Prepared]) -> ReadyExample:
+def _ready(example: int, recipe: Callable[[], Prepared]) -> ReadyExample:
     """An example with what a recipe gives."""
     start_ns = time.perf_counter_ns()
     try:
@@ -149,7 +151,7 @@ def _ready(example: Example, recipe: Callable[[], Prepared]) -> ReadyExample:
     return ReadyExample(example, prepared, start_ns, (time.perf_counter_ns() - start_ns) // 1000)
 
 
-def _failed(example: Example, start_ns: int, reason: str) -> ReadyExample:
+def _failed(example: int, start_ns: int, reason: str) -> ReadyExample:
     return ReadyExample(example, Failure("input", reason), start_ns, (time.perf_counter_ns() - start_ns) // 1000)
 
 
@@ -163,7 +165,7 @@ def _pass_on(printed: str) -> None:
 
 @contextmanager
 def preparers(
-    task: Task[Any],
+    steps: Steps[Any],
     inputs: Sequence[TensorSpec],
     count: int,
     timeout_s: float,
@@ -171,15 +173,15 @@ def preparers(
 ) -> Iterator[Sequence[Preparer]]:
     """A context that yields one preparer per worker.
 
-    Each has a process of its own if the task can be sent to another process, and if there are enough ``examples`` to be
+    Each has a process of its own if another process can make the inputs, and if there are enough ``examples`` to be
     worth it. ``inputs`` are the tensors that are made. ``timeout_s`` limits how long another process may take for some
     examples.
     """
     makers: list[Preparer] = []
     with ExitStack() as stack:
         is_worth_it = SharedArrays.can_travel and examples >= _WORTH_A_PROCESS
-        if is_worth_it and isinstance(task, PortableTask) and task.is_portable:
+        if is_worth_it and steps.recipe is not None:
             with suppress(OSError):  # without memory to share or without processes: slower, but no reason to end
                 for _ in range(count):
-                    makers.append(stack.enter_context(closing(InOtherProcess(task, inputs, timeout_s))))
-        yield makers if len(makers) == count else [InThisProcess(task) for _ in range(count)]
+                    makers.append(stack.enter_context(closing(InOtherProcess(steps.recipe, inputs, timeout_s))))
+        yield makers if len(makers) == count else [InThisProcess(steps.prepare) for _ in range(count)]

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.engine.preparation import Preparer
-from evaltools.engine.task import Example, Prepared
+from evaltools.engine.task import Prepared
 from evaltools.errors import InferenceError
 from evaltools.runtime import Session
 
@@ -49,10 +49,10 @@ class QuietTimes(Struct, frozen=True):
         return [taken.run_and_read_us for taken in self.taken.get(configuration, [])]
 
 
-def examples_for_latency(examples: Sequence[Example], wanted: int | None) -> list[Example]:
+def examples_for_latency(examples: Sequence[int], wanted: int | None) -> list[int]:
     """``wanted`` of the examples, spread evenly; None: a tenth of them, at least 10 and at most 100.
 
-    >>> [example.index for example in examples_for_latency([Example(index, "") for index in range(9)], 3)]
+    >>> examples_for_latency(range(9), 3)
     [0, 4, 8]
     """
     count = len(examples)
@@ -61,12 +61,12 @@ def examples_for_latency(examples: Sequence[Example], wanted: int | None) -> lis
     return [examples[round(place * (count - 1) / max(1, chosen - 1))] for place in range(chosen)]
 
 
-def scattered(examples: Sequence[Example]) -> list[Example]:
+def scattered(examples: Sequence[int]) -> list[int]:
     """The same examples in an order in which the first few are spread over all of them, however few these are.
 
     That of the fractional parts of multiples of the golden section.
 
-    >>> [example.index for example in scattered([Example(index, "") for index in range(9)])]
+    >>> scattered(range(9))
     [0, 5, 2, 7, 4, 1, 6, 3, 8]
     """
     return [examples[place] for place in sorted(range(len(examples)), key=lambda place: place * _GOLDEN % 1)]
@@ -92,7 +92,7 @@ def pooled(
 def measure_in_quiet(
     maker: Preparer,
     sessions: Mapping[str, Session],
-    examples: Sequence[Example],
+    examples: Sequence[int],
     invocations: int,
     on_example: Callable[[], None] = lambda: None,
     is_enough: Callable[[Taken], bool] = lambda _taken: False,
@@ -119,7 +119,7 @@ def measure_in_quiet(
                     continue
                 if turn:
                     with_reading = inference.invokes_us[-1] + inference.read_us
-                    taken[name].append(QuietTime(example.index, inference.invokes_us, with_reading))
+                    taken[name].append(QuietTime(example, inference.invokes_us, with_reading))
             if turn:
                 done += 1
                 on_example()

@@ -26,12 +26,11 @@ from evaltools.engine.task import (
     JOURNAL,
     METRICS,
     PREPARATION,
-    Example,
     Failure,
     Observation,
     Prepared,
     Record,
-    Task,
+    Steps,
 )
 from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded, TaskError
 from evaltools.result.evaluation import InferenceSeconds
@@ -70,7 +69,7 @@ class PassOutcome(Struct, Generic[Observation], frozen=True):
     per example whose input could be made. ``examples_done`` counts finished examples, failed ones included, up to the
     first that is not finished; ``examples_run`` those that were finished now and not in an earlier part of the run.
     ``stopped`` says why the pass, or what was measured after it, ended too early, if it did. ``given_up`` are
-    configurations whose process died or hung too often.
+    configurations whose process died or hung too often. ``names`` has the name of each example.
     """
 
     records: Mapping[str, Collection[Record[Observation]]]
@@ -82,6 +81,7 @@ class PassOutcome(Struct, Generic[Observation], frozen=True):
     stopped: Stop | None = None
     given_up: Mapping[str, GivenUp] = field(default_factory=dict)
     stages: StageTimes = field(default_factory=StageTimes)
+    names: Sequence[str] = ()
 
     def interrupted(self) -> PassOutcome[Observation]:
         """The same after Ctrl-C, which is why the pass stopped unless it had stopped before."""
@@ -90,9 +90,8 @@ class PassOutcome(Struct, Generic[Observation], frozen=True):
     def by_example(self) -> Iterator[dict[str, Record[Observation]]]:
         """The records of each example by configuration, all of them in one go, in the order of the examples.
 
-        >>> first, second = Example(0, "a.jpg"), Example(1, "b.jpg")
-        >>> cpu = [Record(first, "cpu", (7,), 0.5), Record(second, "cpu", (8,), 0.25)]
-        >>> gpu = [Record(second, "gpu", (2,), 0.25)]
+        >>> cpu = [Record(0, "cpu", (7,), 0.5), Record(1, "cpu", (8,), 0.25)]
+        >>> gpu = [Record(1, "gpu", (2,), 0.25)]
         >>> [list(together) for together in PassOutcome({"cpu": cpu, "gpu": gpu}).by_example()]
         [['cpu'], ['cpu', 'gpu']]
         """
@@ -102,16 +101,16 @@ class PassOutcome(Struct, Generic[Observation], frozen=True):
 
 
 def _number(record: Record[Any]) -> int:
-    return record.example.index
+    return record.example
 
 
 def settle(
-    task: Task[Observation],
+    steps: Steps[Observation],
     configurations: Sequence[str],
     journal: Journal,
     reference: str | None,
     options: PassOptions,
-    examples: Sequence[Example] | None = None,
+    examples: Sequence[int] | None = None,
     ended: Stop | None = None,
 ) -> PassOutcome[Observation]:
     """The outcome of the records in a journal; nothing is run. ``examples`` are those that count, None for all.
@@ -119,16 +118,16 @@ def settle(
     A configuration that has no record of an example counts as given up before it. ``ended`` is why there may be no
     record of an example at all.
     """
-    wanted = task.examples if examples is None else examples
-    records = TaskJournal(journal, task.examples, task.observation_type)
+    wanted = range(len(steps.names)) if examples is None else examples
+    records = TaskJournal(journal, len(steps.names), steps.observation_type)
     ledger = _ledger(wanted, configurations, reference, options)
-    numbers = {example.index for example in wanted}
+    numbers = set(wanted)
     for example, fates in records.fates():
         if example in numbers:
             ledger.add(example, {name: fate for name, fate in fates.items() if name in configurations})
     if ended is not None:
         ledger.end(ended)
-    return _outcome(records, ledger, configurations)
+    return _outcome(records, ledger, configurations, steps.names)
 
 
 class Turn(Struct, Generic[Observation], frozen=True):
@@ -151,7 +150,7 @@ class Worker(Generic[Observation]):
     def __init__(
         self,
         number: int,
-        task: Task[Observation],
+        steps: Steps[Observation],
         sessions: Mapping[str, Session],
         reference: str | None,
         invocations: int,
@@ -159,7 +158,7 @@ class Worker(Generic[Observation]):
     ) -> None:
         self.block_size = 1
         self._number = number
-        self._task = task
+        self._steps = steps
         self._sessions = sessions
         self._reference = reference
         self._invocations = invocations
@@ -207,7 +206,7 @@ class Worker(Generic[Observation]):
                 records.append(Record(ready.example, name, (), None, run))
                 continue
             try:
-                observation = self._task.observe(ready.prepared, run.outputs, base_outputs, name)
+                observation = self._steps.observe(ready.prepared, run.outputs, base_outputs, name)
             except TaskError as error:
                 records.append(Record(ready.example, name, (), None, Failure("score", str(error))))
                 continue
@@ -222,11 +221,11 @@ class Worker(Generic[Observation]):
     def _note_preparation(self, block: Sequence[ReadyExample]) -> None:
         """Record the steps of making each input that the task names, and the rest of its time as preparation."""
         for ready in block:
-            start_ns = ready.start_ns
+            start_ns, name = ready.start_ns, self._steps.names[ready.example]
             steps = ready.prepared.steps if isinstance(ready.prepared, Prepared) else ()
             rest = ready.duration_us - sum(microseconds for _, microseconds in steps)
             for stage, microseconds in (*steps, (PREPARATION, rest)):
-                self._spans.append(Span(stage, start_ns, microseconds * 1000, self._number, ready.example.id))
+                self._spans.append(Span(stage, start_ns, microseconds * 1000, self._number, name))
                 start_ns += microseconds * 1000
 
 
@@ -261,22 +260,22 @@ class Pass(Generic[Observation]):
 
     def __init__(
         self,
-        task: Task[Observation],
+        steps: Steps[Observation],
         workers: Sequence[Mapping[str, Session]],
         journal: Journal,
         reference: str | None = None,
         options: PassOptions = PassOptions(),
-        examples: Sequence[Example] | None = None,
+        examples: Sequence[int] | None = None,
         on_progress: OnProgress = lambda _tally: None,
         on_spans: Callable[[Sequence[Span]], None] = lambda _spans: None,
         makers: Sequence[Preparer] = (),
     ) -> None:
-        self._task = task
+        self._steps = steps
         self._sessions = workers
         self._names = list(workers[0])
-        self._makers = makers or [InThisProcess(task) for _ in workers]
-        self._journal = TaskJournal(journal, task.examples, task.observation_type)
-        self._examples = task.examples if examples is None else examples
+        self._makers = makers or [InThisProcess(steps.prepare) for _ in workers]
+        self._journal = TaskJournal(journal, len(steps.names), steps.observation_type)
+        self._examples = range(len(steps.names)) if examples is None else examples
         self._ledger = _ledger(self._examples, self._names, reference, options)
         self._on_progress = on_progress
         self._on_spans = on_spans
@@ -291,7 +290,7 @@ class Pass(Generic[Observation]):
         self._ended = False
         self._results: queue.Queue[Turn[Observation] | BaseException | None] = queue.Queue(_BLOCKS_WAITING)
         self._workers = [
-            Worker(number, task, own, reference, options.invocations, self._ledger.given_up)
+            Worker(number, steps, own, reference, options.invocations, self._ledger.given_up)
             for number, own in enumerate(workers)
         ]
 
@@ -314,6 +313,7 @@ class Pass(Generic[Observation]):
             self._journal,
             self._ledger,
             self._names,
+            self._steps.names,
             examples_run=self._tally.done - self._known,
             elapsed_s=time.perf_counter() - start,
             stages=self._stages,
@@ -322,9 +322,9 @@ class Pass(Generic[Observation]):
 
     def _take_from_journal(self) -> None:
         """Count the examples that the journal has from an earlier part of the run; the others are to be run."""
-        names, known = set(self._names), np.zeros(len(self._task.examples), np.bool_)
+        names, known = set(self._names), np.zeros(len(self._steps.names), np.bool_)
         examples = self._examples
-        if not self._task.keeps_state or sum(1 for _ in self._journal.fates()) >= len(examples):
+        if not self._steps.keeps_state or sum(1 for _ in self._journal.fates()) >= len(examples):
             for example, found in self._journal.fates():
                 fates = {name: fate for name, fate in found.items() if name in names}
                 if names - set(fates) <= set(self._ledger.given_up):
@@ -332,7 +332,7 @@ class Pass(Generic[Observation]):
                     self._ledger.add(example, fates)
                     self._tally.add(fates)
         places = reversed(range(len(examples)))
-        self._todo = array("q", (place for place in places if not known[examples[place].index]))
+        self._todo = array("q", (place for place in places if not known[examples[place]]))
         self._known = self._tally.done
         if self._known:
             self._on_progress(self._tally)
@@ -399,11 +399,11 @@ class Pass(Generic[Observation]):
         """
         with self._choosing:
             chosen = self._choose(worker.block_size)
-            if self._task.in_order:
+            if self._steps.in_order:
                 return maker.make(chosen) if chosen else []
         return maker.make(chosen) if chosen else []
 
-    def _choose(self, block_size: int) -> list[Example]:
+    def _choose(self, block_size: int) -> list[int]:
         if self._enough.is_set():
             return []
         share = math.ceil(len(self._todo) / self._shares)
@@ -428,7 +428,7 @@ class Pass(Generic[Observation]):
             for finished in result.examples:
                 self._journal.add(finished)
                 fates = {record.configuration: record.failure for record in finished.records}
-                self._ledger.add(finished.example.index, fates)
+                self._ledger.add(finished.example, fates)
                 self._tally.add(fates)
                 self._on_progress(self._tally)
         journal = Span(JOURNAL, start_ns, time.perf_counter_ns() - start_ns, -1, f"{len(result.examples)} examples")
@@ -451,7 +451,7 @@ def _start(thread: threading.Thread) -> None:
 
 
 def _ledger(
-    examples: Sequence[Example], configurations: Sequence[str], reference: str | None, options: PassOptions
+    examples: Sequence[int], configurations: Sequence[str], reference: str | None, options: PassOptions
 ) -> Ledger:
     tests = [name for name in configurations if name != reference]
     return Ledger(examples, configurations, tests, options.max_crashes, options.max_failed_examples)
@@ -461,6 +461,7 @@ def _outcome(
     journal: TaskJournal[Observation],
     ledger: Ledger,
     configurations: Iterable[str],
+    names: Sequence[str],
     **carried_out: Any,
 ) -> PassOutcome[Observation]:
     """The outcome of the examples that the ledger has settled; records of a configuration end where it was given up."""
@@ -474,5 +475,6 @@ def _outcome(
         failed_examples=ledger.tally.failed_examples,
         stopped=ledger.stopped,
         given_up=ledger.given_up,
+        names=names,
         **carried_out,
     )

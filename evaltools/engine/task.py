@@ -1,9 +1,9 @@
-"""A task as the engine sees it, and the record that it writes for each example."""
+"""What a pass does with each example, and the record that it writes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Generic, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -20,14 +20,6 @@ INPUT_STAGES: Final = (READ, DECODE, RESIZE, PREPARATION)
 STAGES: Final = (READ, DECODE, RESIZE, PREPARATION, INFERENCE, METRICS, JOURNAL)
 """Those of every pass."""
 Observation = TypeVar("Observation")
-Observed = TypeVar("Observed", covariant=True)
-
-
-class Example(Struct, frozen=True):
-    """One thing to evaluate; ``id`` is unique in a run and stable between runs (a file name)."""
-
-    index: int
-    id: str
 
 
 class Prepared(Struct, frozen=True):
@@ -53,13 +45,13 @@ class Failure(Struct, frozen=True):
 
 
 class Record(Struct, Generic[Observation], frozen=True):
-    """What one configuration did with one example: an observation, or a failure.
+    """What one configuration did with one example, by its number: an observation, or a failure.
 
     ``invokes_us`` has only the time of each ``invoke`` in microseconds to the nanosecond, ``read_us`` that of reading
     the outputs after the last one; a failed example has neither.
     """
 
-    example: Example
+    example: int
     configuration: str
     invokes_us: tuple[float, ...]
     observation: Observation | None
@@ -67,53 +59,28 @@ class Record(Struct, Generic[Observation], frozen=True):
     read_us: float | None = None
 
 
-class Task(Protocol[Observed]):
-    """A task: which examples there are, how one becomes inputs, and what is observed of the outputs."""
+class Steps(Struct, Generic[Observation], frozen=True):
+    """What a pass does with each example, by functions of its number.
 
-    @property
-    def examples(self) -> Sequence[Example]:
-        """The examples, in the order of evaluation; the index of each is its place."""
+    ``names`` has the name of each example, unique in a run and stable between runs (a file name), in the order of
+    evaluation. ``in_order``: examples must be prepared one after the other, as for random numbers and saved files.
+    ``keeps_state``: outputs depend on the examples before, so that all must run in order on one session.
 
-    @property
-    def observation_type(self) -> type[Observed]:
-        """The type that :meth:`observe` returns.
+    ``prepare`` makes the model's inputs, once for all configurations. It raises :class:`~evaltools.errors.ImageError`
+    where the example cannot be read, and :class:`~evaltools.errors.TaskError` where code of the user's own fails on it.
+    ``recipe`` gives a small function that can be pickled and does the same in another process; None where none can.
 
-        A struct or dataclass of numbers, texts, tuples and NumPy arrays, which can be stored.
-        """
+    ``observe`` takes what was prepared, outputs, the reference's outputs for the same inputs and the configuration's
+    name. It returns what is kept: small, and enough for every metric. The reference's outputs are ``outputs`` itself
+    where they are its own, None if there is no reference, or if it failed. It raises ``TaskError`` as ``prepare`` does.
+    ``observation_type`` is the type that it returns: a struct or dataclass of numbers, texts, tuples and NumPy arrays,
+    which can be stored.
+    """
 
-    @property
-    def in_order(self) -> bool:
-        """Whether examples must be prepared one after the other, as for random numbers and saved files."""
-
-    @property
-    def keeps_state(self) -> bool:
-        """Whether outputs depend on the examples before, so that all must run in order on one session."""
-
-    def prepare(self, example: Example) -> Prepared:
-        """Make the model's inputs, once for all configurations.
-
-        Raises :class:`~evaltools.errors.ImageError` where the example cannot be read, and
-        :class:`~evaltools.errors.TaskError` where code of the user's own fails on it.
-        """
-
-    def observe(
-        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None, configuration: str
-    ) -> Observed:
-        """What is kept of the outputs of a configuration: it is small, and enough for every metric.
-
-        ``reference`` are the reference's outputs for the same inputs: ``outputs`` itself where they are the reference's
-        own, None if there is no reference, or if it failed. Raises :class:`~evaltools.errors.TaskError` as
-        :meth:`prepare` does.
-        """
-
-
-@runtime_checkable
-class PortableTask(Protocol):
-    """A task whose inputs other processes can make, where it ``is_portable``."""
-
-    @property
-    def is_portable(self) -> bool:
-        """Whether they can."""
-
-    def recipe(self, example: Example) -> Callable[[], Prepared]:
-        """A small function that can be pickled, and does what :meth:`Task.prepare` does for an example."""
+    names: Sequence[str]
+    prepare: Callable[[int], Prepared]
+    observe: Callable[[Prepared, Sequence[Array], Sequence[Array] | None, str], Observation]
+    observation_type: type[Observation]
+    in_order: bool = False
+    keeps_state: bool = False
+    recipe: Callable[[int], Callable[[], Prepared]] | None = None

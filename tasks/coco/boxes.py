@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.engine.task import Example
 from evaltools.errors import UsageError
 from evaltools.metrics.coco_stats import CocoEvaluator, require_evaluator
 from evaltools.preprocess import ImageToTensor
@@ -85,7 +84,7 @@ class Boxes(Whole):
 
 
 class _OfObjects(Protocol):
-    def add(self, example: Example, observation: FoundObjects, /) -> None: ...
+    def add(self, example: int, observation: FoundObjects, /) -> None: ...
 
 
 class _Seen:
@@ -94,7 +93,7 @@ class _Seen:
     def __init__(self, *others: _OfObjects) -> None:
         self._others = others
 
-    def add(self, example: Example, observation: ObservedScores[Any]) -> None:
+    def add(self, example: int, observation: ObservedScores[Any]) -> None:
         found = objects_in(observation)
         for other in self._others:
             other.add(example, found)
@@ -104,7 +103,7 @@ class _SeenOfPair:
     def __init__(self, pairs: BoxPairs) -> None:
         self._pairs = pairs
 
-    def add(self, example: Example, of_baseline: ObservedScores[Any], of_other: ObservedScores[Any]) -> None:
+    def add(self, example: int, of_baseline: ObservedScores[Any], of_other: ObservedScores[Any]) -> None:
         self._pairs.add(example, objects_in(of_baseline), objects_in(of_other))
 
 
@@ -120,7 +119,7 @@ class CollectedBoxes:
         self._metric, self._run = metric, run
         data = metric.data
         truth = data.pictures.truth
-        self._odd = OddPictures(truth, data.labels if data.options.native else None)
+        self._odd = OddPictures(truth, data.labels if data.options.native else None, run.outcome.names)
         self._objects: dict[int, OverlappingObjects] = {}
         watching: dict[str, list[_OfObjects]] = {name: [self._odd] for name in run.outcome.records}
         for name in run.measured:
@@ -156,7 +155,7 @@ class CollectedBoxes:
         data, pictures = metric.data, metric.data.pictures
         found = {
             name: [
-                (record.example.index, objects_in(record.observation))
+                (record.example, objects_in(record.observation))
                 for record in run.outcome.records[name]
                 if record.observation is not None
             ]

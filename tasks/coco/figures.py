@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from evaltools.datasets.image_folder import printable_name
 from evaltools.datasets.object_annotations import AnnotatedImage
 from evaltools.datasets.picture_files import image_ids
-from evaltools.engine.task import Example
 from evaltools.metrics.boxes import MIN_IOU, BoxAgreement, Detection, compare_boxes
 from evaltools.metrics.coco_stats import (
     CocoEvaluator,
@@ -62,11 +61,11 @@ class OverlappingObjects:
         self.doubtful = 0
         self._truth = truth
 
-    def add(self, example: Example, observation: FoundObjects) -> None:
+    def add(self, example: int, observation: FoundObjects) -> None:
         """Add what was found in one picture."""
         if self._truth is None:
             return
-        objects = self._truth.native[example.index]
+        objects = self._truth.native[example]
         if not len(objects.class_ids) or not len(observation.classes):
             return
         overlaps = overlap(observation.boxes, objects.boxes)
@@ -88,7 +87,7 @@ class BoxPairs:
         self.pictures = self.identical = 0
         self.agreement = BoxAgreement.nothing()
 
-    def add(self, _example: Example, baseline: FoundObjects, other: FoundObjects) -> None:
+    def add(self, _example: int, baseline: FoundObjects, other: FoundObjects) -> None:
         """Add what both found in one picture."""
         if self._mappings is not None:
             baseline, other = (

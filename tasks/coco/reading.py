@@ -11,7 +11,6 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.datasets.labels import LabelFile
-from evaltools.engine.task import Example
 from evaltools.errors import DataError, InferenceError, ModelError
 from evaltools.metrics.boxes import MIN_IOU
 from evaltools.metrics.native_average_precision import overlap
@@ -138,7 +137,7 @@ def mapping_shown(side: Side, choice: Choice, data: DetectionData, trial: Trial)
     found = [(each.place, reader.read(real_outputs(each.outputs), each.outputs.context)) for each in tried]
     objects = OverlappingObjects(truth)
     for place, own in found:
-        objects.add(Example(place, ""), own)
+        objects.add(place, own)
     mapping, used = choose_mapping(None, side.category_ids, objects.pairs)
     if used.source == "detected":
         return mapping

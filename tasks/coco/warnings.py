@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.datasets.labels import LabelFile
-from evaltools.engine.task import Example
 from evaltools.metrics.boxes import MIN_IOU
 from evaltools.metrics.native_average_precision import overlap
 from evaltools.model import ModelFile, TensorInfo
@@ -23,27 +22,28 @@ from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
 class OddPictures:
     """Looks through what all configurations found for sizes that cannot be right, and with ``labels`` for classes."""
 
-    def __init__(self, truth: Truth | None, labels: LabelFile | None) -> None:
+    def __init__(self, truth: Truth | None, labels: LabelFile | None, names: Sequence[str]) -> None:
         self._truth = truth
+        self._names = names
         self._labels = labels
         self._last_of_other_size = -1
         self._other_sizes = 0
         self._first_size = self._first_class = ""
 
-    def add(self, example: Example, observation: FoundObjects) -> None:
+    def add(self, example: int, observation: FoundObjects) -> None:
         """Add what one configuration found in a picture."""
-        if self._truth is not None and example.index != self._last_of_other_size:
-            image = self._truth.images[example.index]
+        if self._truth is not None and example != self._last_of_other_size:
+            image = self._truth.images[example]
             if (observation.width, observation.height) != (image.width, image.height):
                 found, stated = f"{observation.width}x{observation.height}", f"{image.width}x{image.height}"
-                self._first_size = self._first_size or f"{example.id!r}: {found} instead of {stated}"
-                self._last_of_other_size = example.index
+                self._first_size = self._first_size or f"{self._names[example]!r}: {found} instead of {stated}"
+                self._last_of_other_size = example
                 self._other_sizes += 1
         if self._labels is not None and not self._first_class:
             lines = len(self._labels.lines)
             invalid = [number for number in observation.classes + 1 if not 0 <= number < lines]
             if invalid:
-                self._first_class = f"{example.id}: Encountered invalid class ID: {invalid[0]}"
+                self._first_class = f"{self._names[example]}: Encountered invalid class ID: {invalid[0]}"
 
     def other_sizes(self) -> list[str]:
         """Warnings about pictures whose size is not that in the ground truth."""

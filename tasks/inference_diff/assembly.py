@@ -227,7 +227,7 @@ def _details(
 ) -> InferenceDiff:
     reference = request.reference.name if request.reference else LOCAL_REFERENCE
     return InferenceDiff(
-        num_runs=len(material.task.examples),
+        num_runs=len(material.task.names),
         invocations_per_run=request.invocations,
         warmup_runs=request.warmup_runs,
         seed=request.inputs.seed,

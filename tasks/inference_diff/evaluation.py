@@ -15,6 +15,7 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity, decode, encode, journals_of
+from evaltools.engine.task import Steps
 from evaltools.errors import ImageError, InferenceError
 from evaltools.request import Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
@@ -73,9 +74,14 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         return read_request(request)
 
     @property
-    def task(self) -> InferenceDiffTask:  # type: ignore[override]
+    def task(self) -> InferenceDiffTask:
         """The task, with the outputs of two models in the order that is known."""
         return self.material.task
+
+    @property
+    def steps(self) -> Steps[DiffObservation]:
+        """What the pass does with each run."""
+        return self.task.steps
 
     @property
     def one_worker(self) -> bool:  # type: ignore[override]
@@ -280,7 +286,7 @@ def _first_outputs(
     """The outputs of a few runs by configuration, of those that have them, in the order of the model so far."""
     runs = []
     assert material.plan is not None, "a second model goes with inputs that are planned here"
-    for index in range(min(COMPARED_RUNS, len(material.task.examples))):
+    for index in range(min(COMPARED_RUNS, len(material.task.names))):
         with suppress(ImageError):
             runs.append(material.plan.source.inputs(index))
     found = {}

@@ -174,7 +174,7 @@ def choose_sample(
 def differences_of(outcome: PassOutcome[DiffObservation], name: str) -> dict[int, Difference]:
     """The differences of one configuration by run, read once."""
     return {
-        record.example.index: record.observation.difference
+        record.example: record.observation.difference
         for record in outcome.records.get(name, [])
         if record.observation is not None and record.observation.difference is not None
     }
@@ -223,7 +223,7 @@ def _kept(outcome: PassOutcome[DiffObservation], name: str, sample: Sequence[int
     wanted = set(sample)
     kept: list[tuple[Array, ...]] = []
     for record in outcome.records[name]:
-        if record.example.index not in wanted:
+        if record.example not in wanted:
             continue
         if record.observation is None or record.observation.outputs is None:
             break

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.engine.task import Example, Prepared
+from evaltools.engine.task import Prepared, Steps
 from evaltools.errors import ModelError
 from evaltools.gates.verdict import MATTERS, Seen
 from evaltools.metrics.boxes import BoxAgreement, compare_boxes, detections
@@ -197,14 +197,11 @@ class ReferenceOutputs(Protocol):
 
 
 class InferenceDiffTask:
-    """Inference diff; it implements :class:`evaltools.engine.task.Task`.
+    """Inference diff; what is compared in each run.
 
     The outputs of the runs in ``keep`` are remembered. ``loaded`` gives the reference's outputs where they were saved
     elsewhere. ``keeps_state``: the model keeps a state from run to run.
     """
-
-    observation_type: Final = DiffObservation
-    in_order: Final = True
 
     def __init__(
         self,
@@ -216,21 +213,27 @@ class InferenceDiffTask:
         keeps_state: bool = False,
     ) -> None:
         self.keeps_state: Final = keeps_state
-        self.examples: Final = tuple(Example(index, name) for index, name in enumerate(example_ids))
+        self.names: Final = tuple(example_ids)
         self.comparison: Final = comparison
         self._source = source
         self._keep = keep
         self._loaded = loaded
 
+    @property
+    def steps(self) -> Steps[DiffObservation]:
+        """What a pass does with each run."""
+        return Steps(
+            self.names, self.prepare, self.observe, DiffObservation, in_order=True, keeps_state=self.keeps_state
+        )
+
     def comparing(self, comparison: OutputComparison) -> InferenceDiffTask:
         """The same task with another comparison."""
-        names = [example.id for example in self.examples]
-        return InferenceDiffTask(self._source, comparison, names, self._keep, self._loaded, self.keeps_state)
+        return InferenceDiffTask(self._source, comparison, self.names, self._keep, self._loaded, self.keeps_state)
 
-    def prepare(self, example: Example) -> Prepared:
+    def prepare(self, example: int) -> Prepared:
         """The inputs of one run; the context is its number, and the reference's outputs where those are loaded."""
-        loaded = self._loaded[example.index] if self._loaded is not None else None
-        return Prepared(self._source.inputs(example.index), (example.index, loaded))
+        loaded = self._loaded[example] if self._loaded is not None else None
+        return Prepared(self._source.inputs(example), (example, loaded))
 
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None, _configuration: str = ""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from evaltools.configuration import Configuration
     from evaltools.model import ModelFile
     from evaltools.result.section import Drawing
-    from evaltools.tasks.own.collecting import AfterPass
     from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
     from evaltools.tasks.shared.image_input import StatedLayout
 
@@ -314,7 +313,7 @@ class Task:
     invocations: int = 1
     models: Sequence[ModelFile] = ()
     pictures: Sequence[Path] | None = None
-    beside: Callable[[AfterPass], Any] | None = None
+    beside: Callable[[Any], Any] | None = None
 
     @property
     def means(self) -> list[Mean]:

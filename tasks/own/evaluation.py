@@ -17,7 +17,7 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import RunIdentity, digest, encode
-from evaltools.engine.task import Example, Prepared
+from evaltools.engine.task import Prepared, Steps
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
 from evaltools.extensions import named
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
@@ -183,6 +183,11 @@ class OwnEvaluation(Evaluation[ObservedScores[Any]]):
         return build(options.loaded, values, setting)
 
     @property
+    def steps(self) -> Steps[ObservedScores[Any]]:
+        """What the pass does with each example."""
+        return self.task.steps
+
+    @property
     def pictures(self) -> Sequence[Path]:
         """The pictures that are evaluated, where the task takes a folder of them."""
         return [example.input for example in self.task.task.examples] if self.options.pictures else []
@@ -199,7 +204,7 @@ class OwnEvaluation(Evaluation[ObservedScores[Any]]):
             {
                 TASK: f"{self.name} {name_of(loaded.function)}",
                 "the task's file": loaded.origin.sha256 if loaded.origin else "",
-                "the examples": digest(example.id for example in self.task.examples),
+                "the examples": digest(self.task.names),
                 **{f"the {name}": fact for name, fact in stated.facts.items()},
             }
         )
@@ -289,7 +294,7 @@ class OwnEvaluation(Evaluation[ObservedScores[Any]]):
             try:
                 changed = {**self.options.values, "normalization": name}
                 task = self.task.of_test if name == stated else self._build([self.model], changed)
-                return session.run(task.prepare(task.examples[0]).inputs).outputs
+                return session.run(task.prepare(0).inputs).outputs
             except (UsageError, TaskError, ImageError, InferenceError):
                 return None
 
@@ -320,7 +325,7 @@ class OwnEvaluation(Evaluation[ObservedScores[Any]]):
         origin = None if options.loaded.is_built_in else options.loaded.origin
         judged = [self._judged(entry, outcome) for entry in described]
         seen = {entry.name: ScoresSeen() for entry in judged if entry.status == "measured"}
-        drawn = {name: WorstDrawings(name) for name in seen}
+        drawn = {name: WorstDrawings(name, self.task.names) for name in seen}
         pairs, metrics = comparison_pairs(judged), task.means
         run = RecordsOfRun(
             examples=task.examples,
@@ -353,7 +358,7 @@ class OwnEvaluation(Evaluation[ObservedScores[Any]]):
             sha256=origin.sha256 if origin else "",
             options={name: str(value) for name, value in options.recorded.items() if value is not None},
             example_count=self.example_count,
-            examples_sha256=digest(example.id for example in self.task.examples),
+            examples_sha256=digest(self.task.names),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
             metrics=[Mean(metric.name, metric.better, metric.margin, metric.bounds) for metric in metrics],
             means=[mean for name, each in seen.items() for mean in table.means(name, each.certain)],
@@ -394,10 +399,10 @@ class OwnEvaluation(Evaluation[ObservedScores[Any]]):
     def _scores(self, table: FigureTable) -> list[ExampleScores]:
         scores = {name: table.of_examples(name) for name in table.rows}
         found = []
-        for example in self.task.examples:
-            given = {name: each[example.index] for name, each in scores.items() if example.index in each}
+        for example, title in enumerate(self.task.names):
+            given = {name: each[example] for name, each in scores.items() if example in each}
             if given:
-                found.append(ExampleScores(example.id, given))
+                found.append(ExampleScores(title, given))
         return found
 
     def _warnings(self, seen: Iterable[ScoresSeen]) -> list[str]:
@@ -445,7 +450,7 @@ def try_examples(task: OwnTask, session: Session, is_reference: bool) -> None:
     ``is_reference``: the session runs the reference's model.
     """
     faults = []
-    for example in dict.fromkeys(task.examples[place] for place in (0, len(task.examples) // 2, -1)):
+    for example in dict.fromkeys((0, len(task.names) // 2, len(task.names) - 1)):
         fault = _fault(task, example, session, is_reference)
         if fault is None:
             return
@@ -453,7 +458,7 @@ def try_examples(task: OwnTask, session: Session, is_reference: bool) -> None:
     raise UsageError(faults[0])
 
 
-def _fault(task: OwnTask, example: Example, session: Session, is_reference: bool) -> str | None:
+def _fault(task: OwnTask, example: int, session: Session, is_reference: bool) -> str | None:
     """The error of the task's own code on an example; None where there is none, or where something else fails."""
     try:
         prepared: Prepared = task.prepare(example)

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.engine.task import Example
 from evaltools.gates.mean_verdict import mean_verdict
 from evaltools.metrics.means import (
     GROUPS,
@@ -54,9 +53,9 @@ class ScoresSeen:
         self.unknown: tuple[str, ...] = ()
         self.certain: set[str] = set()
 
-    def add(self, example: Example, observation: ObservedScores[Any]) -> None:
+    def add(self, example: int, observation: ObservedScores[Any]) -> None:
         """Add the scores of one example."""
-        self.rows[example.index] = observation.values
+        self.rows[example] = observation.values
         self.unknown = self.unknown or tuple(observation.unknown)
         self.certain.update(observation.certain)
 
@@ -196,15 +195,16 @@ def verdicts(
 class WorstDrawings:
     """Collects the drawings of the examples that a configuration changes most; those of others are let go."""
 
-    def __init__(self, configuration: str) -> None:
+    def __init__(self, configuration: str, names: Sequence[str]) -> None:
         self._configuration = configuration
+        self._names = names
         self._kept: list[tuple[float, int, DrawnExample]] = []
 
-    def add(self, example: Example, observation: ObservedScores[Any]) -> None:
+    def add(self, example: int, observation: ObservedScores[Any]) -> None:
         """Add what was observed of one example."""
         drawing = observation.drawing
         if drawing is not None:
-            entry = (drawing.changed, -example.index, DrawnExample(self._configuration, example.id, drawing))
+            entry = (drawing.changed, -example, DrawnExample(self._configuration, self._names[example], drawing))
             heapq.heappush(self._kept, entry)
             if len(self._kept) > MOST_DRAWINGS:
                 heapq.heappop(self._kept)

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import NotMeasured, open_configuration
-from evaltools.engine.task import Example
 from evaltools.errors import ImageError, InferenceError, TaskError
 from evaltools.model import ModelFile
 from evaltools.runtime import Open, Session
@@ -45,7 +44,7 @@ def changes_of_other_kernels(
         if len(with_sessions.opened) < 2:
             return []
         base, changed = with_sessions.opened
-        examples = _spread(task.examples)
+        examples = _spread(len(task.names))
         with counted(observer, OTHER_KERNELS, len(examples)) as step:
             return _compared(task.of_reference, examples, reference.name, base, changed, step)
     finally:
@@ -67,7 +66,7 @@ class _Sessions:
 
 def _compared(
     task: OwnTask,
-    examples: Sequence[Example],
+    examples: Sequence[int],
     name: str,
     base: Session,
     changed: Session,
@@ -93,10 +92,10 @@ def _compared(
     return [found for found in table.comparisons(name, OTHER_KERNELS) if found.metric in seen[name].certain]
 
 
-def _spread(examples: Sequence[Example]) -> list[Example]:
-    """A few of the examples, evenly among them."""
-    count = min(_EXAMPLES, len(examples))
-    return [examples[place * len(examples) // count] for place in range(count)]
+def _spread(examples: int) -> list[int]:
+    """A few of so many examples, evenly among them."""
+    count = min(_EXAMPLES, examples)
+    return [place * examples // count for place in range(count)]
 
 
 def allowed_changes(found: Sequence[MetricComparison]) -> Mapping[str, float]:

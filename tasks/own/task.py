@@ -17,8 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.documents import json_values
-from evaltools.engine.task import Example as NumberedExample
-from evaltools.engine.task import Prepared
+from evaltools.engine.task import Prepared, Steps
 from evaltools.errors import DataError, EvaltoolsError, ModelError, TaskError, UsageError
 from evaltools.extensions import named
 from evaltools.lazy_sequence import LazySequence
@@ -47,7 +46,7 @@ _TAKEN_NAMES: Final = frozenset(
 """Figures of every result, and what an entry of a result in Python has beside its figures."""
 
 
-Elsewhere = Callable[[Task, NumberedExample, Sequence[ModelTensors], bytes], Callable[[], Prepared]]
+Elsewhere = Callable[[Task, int, Sequence[ModelTensors], bytes], Callable[[], Prepared]]
 """Gives a small function that can be pickled, and makes the inputs of an example in another process."""
 
 
@@ -70,7 +69,7 @@ class ObservedScores(Struct, Generic[Kept], frozen=True, eq=False):
 
 
 class OwnTask:
-    """A task of one's own; it implements :class:`evaltools.engine.task.Task`. Make it with :func:`build`.
+    """A task of one's own with its models. Make it with :func:`build`.
 
     ``models`` are the tensors of the model under test and, if it is another, of the reference's. ``keeps_state``: a
     model keeps a state from example to example. ``elsewhere`` makes the inputs of an example in another process, None
@@ -89,12 +88,20 @@ class OwnTask:
         self.in_order: Final = keeps_state or task.in_order
         self.task: Final = task
         self.models: Final = tuple(models)
-        self.examples: Final = LazySequence(range(len(task.examples)), self._example)
+        self.names: Final = LazySequence(range(len(task.examples)), self._name)
         self.elsewhere: Final = elsewhere
         self.choice: Final = choice
 
-    def _example(self, index: int) -> NumberedExample:
-        return NumberedExample(index, self.task.examples[index].id)
+    def _name(self, example: int) -> str:
+        return self.task.examples[example].id
+
+    @property
+    def steps(self) -> Steps[ObservedScores[Any]]:
+        """What a pass does with each example."""
+        recipe = None if self.elsewhere is None else self.recipe
+        return Steps(
+            self.names, self.prepare, self.observe, self.observation_type, self.in_order, self.keeps_state, recipe
+        )
 
     @property
     def observation_type(self) -> type[ObservedScores[Any]]:
@@ -137,16 +144,11 @@ class OwnTask:
         ]
         return OwnTask(self.task, turned, self.keeps_state)
 
-    def prepare(self, example: NumberedExample) -> Prepared:
+    def prepare(self, example: int) -> Prepared:
         """The inputs that the task makes for each model, checked; the context is the example's number."""
-        return prepared(self.task.prepare, self.task.examples[example.index], example.index, self.models)
+        return prepared(self.task.prepare, self.task.examples[example], example, self.models)
 
-    @property
-    def is_portable(self) -> bool:
-        """Whether other processes can make its inputs."""
-        return self.elsewhere is not None
-
-    def recipe(self, example: NumberedExample) -> Callable[[], Prepared]:
+    def recipe(self, example: int) -> Callable[[], Prepared]:
         """What :meth:`prepare` does, for another process."""
         assert self.elsewhere is not None
         return self.elsewhere(self.task, example, self.models, self.choice)
@@ -203,22 +205,21 @@ def _elsewhere(loaded: Loaded, task: Task, options: Mapping[str, Any]) -> Elsewh
     return functools.partial(_by_origin, loaded.origin, tuple(options.items()))
 
 
-def _by_prepare(
-    task: Task, example: NumberedExample, models: Sequence[ModelTensors], _choice: bytes
-) -> Callable[[], Prepared]:
-    own = dataclasses.replace(task.examples[example.index], target=None)
-    return functools.partial(prepare_there, task.prepare, own, example.index, models)
+def _by_prepare(task: Task, example: int, models: Sequence[ModelTensors], _choice: bytes) -> Callable[[], Prepared]:
+    own = dataclasses.replace(task.examples[example], target=None)
+    return functools.partial(prepare_there, task.prepare, own, example, models)
 
 
 def _by_origin(
     origin: Origin,
     options: tuple[tuple[str, Any], ...],
-    _task: Task,
-    example: NumberedExample,
+    task: Task,
+    example: int,
     models: Sequence[ModelTensors],
     choice: bytes,
 ) -> Callable[[], Prepared]:
-    return functools.partial(_load_and_prepare, origin, options, models, example, choice)
+    name = task.examples[example].id
+    return functools.partial(_load_and_prepare, origin, options, models, example, name, choice)
 
 
 def _tensors_of(model: ModelFile, layout: StatedLayout, channel_order: str, of_reference: bool) -> ModelTensors:
@@ -353,7 +354,8 @@ def _load_and_prepare(
     origin: Origin,
     options: tuple[tuple[str, Any], ...],
     models: Sequence[ModelTensors],
-    example: NumberedExample,
+    example: int,
+    name: str,
     choice: bytes,
 ) -> Prepared:
     try:
@@ -361,13 +363,13 @@ def _load_and_prepare(
             task = _loaded_again(origin, options, choice)
     except UsageError as error:
         raise TaskError(str(error)) from error
-    known = task.examples[example.index].id if example.index < len(task.examples) else None
-    if known != example.id:
+    known = task.examples[example].id if example < len(task.examples) else None
+    if known != name:
         raise TaskError(
-            f"{origin} gives other examples each time: number {example.index} was {example.id!r}, then {known!r}; "
+            f"{origin} gives other examples each time: number {example} was {name!r}, then {known!r}; "
             "list them in a fixed order"
         )
-    return prepare_there(task.prepare, task.examples[example.index], example.index, models)
+    return prepare_there(task.prepare, task.examples[example], example, models)
 
 
 def scores(task: Task, example: Example, outputs: Outputs, reference: Outputs | None) -> ObservedScores[Any]:

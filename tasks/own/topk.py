@@ -10,7 +10,6 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from evaltools.engine.run import PassOutcome
-from evaltools.engine.task import Example
 from evaltools.gates.accuracy_verdict import accuracy_verdict, unchanged_reasons
 from evaltools.metrics.classification import (
     AnswerPairs,
@@ -54,7 +53,7 @@ class AnswerCounts:
         self._classes: set[int] = set()
         self._nonfinite = 0
 
-    def add(self, example: Example, observation: ObservedScores[Any]) -> None:
+    def add(self, example: int, observation: ObservedScores[Any]) -> None:
         """Count one answer."""
         answer = answer_in(observation)
         self._topk.add(answer.rank)
@@ -69,18 +68,23 @@ class AnswerCounts:
 class Changes:
     """How the answers of two configurations agree; keeps those with another first class, up to a number.
 
-    Class ``i`` is called ``labels[i]``, and the right label of example ``i`` is ``truths[i]``.
+    Class ``i`` is called ``labels[i]``, and the right label of the example ``names[i]`` is ``truths[i]``.
     """
 
     def __init__(
-        self, top_k: int, labels: Sequence[str | None], truths: Sequence[str], most: int = _MOST_CHANGES
+        self,
+        top_k: int,
+        labels: Sequence[str | None],
+        truths: Sequence[str],
+        names: Sequence[str],
+        most: int = _MOST_CHANGES,
     ) -> None:
-        self._labels, self._truths, self._most = labels, truths, most
+        self._labels, self._truths, self._names, self._most = labels, truths, names, most
         self.pairs = AnswerPairs(top_k)
         self.identical = self.ties = 0
         self.kept: list[ChangedAnswer] = []
 
-    def add(self, example: Example, of_baseline: ObservedScores[Any], of_other: ObservedScores[Any]) -> None:
+    def add(self, example: int, of_baseline: ObservedScores[Any], of_other: ObservedScores[Any]) -> None:
         """Add both answers to one example."""
         baseline, other = answer_in(of_baseline), answer_in(of_other)
         self.pairs.add(baseline, other)
@@ -93,7 +97,7 @@ class Changes:
         self.ties += tie
         if len(self.kept) < self._most:
             effect: Effect = "lost" if baseline.rank == 0 else "gained" if other.rank == 0 else "neither"
-            self.kept.append(ChangedAnswer(example.id, self._truths[example.index], first, second, effect, tie))
+            self.kept.append(ChangedAnswer(self._names[example], self._truths[example], first, second, effect, tie))
 
     def _first(self, answer: Answer, rival: int) -> FirstAnswer:
         equal = self._label(rival) if _is_best(answer, rival) else ""
@@ -111,7 +115,7 @@ class CollectedAnswers:
         self._run = run
         self._truths = [str(example.target) for example in run.examples]
         self._counts = {name: AnswerCounts(metric.k) for name in run.measured}
-        self._changes = {pair: Changes(metric.k, metric.labels, self._truths) for pair in run.pairs}
+        self._changes = {pair: Changes(metric.k, metric.labels, self._truths, run.outcome.names) for pair in run.pairs}
 
     @property
     def own(self) -> dict[str, list[AnswerCounts]]:
@@ -179,7 +183,7 @@ def example_records(truths: Sequence[str], outcome: PassOutcome[ObservedScores[A
                 )
         if answers:
             example = next(iter(together.values())).example
-            found.append(ExampleRecord(example.id, truths[example.index], answers))
+            found.append(ExampleRecord(outcome.names[example], truths[example], answers))
     return found
 
 

@@ -91,9 +91,9 @@ class SessionTrial:
 
         def prepared(place: int) -> Prepared | None:
             try:
-                return task.prepare(task.examples[place])
+                return task.prepare(place)
             except (ImageError, TaskError) as error:
-                self.trouble = type(error)(f"{task.examples[place].id}: {error}")
+                self.trouble = type(error)(f"{task.names[place]}: {error}")
                 return None
 
         with ThreadPoolExecutor(available_cores()) as threads:

@@ -17,7 +17,7 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.opening import NotMeasured, Opened
 from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity
-from evaltools.engine.task import Observation, Task
+from evaltools.engine.task import Observation, Steps
 from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.request import Request
@@ -110,7 +110,6 @@ class Evaluation(ABC, Generic[Observation]):
     request: TaskRequest
     model: ModelFile
     reference_model: ModelFile | None = None
-    task: Task[Observation]
     one_worker: bool = False
     interrupted: bool = False
 
@@ -135,9 +134,14 @@ class Evaluation(ABC, Generic[Observation]):
         return {name: describe_model(model) for name, model in others}
 
     @property
+    @abstractmethod
+    def steps(self) -> Steps[Observation]:
+        """What the pass does with each example."""
+
+    @property
     def example_count(self) -> int:
         """How many examples there are, over all shards."""
-        return len(self.task.examples)
+        return len(self.steps.names)
 
     @property
     def pictures(self) -> Sequence[Path]:

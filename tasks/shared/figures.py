@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evaltools.engine.execution import Execution
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run import PassOutcome
-from evaltools.engine.task import Example, Record
+from evaltools.engine.task import Record
 from evaltools.metrics.latency import LatencyRatio, drift, latency_ratio, summarise_latency
 from evaltools.result.evaluation import (
     ConfigurationResult,
@@ -85,26 +85,27 @@ Pair = tuple[str, str]
 
 
 class Accumulator(Protocol[Seen]):
-    """Counts what one configuration gave for each example that it finished, in the order of the examples."""
+    """Counts what one configuration gave for each example that it finished, by number, in their order."""
 
-    def add(self, example: Example, observation: Seen) -> None:
+    def add(self, example: int, observation: Seen) -> None:
         """Count one example."""
 
 
 class PairAccumulator(Protocol[Seen]):
-    """Counts what two configurations gave for each example that both finished, in the order of the examples."""
+    """Counts what two configurations gave for each example that both finished, by number, in their order."""
 
-    def add(self, example: Example, baseline: Seen, other: Seen) -> None:
+    def add(self, example: int, baseline: Seen, other: Seen) -> None:
         """Count one example."""
 
 
 class ConfigurationSums(Struct):
-    """The sums over the records of one configuration that every task needs.
+    """The sums over the records of one configuration that every task needs; ``names`` are those of the examples.
 
     ``invokes_us`` are the times of each ``invoke``, ``run_and_read_us`` those from the last ``invoke`` of an example
     until its outputs are read.
     """
 
+    names: Sequence[str]
     finished: int = 0
     failures: list[FailedExample] = field(default_factory=list)
     invokes_us: array[float] = field(default_factory=lambda: array("d"))
@@ -119,7 +120,9 @@ class ConfigurationSums(Struct):
             self.finished += 1
         else:
             name = None if record.failure.stage == "input" else record.configuration
-            self.failures.append(FailedExample(record.example.id, name, record.failure.stage, record.failure.reason))
+            self.failures.append(
+                FailedExample(self.names[record.example], name, record.failure.stage, record.failure.reason)
+            )
 
 
 class PairTimes(Struct):
@@ -200,7 +203,7 @@ def sum_up(
     own, paired = of_configurations or {}, of_pairs or {}
     sums = RunSums(
         measured,
-        {name: ConfigurationSums() for name in measured.outcome.records},
+        {name: ConfigurationSums(measured.outcome.names) for name in measured.outcome.records},
         {pair: _quiet_times(measured, pair) for pair in pairs},
     )
     for together in measured.outcome.by_example():

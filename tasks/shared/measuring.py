@@ -23,7 +23,7 @@ from evaltools.engine.quiet_latency import QuietTimes, Taken, examples_for_laten
 from evaltools.engine.run import Pass, PassOutcome
 from evaltools.engine.run_folder import encode
 from evaltools.engine.stages import Span
-from evaltools.engine.task import Example, Prepared
+from evaltools.engine.task import Prepared
 from evaltools.engine.trace import Trace
 from evaltools.metrics.latency import FEWEST_PROCESSES, latency_ratio
 from evaltools.result.evaluation import NOT_REPEATABLE
@@ -35,7 +35,7 @@ from evaltools.tasks.shared.figures import MeasuredPass
 from evaltools.tasks.shared.merging import CRASHES, NOT_CLEAN, QUIET, crashes_in, not_clean_in
 from evaltools.tasks.shared.observer import Observer, counted
 from evaltools.tasks.shared.repeats import gives_the_same_again
-from evaltools.tasks.shared.sound_reference import WatchingTask
+from evaltools.tasks.shared.sound_reference import UnsoundExamples
 
 _WORKERS: Final = "workers"
 _NARROW: Final = 1.05
@@ -58,12 +58,12 @@ def carry_out(
 
     With one worker the pass itself is quiet, and there is no such phase unless it was asked for.
     """
-    task, execution, reference = evaluation.task, evaluation.request.execution, evaluation.request.reference_name
-    examples = execution.shard.of(task.examples)
+    steps, execution, reference = evaluation.steps, evaluation.request.execution, evaluation.request.reference_name
+    examples = execution.shard.numbers_of(len(steps.names))
     configurations = [entry.running for entry in opened.entries]
     count = worker_count(execution, configurations, evaluation.one_worker, len(examples))
     by_worker: Sequence[Mapping[str, Session]] = (
-        [opened.sessions] if task.keeps_state else sessions_of_workers(opened.entries, count, open_with)
+        [opened.sessions] if steps.keeps_state else sessions_of_workers(opened.entries, count, open_with)
     )
     workers = [{name: evaluation.wrap(name, session) for name, session in sessions.items()} for sessions in by_worker]
     most = _most_workers(journal, count)
@@ -73,7 +73,7 @@ def carry_out(
     try:
         evaluation.before(workers[0])
         startup.mark(PROBING)
-        with preparers(task, specs, count, execution.example_timeout_s, len(examples)) as makers:
+        with preparers(steps, specs, count, execution.example_timeout_s, len(examples)) as makers:
             processes = partial(_processes, by_worker, makers)
 
             def own() -> list[int]:
@@ -98,13 +98,13 @@ def carry_out(
                     answers.add(spans, done)
                     crashes.keep()
 
-                watched = WatchingTask(task)
+                unsound = UnsoundExamples()
                 with observer.progress("", len(examples)) as on_progress:
                     outcome = Pass(
-                        watched, workers, journal, reference, options, examples, on_step, write, makers
+                        unsound.watching(steps), workers, journal, reference, options, examples, on_step, write, makers
                     ).run()
             not_clean = not_clean_in(journal)
-            if outcome.stopped is None and outcome.examples_run and not task.in_order:
+            if outcome.stopped is None and outcome.examples_run and not steps.in_order:
                 try:
                     changing = _not_repeatable(makers[0], workers[0], outcome, examples[0])
                     not_clean = {**dict.fromkeys(changing, NOT_REPEATABLE), **not_clean}
@@ -122,7 +122,7 @@ def carry_out(
                     for sessions in workers
                 ]
                 chosen = examples_for_latency(examples, execution.latency_examples)
-                may_end = execution.latency_examples is None and not task.in_order
+                may_end = execution.latency_examples is None and not steps.in_order
                 is_enough = partial(are_known, reference) if may_end else None
                 with LoadOverTime(own) as load_in_quiet:
                     parts = _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer, is_enough)
@@ -140,7 +140,7 @@ def carry_out(
             one_worker=evaluation.one_worker,
             peak_memory_kb=_peak_memory_kb(by_worker),
             memory=memory.by_process,
-            unsound=watched.count(journal),
+            unsound=unsound.count(journal),
             load=load_of_parts([each.load for each in loads]),
         )
     finally:
@@ -155,7 +155,7 @@ def carry_out(
 
 
 def _not_repeatable(
-    maker: Preparer, sessions: Mapping[str, Session], outcome: PassOutcome[Any], example: Example
+    maker: Preparer, sessions: Mapping[str, Session], outcome: PassOutcome[Any], example: int
 ) -> list[str]:
     """The configurations that give other outputs when the input of one example comes again; none is run in vain."""
     usable = {
@@ -216,7 +216,7 @@ def _most_workers(journal: Journal, count: int) -> int:
 def _measure_in_quiet(
     maker: Preparer,
     workers: Sequence[Mapping[str, Session]],
-    examples: Sequence[Example],
+    examples: Sequence[int],
     invocations: int,
     observer: Observer,
     is_enough: Callable[[Taken], bool] | None,

@@ -27,7 +27,7 @@ from evaltools.engine.run_folder import (
     require_same_files,
     require_same_run,
 )
-from evaltools.engine.task import Observation, Record, Task
+from evaltools.engine.task import Observation, Record, Steps
 from evaltools.errors import UsageError
 from evaltools.file_content import Unreadable, sha256_of
 from evaltools.metrics.latency import summarise_latency
@@ -224,7 +224,7 @@ class MergedRun(Struct, frozen=True):
 def merged_run(
     journal: Journal,
     places: Sequence[RunAtPlace],
-    task: Task[Observation],
+    steps: Steps[Observation],
     identity: RunIdentity,
     reference: str | None,
     options: PassOptions,
@@ -249,7 +249,7 @@ def merged_run(
         for shard in _one_by_one(place.folders):
             own = own or described_in(shard)
             done += len(shard.examples())
-            inputs_us += shard.preprocessing_us(len(task.examples))
+            inputs_us += shard.preprocessing_us(len(steps.names))
             journal.take_over(shard, place.suffix)
             unsound += int(shard.fact(UNSOUND) or 0) if place is places[0] else 0
             for name, found in crashes_in(shard).items():
@@ -261,7 +261,7 @@ def merged_run(
                 taken = {name + place.suffix: times for name, times in apart.taken.items()}
                 own_quiet.append(QuietTimes(apart.examples, taken))
         if done or any(entry.role == "test" and entry.status == "measured" for entry in own):
-            missing = max(missing, len(task.examples) - done)
+            missing = max(missing, len(steps.names) - done)
         else:
             unused = "no test configuration can run there"
             own = [
@@ -276,15 +276,15 @@ def merged_run(
         return MergedRun(described, nothing_measured(dict.fromkeys(names)))
     folders = [folder for place in places for folder in place.folders]
     first = None if reference is None else reference + places[0].suffix
-    outcome = settle(task, names, journal, first, options)
+    outcome = settle(steps, names, journal, first, options)
     if missing and outcome.stopped is None:
-        ended = _why_ended(folders, task, names, first, options)
+        ended = _why_ended(folders, steps, names, first, options)
         if ended is None:
             raise UsageError(
-                f"{missing} of {len(task.examples)} examples are in none of the {len(folders)} folders; give all "
+                f"{missing} of {len(steps.names)} examples are in none of the {len(folders)} folders; give all "
                 "shards, and finish those that were interrupted with evaltools resume"
             )
-        outcome = settle(task, names, journal, first, options, ended=ended)
+        outcome = settle(steps, names, journal, first, options, ended=ended)
     measured = MeasuredPass(outcome, workers=0, merged_shards=len(folders))
     if quiet:
         together = replace(pooled(quiet), examples=quiet_examples)
@@ -302,19 +302,23 @@ def _one_by_one(folders: Iterable[Path]) -> Iterator[Journal]:
 
 
 def _why_ended(
-    folders: Sequence[Path], task: Task[Observation], names: Sequence[str], reference: str | None, options: PassOptions
+    folders: Sequence[Path],
+    steps: Steps[Observation],
+    names: Sequence[str],
+    reference: str | None,
+    options: PassOptions,
 ) -> Stop | None:
     """Why a shard ended before its last example; None where one is not given, or has not ended."""
     why, examples = None, 0
     for shard in _one_by_one(folders):
         index, _, count = (_identity_in(shard).shard or _WHOLE).partition("/")
-        own = Shard(int(index), int(count)).of(task.examples)
-        outcome = settle(task, names, shard, reference, options, own)
+        own = Shard(int(index), int(count)).numbers_of(len(steps.names))
+        outcome = settle(steps, names, shard, reference, options, own)
         if outcome.examples_done < len(own) and outcome.stopped is None:
             return None
         why = why or outcome.stopped
         examples += len(own)
-    return why if examples == len(task.examples) else None
+    return why if examples == len(steps.names) else None
 
 
 def require_one_run(place: RunAtPlace, identity: RunIdentity) -> None:
@@ -359,7 +363,7 @@ def _at(
 def times_of_pass(records: Iterable[Record[Any]]) -> list[QuietTime]:
     """The times of a pass with one worker, which is as quiet as a quiet phase."""
     return [
-        QuietTime(record.example.index, record.invokes_us, record.invokes_us[-1] + record.read_us)
+        QuietTime(record.example, record.invokes_us, record.invokes_us[-1] + record.read_us)
         for record in records
         if record.read_us is not None
     ]

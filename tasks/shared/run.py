@@ -137,7 +137,7 @@ def merge(
     evaluation.ready_to_merge(places)
     with run_journal(None) as journal:
         reference, options = evaluation.request.reference_name, evaluation.pass_options
-        merged = merged_run(journal, places, evaluation.task, evaluation.identity(), reference, options)
+        merged = merged_run(journal, places, evaluation.steps, evaluation.identity(), reference, options)
         observer.opened(merged.described)
         evaluation.after_merge(merged.measured, places, observer, opener)
         return _assemble(evaluation, merged.described, merged.measured, started_at, observer)

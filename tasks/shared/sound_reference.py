@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Generic
+from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from evaltools.engine.journal import Journal
-from evaltools.engine.task import Example, Observation, Prepared, Task
+from evaltools.engine.task import Observation, Prepared, Steps
 from evaltools.model import ModelFile
 from evaltools.preprocess import Normalization, parse_normalization
 from evaltools.runtime.session import Array
@@ -31,32 +32,27 @@ def are_sound(outputs: Sequence[Array]) -> bool:
     return all(values.max(initial=0) <= _LARGEST and values.min(initial=0) >= -_LARGEST for values in floats)
 
 
-class WatchingTask(Generic[Observation]):
-    """A task that also counts the examples in which the reference's outputs are not sound."""
+class UnsoundExamples:
+    """Counts the examples in which the reference's outputs are not sound."""
 
-    def __init__(self, task: Task[Observation]) -> None:
-        self.examples: Final = task.examples
-        self.observation_type: Final = task.observation_type
-        self.in_order: Final = task.in_order
-        self.keeps_state: Final = task.keeps_state
-        self.unsound: Final[list[int]] = []
-        self._task = task
+    def __init__(self) -> None:
+        self._found: list[int] = []
 
-    def prepare(self, example: Example) -> Prepared:
-        """What the task makes."""
-        return self._task.prepare(example)
+    def watching(self, steps: Steps[Observation]) -> Steps[Observation]:
+        """The same steps, of which observing also counts."""
 
-    def observe(
-        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None, configuration: str
-    ) -> Observation:
-        """What the task observes."""
-        if reference is outputs and not are_sound(outputs):
-            self.unsound.append(1)
-        return self._task.observe(prepared, outputs, reference, configuration)
+        def observe(
+            prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None, configuration: str
+        ) -> Observation:
+            if reference is outputs and not are_sound(outputs):
+                self._found.append(1)
+            return steps.observe(prepared, outputs, reference, configuration)
+
+        return replace(steps, observe=observe)
 
     def count(self, journal: Journal) -> int:
         """The examples so far, with those of earlier parts of the run, which the journal counts."""
-        total = len(self.unsound) + int(journal.fact(UNSOUND) or 0)
+        total = len(self._found) + int(journal.fact(UNSOUND) or 0)
         if total:
             journal.state({UNSOUND: str(total)})
         return total

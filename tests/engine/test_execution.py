@@ -10,7 +10,6 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution, Shard, available_cores, sessions_of_workers, worker_count
 from evaltools.engine.opening import Opened
-from evaltools.engine.task import Example
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import Session
@@ -77,9 +76,8 @@ def test_only_cores_that_this_process_may_use_are_counted() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 7, 30])
 def test_shards_hold_every_example_once(count: int) -> None:
-    examples = [Example(index, str(index)) for index in range(20)]
-    shards = [Shard(index, count).of(examples) for index in range(count)]
-    assert sorted((example for shard in shards for example in shard), key=lambda example: example.index) == examples
+    shards = [Shard(index, count).numbers_of(20) for index in range(count)]
+    assert sorted(example for shard in shards for example in shard) == list(range(20))
     assert max(map(len, shards)) - min(map(len, shards)) <= 1
 
 

@@ -25,10 +25,9 @@ from evaltools.engine.journal import (
     temporary_journal,
 )
 from evaltools.engine.run_folder import RunIdentity, digest, identity_of, require_same_run
-from evaltools.engine.task import Example, Failure, Record
+from evaltools.engine.task import Failure, Record
 from evaltools.errors import DataError, OutputError, UsageError
 
-EXAMPLES = [Example(index, f"e{index}") for index in range(10)]
 CRASHED = Failure("inference", "died", crashed=True)
 BROKEN = Failure("score", "is broken")
 
@@ -42,16 +41,15 @@ def opened(tmp_path: Path) -> Iterator[TaskJournal[float]]:
 
 
 def expecting(journal: Journal, examples: int = 10) -> TaskJournal[Any]:
-    return TaskJournal(journal, EXAMPLES[:examples], float)
+    return TaskJournal(journal, examples, float)
 
 
 def finished(index: int, *names: str, failure: Failure | None = None) -> Finished[float]:
     """Example ``index`` with an observation, or a failure, of each configuration."""
-    example = EXAMPLES[index]
     if failure is not None:
-        records = [Record[float](example, name, (), None, failure) for name in names]
-        return Finished(example, None if failure.stage == "input" else 7, records)
-    return Finished(example, 7 + index, [Record(example, name, (index, 9), index / 4, read_us=1) for name in names])
+        records = [Record[float](index, name, (), None, failure) for name in names]
+        return Finished(index, None if failure.stage == "input" else 7, records)
+    return Finished(index, 7 + index, [Record(index, name, (index, 9), index / 4, read_us=1) for name in names])
 
 
 def written(folder: Path, table: str = "records") -> int:
@@ -67,9 +65,9 @@ def test_what_was_added_is_read_in_the_order_of_the_examples(opened: TaskJournal
         opened.add(finished(index, "a", "b"))
     opened.add(finished(1, "a", failure=CRASHED))
     opened.flush()
-    assert [record.example for record in opened.records("a", 9)] == [EXAMPLES[index] for index in (0, 1, 2, 3, 9)]
+    assert [record.example for record in opened.records("a", 9)] == [0, 1, 2, 3, 9]
     assert list(opened.records("b", 9)) == [
-        Record(EXAMPLES[index], "b", (index, 9), index / 4, None, 1) for index in (0, 2, 3, 9)
+        Record(index, "b", (index, 9), index / 4, None, 1) for index in (0, 2, 3, 9)
     ]
     assert [record.failure for record in opened.records("a", 2)] == [None, CRASHED, None]
     assert list(opened.fates()) == [
@@ -92,7 +90,7 @@ def test_records_end_at_the_example_that_they_were_asked_up_to(opened: TaskJourn
         assert (len(records), len(list(records)), len(list(records))) == (count,) * 3
         assert list(opened.preprocessing_us(end)) == [7, 8, 9, 10, 11, 12][:count]
     assert len(opened.records("unknown", 9)) == 0
-    third = Record(EXAMPLES[3], "a", (3, 9), 0.75, None, 1)
+    third = Record(3, "a", (3, 9), 0.75, None, 1)
     assert third in opened.records("a", 3)
     assert third not in opened.records("a", 2)
 
@@ -307,7 +305,7 @@ def test_rows_of_several_places_are_taken_over_under_names_of_their_own(tmp_path
     places = [expecting(open_journal(tmp_path / name)) for name in ("here", "there")]
     for number, place in enumerate(places):
         for index in range(3):
-            example, value = EXAMPLES[index], 10 * number + index
+            example, value = index, 10 * number + index
             place.add(Finished(example, 100 * number + index, [Record(example, "a", (value,), value / 2, read_us=1)]))
         place.flush()
     places[1].add(finished(3, "a", failure=CRASHED))
@@ -335,7 +333,7 @@ def test_rows_of_several_places_are_taken_over_under_names_of_their_own(tmp_path
 
 def test_a_suffix_is_text_whatever_it_holds_and_is_taken_once(tmp_path: Path) -> None:
     shard, whole = expecting(open_journal(tmp_path)), expecting(temporary_journal())
-    shard.add(Finished(EXAMPLES[0], 7, [Record(EXAMPLES[0], "a", (1,), 0.5)]))
+    shard.add(Finished(0, 7, [Record(0, "a", (1,), 0.5)]))
     shard.flush()
     for suffix in ("@10.0.0.2:5555", "@it's; DROP TABLE records --", "@漢字", "@%_"):
         whole.take_over(shard, suffix)

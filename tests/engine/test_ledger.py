@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaltools.engine.ledger import Fates, GivenUp, Ledger, Stop, Tally
-from evaltools.engine.task import Example, Failure
+from evaltools.engine.task import Failure
 
 WRONG = Failure("inference", "node 7 failed")
 DIED = Failure("inference", "died", crashed=True)
@@ -21,8 +21,7 @@ LETTERS: Mapping[str, Failure | None] = {".": None, "w": WRONG, "d": DIED, "h": 
 def ledger(
     count: int, names: str = "ab", needed: str | None = None, max_crashes: int = 3, max_failed: int | None = None
 ) -> Ledger:
-    examples = [Example(index, str(index)) for index in range(count)]
-    return Ledger(examples, list(names), list(names if needed is None else needed), max_crashes, max_failed)
+    return Ledger(range(count), list(names), list(names if needed is None else needed), max_crashes, max_failed)
 
 
 def rows(**fates: str) -> list[Fates]:

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.engine.preparation import InOtherProcess, InThisProcess, Preparer, ReadyExample, preparers
-from evaltools.engine.task import Example, Failure, Prepared
+from evaltools.engine.task import Failure, Prepared, Steps
 from evaltools.errors import ImageError
 from evaltools.runtime import TensorSpec
 from evaltools.runtime.process import child as child_process
@@ -96,31 +97,31 @@ class Recipe:
 
 
 class Recipes:
-    """A task whose inputs can be made anywhere; it is never run."""
+    """Inputs that can be made anywhere; they are never run."""
 
     def __init__(self, fates: dict[int, str] | None = None, folder: Path | None = None) -> None:
         self.fates = fates or {}
         self.folder = folder
-        self.examples = [Example(index, f"e{index}") for index in range(1000)]
-        self.observation_type = int
-        self.in_order = False
-        self.keeps_state = False
-        self.is_portable = True
 
-    def recipe(self, example: Example) -> Recipe:
-        return Recipe(example.index, self.fates.get(example.index, ""), self.folder)
+    @property
+    def steps(self) -> Steps[int]:
+        return Steps([f"e{index}" for index in range(1000)], self.prepare, nothing_observed, int, recipe=self.recipe)
 
-    def prepare(self, example: Example) -> Prepared:
+    def recipe(self, example: int) -> Recipe:
+        return Recipe(example, self.fates.get(example, ""), self.folder)
+
+    def prepare(self, example: int) -> Prepared:
         return self.recipe(example)()
 
-    def observe(self, prepared: Prepared, outputs: Any, reference: Any, configuration: str) -> int:
-        raise AssertionError("nothing is observed here")
+
+def nothing_observed(*_given: Any) -> int:
+    raise AssertionError("nothing is observed here")
 
 
 @contextmanager
 def pool(task: Recipes, workers: int = 1, timeout_s: float = 60.0) -> Iterator[Sequence[Preparer]]:
     before = {child.pid for child in multiprocessing.active_children()}
-    with preparers(task, INPUTS, workers, timeout_s, MANY) as makers:
+    with preparers(task.steps, INPUTS, workers, timeout_s, MANY) as makers:
         assert all(isinstance(maker, InOtherProcess) for maker in makers)
         yield makers
         memories = [maker._memory for maker in makers]  # type: ignore[attr-defined]
@@ -128,9 +129,9 @@ def pool(task: Recipes, workers: int = 1, timeout_s: float = 60.0) -> Iterator[S
     assert {child.pid for child in multiprocessing.active_children()} <= before, "no process is left"
 
 
-def made(maker: Preparer, task: Recipes, *indices: int) -> list[str]:
+def made(maker: Preparer, *indices: int) -> list[str]:
     """What each example gave: its index from the input, or why there is none."""
-    return [shown(ready) for ready in maker.make([task.examples[index] for index in indices])]
+    return [shown(ready) for ready in maker.make(indices)]
 
 
 def shown(ready: ReadyExample) -> str:
@@ -139,10 +140,10 @@ def shown(ready: ReadyExample) -> str:
         return ready.prepared.reason
     (values,) = ready.prepared.inputs
     assert (values.dtype, values.shape) == (np.dtype("float32"), SHAPE)
-    assert (values == ready.example.index).all()
-    assert ready.prepared.context[0] == ready.example.index
+    assert (values == ready.example).all()
+    assert ready.prepared.context[0] == ready.example
     assert ready.duration_us >= 0
-    return str(ready.example.index)
+    return str(ready.example)
 
 
 def wait_for(path: Path) -> int:
@@ -166,15 +167,15 @@ def in_threads(*work: Callable[[], None]) -> None:
 def test_inputs_are_those_that_this_process_makes() -> None:
     task = Recipes({2: "odd", 3: "broken", 4: "large"})
     reasons = {3: "e3 is broken", 4: "there is not enough memory to make its input"}
-    examples = task.examples[:5]
-    here = InThisProcess(task).make(examples)
+    examples = range(5)
+    here = InThisProcess(task.prepare).make(examples)
     with pool(task) as (maker,):
         for _ in range(2):
             there = maker.make(examples)
             for one, other in zip(here, there, strict=True):
                 assert one.example == other.example
                 if not isinstance(one.prepared, Prepared) or not isinstance(other.prepared, Prepared):
-                    assert one.prepared == other.prepared == Failure("input", reasons[one.example.index])
+                    assert one.prepared == other.prepared == Failure("input", reasons[one.example])
                     continue
                 assert other.prepared.steps == (("decode", 5),)
                 assert other.prepared.context[1] != os.getpid()
@@ -200,7 +201,7 @@ def made_at_once(makers: Sequence[Preparer], task: Recipes) -> dict[int, list[st
     found: dict[int, list[str]] = {}
 
     def work(number: int) -> None:
-        found[number] = made(makers[number], task, number, number + 5)
+        found[number] = made(makers[number], number, number + 5)
 
     in_threads(*(partial(work, number) for number in range(len(makers))))
     return found
@@ -212,7 +213,7 @@ def test_a_busy_process_that_is_killed_costs_one_try(tmp_path: Path) -> None:
     found: list[str] = []
     with pool(task) as (maker,):
         in_threads(
-            lambda: found.extend(made(maker, task, 0, 1, 2)),
+            lambda: found.extend(made(maker, 0, 1, 2)),
             lambda: os.kill(wait_for(tmp_path / "1"), signal.SIGKILL),
         )
     assert found == ["0", "1", "2"]
@@ -222,19 +223,17 @@ def test_a_process_that_a_copy_of_its_own_disturbed_or_that_was_killed_costs_no_
     task = Recipes({1: "slow", 2: "copied", 3: "overtaken"}, tmp_path)
     found: list[str] = []
     with pool(task) as (maker,):
-        assert made(maker, task, 0) == ["0"]
-        in_threads(
-            lambda: found.extend(made(maker, task, 1)), lambda: os.kill(wait_for(tmp_path / "1"), signal.SIGKILL)
-        )
+        assert made(maker, 0) == ["0"]
+        in_threads(lambda: found.extend(made(maker, 1)), lambda: os.kill(wait_for(tmp_path / "1"), signal.SIGKILL))
         assert found == ["1"]
-        assert [made(maker, task, index) for index in (2, 3, 4)] == [["2"], ["3"], ["4"]]
+        assert [made(maker, index) for index in (2, 3, 4)] == [["2"], ["3"], ["4"]]
 
 
 def test_what_a_recipe_prints_goes_to_stderr_and_is_no_reason_of_another(capfd: pytest.CaptureFixture[str]) -> None:
     task = Recipes({1: "speaks", 3: "speaks", 4: "killed"})
     with pool(task) as (maker,):
-        assert made(maker, task, 0, 1, 2, 3) == ["0", "1", "2", "3"]
-        assert made(maker, task, 4) == [KILLED]
+        assert made(maker, 0, 1, 2, 3) == ["0", "1", "2", "3"]
+        assert made(maker, 4) == [KILLED]
     assert capfd.readouterr() == ("", "this is e1\nthis is e3\n")
 
 
@@ -242,7 +241,7 @@ def test_what_recipes_print_does_not_fill_the_disk(capfd: pytest.CaptureFixture[
     task = Recipes(dict.fromkeys(range(6), "shouts"))
     with pool(task) as (maker,):
         for index in range(6):
-            assert made(maker, task, index) == [str(index)]
+            assert made(maker, index) == [str(index)]
         kept = os.fstat(maker._process._printed.fileno()).st_size  # type: ignore[attr-defined]
     assert 1 << 20 <= kept <= 3 << 20
     assert 2 * LONGEST_PART <= len(capfd.readouterr().err) / 6 <= 1 << 20
@@ -253,9 +252,9 @@ def test_a_recipe_that_never_ends_printing_is_ended(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(child_process, "_SECONDS_BETWEEN_LOOKS", 0.05)
     task = Recipes({1: "babbles"})
     with pool(task) as (maker,):
-        (found,) = made(maker, task, 1)
+        (found,) = made(maker, 1)
         assert re.match(r"the process that decodes sent \d+ bytes to stdout and stderr, at most 65536 are taken", found)
-        assert made(maker, task, 0) == ["0"]
+        assert made(maker, 0) == ["0"]
 
 
 def test_what_happens_to_one_worker_costs_the_others_nothing() -> None:
@@ -272,7 +271,7 @@ def test_what_happens_to_one_worker_costs_the_others_nothing() -> None:
 
         def work(number: int) -> None:
             for start in range(10 * number, 10 * number + 10, 2):
-                found.update(zip((start, start + 1), made(makers[number], task, start, start + 1), strict=True))
+                found.update(zip((start, start + 1), made(makers[number], start, start + 1), strict=True))
 
         in_threads(*(partial(work, number) for number in range(3)))
     assert found == {index: reasons[fates[index]] if index in fates else str(index) for index in range(30)}
@@ -283,20 +282,16 @@ def test_without_memory_to_share_inputs_are_made_here(monkeypatch: pytest.Monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("evaltools.engine.preparation.SharedArrays.create", full)
-    task = Recipes()
-    with preparers(task, INPUTS, 2, 60.0, MANY) as makers:
-        assert [made(maker, task, 3, 4) for maker in makers] == [["3", "4"]] * 2
+    steps = Recipes().steps
+    with preparers(steps, INPUTS, 2, 60.0, MANY) as makers:
+        assert [made(maker, 3, 4) for maker in makers] == [["3", "4"]] * 2
         assert {type(maker) for maker in makers} == {InThisProcess}
 
 
-class Bound:
-    """A task that cannot travel."""
-
-    def __init__(self) -> None:
-        self.prepare = Recipes().prepare
+BOUND = replace(Recipes().steps, recipe=None)
 
 
-@pytest.mark.parametrize(("task", "examples"), [(Bound(), MANY), (Recipes(), 10)], ids=["cannot travel", "few"])
-def test_what_cannot_travel_or_is_not_worth_a_process_is_prepared_here(task: Any, examples: int) -> None:
-    with preparers(task, INPUTS, 2, 60.0, examples) as makers:
+@pytest.mark.parametrize(("steps", "examples"), [(BOUND, MANY), (Recipes().steps, 10)], ids=["cannot travel", "few"])
+def test_what_cannot_travel_or_is_not_worth_a_process_is_prepared_here(steps: Steps[int], examples: int) -> None:
+    with preparers(steps, INPUTS, 2, 60.0, examples) as makers:
         assert [type(maker) for maker in makers] == [InThisProcess] * 2

@@ -17,13 +17,13 @@ from evaltools.engine.quiet_latency import (
     pooled,
     scattered,
 )
-from evaltools.engine.task import Example, Failure, Prepared
+from evaltools.engine.task import Failure, Prepared
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference
 from evaltools.runtime.session import Array
 from tests.runtime.fake import FakeSession
 
-EXAMPLES = [Example(index, f"e{index}") for index in range(1000)]
+EXAMPLES = range(1000)
 
 
 class Making:
@@ -33,12 +33,12 @@ class Making:
         self.broken = broken
         self.made: list[int] = []
 
-    def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
+    def make(self, examples: Sequence[int]) -> list[ReadyExample]:
         (example,) = examples
-        self.made.append(example.index)
+        self.made.append(example)
         failed = Failure("input", str(ImageError("is broken")))
-        prepared = Prepared((np.array(example.index),))
-        return [ReadyExample(example, failed if example.index in self.broken else prepared, 0, 0)]
+        prepared = Prepared((np.array(example),))
+        return [ReadyExample(example, failed if example in self.broken else prepared, 0, 0)]
 
     def close(self) -> None:
         """Nothing is under way."""
@@ -77,8 +77,7 @@ class Timed(FakeSession):
     ],
 )
 def test_a_tenth_of_the_examples_or_as_many_as_were_asked_for(count: int, wanted: int | None, chosen: int) -> None:
-    examples = [Example(index, "") for index in range(count)]
-    found = [example.index for example in examples_for_latency(examples, wanted)]
+    found = examples_for_latency(range(count), wanted)
     assert len(set(found)) == len(found) == chosen
     assert found == sorted(found)
     if chosen > 1:
@@ -103,7 +102,7 @@ def test_configurations_take_turns_and_the_first_run_of_each_does_not_count() ->
 
 @pytest.mark.parametrize(("is_enough", "expected"), [(True, 40), (False, 45)])
 def test_after_forty_examples_it_ends_if_they_are_enough(is_enough: bool, expected: int) -> None:
-    examples = [Example(index, "") for index in range(45)]
+    examples = range(45)
     asked: list[int] = []
 
     def look(taken: Taken) -> bool:
@@ -117,7 +116,7 @@ def test_after_forty_examples_it_ends_if_they_are_enough(is_enough: bool, expect
 
 @pytest.mark.parametrize("count", [0, 1, 41, 57, 100])
 def test_the_first_forty_examples_are_spread_over_all(count: int) -> None:
-    order = [example.index for example in scattered([Example(index, "") for index in range(count)])]
+    order = scattered(range(count))
     assert sorted(order) == list(range(count))
     assert np.diff([-1, *sorted(order[:40]), count]).max() <= max(1, 3 * count / 40)
 

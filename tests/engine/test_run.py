@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from evaltools.engine.journal import temporary_journal
 from evaltools.engine.ledger import Tally
 from evaltools.engine.preparation import ReadyExample
 from evaltools.engine.run import Pass, PassOptions, PassOutcome, Worker
-from evaltools.engine.task import Example, Prepared, Record
+from evaltools.engine.task import Prepared, Record, Steps
 from evaltools.errors import ConfigurationUnavailable, ImageError, InferenceError
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
@@ -32,21 +32,21 @@ def no_thread(_thread: threading.Thread) -> None:
 class CountingTask:
     """Example i has the input i; examples in ``broken`` have none."""
 
-    observation_type: Final = int
-    in_order: Final = True
-    keeps_state: Final = False
-
     def __init__(self, count: int, broken: Sequence[int] = ()) -> None:
-        self.examples = [Example(index, f"e{index}") for index in range(count)]
+        self.names = [f"e{index}" for index in range(count)]
         self.broken = broken
         self.decoded: list[int] = []
         self.observed: list[tuple[str, int | str | None]] = []
 
-    def prepare(self, example: Example) -> Prepared:
-        self.decoded.append(example.index)
-        if example.index in self.broken:
+    @property
+    def steps(self) -> Steps[int]:
+        return Steps(self.names, self.prepare, self.observe, int, in_order=True)
+
+    def prepare(self, example: int) -> Prepared:
+        self.decoded.append(example)
+        if example in self.broken:
             raise ImageError("is broken")
-        return Prepared((np.array([example.index]),), f"context of {example.id}")
+        return Prepared((np.array([example]),), f"context of {self.names[example]}")
 
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None, configuration: str
@@ -71,7 +71,7 @@ def run(
 ) -> PassOutcome[int]:
     """With one worker."""
     journal = temporary_journal()
-    return Pass(task, [sessions], journal, reference, PassOptions(**options)).run()
+    return Pass(task.steps, [sessions], journal, reference, PassOptions(**options)).run()
 
 
 def failures(outcome: PassOutcome[int]) -> list[Record[int]]:
@@ -112,7 +112,7 @@ def test_configurations_take_turns_in_going_first() -> None:
 def test_a_broken_input_fails_for_all_and_the_pass_goes_on() -> None:
     outcome = run(CountingTask(3, broken=[1]), {"a": FakeSession(doubling), "b": FakeSession(doubling)})
     failed = failures(outcome)
-    assert [(record.example.id, record.configuration) for record in failed] == [("e1", "a"), ("e1", "b")]
+    assert [(record.example, record.configuration) for record in failed] == [(1, "a"), (1, "b")]
     assert failed[0].failure is not None
     assert failed[0].failure.stage == "input"
     assert (outcome.failed_examples, outcome.stopped) == (1, None)
@@ -147,7 +147,7 @@ def test_progress_is_told_after_every_example() -> None:
     sessions = {"a": FakeSession(doubling), "b": FakeSession(failing_on_two)}
     journal = temporary_journal()
     Pass(
-        CountingTask(3, broken=[1]),
+        CountingTask(3, broken=[1]).steps,
         [sessions],
         journal,
         on_progress=lambda tally: told.append(replace(tally, failed=dict(tally.failed))),
@@ -208,10 +208,9 @@ def test_short_runs_are_done_in_blocks_as_long_as_all_sessions_take(monkeypatch:
 
 
 def test_inputs_that_take_long_to_make_are_in_short_blocks() -> None:
-    worker = Worker(0, CountingTask(4), {"a": InBlocks()}, None, 1, {})
+    worker = Worker(0, CountingTask(4).steps, {"a": InBlocks()}, None, 1, {})
     for made_in_us, size in ((300_000, 1), (90_000, 2), (60_000, 3), (1, 4)):
-        example = Example(0, "e0")
-        worker.run([ReadyExample(example, Prepared((np.array([0]),), ""), 0, made_in_us)] * 2)
+        worker.run([ReadyExample(0, Prepared((np.array([0]),), ""), 0, made_in_us)] * 2)
         assert worker.block_size == size
 
 

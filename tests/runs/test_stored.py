@@ -15,7 +15,7 @@ from evaltools.cli.runs.folders import read_given, resume
 from evaltools.engine.journal import JOURNAL_NAME, Finished, TaskJournal, open_journal
 from evaltools.engine.run_folder import IDENTITY as IDENTITY_FACT
 from evaltools.engine.run_folder import RunIdentity, request_facts
-from evaltools.engine.task import Example, Record
+from evaltools.engine.task import Record
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
@@ -139,8 +139,8 @@ def test_a_run_that_never_began_is_told_so(tmp_path: Path) -> None:
 
 def test_a_run_of_a_program_of_its_own_has_no_request(tmp_path: Path) -> None:
     journal = open_journal(tmp_path / "run")
-    rows = TaskJournal(journal, [Example(0, "a")], float)
-    rows.add(Finished(Example(0, "a"), 1, [Record(Example(0, "a"), "test", (1,), 0.5)]))
+    rows = TaskJournal(journal, 1, float)
+    rows.add(Finished(0, 1, [Record(0, "test", (1,), 0.5)]))
     rows.flush()
     journal.close()
     with pytest.raises(UsageError, match="was started from a program of its own; start it from there"):

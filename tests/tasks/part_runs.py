@@ -12,7 +12,7 @@ from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Finished, TaskJournal, open_journal
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run_folder import RunIdentity, encode
-from evaltools.engine.task import Example, Failure, Record
+from evaltools.engine.task import Failure, Record, Steps
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.shared.merging import QUIET, begin_run
 from tests.results import configuration
@@ -34,20 +34,13 @@ def quiet(first: int = 0, **times: Sequence[int]) -> QuietTimes:
     )
 
 
-class Numbers:
-    """A task of numbers that is never run."""
+def numbers(count: int) -> Steps[int]:
+    """Steps with so many numbers, which are never run."""
+    return Steps([f"e{index}" for index in range(count)], _not_run, _not_run, int)
 
-    def __init__(self, count: int) -> None:
-        self.examples = [Example(index, f"e{index}") for index in range(count)]
-        self.observation_type = int
-        self.in_order = False
-        self.keeps_state = False
 
-    def prepare(self, example: Example) -> Any:
-        raise AssertionError("nothing is run here")
-
-    def observe(self, prepared: Any, outputs: Any, reference: Any, configuration: str) -> int:
-        raise AssertionError("nothing is run here")
+def _not_run(*_given: Any) -> Any:
+    raise AssertionError("nothing is run here")
 
 
 class Part(Struct, frozen=True):
@@ -69,12 +62,11 @@ class Part(Struct, frozen=True):
 
     def write(self, folder: Path) -> Path:
         """Write it; the folder again."""
-        task = Numbers(self.count)
         journal = open_journal(folder)
         begin_run(journal, self.described, self.identity, self.shard, None)
-        rows = TaskJournal(journal, task.examples, int)
-        for example in self.shard.of(task.examples):
-            if example.index not in self.without:
+        rows = TaskJournal(journal, self.count, int)
+        for example in self.shard.numbers_of(self.count):
+            if example not in self.without:
                 records = [self._record(example, entry.name) for entry in self.described if entry.status == "measured"]
                 rows.add(Finished(example, self.preprocessing_us, records))
         rows.flush()
@@ -83,8 +75,8 @@ class Part(Struct, frozen=True):
         journal.close()
         return folder
 
-    def _record(self, example: Example, name: str) -> Record[int]:
-        if name == "test" and example.index in self.died:
+    def _record(self, example: int, name: str) -> Record[int]:
+        if name == "test" and example in self.died:
             return Record(example, name, (), None, DIED)
-        value = self.first + example.index
+        value = self.first + example
         return Record(example, name, (value,), value, None, 1)

@@ -233,9 +233,8 @@ def test_what_a_task_chooses_by_its_first_outputs_is_carried_out(choosing: TaskR
 
 def test_another_process_prepares_what_was_chosen(choosing: TaskRequest) -> None:
     task = OwnEvaluation(choosing).task
-    example = task.examples[1]
     for each, value in ((task, 2.0), (task.chosen({"factor": 3}), 6.0)):
-        for prepared in (each.prepare(example), each.recipe(example)()):
+        for prepared in (each.prepare(1), each.recipe(1)()):
             assert prepared.inputs[0].tolist() == [[value] * 4]
 
 

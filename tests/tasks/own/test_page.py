@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 import evaltools as et
 from evaltools.datasets import sample
-from evaltools.engine.task import Example
 from evaltools.report.content import Sources
 from evaltools.report.page.sections.first import own_sections
 from evaltools.result.evaluation import EvaluationResult
@@ -79,11 +78,11 @@ def page_with(result: EvaluationResult, *drawn: DrawnExample) -> PageRead:
 
 
 def test_the_most_changed_are_kept_and_of_equal_ones_the_first() -> None:
-    kept = WorstDrawings("gpu")
+    kept = WorstDrawings("gpu", "0123456789a")
     changes = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0, 3.0, 0.5]
     for index, changed in enumerate(changes):
-        kept.add(Example(index, str(index)), ObservedScores((), (), drawing(changed)))
-        kept.add(Example(index, str(index)), ObservedScores(()))
+        kept.add(index, ObservedScores((), (), drawing(changed)))
+        kept.add(index, ObservedScores(()))
     assert [entry.example for entry in kept.found] == ["5", "7", "4", "8", "2", "0", "9", "6"]
     assert len(kept.found) == MOST_DRAWINGS
 

@@ -176,15 +176,15 @@ def test_agreement_is_not_measured_where_the_reference_fails(tmp_path: Path) -> 
 def test_what_a_pooled_metric_cannot_take_is_told(given: object, message: str) -> None:
     task = own_task(metrics=[pooled("error", ratio)], score=lambda outputs, target: {"error": given})
     with pytest.raises(TaskError, match=message.replace("[", r"\[")):
-        task.observe(task.prepare(task.examples[0]), [np.ones((1, 2), np.float32)])
+        task.observe(task.prepare(0), [np.ones((1, 2), np.float32)])
 
 
 def test_a_task_may_have_agreement_alone() -> None:
     task = replace(a_task(), score=None, agree=lambda ours, theirs, target: {"error": float(target)})
     outputs = [np.ones((1, 2), np.float32)]
     made = own_task(score=None, agree=task.agree)
-    assert made.observe(made.prepare(made.examples[0]), outputs, outputs).values[0] == 2.0
-    assert made.observe(made.prepare(made.examples[0]), outputs, None).values[0] is None
+    assert made.observe(made.prepare(0), outputs, outputs).values[0] == 2.0
+    assert made.observe(made.prepare(0), outputs, None).values[0] is None
 
 
 @pytest.mark.parametrize(

@@ -64,10 +64,10 @@ def test_an_example_may_be_extended() -> None:
 
 def test_inputs_are_made_and_outputs_scored() -> None:
     task = own_task()
-    prepared = task.prepare(task.examples[1])
+    prepared = task.prepare(1)
     assert prepared.inputs[0].tolist() == [[2.0, 2.0]]
     assert task.observe(prepared, [np.array([[5.0, 1.0]])]).values[0] == 3.0
-    assert [example.id for example in task.examples] == ["a", "b"]
+    assert list(task.names) == ["a", "b"]
 
 
 class Unprintable(Mean):
@@ -138,16 +138,16 @@ def test_an_exception_of_the_function_is_told_with_its_line() -> None:
 def test_inputs_that_do_not_fit_fail_their_example(prepare: Callable[..., Any], message: str) -> None:
     task = own_task(prepare=prepare)
     with pytest.raises(TaskError) as error:
-        task.prepare(task.examples[0])
+        task.prepare(0)
     assert f"{__file__}, line " in str(error.value)
     assert message in str(error.value)
 
 
 def test_arrays_take_the_type_of_the_tensor_where_that_loses_nothing() -> None:
     whole = own_task(BYTES, prepare=lambda value, tensors: [np.array([[1, 255]])])
-    assert whole.prepare(whole.examples[0]).inputs[0].dtype == np.uint8
+    assert whole.prepare(0).inputs[0].dtype == np.uint8
     real = own_task(prepare=lambda value, tensors: np.array([[1.5, 2.5]]))
-    assert real.prepare(real.examples[0]).inputs[0].dtype == np.float32
+    assert real.prepare(0).inputs[0].dtype == np.float32
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_arrays_take_the_type_of_the_tensor_where_that_loses_nothing() -> None:
 def test_values_that_the_tensor_cannot_hold_are_refused(values: Any, message: str) -> None:
     task = own_task(BYTES, prepare=lambda value, tensors: [np.array(values)])
     with pytest.raises(TaskError, match=message):
-        task.prepare(task.examples[0])
+        task.prepare(0)
 
 
 class Speechless(Exception):
@@ -190,7 +190,7 @@ def raising(error: BaseException) -> NoReturn:
 )
 def test_scores_that_cannot_be_used_fail_their_example(score: Callable[..., Any], message: str) -> None:
     task = own_task(score=score)
-    prepared = task.prepare(task.examples[0])
+    prepared = task.prepare(0)
     with pytest.raises(TaskError) as error:
         task.observe(prepared, [np.zeros((1, 2))])
     assert f"{__file__}, line " in str(error.value)
@@ -199,7 +199,7 @@ def test_scores_that_cannot_be_used_fail_their_example(score: Callable[..., Any]
 
 def test_scores_that_no_metric_takes_are_remembered_by_name() -> None:
     task = own_task(score=lambda outputs, target: {"error": 1.0, "depth": 2.0})
-    assert task.observe(task.prepare(task.examples[0]), [np.zeros((1, 2))]).unknown == ("depth",)
+    assert task.observe(task.prepare(0), [np.zeros((1, 2))]).unknown == ("depth",)
 
 
 def setting(folder: Path, **given: Any) -> Setting:
@@ -212,8 +212,8 @@ def test_another_process_makes_the_same_inputs(tmp_path: Path) -> None:
     loaded = load_task(f"{write_task(tmp_path)}:brightness")
     options = {"values": write_values(tmp_path), "times": 2.0}
     task = build(loaded, options, setting(tmp_path))
-    recipe = pickle.loads(pickle.dumps(task.recipe(task.examples[3])))
-    assert recipe().inputs[0].tolist() == task.prepare(task.examples[3]).inputs[0].tolist()
+    recipe = pickle.loads(pickle.dumps(task.recipe(3)))
+    assert recipe().inputs[0].tolist() == task.prepare(3).inputs[0].tolist()
 
 
 def test_examples_that_are_others_each_time_are_told(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_examples_that_are_others_each_time_are_told(tmp_path: Path) -> None:
     task = build(loaded, {"values": values}, setting(tmp_path))
     values.write_text("another 1 2\n")
     with pytest.raises(TaskError, match="gives other examples each time: number 3 was 'example03', then None"):
-        task.recipe(task.examples[3])()
+        task.recipe(3)()
 
 
 def test_image_input_refuses_what_is_no_picture(tmp_path: Path) -> None:
@@ -278,14 +278,14 @@ def test_what_guards_the_process_is_there_only_while_a_task_is_called() -> None:
 
     def score(_outputs: Any, _target: Any) -> dict[str, float]:
         with ThreadPoolExecutor() as threads:
-            threads.submit(lambda: task.prepare(task.examples[0])).result()
+            threads.submit(lambda: task.prepare(0)).result()
         seen.append(os._exit is exit_process)
         return {"error": 0.0}
 
     task = own_task(score=score)
     faulthandler.disable()
     try:
-        task.observe(task.prepare(task.examples[0]), [np.zeros((1, 2))])
+        task.observe(task.prepare(0), [np.zeros((1, 2))])
         assert seen == [False]
         assert os._exit is exit_process
         assert not faulthandler.is_enabled()
@@ -296,7 +296,7 @@ def test_what_guards_the_process_is_there_only_while_a_task_is_called() -> None:
 def observed(draw: Callable[..., Any], outputs: float, reference: float | None) -> et.Drawing | None:
     task = own_task(draw=draw)
     given = None if reference is None else [np.full((1, 2), reference)]
-    return task.observe(task.prepare(task.examples[0]), [np.full((1, 2), outputs)], given).drawing
+    return task.observe(task.prepare(0), [np.full((1, 2), outputs)], given).drawing
 
 
 def test_equal_numbers_of_two_models_with_other_scales_are_drawn() -> None:
@@ -304,7 +304,7 @@ def test_equal_numbers_of_two_models_with_other_scales_are_drawn() -> None:
     changed = et.Drawing(1.0, "a", "a.png", [])
     task = OwnTask(made(a_task(draw=lambda *_: changed)), models)
     outputs = np.array([[4, 2]], np.uint8)
-    assert task.observe(task.prepare(task.examples[0]), [outputs], [outputs.copy()]).drawing == changed
+    assert task.observe(task.prepare(0), [outputs], [outputs.copy()]).drawing == changed
 
 
 def test_what_changed_is_drawn_where_outputs_are_not_those_of_the_reference() -> None:

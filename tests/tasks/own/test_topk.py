@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 from scipy import stats
 
-from evaltools.engine.task import Example
 from evaltools.errors import TaskError
 from evaltools.metrics.classification import Agreement, ClassificationMetrics, ComparedAnswers, TopKAccuracy
 from evaltools.metrics.proportions import PairedCounts, wilson_interval
@@ -84,10 +83,10 @@ def test_ties_are_distinguished_from_changed_answers() -> None:
     tie, other = observed((7, 4, 1), (9.0, 9.0, 2.0), 1), observed((1, 4, 7), (9.0, 8.0, 2.0), 1)
     again, unknown = observed((4, 1, 7), (8.0, 8.0, 2.0), 0), observed((1, 4, 7), (math.nan,) * 3, 1)
     labels = [None, "one", *("",) * 2, "four", *("",) * 2, None]
-    changes = Changes(3, labels, [f"right {number}" for number in range(5)], most=3)
+    changes = Changes(3, labels, [f"right {n}" for n in range(5)], [f"{n}.png" for n in range(5)], most=3)
     pairs = [(first, first), (first, tie), (first, other), (other, again), (first, unknown)]
     for number, pair in enumerate(pairs):
-        changes.add(Example(number, f"{number}.png"), *pair)
+        changes.add(number, *pair)
     assert (changes.identical, changes.ties) == (1, 2)
     assert changes.kept == [
         ChangedAnswer(
@@ -101,8 +100,8 @@ def test_ties_are_distinguished_from_changed_answers() -> None:
         ChangedAnswer("2.png", "right 2", FirstAnswer("four", 4.0), FirstAnswer("one", 4.0), "lost", tie=False),
         ChangedAnswer("3.png", "right 3", FirstAnswer("one", 4.0), FirstAnswer("four", 3.5, "one"), "gained", tie=True),
     ]
-    without_numbers = Changes(3, labels, ["right 0"])
-    without_numbers.add(Example(0, "0.png"), first, unknown)
+    without_numbers = Changes(3, labels, ["right 0"], ["0.png"])
+    without_numbers.add(0, first, unknown)
     assert without_numbers.kept[0].other == FirstAnswer("one", None)
 
 

@@ -14,7 +14,7 @@ from evaltools.engine.execution import Execution, Shard
 from evaltools.engine.ledger import GivenUp
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run import PassOutcome
-from evaltools.engine.task import Example, Failure, Record
+from evaltools.engine.task import Failure, Record
 from evaltools.tasks.shared.figures import (
     MeasuredPass,
     describe_execution,
@@ -33,12 +33,10 @@ WRONG = Failure("inference", "node 7 failed")
 def outcome(records: str, **facts: Any) -> PassOutcome[float]:
     """One letter per record of ``a``: ``.`` took 10 and 20 us, and 5 to read; ``x`` failed."""
     found = [
-        Record(Example(index, ""), "a", (10, 20), 0.5, None, 5)
-        if letter == "."
-        else Record[float](Example(index, ""), "a", (), None, WRONG)
+        Record(index, "a", (10, 20), 0.5, None, 5) if letter == "." else Record[float](index, "a", (), None, WRONG)
         for index, letter in enumerate(records)
     ]
-    return PassOutcome({"a": found}, **facts)
+    return PassOutcome({"a": found}, names=[""] * len(found), **facts)
 
 
 def test_latency_is_that_of_the_pass_unless_it_was_taken_in_quiet() -> None:
@@ -115,8 +113,8 @@ BOTH = [configuration("reference", "reference"), configuration("test")]
 
 
 def records(name: str, times: dict[int, int], failed: tuple[int, ...] = ()) -> list[Record[int]]:
-    found: list[Record[int]] = [Record(Example(index, ""), name, (time,), 0) for index, time in times.items()]
-    return found + [Record(Example(index, ""), name, (), None, Failure("inference", "died")) for index in failed]
+    found: list[Record[int]] = [Record(index, name, (time,), 0) for index, time in times.items()]
+    return found + [Record(index, name, (), None, Failure("inference", "died")) for index in failed]
 
 
 def test_times_are_paired_by_example() -> None:
@@ -124,7 +122,8 @@ def test_times_are_paired_by_example() -> None:
         {
             "reference": records("reference", {0: 10, 1: 100, 3: 1000}),
             "test": records("test", {1: 50, 3: 500, 4: 1}, (0,)),
-        }
+        },
+        names="abcde",
     )
     (found,) = latency_comparisons(sum_up(MeasuredPass(outcome), PAIR))
     assert (found.baseline, found.other, found.pairs, found.ratio) == ("reference", "test", 2, 0.5)

@@ -15,7 +15,7 @@ from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Finished, Journal, TaskJournal, open_journal
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run_folder import REQUEST, RunIdentity, identity_of
-from evaltools.engine.task import Example, Record
+from evaltools.engine.task import Record
 from evaltools.errors import DataError, UsageError
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, RuntimeUsed
@@ -50,8 +50,8 @@ def run_dir(tmp_path: Path) -> Path:
 def begun_with_one_example(folder: Path, described: Sequence[ConfigurationResult]) -> Journal:
     journal = open_journal(folder)
     begun(journal, described)
-    rows = TaskJournal(journal, [Example(0, "a")], float)
-    rows.add(Finished(Example(0, "a"), 1, [Record(Example(0, "a"), "test", (1,), 0.5)]))
+    rows = TaskJournal(journal, 1, float)
+    rows.add(Finished(0, 1, [Record(0, "test", (1,), 0.5)]))
     rows.flush()
     return journal
 

@@ -16,7 +16,7 @@ from evaltools.errors import UsageError
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.tasks.shared.figures import sum_up
 from evaltools.tasks.shared.merging import MergedRun, RunAtPlace, merged_run, run_identity
-from tests.tasks.part_runs import DESCRIBED, IDENTITY, Numbers, Part, quiet
+from tests.tasks.part_runs import DESCRIBED, IDENTITY, Part, numbers, quiet
 
 ELSEWHERE = replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default"))
 
@@ -29,7 +29,7 @@ def merged(
     max_crashes: int = 3,
 ) -> MergedRun:
     journal = temporary_journal()
-    return merged_run(journal, places, Numbers(count), identity, reference, PassOptions(max_crashes=max_crashes))
+    return merged_run(journal, places, numbers(count), identity, reference, PassOptions(max_crashes=max_crashes))
 
 
 def merged_shards(folders: Sequence[Path], count: int, identity: RunIdentity = IDENTITY) -> MergedRun:
