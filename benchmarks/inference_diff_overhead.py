@@ -18,13 +18,14 @@ import numpy as np
 from evaltools.configuration import Configuration
 from evaltools.datasets.sample import MODELS, model_file
 from evaltools.model import ModelFile, read_model
+from evaltools.request import Options, Request
 from evaltools.runtime import open_session
-from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
+from evaltools.tasks.inference_diff import COMMAND
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.inputs import plan_inputs
-from evaltools.tasks.inference_diff.request import DiffRequest
+from evaltools.tasks.own import read
+from evaltools.tasks.own.run import evaluate
 from evaltools.tasks.shared.observer import Observer
-from evaltools.tasks.shared.run import evaluate
 
 RUNS = 50
 REPEATS = 11
@@ -49,14 +50,9 @@ def bare_seconds(model: ModelFile) -> tuple[float, float]:
 
 def diff_seconds(model: ModelFile) -> float:
     """Seconds of the pass of an inference diff."""
-    request = DiffRequest(
-        model_file=model.path,
-        reference=REFERENCE,
-        tests=(TEST,),
-        inputs=InputOptions(num_runs=RUNS),
-        noise_floor_runs=0,
-    )
-    return evaluate(DiffEvaluation, request, Observer()).environment.elapsed_s
+    options = {"model_file": model.path, "num_runs": RUNS, "noise_floor_runs": 0}
+    request = Request("inference_diff", Options.of(options, COMMAND.parameters), REFERENCE, (TEST,))
+    return evaluate(read(COMMAND, request), Observer()).environment.elapsed_s
 
 
 def main(arguments: list[str]) -> int:

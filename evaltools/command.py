@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,6 +48,19 @@ class Command:
         return {parameter.name: parameter for group in self.groups.values() for parameter in group}
 
 
+class ReferenceOutputs(Protocol):
+    """A module by which the host runs the reference once, for all devices."""
+
+    def saving_reference(self, request: Any, folder: Path) -> Any:
+        """The request by which the host saves the reference's outputs to ``folder``.
+
+        None if ``request`` loads such outputs anyway.
+        """
+
+    def against_saved(self, request: Any, folder: Path) -> Any:
+        """The request that compares with the outputs in ``folder``, which :meth:`saving_reference` saved."""
+
+
 class Accuracy(Struct, frozen=True):
     """The figure that is the accuracy of a task, a share from 0 to 1, and what it is called beside a latency."""
 
@@ -65,8 +78,8 @@ class TaskCommand(Command):
     without a ground truth.
 
     What ends in ``_at`` is ``MODULE:NAME``, or a module with the functions: ``part_at`` the struct of the task's part
-    of a result, a :class:`~evaltools.result.task_part.TaskPart`, ``evaluation_at`` the class that carries out a task
-    that is no function. ``native_at`` has the lines and the protobuf of the native tool that does the same, as
+    of a result, a :class:`~evaltools.result.task_part.TaskPart`, ``reference_outputs_at`` how one reference serves
+    several devices. ``native_at`` has the lines and the protobuf of the native tool that does the same, as
     :mod:`evaltools.native.lines.evaluation` asks for them; empty for none. ``stated_metrics`` is the module that has
     the metrics, or what each means by name.
 
@@ -85,7 +98,7 @@ class TaskCommand(Command):
     accuracy: Accuracy | None = None
     part_at: str = "evaltools.tasks.own.result:OwnPart"
     native_at: str = ""
-    evaluation_at: str = ""
+    reference_outputs_at: str = ""
     stated_metrics: Mapping[str, str] | str = "evaltools.tasks.own.topk_metrics"
     more_than_records: bool = False
     has_limits: bool = False
@@ -97,6 +110,12 @@ class TaskCommand(Command):
     def part_type(self) -> type[Any]:
         """The struct of the task's part of a result."""
         found: type[Any] = named(self.part_at)
+        return found
+
+    @property
+    def reference_outputs(self) -> ReferenceOutputs | None:
+        """How the outputs of one reference serve several devices; None where each device runs its own."""
+        found: ReferenceOutputs | None = named(self.reference_outputs_at) if self.reference_outputs_at else None
         return found
 
     @property

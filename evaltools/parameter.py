@@ -77,7 +77,7 @@ class Parameter(Struct, frozen=True):
     a shorter name beside that of the native tools, or several with blanks between. ``positional``: words that are no
     flags are values of this one. ``in_python`` says what there is in Python instead. ``limit`` is the figure that the
     value limits, from above where less of it is better; ``NUMBER`` or ``OUTPUT=NUMBER``. ``has_versions``: a choice may
-    have ``==VERSION`` behind it.
+    have ``==VERSION`` behind it. ``heading`` is that of the options among which help lists it.
     """
 
     name: str
@@ -101,6 +101,7 @@ class Parameter(Struct, frozen=True):
     in_python: str = ""
     limit: str = ""
     has_versions: bool = False
+    heading: str = ""
 
     @property
     def names(self) -> list[str]:

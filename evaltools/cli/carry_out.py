@@ -39,11 +39,12 @@ from evaltools.report.files.outputs import planned_outputs, write_outputs, write
 from evaltools.report.page.screens import print_configurations, print_result
 from evaltools.request import Options, Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.exit_code import exit_code_of
 from evaltools.result.json_file import encode_json
 from evaltools.runs.measure import FinishedShards, measure
-from evaltools.tasks.own import evaluation_of, read
+from evaltools.tasks.own import read
+from evaltools.tasks.own.run import record
 from evaltools.tasks.shared.observer import Observer
-from evaltools.tasks.shared.run import record
 from evaltools.text import printable
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def carry_out(
     """
     options, console = request.options, make_console()
     task = task_command(request.task)
-    asked, evaluation = read(task, request), evaluation_of(task)
+    asked = read(task, request)
     files = planned_files(request)
     page = planned_report(request)
     of_part = planned_files_of_part(task.part_type, request, files.values())
@@ -119,7 +120,7 @@ def carry_out(
         saved = result if keeps_examples else replace(result, part=result.part.without_examples())
         not_written += write_and_show(saved, files, console, options, with_lines)
         not_written += _write_of_part(result, of_part, console)
-        total = asked.execution.shard.size_of(evaluation.example_count_of(result))
+        total = asked.execution.shard.size_of(result.part.example_count)
         _print_early_end(result, total, asked.max_failed_examples, request.is_native, console)
     located: Sequence[LocateResult] = ()
     if "locate" in task.parameters and options.is_on("locate"):
@@ -134,7 +135,7 @@ def carry_out(
     for entry in result.configurations:
         if entry.crashes:
             console.print(f"{entry.name}: {entry.crashes_of_runs}", style="bold red")
-    return CarriedOut(exit_codes.NOT_WRITTEN if not_written else evaluation.exit_code(result), result, sources)
+    return CarriedOut(exit_codes.NOT_WRITTEN if not_written else exit_code_of(result), result, sources)
 
 
 def record_only(request: Request) -> int:
@@ -144,7 +145,7 @@ def record_only(request: Request) -> int:
     """
     task = task_command(request.task)
     with interrupts_restored(), redirect_stdout(sys.stderr):  # what a task of one's own prints is not a result
-        return record(evaluation_of(task), read(task, request), Terminal(make_console(), request.options))
+        return record(read(task, request), Terminal(make_console(), request.options))
 
 
 def has_native_lines(result: EvaluationResult, options: Options, is_one_model: bool = True) -> bool:

@@ -31,8 +31,8 @@ from evaltools.request import Request
 from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow, read_benchmark
 from evaltools.result.device_run import HOST, DeviceWork
 from evaltools.result.environment import describe_environment
+from evaltools.result.host_names import HostNames
 from evaltools.runs.stored import to_bytes
-from evaltools.tasks.shared.host_names import HostNames
 
 _RESULT: Final = "result.json"
 _STEP: Final = b" of up to "

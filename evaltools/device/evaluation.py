@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 from rich.console import Console
@@ -59,11 +59,11 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
 from evaltools.runs.measure import FinishedShards
 from evaltools.runs.stored import to_bytes
-from evaltools.tasks.own import evaluation_of, read
-from evaltools.tasks.shared.evaluation import Evaluation
+from evaltools.tasks.own import read
+from evaltools.tasks.own.task_run import TaskRun
 from evaltools.tasks.shared.merging import RunAtPlace, files_below, run_identity, with_files
 from evaltools.tasks.shared.observer import Observer
-from evaltools.tasks.shared.request import TaskRequest, flags_to_repeat
+from evaltools.tasks.shared.request import flags_to_repeat
 
 _SERIALS: Final = "devices"
 _KEPT_AS: Final = "folder of records on devices"
@@ -122,17 +122,16 @@ def records_of_devices(
         yield run.merge_request, records, len(done) == len(serials)
 
 
-def examples_of(task: TaskCommand, request: Request) -> Evaluation[Any]:
+def examples_of(task: TaskCommand, request: Request) -> TaskRun:
     """Read and check model, data and files on the host, before anything is sent.
 
     Raises :class:`UsageError` and its kinds.
     """
     asked = read(task, request)
     planned_files_of_part(task.part_type, request, planned_files(request).values())
-    prepare: Callable[[TaskRequest], Evaluation[Any]] = evaluation_of(task)
-    evaluation = prepare(asked)
-    evaluation.check_on_host()
-    return evaluation
+    task_run = TaskRun(asked)
+    task_run.check_on_host()
+    return task_run
 
 
 def identity_of(flags: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
@@ -167,14 +166,16 @@ def _against_host_outputs(task: TaskCommand, request: Request, folder: Path) -> 
     The host computes these outputs once, into a folder below ``folder``. Raises :class:`UsageError` where it cannot.
     """
     saved, unfinished = folder / _REFERENCE, folder / f"{_REFERENCE}.part"
-    saving = evaluation_of(task).saving_reference(request, unfinished)
-    if saving is None:
+    outputs = task.reference_outputs
+    saving: Request | None = None if outputs is None else outputs.saving_reference(request, unfinished)
+    if outputs is None or saving is None:
         return None
     if not saved.is_dir():
         shutil.rmtree(unfinished, ignore_errors=True)
         carry_out_on_host(saving, (OK, LIMIT_BROKEN, EXAMPLES_FAILED))
         unfinished.rename(saved)
-    return evaluation_of(task).against_saved(request, saved)
+    against_saved: Request = outputs.against_saved(request, saved)
+    return against_saved
 
 
 def require_one_file(task: TaskCommand, request: Request) -> None:
@@ -201,7 +202,7 @@ class DeviceEvaluation:
         task: TaskCommand,
         request: Request,
         sent: DeviceRequest,
-        examples: Evaluation[Any],
+        examples: TaskRun,
         kept: KeptRecords,
         kept_there: str,
         is_one: bool = True,

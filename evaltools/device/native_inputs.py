@@ -13,6 +13,7 @@ from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.datasets.native_ground_truth import NativeGroundTruth
 from evaltools.errors import DataError, ModelError, UsageError
+from evaltools.gates.criteria import Criterion
 from evaltools.model import ModelFile, read_model
 from evaltools.native.logs.evaluation import NativeTask
 from evaltools.preprocess import NATIVE, ImageToTensor
@@ -23,9 +24,8 @@ from evaltools.tasks.coco.evaluation import load_data
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map
 from evaltools.tasks.coco.reading import Choice
 from evaltools.tasks.imagenet.data import LabelledImages, check_model, class_count, load_labelled_images
-from evaltools.tasks.inference_diff.request import DiffRequest
-from evaltools.tasks.inference_diff.task import check_types, output_names
-from evaltools.tasks.own.evaluation import OwnOptions
+from evaltools.tasks.inference_diff.material import limits_of
+from evaltools.tasks.inference_diff.output_comparison import check_types, output_names
 from evaltools.tasks.shared.image_input import describe_normalization, input_transform
 from evaltools.tasks.shared.request import TaskRequest, require_margin
 
@@ -43,7 +43,7 @@ class NativeInputs(Struct, Generic[Data], frozen=True):
     """Checked inputs of a native tool.
 
     ``data`` is what a result says of them: :class:`LabelledImages` of imagenet, :class:`Boxes` of coco,
-    :class:`DiffRequest` of inference_diff, which makes its own random numbers for ``num_runs`` runs. ``truth`` is
+    the limits of inference_diff, which makes its own random numbers for ``num_runs`` runs. ``truth`` is
     the content of the file with the ground truth, None where there is none. ``label_text`` is the content of
     ``--model_output_labels``, None where the tool takes none.
     """
@@ -176,30 +176,33 @@ def prepare_coco(request: TaskRequest) -> NativeInputs[Boxes]:
     )
 
 
-def prepare_diff(request: DiffRequest) -> NativeInputs[DiffRequest]:
+def prepare_diff(request: TaskRequest) -> NativeInputs[tuple[Criterion, ...]]:
     """Read and check what inference_diff is to compare, as :func:`prepare_imagenet` does."""
+    options = request.options.values
     model = read_model(request.model_file)
     check_types(model, native=True)
     if not model.outputs:
         raise ModelError(f"{model.path} has no outputs, so there is nothing to compare; convert it with outputs")
     _require_native_reference(request.reference)
-    for limit in request.limits:
+    limits = limits_of(options["max_avg_error"], options["max_quanta"], options["min_snr_db"])
+    for limit in limits:
         if limit.figure != "avg_error":
             raise UsageError(f"{limit.text}: the native tool gives only avg_error; use --max_avg_error, {_ELSEWHERE}")
         if limit.output is not None and not any(limit.output in names for names in output_names(model)):
             model.named("output", limit.output, model.outputs)
-    runs = NATIVE_RUNS if request.inputs.num_runs is None else request.inputs.num_runs
-    return NativeInputs("inference_diff", request, model, request, num_runs=runs)
+    runs = NATIVE_RUNS if options["num_runs"] is None else options["num_runs"]
+    return NativeInputs("inference_diff", request, model, limits, num_runs=runs)
 
 
 def prepare_native(request: TaskRequest) -> NativeInputs[Any]:
     """Read and check what a native tool is to evaluate; raises :class:`UsageError` for a task that has none."""
-    if isinstance(request, DiffRequest):
-        return prepare_diff(request)
-    native: dict[str, Callable[[TaskRequest], NativeInputs[Any]]] = {"imagenet": prepare_imagenet, "coco": prepare_coco}
-    if isinstance(request.options, OwnOptions) and request.options.loaded.name in native:
-        return native[request.options.loaded.name](request)
-    raise UsageError(f"there is no native tool for this task; {_ELSEWHERE.removeprefix('or ')}")
+    native: dict[str, Callable[[TaskRequest], NativeInputs[Any]]] = {
+        "imagenet": prepare_imagenet, "coco": prepare_coco, "inference_diff": prepare_diff
+    }  # fmt: skip
+    prepare = native.get(request.options.loaded.name)
+    if prepare is None:
+        raise UsageError(f"there is no native tool for this task; {_ELSEWHERE.removeprefix('or ')}")
+    return prepare(request)
 
 
 def normalization_warnings(inputs: NativeInputs[Any]) -> list[str]:

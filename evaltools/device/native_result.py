@@ -25,6 +25,7 @@ from evaltools.device.native_outcome import (
 from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import digest_of_files
 from evaltools.errors import DataError
+from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import check_limits
 from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
@@ -36,13 +37,13 @@ from evaltools.result.verdict import Reason, Verdict
 from evaltools.tasks.imagenet.data import LabelledImages
 from evaltools.tasks.imagenet.evaluation import facts_of
 from evaltools.tasks.inference_diff.judgement import METRIC
-from evaltools.tasks.inference_diff.request import DiffRequest
+from evaltools.tasks.inference_diff.output_comparison import output_names
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
-from evaltools.tasks.inference_diff.task import output_names
 from evaltools.tasks.own.result import OwnPart
 from evaltools.tasks.own.topk import classified
 from evaltools.tasks.own.topk_result import TopKPart
 
+Limits = tuple[Criterion, ...]
 _WHAT_IS_NOT_KNOWN: Final = {
     "imagenet": "the native tool gives no single times and no single answers: there is no median, and nothing is known "
     "of NaN scores, of the number of different answers, and of which pictures changed sides",
@@ -134,7 +135,7 @@ _INPUT_SOURCE: Final = "random numbers of the native tool, which are those of it
 
 
 def with_difference(
-    empty: EvaluationResult, inputs: NativeInputs[DiffRequest], outcomes: Sequence[NativeOutcome], runtime: RuntimeUsed
+    empty: EvaluationResult, inputs: NativeInputs[Limits], outcomes: Sequence[NativeOutcome], runtime: RuntimeUsed
 ) -> EvaluationResult:
     """The result with what the runs of all configurations gave, those of a place behind its reference.
 
@@ -151,7 +152,7 @@ def with_difference(
             described = with_times(described, figures)
             comparisons.append(_comparison(inputs, described.name, figures))
         else:
-            kept = False if inputs.data.limits else None
+            kept = False if inputs.data else None
             comparisons.append(DiffComparison(described.name, [], None, None, None, [], kept))
         configurations.append(described)
     by_place = []
@@ -164,7 +165,7 @@ def with_difference(
 
 
 def _with_verdict(
-    inputs: NativeInputs[DiffRequest], entry: ConfigurationResult, reference: str, outcomes: Sequence[NativeOutcome]
+    inputs: NativeInputs[Limits], entry: ConfigurationResult, reference: str, outcomes: Sequence[NativeOutcome]
 ) -> ConfigurationResult:
     """Only outputs that are the same to the last bit can be judged: the tool gives one number of each."""
     figures = next(outcome.figures for outcome in outcomes if outcome.described.name == entry.name)
@@ -184,7 +185,7 @@ def _is_equal(figures: NativeFigures) -> bool:
     return figures.runs > 0 and all(error.avg_error == 0 for error in figures.errors)
 
 
-def _require_outputs(inputs: NativeInputs[DiffRequest], name: str, figures: NativeFigures) -> None:
+def _require_outputs(inputs: NativeInputs[Limits], name: str, figures: NativeFigures) -> None:
     if len(figures.errors) != len(inputs.model.outputs):
         raise DataError(
             f"{name}: the native tool compared {len(figures.errors)} outputs, {inputs.model.path} has "
@@ -193,7 +194,7 @@ def _require_outputs(inputs: NativeInputs[DiffRequest], name: str, figures: Nati
 
 
 def _reference(
-    inputs: NativeInputs[DiffRequest], outcomes: Sequence[NativeOutcome], place: str, runtime: RuntimeUsed
+    inputs: NativeInputs[Limits], outcomes: Sequence[NativeOutcome], place: str, runtime: RuntimeUsed
 ) -> ConfigurationResult:
     """The reference inside the tool: one thread, the default kernels, no delegate, whatever the test's flags say.
 
@@ -222,10 +223,10 @@ def _reference(
     )
 
 
-def _comparison(inputs: NativeInputs[DiffRequest], name: str, figures: NativeFigures) -> DiffComparison:
+def _comparison(inputs: NativeInputs[Limits], name: str, figures: NativeFigures) -> DiffComparison:
     names = output_names(inputs.model)
     found = [(shown, {"avg_error": error.avg_error}) for shown, error in zip(names, figures.errors, strict=True)]
-    checks = check_limits(inputs.data.limits, found)
+    checks = check_limits(inputs.data, found)
     return DiffComparison(
         configuration=name,
         outputs=[],
@@ -233,12 +234,12 @@ def _comparison(inputs: NativeInputs[DiffRequest], name: str, figures: NativeFig
         boxes_verdict=None,
         repeatability=None,
         limits=checks,
-        within_limits=all(check.kept for check in checks) if inputs.data.limits else None,
+        within_limits=all(check.kept for check in checks) if inputs.data else None,
         native_errors=list(figures.errors),
     )
 
 
-def _details(inputs: NativeInputs[DiffRequest], comparisons: list[DiffComparison]) -> InferenceDiff:
+def _details(inputs: NativeInputs[Limits], comparisons: list[DiffComparison]) -> InferenceDiff:
     return InferenceDiff(
         num_runs=inputs.example_count,
         invocations_per_run=INVOCATIONS,

@@ -18,10 +18,10 @@ from evaltools.errors import DataError, UsageError
 from evaltools.known_tasks import command_named
 from evaltools.parameter import Parameter
 from evaltools.request import Request
+from evaltools.result.host_names import HostNames
 from evaltools.runs.handing_over import Ended, carry_out, ending_in_words
 from evaltools.runs.stored import rewritten
 from evaltools.tasks.own.loading import files_beside
-from evaltools.tasks.shared.host_names import HostNames
 from evaltools.tasks.shared.merging import files_below
 
 _PICTURES: Final = "evaltools-pictures-"

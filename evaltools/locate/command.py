@@ -15,8 +15,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags, read_tests
-from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH
-from evaltools.tasks.inference_diff.options import OPTIONS as DIFF
+from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH, OF_INPUTS, SIGNATURE
 from evaltools.tasks.shared.options import CANDIDATES, EXECUTION, MODEL_FILE
 
 if TYPE_CHECKING:
@@ -26,10 +25,9 @@ REFERENCE: Final = "kernels=builtin num_threads=1"
 _NOTHING_TO_FIND: Final = ("identical", "equivalent", "better", "not measured", "not judged")
 _TAKEN_OVER: Final = ("model_file", *GIVEN_TO_A_SEARCH, "example_timeout")
 _SHARED: Final = {parameter.name: parameter for parameter in EXECUTION}
-_SIGNATURE: Final = next(parameter for parameter in DIFF["evaluation"] if parameter.name == "signature")
 _SEARCH: Final = (
     replace(MODEL_FILE, help="The .tflite model; it may also stand without a flag, as MODEL.tflite. Required."),
-    _SIGNATURE,
+    SIGNATURE,
     Parameter(
         "operators",
         "Look only at these: FIRST-LAST by number, or TENSOR:TENSOR, from the operator that reads the first to the "
@@ -102,7 +100,7 @@ _CONFIGURATION: Final = (
 )
 GROUPS: Final = {
     "search": _SEARCH,
-    "inputs": tuple(DIFF["inputs"]),
+    "inputs": OF_INPUTS,
     "files and execution": _FILES,
     "configurations": (*_CONFIGURATION, *OWN_PARAMETERS),
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},

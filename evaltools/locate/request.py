@@ -18,8 +18,8 @@ from evaltools.request import Options, Request
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.input_options import SAVED, InputOptions
 from evaltools.tasks.inference_diff.inputs import InputPlan, Provider, RunInputs, Words, plan_inputs
-from evaltools.tasks.inference_diff.request import shaped
-from evaltools.tasks.inference_diff.task import check_types
+from evaltools.tasks.inference_diff.material import shaped
+from evaltools.tasks.inference_diff.output_comparison import check_types
 from evaltools.tasks.shared.image_input import StatedLayout
 
 _BY_NAME_OPTIONS: Final = ("reference_model_file", "reference_tensors")

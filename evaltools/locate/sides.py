@@ -119,17 +119,11 @@ class OtherModel(Struct, frozen=True, eq=False):
 
     def fed(self, values: tuple[Array, ...]) -> list[Array]:
         """The inputs of a run in the order and the types of the other model."""
-        order, wanted = self.pair.input_order, self.pair.reference.inputs
-        converted = {
-            position: convert(each, given, wanted[position])
-            for each, given, position in zip(values, self.pair.inputs, order, strict=True)
-        }
-        return [converted[position] for position in range(len(wanted))]
+        return self.pair.reference_side.fed(values)
 
     def own(self, values: tuple[Array, ...]) -> tuple[Array, ...]:
         """The same in the types of the tested model."""
-        triples = zip(values, self.pair.inputs, self.pair.test.inputs, strict=True)
-        return tuple(convert(each, given, wanted) for each, given, wanted in triples)
+        return tuple(self.pair.test_side.fed(values))
 
 
 class SavedArrays(Struct, frozen=True, eq=False):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 
 from evaltools.metrics.metric import Metric
 from evaltools.result.evaluation import ExecutionUsed
+
+if TYPE_CHECKING:
+    from evaltools.result.host_names import HostNames
 
 
 class TaskPart(Struct, frozen=True):
@@ -56,3 +59,12 @@ class TaskPart(Struct, frozen=True):
     def file_of(self, configuration: str) -> bytes:  # noqa: ARG002
         """The content of the JSON file of a configuration that ``file_option`` asks for."""
         return b""
+
+    @property
+    def breaks_limits(self) -> bool:
+        """Whether a limit that was given as an option is broken."""
+        return False
+
+    def with_host_names(self, names: HostNames) -> TaskPart:  # noqa: ARG002
+        """The part of a result from devices, with the names that files have on the host."""
+        return self

@@ -14,11 +14,11 @@ from evaltools.configuration import Configuration
 from evaltools.request import Request
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.own import evaluation_of, read
-from evaltools.tasks.shared.host_names import HostNames
+from evaltools.result.host_names import HostNames
+from evaltools.tasks.own import read
+from evaltools.tasks.own.run import evaluate, merge
 from evaltools.tasks.shared.merging import RunAtPlace
 from evaltools.tasks.shared.observer import Observer
-from evaltools.tasks.shared.run import evaluate, merge
 
 
 class FinishedShards(Struct, frozen=True):
@@ -85,10 +85,11 @@ def measure(
 
         with shards_on_ray(task, request, partial(observer.progress, "shards")) as folders:
             return measure(task, request.of_no_run(), observer, FinishedShards.of_one_run(folders))
-    asked, prepare = read(task, request), evaluation_of(task)
+    asked = read(task, request)
     if shards is None:
-        return evaluate(prepare, asked, observer)
+        return evaluate(asked, observer)
     if shards.whole is not None:
         observer.opened(shards.whole.configurations)
-    whole = shards.whole or merge(prepare, asked, shards.places, observer)
-    return prepare.with_host_names(shards.complete(whole, asked.configurations), shards.host_names)
+    whole = shards.whole or merge(asked, shards.places, observer)
+    result = shards.complete(whole, asked.configurations)
+    return replace(result, part=result.part.with_host_names(shards.host_names))

@@ -30,10 +30,10 @@ from evaltools.known_tasks import task_command
 from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.stored import seen_from
-from evaltools.tasks.own import evaluation_of, read
+from evaltools.tasks.own import read
+from evaltools.tasks.own.run import record
 from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.request import flags_to_repeat
-from evaltools.tasks.shared.run import record
 
 TASKS: Final = "tasks on the cluster"
 """The fact with the number of shards."""
@@ -151,7 +151,7 @@ def run_shard(plain: dict[str, Any], shard: Shard) -> ShardDone:
                 run_dir=f"{folder}/run", shard_index=shard.index, shard_count=shard.count, workers="1"
             )
             task = task_command(request.task)
-            code = record(evaluation_of(task), read(task, request), Observer())
+            code = record(read(task, request), Observer())
         except EvaltoolsError as error:
             return ShardDone(error.exit_code, b"", str(error))
         journal = Path(folder, "run", JOURNAL_NAME)

@@ -43,7 +43,7 @@ class RunInputs:
 
     Random inputs come from one stream, which ``restart`` sets to its beginning, so that the inputs of a run are the
     same whenever they are asked for. Nothing random is drawn for a run whose files cannot be read. The inputs of the
-    runs to ``remember`` are kept, and not drawn again.
+    runs to ``remember`` and of the last one are kept, and not drawn again.
     """
 
     def __init__(
@@ -65,14 +65,18 @@ class RunInputs:
         self._next = 0
         self._remember = frozenset(remember)
         self._remembered: dict[int, tuple[Array, ...]] = {}
+        self._last: tuple[int, tuple[Array, ...]] | None = None
 
     def inputs(self, index: int) -> tuple[Array, ...]:
         """Inputs of run ``index``; raises :class:`~evaltools.errors.ImageError` for a picture that cannot be read."""
         if index in self._remembered:
             return self._remembered[index]
+        if self._last is not None and self._last[0] == index:
+            return self._last[1]
         if self._random:
             self._go_to(index)
         values = self._draw(index)
+        self._last = index, values
         if index in self._remember:
             self._remembered[index] = values
         return values
@@ -86,6 +90,7 @@ class RunInputs:
         """Use these ranges from now on, for all runs; an input without one among them keeps its own."""
         self._ranges.update(ranges)
         self._remembered.clear()
+        self._last = None
         self._restart()
         self._next = 0
 

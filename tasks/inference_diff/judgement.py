@@ -40,8 +40,8 @@ from evaltools.tasks.inference_diff.noise_floor import (
     RepeatOutcome,
     RepeatOutcomes,
 )
+from evaltools.tasks.inference_diff.output_comparison import DiffSummary, output_names
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
-from evaltools.tasks.inference_diff.task import DiffSummary, output_names
 
 METRIC: Final = "outputs"
 _KEPT_IS_FAR: Final = ", with the same kernels: the reference itself may be wrong"

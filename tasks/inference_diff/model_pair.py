@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,8 +12,7 @@ from msgspec.structs import replace
 
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session
-from evaltools.runtime.session import Array, TensorSpec
+from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.output_order import match_outputs, names_of, read_output_map, sizes_of
 from evaltools.tasks.inference_diff.result import OutputOrder
 
@@ -43,22 +43,53 @@ class ModelPair(Struct, frozen=True):
         """The reference's outputs in the order of the test model."""
         return tuple(self.reference.outputs[position] for position in self.output_order)
 
-    def test_session(self, session: Session) -> Session:
-        """A session of the test model that takes ``inputs``."""
-        return adapted(session, self.inputs, self.test)
+    @property
+    def test_side(self) -> Side:
+        """The test model."""
+        return side_of(self.inputs, self.test)
 
-    def reference_session(self, session: Session) -> Session:
-        """A session of the reference that takes ``inputs``; its outputs have the test model's order and shapes."""
-        return AdaptedSession(
-            session, self.inputs, self.reference.inputs, self.input_order, self.test.outputs, self.output_order
+    @property
+    def reference_side(self) -> Side:
+        """The reference, whose outputs are read in the order and shapes of the test model."""
+        return Side(self.inputs, self.reference.inputs, self.input_order, self.test.outputs, self.output_order)
+
+
+class Side(Struct, frozen=True):
+    """A model that takes other inputs than are ``given``, and whose outputs may have another order and other shapes.
+
+    ``input_order[i]`` is the position among ``wanted``, its inputs, of what is given at ``i``. ``outputs`` are those
+    that are to be read, ``output_order[i]`` is the position among its own of what is ``i`` there; None: they are its
+    own.
+    """
+
+    given: Sequence[TensorInfo]
+    wanted: Sequence[TensorInfo]
+    input_order: Sequence[int]
+    outputs: Sequence[TensorInfo] = ()
+    output_order: Sequence[int] | None = None
+
+    def fed(self, inputs: Sequence[Array]) -> list[Array]:
+        """The inputs as the model takes them."""
+        converted = {
+            position: convert(values, given, self.wanted[position])
+            for values, given, position in zip(inputs, self.given, self.input_order, strict=True)
+        }
+        return [converted[position] for position in range(len(self.wanted))]
+
+    def in_order(self, outputs: Sequence[Array]) -> tuple[Array, ...]:
+        """The model's outputs as they are to be read."""
+        if self.output_order is None:
+            return tuple(outputs)
+        chosen = [outputs[position] for position in self.output_order]
+        return tuple(
+            values.reshape(wanted.shape) if values.size == math.prod(wanted.shape) else values
+            for values, wanted in zip(chosen, self.outputs, strict=True)
         )
 
 
-def adapted(session: Session, inputs: tuple[TensorInfo, ...], model: ModelFile) -> Session:
-    """A session of ``model`` that is given ``inputs``, in the model's order."""
-    if inputs == model.inputs:
-        return session
-    return AdaptedSession(session, inputs, model.inputs, range(len(inputs)), model.outputs)
+def side_of(inputs: Sequence[TensorInfo], model: ModelFile) -> Side:
+    """A model that is given ``inputs``, in its order."""
+    return Side(inputs, model.inputs, range(len(inputs)))
 
 
 def pair_models(test: ModelFile, reference: ModelFile, output_map: str = "") -> ModelPair:
@@ -140,52 +171,6 @@ def _require_fitting(test: ModelFile, own: TensorInfo, reference: ModelFile, oth
 
 def _listed(tensors: Sequence[TensorInfo]) -> str:
     return ", ".join(map(str, tensors)) or "none"
-
-
-class AdaptedSession:
-    """A session that is given other inputs than its model takes, and gives outputs in another order and shape.
-
-    Conversions happen outside of what is timed.
-    """
-
-    def __init__(
-        self,
-        session: Session,
-        given: Sequence[TensorInfo],
-        wanted: Sequence[TensorInfo],
-        input_order: Sequence[int],
-        outputs: Sequence[TensorInfo],
-        output_order: Sequence[int] | None = None,
-    ) -> None:
-        self._session = session
-        self._given = given
-        self._wanted = wanted
-        self._input_order = input_order
-        self._shapes = [output.shape for output in outputs]
-        self._output_order = output_order
-        self.facts: Final[RuntimeFacts] = session.facts
-        self.delegation: Final[Delegation] = session.delegation
-        self.inputs: Final[tuple[TensorSpec, ...]] = session.inputs
-        self.outputs: Final[tuple[TensorSpec, ...]] = session.outputs
-
-    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
-        """Convert the inputs, run, reorder the outputs."""
-        converted: list[Array] = [np.empty(0)] * len(self._wanted)
-        for values, given, position in zip(inputs, self._given, self._input_order, strict=True):
-            converted[position] = convert(values, given, self._wanted[position])
-        inference = self._session.run(converted, invocations)
-        if self._output_order is None:
-            return inference
-        outputs = [inference.outputs[position] for position in self._output_order]
-        reshaped = tuple(
-            output.reshape(shape) if output.size == int(np.prod(shape)) else output
-            for output, shape in zip(outputs, self._shapes, strict=True)
-        )
-        return replace(inference, outputs=reshaped)
-
-    def close(self) -> None:
-        """Close the session."""
-        self._session.close()
 
 
 def convert(values: Array, given: TensorInfo, wanted: TensorInfo) -> Array:

@@ -22,19 +22,18 @@ from evaltools.engine.opening import NotMeasured, Opened, open_configuration
 from evaltools.errors import InferenceError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.rounding import MOVED_INPUTS, UNIT_ROUNDOFF, disturb, disturb_constants, shake
-from evaltools.runtime import Inference, Open, Session, one_runtime_per_package
+from evaltools.runtime import Inference, Open, one_runtime_per_package
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.model_pair import adapted
-from evaltools.tasks.inference_diff.request import DiffMaterial
-from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison
+from evaltools.tasks.inference_diff.material import LOCAL_REFERENCE, DiffMaterial
+from evaltools.tasks.inference_diff.model_pair import Side
+from evaltools.tasks.inference_diff.output_comparison import DiffSummary, OutputComparison
+from evaltools.tasks.own.trial import warm_up
 
 RepeatKind = Literal["noise floor", "precision", "second time"]
 NOISE_FLOOR: Final = "noise floor"
 PRECISION: Final = "precision"
 SECOND_TIME: Final = "second time"
 Runs = Sequence[tuple[Array, ...]]
-LOCAL_REFERENCE: Final = "reference"
-"""What the reference is called where its outputs were loaded; the CPU stands in for it here."""
 FLOAT32: Final = "float32"
 FEW_ROUNDINGS: Final = "a few float32 roundings"
 """The variant with float constants and inputs moved so: how far the model carries rounding, whatever the kernels."""
@@ -47,11 +46,11 @@ _MOST_THREADS: Final = 4
 
 
 class Runnable(Struct, frozen=True):
-    """What a session is opened from; ``fit`` wraps it as the pass does."""
+    """What a session is opened from, and how it is fed and read."""
 
     model: ModelFile
     configuration: Configuration
-    fit: Callable[[Session], Session]
+    side: Side
 
 
 class Repeat(Struct, frozen=True):
@@ -147,21 +146,6 @@ class Sample(Struct, frozen=True):
     keeps_state: bool = False
 
 
-def warm_up(session: Session, inputs: Sequence[Array], runs: int, invocations: int) -> Inference | None:
-    """Run a few times; returns what the very first run gave, None without one.
-
-    Failures are left to the runs that count.
-    """
-    first = None
-    try:
-        for _ in range(runs):
-            inference = session.run(inputs, invocations)
-            first = inference if first is None else first
-    except InferenceError:
-        return first
-    return first
-
-
 def run_on_sample(
     repeats: Sequence[Repeat],
     sample: Sample,
@@ -246,14 +230,15 @@ def run_inputs(
     if isinstance(opened, NotMeasured):
         return opened.reason
     try:
-        session = runnable.fit(opened.session)
-        first = warm_up(session, inputs[0], warmup_runs, invocations)
-        found = [session.run(inputs[0], invocations)]
+        side, session = runnable.side, opened.session
+        first = warm_up(session, side.fed(inputs[0]), warmup_runs, invocations)
+        found = [session.run(side.fed(inputs[0]), invocations)]
         for values in inputs[1:]:
             if time.monotonic() >= until:
                 break
-            found.append(session.run(values, invocations))
-        return InferencesOfInputs(first, found)
+            found.append(session.run(side.fed(values), invocations))
+        read = [replace(each, outputs=side.in_order(each.outputs)) for each in found]
+        return InferencesOfInputs(first and replace(first, outputs=side.in_order(first.outputs)), read)
     except InferenceError as error:
         return str(error)
     finally:
@@ -272,25 +257,24 @@ def plan_repeats(
     base = base_configuration(opened, reference)
     leave_out = base if reference is not None else None
     against = reference.name if reference else LOCAL_REFERENCE
-    fit, comparison = session_wrapper(material, is_reference=True), material.reference_comparison
-    model = material.reference_model
+    side, comparison, model = material.side(of_reference=True), material.reference_comparison, material.models[-1]
     planned = [
-        Repeat(NOISE_FLOOR, variant.name, Runnable(model, variant, fit), against, comparison)
+        Repeat(NOISE_FLOOR, variant.name, Runnable(model, variant, side), against, comparison)
         for variant in cpu_variants(base.runtime, leave_out)
     ]
     content, count = disturb_constants(model.read(), FLOAT32)
     if count:
-        runnable, change = Runnable(model.with_content(content), base, fit), disturbed_inputs(material.inputs, FLOAT32)
+        runnable, change = Runnable(model.with_content(content), base, side), disturbed_inputs(material.inputs, FLOAT32)
         planned.append(Repeat(NOISE_FLOOR, FEW_ROUNDINGS, runnable, against, comparison, change))
     for precision, rounded in lower_precisions(model, with_int8=material.pair is not None):
         change = disturbed_inputs(material.inputs, precision)
-        planned.append(Repeat(PRECISION, precision, Runnable(rounded, base, fit), against, comparison, change))
+        planned.append(Repeat(PRECISION, precision, Runnable(rounded, base, side), against, comparison, change))
     for entry in opened if with_repeats else ():
         is_reference = entry.configuration is reference
         name = entry.configuration.name
         of_model = model if is_reference else material.model
         own = material.reference_comparison if is_reference else material.own_comparison
-        runnable = Runnable(of_model, entry.running, session_wrapper(material, is_reference))
+        runnable = Runnable(of_model, entry.running, material.side(is_reference))
         planned.append(Repeat(SECOND_TIME, name, runnable, name, own))
     return planned
 
@@ -304,13 +288,6 @@ def base_configuration(opened: Sequence[Opened], reference: Configuration | None
         if entry.configuration is reference:
             return replace(entry.running, runtime=entry.session.facts.name)
     return Configuration(LOCAL_REFERENCE, runtime=opened[0].session.facts.name, kernels="builtin")
-
-
-def session_wrapper(material: DiffMaterial, is_reference: bool) -> Callable[[Session], Session]:
-    """A function that wraps a session, so that it takes the planned inputs and gives outputs in the model's order."""
-    if material.pair is None:
-        return lambda session: adapted(session, material.inputs, material.model)
-    return material.pair.reference_session if is_reference else material.pair.test_session
 
 
 def cpu_variants(runtime: str, leave_out: Configuration | None) -> list[Configuration]:

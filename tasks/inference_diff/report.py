@@ -91,7 +91,7 @@ def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> 
     verdict, typed = configuration.verdict, result.environment.command
     if verdict is None:
         return []
-    is_looked_for = any(stated(typed, [LOCATE])) or ran_on_devices(typed) or verdict.kind == "not judged"
+    is_looked_for = any(stated(typed, [LOCATE.name])) or ran_on_devices(typed) or verdict.kind == "not judged"
     search = [] if is_looked_for else [_search(result, configuration)]
     tasks = _fitting_tasks(result)
     if verdict.kind == "not decided":
@@ -104,7 +104,7 @@ def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> 
 def _search(result: EvaluationResult, configuration: ConfigurationResult) -> str:
     """The search with the inputs that the command states."""
     inputs = stated(result.environment.command, GIVEN_TO_A_SEARCH)
-    command = next_command(LOCATE, result.model.file, [*configuration.flags, *inputs])
+    command = next_command(LOCATE.name, result.model.file, [*configuration.flags, *inputs])
     return f"{command} looks for the operator that makes the difference"
 
 

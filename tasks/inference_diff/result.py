@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.gates.limits import LimitCheck
 from evaltools.gates.verdict import OutputVerdict
@@ -13,6 +14,7 @@ from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_numbers import NativeError
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.result.evaluation import ExecutionUsed
+from evaltools.result.host_names import HostNames
 from evaltools.result.task_part import TaskPart
 
 
@@ -191,3 +193,22 @@ class InferenceDiff(TaskPart, frozen=True):
         """The time of each run."""
         times = self.times.get(configuration)
         return times.invokes_us if times is not None else []
+
+    @property
+    def example_count(self) -> int:
+        """The number of runs, over all shards."""
+        return self.num_runs
+
+    @property
+    def breaks_limits(self) -> bool:
+        """Whether a limit that was given as an option is broken."""
+        return any(comparison.within_limits is False for comparison in self.comparisons)
+
+    def with_host_names(self, names: HostNames) -> InferenceDiff:
+        """The part of a result from devices, with the host's names of inputs and of the loaded reference."""
+        folder = self.reference_loaded_from
+        if folder is None:
+            return replace(self, inputs=[replace(used, source=names.text(used.source)) for used in self.inputs])
+        loaded = names.reference or names.text(folder)
+        inputs = [replace(used, source=names.reference or loaded_from(loaded)) for used in self.inputs]
+        return replace(self, inputs=inputs, reference_loaded_from=loaded)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -28,11 +29,7 @@ from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.result.evaluation import RuntimeUsed, Tensor
 from evaltools.result.json_file import encode_json
-from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.result import InferenceDiff, loaded_from
-from evaltools.tasks.inference_diff.task import InputSource
-from evaltools.tasks.shared.host_names import HostNames
 
 _MANIFEST: Final = "manifest.json"
 _INPUTS: Final = "inputs"
@@ -82,30 +79,36 @@ class Manifest(Struct, frozen=True):
 class OutputsWriter:
     """Writes the arrays of each run to a folder, and the manifest at the end.
 
-    A file that cannot be written does not end the run: nothing more is written then, and ``failure`` says why.
+    A file that cannot be written does not end the run: nothing more is written then, and ``failure`` says why. Several
+    threads may save at a time.
     """
 
     def __init__(self, folder: Path) -> None:
         self.failure: str | None = None
         self.folder: Final = folder
-        self.input_files: Final[list[SavedFile]] = []
-        self._outputs: dict[str, list[SavedFile]] = {}
+        self._inputs: dict[int, SavedFile] = {}
+        self._outputs: dict[str, dict[int, SavedFile]] = {}
         self._has_begun = False
+        self._lock = threading.Lock()
+
+    @property
+    def input_files(self) -> list[SavedFile]:
+        """The files with the inputs, in the order of the runs."""
+        return [self._inputs[run] for run in sorted(self._inputs)]
 
     def outputs(self, name: str) -> list[SavedFile]:
-        """The files with the outputs of a configuration, none if nothing was saved of it."""
-        return self._outputs.get(name, [])
+        """The files with the outputs of a configuration in the order of the runs, none if nothing was saved of it."""
+        files = self._outputs.get(name, {})
+        return [files[run] for run in sorted(files)]
 
-    def save_inputs(self, run: int, arrays: Sequence[Array]) -> None:
-        """Write the inputs of a run, unless they were written before."""
-        if run not in [entry.run for entry in self.input_files]:
-            self.input_files.append(self._write(_INPUTS, run, arrays))
-
-    def save_outputs(self, name: str, run: int, arrays: Sequence[Array]) -> None:
-        """Write the outputs of one configuration in a run."""
-        files = self._outputs.setdefault(name, [])
-        part = f"outputs-{list(self._outputs).index(name)}-{re.sub(r'[^A-Za-z0-9_-]+', '_', name)}"
-        files.append(self._write(part, run, arrays))
+    def save(self, name: str, run: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Write the outputs of one configuration in a run, and the inputs, unless they were written before."""
+        with self._lock:
+            if run not in self._inputs:
+                self._inputs[run] = self._write(_INPUTS, run, inputs)
+            files = self._outputs.setdefault(name, {})
+            part = f"outputs-{list(self._outputs).index(name)}-{re.sub(r'[^A-Za-z0-9_-]+', '_', name)}"
+            files[run] = self._write(part, run, outputs)
 
     def finish(self, manifest: Manifest) -> None:
         """Write the manifest, without which the folder cannot be read."""
@@ -128,22 +131,6 @@ class OutputsWriter:
             path.write_bytes(content)
         except OSError as error:
             self.failure = f"--save_outputs: {path} cannot be written: {error.strerror}; the folder is of no use"
-
-
-class SavingInputs:
-    """An input source that saves the inputs that it gives. ``last_run`` is the run whose inputs it gave last."""
-
-    def __init__(self, source: InputSource, writer: OutputsWriter) -> None:
-        self.last_run = 0
-        self.writer: Final = writer
-        self._source = source
-
-    def inputs(self, index: int) -> tuple[Array, ...]:
-        """The inputs of a run, which are saved as well."""
-        values = self._source.inputs(index)
-        self.writer.save_inputs(index, values)
-        self.last_run = index
-        return values
 
 
 class SavedReference(Struct, frozen=True, dict=True):
@@ -226,29 +213,6 @@ def read_saved_reference(folder: Path) -> SavedReference:
     return reference
 
 
-class SavingSession:
-    """A session of the configuration ``name`` that saves the outputs of every run; ``inputs`` gives their inputs."""
-
-    def __init__(self, session: Session, name: str, inputs: SavingInputs) -> None:
-        self.inner: Final = session
-        self._name = name
-        self._saving = inputs
-        self.facts: Final = session.facts
-        self.delegation: Final = session.delegation
-        self.inputs: Final = session.inputs
-        self.outputs: Final = session.outputs
-
-    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
-        """Run, and save the outputs as those of the run whose inputs were given last."""
-        inference = self.inner.run(inputs, invocations)
-        self._saving.writer.save_outputs(self._name, self._saving.last_run, inference.outputs)
-        return inference
-
-    def close(self) -> None:
-        """Close the session."""
-        self.inner.close()
-
-
 def _packed(arrays: Sequence[Array]) -> bytes:
     """The content of an ``.npz`` file with the arrays; texts become arrays of bytes."""
     buffer = io.BytesIO()
@@ -288,13 +252,3 @@ def against_saved(request: Request, folder: Path) -> Request:
     if "reference_model_file" in request.options:
         loading = loading.stating(allow_model_mismatch=True)
     return replace(loading, reference=None)
-
-
-def with_host_names(diff: InferenceDiff, names: HostNames) -> InferenceDiff:
-    """The task's part of a result from devices, with the host's names of inputs and the loaded reference."""
-    folder = diff.reference_loaded_from
-    if folder is None:
-        return replace(diff, inputs=[replace(used, source=names.text(used.source)) for used in diff.inputs])
-    loaded = names.reference or names.text(folder)
-    source = names.reference or loaded_from(loaded)
-    return replace(diff, inputs=[replace(used, source=source) for used in diff.inputs], reference_loaded_from=loaded)

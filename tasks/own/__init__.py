@@ -6,7 +6,7 @@ The function gives examples, inputs, scores and metrics.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,6 @@ from evaltools.command import Accuracy, Groups, TaskCommand
 from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError
-from evaltools.extensions import named
 from evaltools.known_tasks import OWN
 from evaltools.parameter import NotNative, Parameter
 from evaltools.tasks.own.definition import description_of, name_of
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from evaltools.tasks.own.definition import Task
     from evaltools.tasks.own.loading import Loaded
     from evaltools.tasks.own.options import Option
-    from evaltools.tasks.shared.evaluation import Evaluation
     from evaltools.tasks.shared.request import TaskRequest
 
 _NO_ANSWERS: Final = NotNative("the native tool gives no answers of single pictures")
@@ -74,16 +72,16 @@ LABEL_METRICS: Final = {
 }
 """What the metrics of tasks with scores of labels mean (:mod:`evaltools.tasks.own.label_scores`)."""
 _OF_ALL: Final = "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."
-_EVALUATION: Final = "evaltools.tasks.own.evaluation:OwnEvaluation"
 _NEEDS: Final = ("scipy.special",)
 _OTHER_NAMES: Final = ("help", "debug", "task", "model", "tests")
 """What the command line and Python take beside options."""
 
 
-def _shared(native_answers: bool) -> tuple[Parameter, ...]:
+def _shared(native_answers: bool, leaves_out: Collection[str]) -> list[Parameter]:
+    shared = [each for each in _SHARED if each.name not in leaves_out]
     if not native_answers:
-        return _SHARED
-    return tuple(replace(each, not_native=None) if each.not_native is _NO_ANSWERS else each for each in _SHARED)
+        return shared
+    return [replace(each, not_native=None) if each.not_native is _NO_ANSWERS else each for each in shared]
 
 
 def all_options(own: Groups, execution: Sequence[Parameter] = EXECUTION) -> Groups:
@@ -117,35 +115,42 @@ def own_options(function: Callable[..., Task]) -> tuple[Option, ...]:
     return options
 
 
-def _options_of_task(loaded: Loaded, native_answers: bool = False) -> Groups:
-    own = {option.parameter.name: option.parameter for option in own_options(loaded.function)}
-    may_take_pictures = not loaded.is_built_in or any(name in PICTURES for name in own)
-    of_pictures = [each for each in _OF_PICTURES if may_take_pictures and each.name not in own]
-    return all_options(
-        {
-            f"options of {name_of(loaded.function)}": tuple(own.values()),
-            "evaluation": (*_shared(native_answers), *of_pictures),
-        }
-    )
+def _options_of_task(
+    loaded: Loaded,
+    native_answers: bool = False,
+    leaves_out: Collection[str] = (),
+    execution: Sequence[Parameter] = EXECUTION,
+) -> Groups:
+    own = [option.parameter for option in own_options(loaded.function)]
+    names = [parameter.name for parameter in own]
+    may_take_pictures = not loaded.is_built_in or any(name in PICTURES for name in names)
+    of_pictures = [each for each in _OF_PICTURES if may_take_pictures and each.name not in names]
+    by_heading: dict[str, list[Parameter]] = {}
+    for parameter in own:
+        by_heading.setdefault(parameter.heading or f"options of {name_of(loaded.function)}", []).append(parameter)
+    return all_options({**by_heading, "evaluation": (*_shared(native_answers, leaves_out), *of_pictures)}, execution)
 
 
 def comes_with_evaltools(
     function: Callable[..., Task],
     metrics: Mapping[str, str] | str,
-    accuracy: Accuracy,
+    accuracy: Accuracy | None = None,
     native: str = "",
     place: int = 10,
     complete: Callable[[Mapping[str, Any], Path], Mapping[str, str]] | None = None,
     part: str = TaskCommand.part_at,
     needs: Sequence[str] = _NEEDS,
     native_answers: bool = False,
+    leaves_out: Collection[str] = (),
+    execution: Sequence[Parameter] = EXECUTION,
 ) -> TaskCommand:
     """The command of a task that comes with evaltools: the ``COMMAND`` of its folder.
 
     ``metrics`` are its metrics, so that limits on them can be checked before anything runs: what each means by name, or
     the module that has them. ``native`` is the module with the lines of the native tool that does the same.
     ``native_answers``: that tool says what it found in each example. ``needs`` are more modules that a device must be
-    able to import. The others are as for :class:`TaskCommand`.
+    able to import. ``leaves_out`` are the options of all tasks that this one does not have, ``execution`` those about
+    how the work is done. The others are as for :class:`TaskCommand`.
     """
     from evaltools.tasks.own.loading import Loaded, Origin
 
@@ -156,7 +161,7 @@ def comes_with_evaltools(
     return TaskCommand(
         name,
         name.replace("_", "-"),
-        partial(_options_of_task, loaded, native_answers),
+        partial(_options_of_task, loaded, native_answers, leaves_out, execution),
         _modules(needs),
         summary=description.partition("\n")[0],
         description=description,
@@ -171,7 +176,7 @@ def comes_with_evaltools(
 
 
 def _modules(needs: Sequence[str]) -> Sequence[str]:
-    return (_EVALUATION.partition(":")[0], *needs)
+    return ("evaltools.tasks.own.task_run", *needs)
 
 
 def own_command(loaded: Loaded, typed: str = OWN) -> TaskCommand:
@@ -209,17 +214,9 @@ def loaded_of(task: TaskCommand) -> Loaded:
     return loaded
 
 
-def evaluation_of(task: TaskCommand) -> type[Evaluation[Any]]:
-    """The class that carries a task out: called with what :func:`read` gives, it reads and checks model and data."""
-    found: type[Evaluation[Any]] = named(task.evaluation_at or _EVALUATION)
-    return found
-
-
 def read(task: TaskCommand, request: Request) -> TaskRequest:
     """Parse and check the options of a request; raises :class:`UsageError` for values that make no sense."""
-    if task.evaluation_at:
-        return evaluation_of(task).read(request)
-    from evaltools.tasks.own.evaluation import read_request
+    from evaltools.tasks.own.request import read_request
 
     loaded = loaded_of(task)
     return read_request(request, loaded, own_options(loaded.function), bool(task.native_at))

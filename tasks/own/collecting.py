@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import Opened
 from evaltools.engine.run import PassOutcome
+from evaltools.model import ModelFile
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open
@@ -21,11 +22,13 @@ from evaltools.tasks.shared.observer import Observer
 class AfterPass(Struct, frozen=True):
     """A pass that is over, and what is needed to run more beside it.
 
-    ``task`` is the one whose ``outcome`` it is. ``opened`` are the configurations that can run on this computer; their
-    sessions are closed. ``are_recorded``: their outputs are those of the records, not of another computer.
+    ``task`` is the one whose ``outcome`` it is, ``model`` the reference's. ``opened`` are the configurations that can
+    run on this computer; their sessions are closed. ``are_recorded``: their outputs are those of the records, not of
+    another computer.
     """
 
     task: OwnTask
+    model: ModelFile
     reference: Configuration | None
     outcome: PassOutcome[Any]
     opened: Sequence[Opened]

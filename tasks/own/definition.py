@@ -205,10 +205,12 @@ class Tried:
 class Trial(Protocol):
     """Runs examples of a task on one model before the pass; a task's ``check`` gets it.
 
-    ``trouble`` is the error of the last example that failed, None where none did.
+    ``trouble`` is the error of the last example that failed, None where none did. ``first`` is the first example as the
+    reference ran it at the beginning of its warm-up; None without one, and for a model that is not the reference's.
     """
 
     trouble: Exception | None
+    first: Tried | None
 
     @property
     def of_reference(self) -> Trial | None:
@@ -284,8 +286,8 @@ class Task:
     ``in_order``: inputs are made one after the other, as random numbers are. Each configuration runs the first example
     ``warmup_runs`` times before anything counts, and every example ``invocations`` times. ``models`` are those that
     run, where they are not the models of the :class:`Setting` as they were read. ``pictures`` are the files that inputs
-    are made of, where they are not what the examples have as their input. ``beside`` is called after the pass, and
-    measures what the figures are to be compared with: see :class:`~evaltools.tasks.own.collecting.AfterPass`.
+    are made of, where they are not what the examples have as their input. ``beside`` is called after the pass with a
+    :class:`~evaltools.tasks.own.collecting.AfterPass`, and measures what the figures are to be compared with.
 
     >>> import evaltools as et
     >>> task = et.Task(

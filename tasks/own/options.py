@@ -18,8 +18,13 @@ from evaltools.parameter import Parameter, TypeName, Value, did_you_mean
 from evaltools.tasks.own.definition import is_setting
 from evaltools.text import with_article
 
-_TYPES: Final[dict[type, TypeName]] = {bool: "bool", int: "int32", float: "float", str: "string", Path: "string"}
-_KNOWN: Final = "bool, int, float, str, Path, one of these | None, or Literal[...] of texts or numbers"
+_TYPES: Final[dict[type, TypeName]] = {
+    bool: "bool", int: "int32", float: "float", str: "string", Path: "string", tuple: "string"
+}  # fmt: skip
+_KNOWN: Final = (
+    "bool, int, float, str, Path, one of these | None, Literal[...] of texts or numbers, or tuple[str, ...] for an "
+    "option that may be repeated"
+)
 
 
 class Option(Struct, frozen=True):
@@ -37,6 +42,8 @@ class Option(Struct, frozen=True):
     def read(self, given: Any) -> Any:
         """What the function is given for a flag's text, or for a value from Python; raises :class:`UsageError`."""
         name = self.parameter.name
+        if self.type is tuple:
+            return (given,) if isinstance(given, str) else tuple(map(str, given))
         if isinstance(given, str):
             if not given and self.type is Path:
                 raise UsageError(f"--{name} is empty; give a path")
@@ -114,6 +121,7 @@ def _option(parameter: inspect.Parameter, hint: Any, place: str) -> Option:
         default=stated.default if default is None else _flag_default(wanted, default),
         declared_type=_TYPES[wanted],
         choices=choices,
+        repeatable=wanted is tuple,
         role="input_file" if wanted is Path and stated.role == "plain" else stated.role,
         required=required,
     )
@@ -130,6 +138,8 @@ def _is_one_of(value: Any, wanted: type, choices: tuple[Value, ...]) -> bool:
 
 def _flag_default(wanted: type, default: Any) -> Value:
     """What ``--help`` says."""
+    if wanted is tuple:
+        return " ".join(default)
     value: Value = str(default) if wanted is Path else wanted(default)
     return value
 
@@ -167,6 +177,8 @@ def _type_of(hint: Any) -> tuple[type | None, tuple[Value, ...], bool]:
             return None, (), False
         wanted, choices, _ = _type_of(others[0])
         return wanted, choices, True
+    if hint == tuple[str, ...]:
+        return tuple, (), False
     if typing.get_origin(hint) is Literal:
         values = typing.get_args(hint)
         kinds = {type(value) for value in values}

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import NotMeasured, open_configuration
 from evaltools.errors import ImageError, InferenceError, TaskError
 from evaltools.model import ModelFile
 from evaltools.runtime import Open, Session
+from evaltools.tasks.own.collecting import AfterPass, Beside
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen
 from evaltools.tasks.own.result import MetricComparison
 from evaltools.tasks.own.task import OwnTask
-from evaltools.tasks.shared.evaluation import Evaluation
-from evaltools.tasks.shared.observer import Observer, counted
+from evaltools.tasks.shared.observer import counted
 
 OTHER_KERNELS: Final = "plain C++ kernels"
 ALLOWED: Final = 2.0
@@ -25,28 +25,27 @@ _SECONDS: Final = 5.0
 """After so long no further example is run: plain kernels may take a hundred times as long as others."""
 
 
-def changes_of_other_kernels(
-    evaluation: Evaluation[Any], task: OwnTask, observer: Observer, open_with: Open
-) -> list[MetricComparison]:
+def changes_of_other_kernels(after: AfterPass) -> Beside:
     """The change of each metric of agreement between the reference and :data:`OTHER_KERNELS`, over a few examples.
 
-    There are none where nothing agrees with a reference, where that is not only on the CPU, and where either cannot
-    run. Ctrl-C ends it.
+    It is a list of :class:`MetricComparison`. There are none where nothing agrees with a reference, where that is not
+    only on the CPU, where either cannot run, and where the pass was stopped. Ctrl-C ends it.
     """
-    reference = evaluation.request.reference
+    task, reference = after.task, after.reference
     if task.task.agree is None or task.keeps_state or reference is None or reference.delegates.requested:
-        return []
+        return Beside([])
+    if after.outcome.stopped is not None:
+        return Beside([])
     kernels = "builtin" if reference.kernel_set == "reference" else "reference"
     other = Configuration(OTHER_KERNELS, runtime=reference.runtime, kernels=kernels)
-    model = evaluation.reference_model or evaluation.model
-    with_sessions = _Sessions(model, (reference, other), open_with)
+    with_sessions = _Sessions(after.model, (reference, other), after.open_with)
     try:
         if len(with_sessions.opened) < 2:
-            return []
+            return Beside([])
         base, changed = with_sessions.opened
         examples = _spread(len(task.names))
-        with counted(observer, OTHER_KERNELS, len(examples)) as step:
-            return _compared(task.of_reference, examples, reference.name, base, changed, step)
+        with counted(after.observer, OTHER_KERNELS, len(examples)) as step:
+            return Beside(_compared(task.of_reference, examples, reference.name, base, changed, step))
     finally:
         with_sessions.close()
 

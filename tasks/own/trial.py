@@ -11,7 +11,8 @@ from typing import Any, Final
 from evaltools.engine.execution import available_cores
 from evaltools.engine.task import Prepared
 from evaltools.errors import EvaltoolsError, ImageError, InferenceError, TaskError, UsageError
-from evaltools.runtime import Session
+from evaltools.runtime import Inference, Session
+from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Checked, Trial, Tried
 from evaltools.tasks.own.faults import FAULTS, calling_task, described, place_of, sentence
 from evaltools.tasks.own.inputs import Prepare
@@ -24,10 +25,19 @@ _MADE_AT_ONCE: Final = 16
 class SessionTrial:
     """A :class:`~evaltools.tasks.own.definition.Trial` on the sessions of one model, for the task with it alone."""
 
-    def __init__(self, sessions: Sequence[Session], task: OwnTask, of_reference: SessionTrial | None = None) -> None:
+    def __init__(
+        self,
+        sessions: Sequence[Session],
+        task: OwnTask,
+        of_reference: SessionTrial | None = None,
+        warmed_up: Inference | None = None,
+    ) -> None:
         self._sessions = sessions
         self._task = task
         self.of_reference: Final = of_reference
+        self.first: Tried | None = None
+        if warmed_up is not None:
+            self.first = Tried(0, task.task.examples[0].target, task.models[0].of_outputs(warmed_up.outputs))
         self.trouble: Exception | None = None
 
     @property
@@ -96,12 +106,27 @@ class SessionTrial:
                 self.trouble = type(error)(f"{task.names[place]}: {error}")
                 return None
 
-        with ThreadPoolExecutor(available_cores()) as threads:
+        with ThreadPoolExecutor(1 if task.in_order else available_cores()) as threads:
             for start in range(0, len(places), _MADE_AT_ONCE):
                 some = places[start : start + _MADE_AT_ONCE]
                 for place, made in zip(some, threads.map(prepared, some), strict=True):
                     if made is not None:
                         yield place, made
+
+
+def warm_up(session: Session, inputs: Sequence[Array], runs: int, invocations: int) -> Inference | None:
+    """Run a few times; returns what the very first run gave, None without one.
+
+    Failures are left to the runs that count.
+    """
+    first = None
+    try:
+        for _ in range(runs):
+            inference = session.run(inputs, invocations)
+            first = inference if first is None else first
+    except InferenceError:
+        return first
+    return first
 
 
 def call_check(check: Callable[[Trial], Sequence[str] | Checked], trial: Trial) -> Checked:

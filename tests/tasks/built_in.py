@@ -8,8 +8,8 @@ from typing import Any
 from evaltools.command import TaskCommand
 from evaltools.tasks import coco, imagenet
 from evaltools.tasks.own import loaded_of, own_options
-from evaltools.tasks.own.evaluation import OwnOptions
 from evaltools.tasks.own.options import values_of
+from evaltools.tasks.own.request import OwnOptions
 from evaltools.tasks.shared.image_input import StatedLayout
 
 

@@ -16,7 +16,8 @@ from evaltools.report.files.evaluation import planned_files, planned_report
 from evaltools.report.files.outputs import write_report
 from evaltools.report.page.screens import print_configurations
 from evaltools.request import Request
-from evaltools.tasks.own import evaluation_of, read
+from evaltools.result.exit_code import exit_code_of
+from evaltools.tasks.own import read
 
 
 def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
@@ -39,5 +40,4 @@ def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
         return NOT_WRITTEN
     if not is_whole:
         return NOT_MEASURED
-    evaluation = evaluation_of(task)
-    return LIMIT_BROKEN if evaluation.breaks_limits(result) else evaluation.exit_code(result)
+    return LIMIT_BROKEN if result.part.breaks_limits else exit_code_of(result)

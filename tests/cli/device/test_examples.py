@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,7 @@ from evaltools.device.store import archives, names_in
 from evaltools.errors import UsageError
 from evaltools.known_tasks import task_command
 from evaltools.request.flags import parse_flags
-from evaltools.tasks.shared.evaluation import Evaluation
+from evaltools.tasks.own.task_run import TaskRun
 from tests.command import evaltools
 from tests.detection_set import DetectionSet, make_detection_set
 from tests.evaluation_set import EvaluationSet
@@ -29,7 +28,7 @@ def detection(tmp_path_factory: pytest.TempPathFactory) -> DetectionSet:
     return make_detection_set(tmp_path_factory.mktemp("detection"), count=11)
 
 
-def found(arguments: Sequence[str]) -> Evaluation[Any]:
+def found(arguments: Sequence[str]) -> TaskRun:
     command, *words = arguments
     task = task_of(command)
     assert task is not None
@@ -41,7 +40,7 @@ def diff(evaluation: EvaluationSet, *more: str) -> list[str]:
     return ["inference-diff", f"--model_file={evaluation.model}", "--noise_floor_runs=0", *more]
 
 
-def names(examples: Evaluation[Any], flag: str) -> list[str]:
+def names(examples: TaskRun, flag: str) -> list[str]:
     return [path.name for path in examples.pictures_of(flag)]
 
 
@@ -101,7 +100,7 @@ def evaluation_flags(evaluation: EvaluationSet, **changed: Path) -> list[str]:
 # ----- a device has what it needs
 
 
-def laid_out(examples: Evaluation[Any], flag: str, pictures: Path, folder: Path) -> Path:
+def laid_out(examples: TaskRun, flag: str, pictures: Path, folder: Path) -> Path:
     """The folder of pictures as a device has it."""
     folder.mkdir(parents=True)
     (folder / "all.json").write_bytes(names_in(pictures))

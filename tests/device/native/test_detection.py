@@ -13,8 +13,7 @@ from evaltools.device.native_outcome import NativeRun
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.evaluation import parse_evaluation_log
 from evaltools.proto import message_class
-from evaltools.tasks.own.evaluation import OwnEvaluation
-from evaltools.tasks.shared.run import evaluate
+from evaltools.tasks.own.run import evaluate
 from tests.device.native.runs import (
     GPU,
     PLAIN,
@@ -47,7 +46,7 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: Inputs) -> No
     gpu = run_stand_in(tmp_path / "gpu", coco, GPU, delegate_lines=GPU_LINES)
     result = assembled(coco, reference, test, gpu)
     assert [entry.status for entry in result.configurations] == ["measured"] * 3
-    ours = evaluate(OwnEvaluation, coco.request, Silent())
+    ours = evaluate(coco.request, Silent())
     for own, native in zip(ours.part.boxes.figures, result.part.boxes.figures, strict=False):
         assert own.evaluation is not None
         assert native.evaluation is not None

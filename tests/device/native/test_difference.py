@@ -28,7 +28,6 @@ from tests.device.native.runs import (
     through_every_rendering,
 )
 from tests.device.native.test_inputs import diff_request
-from tests.limits import limit_of
 
 
 def diff_inputs(**changes: Any) -> Any:
@@ -37,7 +36,7 @@ def diff_inputs(**changes: Any) -> Any:
 
 @pytest.mark.once
 def test_inference_diff_from_the_program_to_the_tables(tmp_path: Path) -> None:
-    inputs = diff_inputs(limits=(limit_of("max_avg_error", "0.01"),))
+    inputs = diff_inputs(max_avg_error=("0.01",))
     builtin = Configuration("builtin", kernels="builtin")
     same, other = stand_ins(tmp_path, inputs, PLAIN, builtin)
     result = assembled(inputs, same, other)

@@ -25,12 +25,11 @@ from evaltools.device.native_inputs import (
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model.metadata import InputNormalization
 from evaltools.tasks.inference_diff.input_options import InputOptions
-from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.device.native.runs import PLAIN, REFERENCE
-from tests.limits import limit_of
 from tests.tasks.built_in import coco_options, imagenet_options
+from tests.tasks.inference_diff.fakes import request_for
 
 
 def imagenet_request(**changes: Any) -> TaskRequest:
@@ -77,14 +76,14 @@ def test_what_coco_cannot_judge_is_refused_before_it_runs(option: dict[str, Any]
         prepare_coco(replace(made, options=replace(made.options, margin=2.0)))
 
 
-def diff_request(**changes: Any) -> DiffRequest:
-    made = DiffRequest(
-        model_file=sample.model_file("int8"),
-        reference=Configuration("reference"),
-        tests=(PLAIN,),
-        inputs=InputOptions(num_runs=5),
-    )
-    return replace(made, **changes)
+def diff_request(**changes: Any) -> TaskRequest:
+    made = {
+        "model_file": sample.model_file("int8"),
+        "reference": Configuration("reference"),
+        "tests": (PLAIN,),
+        "inputs": InputOptions(num_runs=5),
+    }
+    return request_for(**{**made, **changes})
 
 
 def test_imagenet_has_all_pictures_with_their_labels() -> None:
@@ -179,8 +178,8 @@ def test_a_classifier_is_no_detector() -> None:
         ({"reference": None}, "the native tool always compares with its own reference"),
         ({"reference": REFERENCE}, "--reference: --kernels=builtin: the native tool's reference is one thread"),
         ({"reference": Configuration("reference", num_threads=2)}, "--num_interpreter_threads=2"),
-        ({"limits": (limit_of("max_quanta", "1"),)}, "gives only avg_error; use --max_avg_error"),
-        ({"limits": (limit_of("max_avg_error", "nothing=1"),)}, "nothing"),
+        ({"max_quanta": ("1",)}, "gives only avg_error; use --max_avg_error"),
+        ({"max_avg_error": ("nothing=1",)}, "nothing"),
     ],
 )
 def test_what_inference_diff_could_not_compare_is_refused(changes: dict[str, Any], said: str) -> None:
@@ -192,7 +191,7 @@ def test_what_inference_diff_could_not_compare_is_refused(changes: dict[str, Any
 def test_inference_diff_has_the_native_number_of_runs_unless_another_is_asked_for() -> None:
     assert prepare_diff(diff_request()).num_runs == 5
     assert prepare_diff(diff_request(inputs=InputOptions())).num_runs == 50
-    limited = diff_request(limits=(limit_of("max_avg_error", "0=1"),))
+    limited = diff_request(max_avg_error=("0=1",))
     assert prepare_native(limited).model.sha256 == prepare_diff(limited).model.sha256
 
 

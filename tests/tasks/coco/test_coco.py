@@ -20,10 +20,9 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.detector import DetectorOptions, check_detector, detector_input
 from evaltools.tasks.coco.objects import FoundObjects, read_objects, real_outputs
 from evaltools.tasks.coco.result import OutputMap, boxes_of
-from evaltools.tasks.own.evaluation import OwnEvaluation
+from evaltools.tasks.own.run import evaluate
 from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
 from evaltools.tasks.shared.image_input import PictureFrame, load_picture
-from evaltools.tasks.shared.run import evaluate
 from tests import tiny_models
 from tests.detection_set import DetectionSet, make_detection_set, pixels_of, save
 from tests.tasks.coco.fakes import (
@@ -51,7 +50,7 @@ def made(tmp_path: Path) -> DetectionSet:
 def evaluated(made: DetectionSet, changes: dict[str, Any] | None = None, **options: Any) -> EvaluationResult:
     """With sessions that find everything."""
     opened = sessions(reference=Finding(everything), test=Finding(everything))
-    return evaluate(OwnEvaluation, asked(made, changes, **options), Silent(), opened)
+    return evaluate(asked(made, changes, **options), Silent(), opened)
 
 
 def read(
@@ -205,14 +204,14 @@ def test_unsure_detections_do_not_vote(made: DetectionSet) -> None:
         return sure + [((number + 2) % 3, 0.2, box) for number, _, box in sure]
 
     opened = sessions(reference=Finding(answer), test=Finding(answer))
-    used = mapping_used(evaluate(OwnEvaluation, asked(made), Silent(), opened))
+    used = mapping_used(evaluate(asked(made), Silent(), opened))
     assert (used.name, used.source, used.pairs, used.agreeing["+1"]) == ("+1", "detected", 6, 6)
 
     def unsure(index: int) -> list[Found]:
         return [(number, 0.2, box) for number, _, box in everything(index)]
 
     with pytest.raises(UsageError, match="of 0 detections on an object with a score of 0.25 or more .and 12 with"):
-        evaluate(OwnEvaluation, asked(made), Silent(), sessions(reference=Finding(unsure), test=Finding(unsure)))
+        evaluate(asked(made), Silent(), sessions(reference=Finding(unsure), test=Finding(unsure)))
 
 
 def test_a_set_without_objects_has_no_accuracy(made: DetectionSet) -> None:
@@ -317,5 +316,5 @@ def test_an_evaluator_that_is_not_installed_is_missed_before_the_pass(
     monkeypatch.setitem(sys.modules, "faster_coco_eval", None)
     observer = Silent()
     with pytest.raises(UsageError, match=r"faster-coco-eval is not installed here .*pip install 'evaltools\[fast\]'"):
-        evaluate(OwnEvaluation, asked(made, coco_evaluator="faster-coco-eval"), observer, sessions())
+        evaluate(asked(made, coco_evaluator="faster-coco-eval"), observer, sessions())
     assert observer.described == []

@@ -14,8 +14,7 @@ from evaltools.model import ModelFile
 from evaltools.runtime import Session, open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.result import boxes_of
-from evaltools.tasks.own.evaluation import OwnEvaluation
-from evaltools.tasks.shared.run import evaluate
+from evaltools.tasks.own.run import evaluate
 from tests.detection_set import COCO_MAP, DetectionSet, make_detection_set
 from tests.tasks.coco.fakes import (
     Finding,
@@ -62,7 +61,7 @@ def shifted(index: int) -> list[Found]:
 
 def test_boxes_are_compared_with_the_reference_and_with_the_first_test(made: DetectionSet) -> None:
     opened = sessions(reference=Finding(everything), a=Finding(everything), b=Finding(shifted))
-    result = evaluate(OwnEvaluation, asked(made, {"tests": THREE}), Silent(), opened)
+    result = evaluate(asked(made, {"tests": THREE}), Silent(), opened)
     same, changed, other = boxes_of(result).comparisons
     assert (same.baseline, same.other, same.example_count) == ("reference", "a", 5)
     assert same.boxes == BoxAgreement(30, 0, 0, 0, 30.0, 0.0, 0.0)
@@ -79,7 +78,7 @@ def test_boxes_are_compared_with_the_reference_and_with_the_first_test(made: Det
 def test_without_a_ground_truth_boxes_are_compared_all_the_same(made: DetectionSet) -> None:
     opened = sessions(reference=Finding(everything), test=Finding(shifted))
     request = asked(made, record_examples=True, ground_truth_annotations=None)
-    result = evaluate(OwnEvaluation, request, Silent(), opened)
+    result = evaluate(request, Silent(), opened)
     coco = boxes_of(result)
     assert coco.comparisons[0].boxes.matched == 20
     assert (coco.data.ground_truth, mapping_used(result).source) == (None, "default")
@@ -108,7 +107,7 @@ def test_configurations_that_fail_leave_the_others_alone(made: DetectionSet) -> 
         return failing() if configuration.name == "bad" else Finding(everything)
 
     wanted = {"tests": (Configuration("bad"), Configuration("gone"), Configuration("good"))}
-    result = evaluate(OwnEvaluation, asked(made, wanted), Silent(), open_some)
+    result = evaluate(asked(made, wanted), Silent(), open_some)
     assert [(entry.name, entry.status, entry.reason) for entry in result.configurations] == [
         ("reference", "measured", None),
         ("bad", "not measured", "not one example succeeded: no such kernel"),
@@ -128,7 +127,7 @@ def test_a_reference_that_cannot_run_leaves_the_outputs_to_be_told_by_the_test(
     def open_some(model: ModelFile, configuration: Configuration) -> Session:
         return failing() if configuration.name == "reference" else open_session(model, configuration)
 
-    result = evaluate(OwnEvaluation, asked(made, {"model_file": unnamed}), Silent(), open_some)
+    result = evaluate(asked(made, {"model_file": unnamed}), Silent(), open_some)
     assert [entry.status for entry in result.configurations] == ["not measured", "measured"]
     assert_known_figures(result)
     assert boxes_of(result).comparisons == []
@@ -136,7 +135,7 @@ def test_a_reference_that_cannot_run_leaves_the_outputs_to_be_told_by_the_test(
 
 def test_where_nothing_can_run_nothing_is_measured(made: DetectionSet, unnamed: Path) -> None:
     request = asked(made, {"model_file": unnamed})
-    result = evaluate(OwnEvaluation, request, Silent(), sessions(reference=failing(), test=failing()))
+    result = evaluate(request, Silent(), sessions(reference=failing(), test=failing()))
     assert [entry.status for entry in result.configurations] == ["not measured"] * 2
     assert (boxes_of(result).figures, result.complete) == ([], False)
     assert {entry.reason for entry in result.configurations} == {
@@ -149,7 +148,7 @@ def test_where_nothing_can_run_nothing_is_measured(made: DetectionSet, unnamed: 
         raise ConfigurationUnavailable("not here")
 
     observer = Silent()
-    result = evaluate(OwnEvaluation, request, observer, open_none)
+    result = evaluate(request, observer, open_none)
     assert [entry.status for entry in result.configurations] == ["not measured"] * 2
     assert (result.complete, result.examples_done, observer.total) == (False, 0, 0)
 
@@ -161,7 +160,7 @@ def test_a_picture_that_fails_on_one_configuration_is_missing_there_alone(made: 
         return everything(index)
 
     opened = sessions(reference=Finding(everything), test=Finding(not_the_second))
-    result = evaluate(OwnEvaluation, asked(made, record_examples=True), Silent(), opened)
+    result = evaluate(asked(made, record_examples=True), Silent(), opened)
     assert [(entry.example, entry.configuration, entry.stage) for entry in result.failed] == [
         ("000012.png", "test", "inference")
     ]
@@ -177,4 +176,4 @@ def test_a_picture_that_fails_on_one_configuration_is_missing_there_alone(made: 
     assert pictures is not None
     assert [list(entry.detections) for entry in pictures][:2] == [["reference", "test"], ["reference"]]
     opened = sessions(reference=Finding(not_the_second), test=Finding(everything))
-    assert boxes_of(evaluate(OwnEvaluation, asked(made), Silent(), opened)).comparisons[0].boxes.matched == 24
+    assert boxes_of(evaluate(asked(made), Silent(), opened)).comparisons[0].boxes.matched == 24

@@ -16,8 +16,7 @@ from evaltools.tasks.coco import decoders
 from evaltools.tasks.coco.decoders import Boxes, Coordinates, Decoder, Head, suppressed
 from evaltools.tasks.coco.result import boxes_of
 from evaltools.tasks.coco.yolo_heads import DECODERS
-from evaltools.tasks.own.evaluation import OwnEvaluation
-from evaltools.tasks.shared.run import evaluate
+from evaltools.tasks.own.run import evaluate
 from tests.detection_set import make_detection_set
 from tests.tasks.coco import yolo_by_hand
 from tests.tasks.coco.fakes import asked
@@ -256,7 +255,7 @@ def test_a_decoder_that_is_added_is_recognised_and_used(
     request = asked(made, class_offset="1")
     options = replace(request.options, values={**request.options.values, **stated})
     request = replace(request, options=options)
-    detection = boxes_of(evaluate(OwnEvaluation, request, Silent(), open_session))
+    detection = boxes_of(evaluate(request, Silent(), open_session))
     assert detection.data.head is not None
     assert (detection.data.head.decoder, detection.data.head.source) == ("six_boxes", source)
     assert (detection.data.nms_iou, detection.data.score_threshold, detection.data.resize) == (*used, "letterbox")

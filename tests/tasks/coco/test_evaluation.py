@@ -15,8 +15,7 @@ from evaltools.errors import ModelError, UsageError
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import open_session
 from evaltools.tasks.coco.result import boxes_of
-from evaltools.tasks.own.evaluation import OwnEvaluation
-from evaltools.tasks.shared.run import evaluate
+from evaltools.tasks.own.run import evaluate
 from tests.detection_set import (
     COCO_MAP,
     NATIVE_MAP,
@@ -61,7 +60,7 @@ def with_model(made: DetectionSet, folder: Path, content: bytes) -> dict[str, An
 
 def really(made: DetectionSet, changes: dict[str, Any] | None = None, **options: Any) -> EvaluationResult:
     """The evaluation with the installed runtime."""
-    return evaluate(OwnEvaluation, asked(made, changes, **options), Silent(), open_session)
+    return evaluate(asked(made, changes, **options), Silent(), open_session)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ def test_crowd_regions_absorb_detections_for_coco_and_are_objects_for_native(tmp
         document["annotations"][1]["iscrowd"] = crowd
         made.annotations.write_text(json.dumps(document))
         request = asked(made, class_offset="1")
-        result = evaluate(OwnEvaluation, request, Silent(), sessions(reference=Finding(alarm), test=Finding(alarm)))
+        result = evaluate(request, Silent(), sessions(reference=Finding(alarm), test=Finding(alarm)))
         found = figures_of(result, "test")
         assert found.evaluation is not None
         assert found.native is not None
@@ -209,5 +208,5 @@ def test_a_map_that_does_not_fit_is_refused_before_the_pass(made: DetectionSet, 
     )
     observer = Silent()
     with pytest.raises(ModelError, match=r"cannot be boxes=0,classes=1,scores=2,count=3 .*0 \[1, 6\], 1 \[1, 6, 4\]"):
-        evaluate(OwnEvaluation, asked(made, other, **options), observer, open_session)
+        evaluate(asked(made, other, **options), observer, open_session)
     assert observer.total == 0

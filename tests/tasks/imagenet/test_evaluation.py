@@ -15,9 +15,8 @@ from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelErro
 from evaltools.model import ModelFile
 from evaltools.runtime import Delegation, Session, TensorSpec
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.evaluation import OwnEvaluation
+from evaltools.tasks.own.run import evaluate
 from evaltools.tasks.shared.request import TaskRequest
-from evaltools.tasks.shared.run import evaluate
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
 from tests.runtime.fake import FakeSession
 from tests.tasks.built_in import imagenet_options
@@ -60,13 +59,13 @@ def sessions(**by_name: Session) -> Callable[[ModelFile, Configuration], Session
 
 
 def test_each_test_is_compared_with_the_reference_and_with_the_first_test(asked: TaskRequest) -> None:
-    result = evaluate(OwnEvaluation, asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1)))
+    result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1)))
     compared = {(entry.baseline, entry.other): entry.agreement.same_top1 for entry in result.part.topk.comparisons}
     assert compared == {("reference", "a"): 30, ("reference", "b"): 0, ("a", "b"): 0}
 
 
 def test_accuracy_counts_the_right_answers(asked: TaskRequest, evaluation: EvaluationSet) -> None:
-    result = evaluate(OwnEvaluation, asked, Silent(), sessions(reference=Answering(0), a=Answering(11), b=Answering(1)))
+    result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=Answering(11), b=Answering(1)))
     measured = result.part.topk.classified["a"].metrics
     assert measured.topk.accuracies[0] == pytest.approx(evaluation.answers.count(11) / 30)
     assert measured.distinct_answers == 1
@@ -78,7 +77,7 @@ def test_what_is_no_picture_is_skipped_and_counted(asked: TaskRequest, tmp_path:
     for name in ("notes.txt", ".hidden.jpg"):
         (tmp_path / "images" / name).touch()
     asked = with_values(asked, ground_truth_images_path=tmp_path / "images")
-    result = evaluate(OwnEvaluation, asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(0)))
+    result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(0)))
     assert result.part.example_count == 30
     assert "2 files that are not pictures were left out, such as '.hidden.jpg'" in result.warnings
 
@@ -89,7 +88,7 @@ def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: TaskR
 
     broken = Answering(0)
     broken._function = failing
-    result = evaluate(OwnEvaluation, asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
+    result = evaluate(asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
     assert [(entry.baseline, entry.other) for entry in result.part.topk.comparisons] == [("a", "b")]
     assert result.configurations[0].reason == "not one example succeeded: no"
 
@@ -101,7 +100,7 @@ def test_without_a_test_that_can_run_nothing_is_measured(asked: TaskRequest) -> 
         raise ConfigurationUnavailable("not here")
 
     observer = Silent()
-    result = evaluate(OwnEvaluation, asked, observer, only_the_reference)
+    result = evaluate(asked, observer, only_the_reference)
     assert [entry.status for entry in observer.described] == ["measured", "not measured", "not measured"]
     assert [entry.status for entry in result.configurations] == ["not measured"] * 3
     assert (result.complete, result.examples_done) == (False, 0)
@@ -110,7 +109,7 @@ def test_without_a_test_that_can_run_nothing_is_measured(asked: TaskRequest) -> 
 def test_a_runtime_that_makes_another_output_than_the_file_states_is_refused(asked: TaskRequest) -> None:
     other = Answering(0, (replace(SCORES, shape=(1, 6)),))
     with pytest.raises(ModelError, match=r"the file states the output .*\[1,12\], but fake makes it float32\[1, 6\]"):
-        evaluate(OwnEvaluation, asked, Silent(), sessions(reference=other, a=other, b=other))
+        evaluate(asked, Silent(), sessions(reference=other, a=other, b=other))
     assert other.closed
 
 
@@ -119,7 +118,6 @@ def test_bytes_of_labels_that_are_no_unicode_stay_equal(asked: TaskRequest, tmp_
     labels.write_bytes(b"\xff0\n" + b"".join(b"class%d\n" % index for index in range(1, CLASSES)))
     truths.write_bytes(b"\xff0\n" * 30)
     result = evaluate(
-        OwnEvaluation,
         with_values(asked, ground_truth_labels=truths, model_output_labels=labels),
         Silent(),
         sessions(reference=Answering(0), a=Answering(0), b=Answering(1)),
@@ -139,16 +137,16 @@ def test_a_run_of_another_library_is_refused_before_that_is_loaded(asked: TaskRe
 
     tests = (Configuration.from_text("a", f"external_delegate_path={library}"),)
     run = replace(asked, tests=tests, execution=replace(asked.execution, run_dir=tmp_path / "run"))
-    evaluate(OwnEvaluation, run, Silent(), open_session)
+    evaluate(run, Silent(), open_session)
     library.write_bytes(b"another one")
     opened.clear()
     with pytest.raises(UsageError, match="holds another run: the library .*delegate.so was .*, now it is "):
-        evaluate(OwnEvaluation, run, Silent(), open_session)
+        evaluate(run, Silent(), open_session)
     assert opened == []
 
 
 def test_what_the_runtime_warned_about_is_a_warning_of_the_result(asked: TaskRequest) -> None:
     doubtful = Answering(0)
     doubtful.delegation = Delegation(1, (), {}, warnings=("shapes do not fit",))  # type: ignore[misc]
-    result = evaluate(OwnEvaluation, asked, Silent(), sessions(reference=Answering(0), a=doubtful, b=Answering(0)))
+    result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=doubtful, b=Answering(0)))
     assert "a: its runtime warns: shapes do not fit" in result.warnings

@@ -7,15 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.runtime import Inference, TensorSpec
 from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff import COMMAND
+from evaltools.tasks.inference_diff.differences import Differences
 from evaltools.tasks.inference_diff.input_options import InputOptions
-from evaltools.tasks.inference_diff.request import DiffRequest
+from evaltools.tasks.inference_diff.material import DiffMaterial
+from evaltools.tasks.own.task_run import TaskRun
+from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.runtime.fake import FakeSession
+from tests.tasks.built_in import options_of
 
 SHAPE = (1, 4, 4, 2)
 IMAGE = TensorSpec("input", np.dtype("float32"), SHAPE)
@@ -56,7 +62,7 @@ class Opener:
         return session
 
 
-def asked(folder: Path, num_runs: int = 5, **changes: Any) -> DiffRequest:
+def asked(folder: Path, num_runs: int = 5, **changes: Any) -> TaskRequest:
     """Compare ``test`` with the reference on a model that gives three times its input."""
     (folder / "model.tflite").write_bytes(tiny_models.add_chain(SHAPE, 2))
     fields: dict[str, Any] = {
@@ -65,4 +71,34 @@ def asked(folder: Path, num_runs: int = 5, **changes: Any) -> DiffRequest:
         "tests": (Configuration("test"),),
         "inputs": InputOptions(num_runs=num_runs),
     }
-    return DiffRequest(**(fields | changes))
+    return request_for(**(fields | changes))
+
+
+def request_for(inputs: InputOptions = InputOptions(), native: bool = False, **fields: Any) -> TaskRequest:  # noqa: B008
+    """What the command line makes of such options of the task, by name, and of fields of the request."""
+    of_inputs = {
+        "num_runs": inputs.num_runs,
+        "seed": inputs.seed,
+        "input_range": inputs.ranges,
+        "input_files": inputs.files,
+        "input_images": inputs.images,
+        "normalization": inputs.normalization,
+        "inputs": inputs.kind,
+        "input_layout": inputs.input_layout,
+        "channel_order": inputs.channel_order,
+    }
+    of_request = {name: fields.pop(name) for name in TaskRequest.__struct_fields__ if name in fields}
+    given = {"max_secs": 0.0, **{name: value for name, value in of_inputs.items() if value is not None}, **fields}
+    return TaskRequest(**of_request, options=options_of(COMMAND, given, native))
+
+
+def stating(request: TaskRequest, **values: Any) -> TaskRequest:
+    """The request with other values of the task's options."""
+    return replace(request, options=replace(request.options, values={**request.options.values, **values}))
+
+
+def material_of(request: TaskRequest) -> DiffMaterial:
+    """What is made of a request before anything runs."""
+    whole = TaskRun(request).task.task.whole
+    assert isinstance(whole, Differences)
+    return whole.material

@@ -15,10 +15,8 @@ from evaltools.model import ModelFile
 from evaltools.report.words.verdicts import outputs_in_words
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import Session, TensorSpec
-from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
-from evaltools.tasks.shared.run import evaluate
-from tests.limits import limit_of
+from evaltools.tasks.own.run import evaluate
 from tests.tasks.inference_diff.fakes import SHAPE, Function, Opener, asked, three_times
 from tests.tasks.observers import Silent
 
@@ -76,14 +74,14 @@ def with_nan(values: Any) -> Any:
     ],
 )
 def test_verdicts(tmp_path: Path, function: Function, verdict: str, reason: str) -> None:
-    ((name, words),) = judged(evaluate(DiffEvaluation, asked(tmp_path), Silent(), Opener(test=lambda: function)))
+    ((name, words),) = judged(evaluate(asked(tmp_path), Silent(), Opener(test=lambda: function)))
     assert name == "test"
     assert words.startswith(f"{verdict}: 3 times: ")
     assert reason in words
 
 
 def test_warm_up_runs_are_in_no_figure_but_the_first_run(tmp_path: Path) -> None:
-    result = evaluate(DiffEvaluation, asked(tmp_path, num_runs=3, warmup_runs=2), Silent(), Opener())
+    result = evaluate(asked(tmp_path, num_runs=3, warmup_runs=2), Silent(), Opener())
     for entry in result.configurations:
         times = details(result).times[entry.name]
         assert times.first_run_us == 1000
@@ -91,9 +89,7 @@ def test_warm_up_runs_are_in_no_figure_but_the_first_run(tmp_path: Path) -> None
         assert entry.inference_latency is not None
         assert entry.inference_latency.sum_us == 12000
         assert times.run_and_read_latency.sum_us == 12015
-    without = details(evaluate(DiffEvaluation, asked(tmp_path, num_runs=3, warmup_runs=0), Silent(), Opener())).times[
-        "test"
-    ]
+    without = details(evaluate(asked(tmp_path, num_runs=3, warmup_runs=0), Silent(), Opener())).times["test"]
     assert (without.first_run_us, without.invokes_us) == (None, [1000, 2000, 3000])
 
 
@@ -114,7 +110,7 @@ def test_a_state_is_repeatable_since_the_second_session_is_driven_the_same_way(
     tmp_path: Path, warmup_runs: int
 ) -> None:
     opener = Opener(reference=counting, test=counting)
-    result = evaluate(DiffEvaluation, asked(tmp_path, warmup_runs=warmup_runs), Silent(), opener)
+    result = evaluate(asked(tmp_path, warmup_runs=warmup_runs), Silent(), opener)
     repeated = comparison(result).repeatability
     assert repeated is not None
     assert (repeated.runs, repeated.identical, repeated.max) == (5, True, 0.0)
@@ -129,7 +125,7 @@ def test_what_is_not_repeatable_is_reported(tmp_path: Path, name: str) -> None:
         offset = next(offsets)
         return lambda values: three_times(values) + offset
 
-    result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), Opener(**{name: other_every_time}))
+    result = evaluate(asked(tmp_path), Silent(), Opener(**{name: other_every_time}))
     found = {"test": comparison(result).repeatability, "reference": details(result).reference_repeatability}
     for other, repeated in found.items():
         assert repeated is not None
@@ -155,8 +151,8 @@ def failing_at(*calls: int) -> Callable[[], Function]:
 
 
 def test_a_reference_that_fails_everywhere_leaves_nothing_to_compare_with(tmp_path: Path) -> None:
-    request = asked(tmp_path, limits=(limit_of("max_avg_error", "9"),))
-    result = evaluate(DiffEvaluation, request, Silent(), Opener(reference=failing_at()))
+    request = asked(tmp_path, max_avg_error=("9",))
+    result = evaluate(request, Silent(), Opener(reference=failing_at()))
     assert [(entry.status, entry.reason) for entry in result.configurations] == [
         ("not measured", "not one example succeeded: node 7 failed"),
         ("not measured", "the reference has no outputs to compare with: node 7 failed"),
@@ -168,7 +164,7 @@ def test_a_reference_that_fails_everywhere_leaves_nothing_to_compare_with(tmp_pa
 
 def test_runs_that_fail_are_left_out_and_counted(tmp_path: Path) -> None:
     """The third call is the second run after one warm-up; it fails the second time, too."""
-    result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), Opener(test=failing_at(3)))
+    result = evaluate(asked(tmp_path), Silent(), Opener(test=failing_at(3)))
     assert (result.configurations[1].status, result.configurations[1].failed_examples) == ("measured", 1)
     assert [(entry.example, entry.configuration, entry.reason) for entry in result.failed] == [
         ("run 1", "test", "node 7 failed")
@@ -188,7 +184,7 @@ def test_a_configuration_that_cannot_be_opened_does_not_stop_the_others(tmp_path
         return opener(model, configuration)
 
     request = asked(tmp_path, tests=(Configuration("gone"), Configuration("test")))
-    result = evaluate(DiffEvaluation, request, Silent(), open_some)
+    result = evaluate(request, Silent(), open_some)
     assert judged(result) == [
         ("gone", "not measured: not here"),
         ("test", IDENTICAL),
@@ -200,9 +196,7 @@ def test_a_constant_reference_is_named_also_where_the_first_test_was_not_measure
     opener = Opener(
         **dict.fromkeys(("reference", "test"), lambda: lambda _values: np.full(SHAPE, 2)), gone=failing_at()
     )
-    result = evaluate(
-        DiffEvaluation, asked(tmp_path, tests=(Configuration("gone"), Configuration("test"))), Silent(), opener
-    )
+    result = evaluate(asked(tmp_path, tests=(Configuration("gone"), Configuration("test"))), Silent(), opener)
     warning = "output '3 times' is 2 everywhere in the reference; these inputs show nothing of it"
     assert warning in result.warnings
 
@@ -216,5 +210,5 @@ def test_a_runtime_that_makes_another_input_than_the_file_states_is_refused(tmp_
         return session
 
     with pytest.raises(ModelError, match=r"the file states the input .*, but fake makes it int8\[1, 4, 4, 2\]"):
-        evaluate(DiffEvaluation, asked(tmp_path), Silent(), other_input)
+        evaluate(asked(tmp_path), Silent(), other_input)
     assert all(session.closed for _, session in opener.opened)

@@ -18,14 +18,13 @@ from evaltools.model import InputNormalization, ModelFile, TensorInfo, read_mode
 from evaltools.model.metadata import ValueRange
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import open_session
-from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.inputs import InputPlan, plan_inputs
-from evaltools.tasks.inference_diff.request import DiffRequest, prepare
 from evaltools.tasks.inference_diff.result import InputUsed
 from evaltools.tasks.inference_diff.value_ranges import default_range
-from evaltools.tasks.shared.run import evaluate
+from evaltools.tasks.own.run import evaluate
 from tests import tiny_models
+from tests.tasks.inference_diff.fakes import material_of, request_for
 from tests.tasks.inference_diff.test_inputs import model, tensor
 from tests.tasks.observers import Silent
 from tests.tflite_writer import Graph
@@ -97,8 +96,8 @@ def test_numbers_of_the_quantised_range_are_told_in_real_ones() -> None:
 def compared(folder: Path, content: bytes, **changes: Any) -> EvaluationResult:
     (folder / "model.tflite").write_bytes(content)
     fields: dict[str, Any] = {"inputs": InputOptions(num_runs=4), "noise_floor_runs": 2} | changes
-    request = DiffRequest(model_file=folder / "model.tflite", reference=REFERENCE, tests=(TEST,), **fields)
-    return evaluate(DiffEvaluation, request, Silent(), open_session)
+    request = request_for(model_file=folder / "model.tflite", reference=REFERENCE, tests=(TEST,), **fields)
+    return evaluate(request, Silent(), open_session)
 
 
 def verdict_and_input(result: EvaluationResult) -> tuple[str, InputUsed]:
@@ -283,11 +282,11 @@ def test_figures_of_noise_and_photos_stand_apart(tmp_path: Path) -> None:
 def test_saved_inputs_keep_their_kinds(tmp_path: Path) -> None:
     content = sample.model_file("float32").read_bytes()
     compared(tmp_path, content, inputs=InputOptions(num_runs=5), save_outputs=tmp_path / "saved")
-    loading = DiffRequest(
+    loading = request_for(
         model_file=tmp_path / "model.tflite", reference=None, tests=(TEST,), load_reference=tmp_path / "saved"
     )
-    assert prepare(loading).kinds == ("noise", "photos", "noise", "photos", "noise")
-    result = evaluate(DiffEvaluation, loading, Silent(), open_session)
+    assert material_of(loading).kinds == ("noise", "photos", "noise", "photos", "noise")
+    result = evaluate(loading, Silent(), open_session)
     assert [(found.kind, found.runs) for found in result.part.comparisons[0].by_kind] == [("noise", 3), ("photos", 2)]
 
 

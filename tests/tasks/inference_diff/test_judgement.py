@@ -16,10 +16,9 @@ from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.report.words.verdicts import reasons_in_words
 from evaltools.runtime import open_session
-from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.judgement import kernels_of
 from evaltools.tasks.inference_diff.noise_floor import FEW_ROUNDINGS, KEPT_TENSORS
-from evaltools.tasks.shared.run import evaluate
+from evaltools.tasks.own.run import evaluate
 from tests.runtime.fake import FakeSession
 from tests.tasks.inference_diff.fakes import SHAPE, Opener, asked, three_times
 from tests.tasks.observers import Silent
@@ -32,7 +31,7 @@ VARIANTS = ("plain C++ kernels", "builtin kernels, 2 threads")
 def test_zeros_in_every_output_are_not_decided(tmp_path: Path, answer: float, kind: str) -> None:
     """A model that is never run gives zeros as well, equal in every bit."""
     alike = dict.fromkeys(("reference", "test", *VARIANTS), lambda: lambda _values: np.full(SHAPE, answer))
-    verdict = evaluate(DiffEvaluation, asked(tmp_path), Silent(), Opener(**alike)).configurations[1].verdicts[0]
+    verdict = evaluate(asked(tmp_path), Silent(), Opener(**alike)).configurations[1].verdicts[0]
     assert verdict.kind == kind
     assert ("all outputs are 0 everywhere" in reasons_in_words(verdict.reasons)) == (kind == "not decided")
 
@@ -50,7 +49,7 @@ def test_a_kernel_is_no_variant_of_itself(tmp_path: Path) -> None:
     wrong = lambda: lambda values: three_times(values) * np.float32(1.05)  # noqa: E731
     tests = (Configuration("test"), Configuration("other", kernels="builtin", num_threads=2))
     makers = {"test": wrong, "other": wrong, "XNNPACK": wrong, "XNNPACK, 2 threads": wrong}
-    result = evaluate(DiffEvaluation, asked(tmp_path, tests=tests), Silent(), Opener(**makers))
+    result = evaluate(asked(tmp_path, tests=tests), Silent(), Opener(**makers))
     kinds = {entry.name: entry.verdicts[0].kind for entry in result.configurations if entry.role == "test"}
     assert (kinds["test"], kinds["other"]) == ("diverged", "equivalent")
 
@@ -63,7 +62,7 @@ def test_an_output_that_is_another_a_second_time_is_diverged(tmp_path: Path) -> 
         factor = np.float32(1 + 0.2 * (len(opened) - 1))
         return lambda values: three_times(values) * factor
 
-    result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), Opener(test=other_each_time))  # type: ignore[arg-type]
+    result = evaluate(asked(tmp_path), Silent(), Opener(test=other_each_time))  # type: ignore[arg-type]
     (verdict,) = result.configurations[-1].verdicts
     assert (verdict.kind, verdict.reasons[0].kind) == ("diverged", "not_repeatable")
 
@@ -85,7 +84,7 @@ def test_every_third_inference_by_two_percent_is_diverged_however_small_that_is(
         return lambda values: three_times(values) * np.float32(1.02 if next(calls) % 3 == 0 else 1)
 
     request = asked(tmp_path, num_runs=20)
-    result = evaluate(DiffEvaluation, request, Silent(), Opener(**dict.fromkeys(names, every_third)))
+    result = evaluate(request, Silent(), Opener(**dict.fromkeys(names, every_third)))
     (found,) = result.configurations[-1].verdicts
     assert (found.kind, found.reasons[0].kind) == verdict
 
@@ -97,7 +96,7 @@ def test_a_first_inference_that_gives_other_outputs_is_diverged(tmp_path: Path) 
         answers = iter([np.float32(0)])
         return lambda values: three_times(values) * next(answers, np.float32(1))
 
-    result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), Opener(test=zeros_once))
+    result = evaluate(asked(tmp_path), Silent(), Opener(test=zeros_once))
     (verdict,) = result.configurations[-1].verdicts
     assert (verdict.kind, verdict.reasons[0].kind) == ("diverged", "first_inference")
 
@@ -114,7 +113,7 @@ def test_real_kernels_leave_broken_variants_out(tmp_path: Path) -> None:
 
     zeros = {"plain C++ kernels": lambda: lambda values: values * np.float32(0)}
     opener = Zeroing(**zeros, test=lambda: lambda values: values * np.float32(-3))
-    result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), opener)
+    result = evaluate(asked(tmp_path), Silent(), opener)
     assert any("plain C++ kernels does not count for output" in warning for warning in result.warnings)
     assert result.configurations[-1].verdicts[0].kind == "diverged"
 
@@ -128,7 +127,7 @@ def test_variants_that_no_verdict_needs_are_not_run(tmp_path: Path) -> None:
     measured = []
     for factor in (3.0, 3.000001, 3.3):
         opener = Opener(test=partial(_times, factor))
-        details = evaluate(DiffEvaluation, asked(tmp_path), Silent(), opener).part
+        details = evaluate(asked(tmp_path), Silent(), opener).part
         measured.append({variant.name for variant in (*details.noise_floor, *details.precisions)})
         assert details.comparisons[0].repeatability.identical
     assert measured[0] == measured[1] == {KEPT_TENSORS}
@@ -144,7 +143,7 @@ def test_a_reference_that_its_own_kernels_with_all_tensors_kept_contradict_is_th
     wrong = dict.fromkeys(("reference", *VARIANTS, FEW_ROUNDINGS, "fp16", "bf16"), lambda: five_times)
     tests = (Configuration("test"), Configuration("other"))
     opener = Opener(**wrong, other=lambda: lambda values: -three_times(values))
-    result = evaluate(DiffEvaluation, asked(tmp_path, tests=tests), Silent(), opener)
+    result = evaluate(asked(tmp_path, tests=tests), Silent(), opener)
     odd, other = (entry.verdicts[0] for entry in result.configurations[1:])
     assert (odd.kind, other.kind) == ("the reference is the odd one out", "diverged")
     assert "its own kernels with all tensors kept give what the test gives" in reasons_in_words(odd.reasons)
@@ -161,7 +160,7 @@ def test_after_ctrl_c_in_the_noise_floor_nothing_is_decided(tmp_path: Path) -> N
             return super().__call__(model, configuration)
 
     opener = Interrupting(test=lambda: lambda values: three_times(values) * np.float32(1.001))
-    result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), opener)
+    result = evaluate(asked(tmp_path), Silent(), opener)
     (verdict,) = result.configurations[-1].verdicts
     assert (verdict.kind, verdict.reasons[0].kind) == ("not decided", "interrupted")
 
@@ -175,7 +174,7 @@ def test_after_ctrl_c_in_the_pass_nothing_is_decided(tmp_path: Path) -> None:
             raise KeyboardInterrupt
         return three_times(values) * np.float32(1.001)
 
-    result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), Opener(test=lambda: interrupted))
+    result = evaluate(asked(tmp_path), Silent(), Opener(test=lambda: interrupted))
     (verdict,) = result.configurations[-1].verdicts
     assert (result.stopped, verdict.kind, verdict.reasons[0].kind) == ("interrupted", "not decided", "interrupted")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,15 +16,14 @@ from evaltools.errors import DataError, ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime import open_session
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
-from evaltools.tasks.inference_diff.request import DiffRequest, prepare
 from evaltools.tasks.inference_diff.result import DiffComparison
-from evaltools.tasks.shared.run import evaluate
+from evaltools.tasks.own.run import evaluate
+from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.interpreters import RUNTIMES, make_interpreter, run
-from tests.runtime.fake import FakeSession
+from tests.tasks.inference_diff.fakes import material_of, request_for, stating
 from tests.tasks.observers import Silent
 
 
@@ -152,18 +152,17 @@ def test_the_reference_gets_its_inputs_and_gives_outputs_in_the_order_of_the_tes
 
     found = pair_models(test, reference)
     inputs: list[Array] = [np.array([[1, 2, 3, 4]], np.int8), np.array([5, 6], np.float32)]
-    outputs = found.reference_session(FakeSession(answer)).run(inputs).outputs
+    outputs = found.reference_side.in_order(answer(found.reference_side.fed(inputs)))
     assert got == [["float32", [[5, 6]]], ["int8", [[1, 2, 3, 4]]]]
     assert [values.tolist() for values in outputs] == [[[8, 9]], [[0, 0, 0, 0]]]
     got.clear()
-    found.test_session(FakeSession(answer)).run(inputs)
+    answer(found.test_side.fed(inputs))
     assert got == [["float32", [[0.5, 1, 1.5, 2]]], ["float32", [5, 6]]]
 
 
 def test_outputs_of_another_size_than_stated_are_handed_on() -> None:
     found = pair_models(model("test", (), named("a")), model("ref", (), named("a")))
-    adapted = found.reference_session(FakeSession(lambda inputs: (np.zeros(7),)))
-    assert adapted.run([]).outputs[0].shape == (7,)
+    assert found.reference_side.in_order([np.zeros(7)])[0].shape == (7,)
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -182,28 +181,28 @@ CPU = Configuration("test", kernels="builtin")
 REFERENCE = Configuration("reference", kernels="builtin")
 
 
-def compared(request: DiffRequest) -> tuple[str, DiffComparison]:
+def compared(request: TaskRequest) -> tuple[str, DiffComparison]:
     """The kind of the verdict on the test, and its comparison."""
-    result = evaluate(DiffEvaluation, request, Silent(), open_session)
+    result = evaluate(request, Silent(), open_session)
     (verdict,) = result.configurations[-1].verdicts
     return verdict.kind, result.part.comparisons[0]
 
 
-def of_two_configurations(model: str, **changes: object) -> DiffRequest:
-    request = DiffRequest(
-        model_file=model_file(model),
-        reference=REFERENCE,
-        tests=(CPU,),
-        inputs=InputOptions(num_runs=12),
-        noise_floor_runs=0,
-    )
-    return replace(request, **changes)
+def of_two_configurations(model: str, **changes: Any) -> TaskRequest:
+    made = {
+        "model_file": model_file(model),
+        "reference": REFERENCE,
+        "tests": (CPU,),
+        "inputs": InputOptions(num_runs=12),
+        "noise_floor_runs": 0,
+    }
+    return request_for(**{**made, **changes})
 
 
 def test_saved_outputs_of_the_float_model_give_the_same_as_the_float_model_itself(tmp_path: Path) -> None:
     """The quantised model's inputs are the rounded ones here, the float model's there; the outputs are as far apart."""
     saving = of_two_configurations("float32", save_outputs=tmp_path / "saved")
-    evaluate(DiffEvaluation, saving, Silent(), open_session)
+    evaluate(saving, Silent(), open_session)
     loading = of_two_configurations(
         "int8", reference=None, inputs=InputOptions(), load_reference=tmp_path / "saved", allow_model_mismatch=True
     )
@@ -219,7 +218,7 @@ def test_saved_outputs_of_the_float_model_give_the_same_as_the_float_model_itsel
 def test_a_signature_holds_for_the_reference_model_and_for_saved_outputs(tmp_path: Path) -> None:
     path = tmp_path / "two.tflite"
     path.write_bytes(tiny_models.two_signatures())
-    request = DiffRequest(
+    request = request_for(
         model_file=path,
         reference=REFERENCE,
         tests=(CPU,),
@@ -227,13 +226,13 @@ def test_a_signature_holds_for_the_reference_model_and_for_saved_outputs(tmp_pat
         reference_model_file=path,
         noise_floor_runs=0,
     )
-    for signature in prepare(request).model.signatures:
-        assert compared(replace(request, signature=signature))[0] == "identical"
-    first, second = prepare(request).model.signatures
-    saving = replace(request, reference_model_file=None, signature=first, save_outputs=tmp_path / "saved")
-    evaluate(DiffEvaluation, saving, Silent(), open_session)
-    loading = DiffRequest(
+    for signature in material_of(request).model.signatures:
+        assert compared(stating(request, signature=signature))[0] == "identical"
+    first, second = material_of(request).model.signatures
+    saving = stating(replace(request, reference_model_file=None), signature=first, save_outputs=tmp_path / "saved")
+    evaluate(saving, Silent(), open_session)
+    loading = request_for(
         model_file=path, reference=None, tests=(CPU,), signature=second, load_reference=tmp_path / "saved"
     )
     with pytest.raises(DataError, match=f"was saved with --signature='{first}', here it is '{second}'"):
-        prepare(loading)
+        material_of(loading)

@@ -20,14 +20,12 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.verdict import Verdict
 from evaltools.runtime import Inference, Session, open_session
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.input_options import InputOptions
-from evaltools.tasks.inference_diff.request import DiffRequest, prepare, read_request, runs_to_keep
-from evaltools.tasks.shared.run import evaluate
+from evaltools.tasks.inference_diff.material import runs_to_keep
+from evaltools.tasks.own.run import evaluate
+from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
-from tests.limits import limit_of
-from tests.requests import request_of
-from tests.tasks.inference_diff.fakes import Function, Opener, asked, three_times
+from tests.tasks.inference_diff.fakes import Function, Opener, asked, material_of, request_for, three_times
 from tests.tasks.observers import Silent
 
 
@@ -38,11 +36,9 @@ def verdict_of(result: EvaluationResult) -> Verdict:
 
 
 def test_native_compatibility_is_three_invocations_and_no_warm_up(tmp_path: Path) -> None:
-    request = asked(
-        tmp_path, inputs=InputOptions(num_runs=2, native=True), native=True, warmup_runs=0, noise_floor_runs=0
-    )
+    request = asked(tmp_path, num_runs=2, native=True, warmup_runs=0, noise_floor_runs=0)
     opener = Opener()
-    result = evaluate(DiffEvaluation, request, Silent(), opener)
+    result = evaluate(request, Silent(), opener)
     assert [name for name, _ in opener.opened] == ["reference", "test"]
     assert result.part.times["test"].invokes_us == [1000, 2000, 3000, 4000, 5000, 6000]
     assert result.part.times["test"].first_run_us is None
@@ -58,11 +54,11 @@ def test_native_compatibility_is_three_invocations_and_no_warm_up(tmp_path: Path
 def saved(folder: Path, **changes: Any) -> Path:
     """Outputs of a reference that gives 0.5 more than the model."""
     opener = Opener(reference=lambda: lambda values: three_times(values) + np.float32(0.5))
-    evaluate(DiffEvaluation, asked(folder, save_outputs=folder / "saved", **changes), Silent(), opener)
+    evaluate(asked(folder, save_outputs=folder / "saved", **changes), Silent(), opener)
     return folder / "saved"
 
 
-def loading(folder: Path, **changes: Any) -> DiffRequest:
+def loading(folder: Path, **changes: Any) -> TaskRequest:
     fields = {"reference": None, "inputs": InputOptions(), "load_reference": folder / "saved"}
     return asked(folder, **(fields | changes))
 
@@ -70,7 +66,7 @@ def loading(folder: Path, **changes: Any) -> DiffRequest:
 def test_a_saved_reference_stands_in_for_one_that_runs(tmp_path: Path) -> None:
     saved(tmp_path)
     opener = Opener()
-    result = evaluate(DiffEvaluation, loading(tmp_path), Silent(), opener)
+    result = evaluate(loading(tmp_path), Silent(), opener)
     assert opener.opened[0][0] == "test"
     reference = result.configurations[0]
     assert (reference.role, reference.status, reference.inference_latency) == ("reference", "measured", None)
@@ -82,7 +78,7 @@ def test_a_saved_reference_stands_in_for_one_that_runs(tmp_path: Path) -> None:
 
 def test_a_saved_file_that_was_changed_fails_its_run(tmp_path: Path) -> None:
     np.savez(saved(tmp_path) / "inputs" / "00002.npz", np.zeros((1, 4, 4, 2), np.float32))
-    result = evaluate(DiffEvaluation, loading(tmp_path), Silent(), Opener())
+    result = evaluate(loading(tmp_path), Silent(), Opener())
     (failed,) = result.failed
     assert (failed.example, failed.configuration, failed.stage) == ("run 2", None, "input")
     assert "its sha256 differs from the manifest's" in failed.reason
@@ -96,18 +92,18 @@ def test_a_saved_file_that_was_changed_fails_its_run(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"warmup_runs": 2}, "was saved with 1 invocations per run and --warmup_runs=1, here there are 1 and 2"),
-        ({"native": True, "inputs": InputOptions(native=True)}, "here there are 3 and 1"),
+        ({"native": True, "warmup_runs": 1}, "here there are 3 and 1"),
         ({"inputs": InputOptions(num_runs=2)}, "--num_runs=2: .* has 1 runs; use no more"),
         ({"inputs": InputOptions(seed=2)}, "brings its inputs along; leave --seed and the --input_"),
         ({"inputs": InputOptions(ranges=("input:0:1",))}, "brings its inputs along"),
-        ({"reference_model_file": Path("model.tflite")}, "--reference_model_file and --load_reference both state"),
+        ({"reference_model_file": Path("model.tflite")}, "--reference_model_file has no effect without a reference"),
         ({"load_reference": Path("/none")}, "/none/manifest.json cannot be read: No such file"),
     ],
 )
 def test_a_saved_reference_that_does_not_fit_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     saved(tmp_path, num_runs=1)
     with pytest.raises(UsageError, match=message):
-        prepare(loading(tmp_path, **changes))
+        material_of(loading(tmp_path, **changes))
 
 
 def test_outputs_of_another_model_are_refused_unless_allowed(tmp_path: Path) -> None:
@@ -115,25 +111,25 @@ def test_outputs_of_another_model_are_refused_unless_allowed(tmp_path: Path) -> 
     other = tmp_path / "other.tflite"
     other.write_bytes(tiny_models.add_chain((1, 4, 4, 2), 3))
     with pytest.raises(DataError, match="add --allow_model_mismatch=true"):
-        prepare(loading(tmp_path, model_file=other))
-    assert prepare(loading(tmp_path, model_file=other, allow_model_mismatch=True)).loaded is not None
+        material_of(loading(tmp_path, model_file=other))
+    assert material_of(loading(tmp_path, model_file=other, allow_model_mismatch=True)).loaded is not None
     other.write_bytes(tiny_models.add_chain((1, 4, 4, 3), 3))
     with pytest.raises(DataError, match=r"has inputs that do not fit .*: float32\[1, 4, 4, 2\], here input: float32"):
-        prepare(loading(tmp_path, model_file=other, allow_model_mismatch=True))
+        material_of(loading(tmp_path, model_file=other, allow_model_mismatch=True))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"limits": (limit_of("max_avg_error", "4 time=1"),)}, "no output '4 time'; .* Did you mean 3 times?"),
+        ({"max_avg_error": ("4 time=1",)}, "no output '4 time'; .* Did you mean 3 times?"),
         (
-            {"limits": (limit_of("max_quanta", "1"),)},
+            {"max_quanta": ("1",)},
             "--max_quanta=1: of the outputs that it is about none is compared in quanta",
         ),
-        ({"input_shapes": ("input:1,4",)}, "cannot have the shape 1,4"),
-        ({"input_shapes": ("input:1,x",)}, "--input_shape=input:1,x: use NAME:SIZE,SIZE"),
-        ({"input_shapes": ("image:1,4,4,2",)}, "no input 'image'"),
-        ({"input_shapes": ("input:1,4,4,2", "0:1,4,4,3")}, "is given two shapes"),
+        ({"input_shape": ("input:1,4",)}, "cannot have the shape 1,4"),
+        ({"input_shape": ("input:1,x",)}, "--input_shape=input:1,x: use NAME:SIZE,SIZE"),
+        ({"input_shape": ("image:1,4,4,2",)}, "no input 'image'"),
+        ({"input_shape": ("input:1,4,4,2", "0:1,4,4,3")}, "is given two shapes"),
         ({"signature": "main"}, "no signature 'main'"),
         ({"model_file": Path("/none.tflite")}, "/none.tflite cannot be read"),
         ({"reference_model_file": Path("/none.tflite")}, "/none.tflite cannot be read"),
@@ -145,7 +141,7 @@ def test_what_does_not_fit_the_model_is_refused_before_anything_runs(
 ) -> None:
     opener = Opener()
     with pytest.raises(UsageError, match=message):
-        evaluate(DiffEvaluation, asked(tmp_path, **changes), Silent(), opener)
+        evaluate(asked(tmp_path, **changes), Silent(), opener)
     assert opener.opened == []
 
 
@@ -161,9 +157,10 @@ def test_what_does_not_fit_the_model_is_refused_before_anything_runs(
     ],
 )
 def test_limits(tmp_path: Path, limits: Any, kept: bool | None) -> None:
-    request = asked(tmp_path, noise_floor_runs=0, limits=(limit_of(*limits),) if limits else ())
+    changes: dict[str, Any] = {limits[0]: (limits[1],)} if limits else {}
+    request = asked(tmp_path, noise_floor_runs=0, **changes)
     opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
-    details = evaluate(DiffEvaluation, request, Silent(), opener).part
+    details = evaluate(request, Silent(), opener).part
     assert details.comparisons[0].within_limits is kept
 
 
@@ -176,7 +173,7 @@ def test_the_second_look_opens_one_session_at_a_time_after_those_of_the_pass(tmp
         return opener(model, configuration)
 
     observer = Silent()
-    evaluate(DiffEvaluation, asked(tmp_path), observer, watching)
+    evaluate(asked(tmp_path), observer, watching)
     assert {name: count for name, count in open_at_once.items() if count} == {}
     names = [name for name, _ in opener.opened]
     assert names[:2] == ["reference", "test"]
@@ -195,7 +192,7 @@ def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -
             raise KeyboardInterrupt
         return opener(model, configuration)
 
-    result = evaluate(DiffEvaluation, asked(tmp_path), Silent(), interrupted)
+    result = evaluate(asked(tmp_path), Silent(), interrupted)
     assert (result.stopped, result.complete, result.examples_done) == ("interrupted", False, 5)
     assert verdict_of(result).kind == "not decided"
     measured = [variant.name for variant in result.part.noise_floor]
@@ -205,14 +202,14 @@ def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -
 
 def test_what_is_not_measured_in_time_is_named_and_decides_nothing(tmp_path: Path) -> None:
     opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
-    result = evaluate(DiffEvaluation, asked(tmp_path, max_secs=1e-9), Silent(), opener)
+    result = evaluate(asked(tmp_path, max_secs=1e-9), Silent(), opener)
     assert (result.stopped, verdict_of(result).kind) == (None, "not decided")
     assert [reason.kind for reason in verdict_of(result).reasons][:1] == ["out_of_time"]
     [warning] = [text for text in result.warnings if "--max_secs" in text]
     assert "XNNPACK" in warning
     assert "plain C++ kernels" in warning
     with pytest.raises(UsageError, match="--max_secs=-1: use a number of seconds, or 0 for no limit"):
-        read_request(request_of("inference_diff", "--max_secs=-1"))
+        material_of(asked(tmp_path, max_secs=-1.0))
 
 
 HUGE = 1 << 40
@@ -256,9 +253,9 @@ RARE_SUM = rare_sum()
 
 def test_a_rare_difference_counts_unless_every_kernel_has_it(tmp_path: Path) -> None:
     wrong = {"test": lambda: wrong_on_rare_inputs}
-    alone = evaluate(DiffEvaluation, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong))
+    alone = evaluate(asked(tmp_path, num_runs=30), Silent(), Opener(**wrong))
     also = {name: lambda: wrong_on_rare_inputs for name in ("plain C++ kernels", "builtin kernels, 2 threads")}
-    shared = evaluate(DiffEvaluation, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong, **also))
+    shared = evaluate(asked(tmp_path, num_runs=30), Silent(), Opener(**wrong, **also))
     assert (alone.part.noise_floor_runs, shared.part.noise_floor_runs) == (10, 10)
     assert alone.part.comparisons[0].outputs[0].difference.different == 32, "one run of 30"
     assert (verdict_of(alone).kind, verdict_of(shared).kind) == ("diverged", "equivalent")
@@ -269,7 +266,7 @@ def test_of_many_configurations_each_has_its_farthest_runs_sampled(tmp_path: Pat
     names = [f"test {number}" for number in range(12)]
     makers = {name: partial(always, wrong_in_one_run(20 + 3 * number)) for number, name in enumerate(names)}
     tests = tuple(Configuration(name) for name in names)
-    result = evaluate(DiffEvaluation, asked(tmp_path, num_runs=60, tests=tests), Silent(), Opener(**makers))
+    result = evaluate(asked(tmp_path, num_runs=60, tests=tests), Silent(), Opener(**makers))
     verdicts = [entry.verdicts[0] for entry in result.configurations if entry.role == "test"]
     assert {verdict.kind for verdict in verdicts} == {"diverged"}
     assert 10 < result.part.noise_floor_runs < 60
@@ -321,8 +318,8 @@ def test_an_output_whose_farthest_run_is_not_sampled_is_judged_by_all_runs(tmp_p
         session = open_session(model, configuration)
         return Wrong(session) if configuration.name == "test" else session
 
-    request = DiffRequest(
+    request = request_for(
         model_file=path, reference=Configuration("reference", kernels="builtin"), tests=(Configuration("test"),)
     )
-    result = evaluate(DiffEvaluation, request, Silent(), opener)
+    result = evaluate(request, Silent(), opener)
     assert verdict_of(result).kind == "diverged"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +16,11 @@ from evaltools.engine.execution import Execution
 from evaltools.errors import UsageError
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import open_session
-from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.output_order import other_order_in_words
-from evaltools.tasks.inference_diff.request import DiffRequest, prepare
+from evaltools.tasks.own.run import evaluate
 from evaltools.tasks.shared.observer import Observer
-from evaltools.tasks.shared.run import evaluate
+from tests.tasks.inference_diff.fakes import material_of, request_for
 from tests.tflite_writer import Graph
 
 SIZES = {"boxes": 5, "scores": 5, "angles": 5, "wide": 7}
@@ -43,16 +43,16 @@ def write(path: Path, names: Mapping[str, str], seed: int = 0) -> Path:
     return path
 
 
-def diff(test: Path, reference: Path, **changes: object) -> EvaluationResult:
-    request = DiffRequest(
-        model_file=test,
-        reference=Configuration("reference", kernels="reference"),
-        tests=(Configuration("test"),),
-        inputs=InputOptions(num_runs=4),
-        reference_model_file=reference,
-        noise_floor_runs=2,
-    )
-    return evaluate(DiffEvaluation, replace(request, **changes), Observer(), open_session)
+def diff(test: Path, reference: Path, **changes: Any) -> EvaluationResult:
+    made = {
+        "model_file": test,
+        "reference": Configuration("reference", kernels="reference"),
+        "tests": (Configuration("test"),),
+        "inputs": InputOptions(num_runs=4),
+        "reference_model_file": reference,
+        "noise_floor_runs": 2,
+    }
+    return evaluate(request_for(**{**made, **changes}), Observer(), open_session)
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_an_order_that_values_do_not_tell_is_said_to_be_open_and_can_be_stated(o
     ],
 )
 def test_maps_that_do_not_fit_are_refused_with_the_outputs_that_there_are(old: Path, text: str, problem: str) -> None:
-    request = DiffRequest(model_file=old, reference_model_file=old, tests=(Configuration("test"),), output_map=text,
+    request = request_for(model_file=old, reference_model_file=old, tests=(Configuration("test"),), output_map=text,
                           reference=Configuration("reference"))  # fmt: skip
     with pytest.raises(UsageError, match=f"^--output_map={re.escape(text)}: {problem}; use .* The model has 0 boxes: "):
-        prepare(request)
+        material_of(request)

@@ -18,11 +18,8 @@ from evaltools.tasks.inference_diff.saved_outputs import (
     Manifest,
     OutputsWriter,
     SavedConfiguration,
-    SavingInputs,
-    SavingSession,
     read_saved_reference,
 )
-from tests.runtime.fake import FakeSession
 
 IMAGE, TEXT = Tensor("image", "float32", [2], None, None), Tensor("text", "string", [1, 2], None, None)
 
@@ -62,13 +59,11 @@ def manifest(writer: OutputsWriter, *names: str) -> Manifest:
 def write_folder(folder: Path) -> Path:
     """Three runs of a test, and of the reference "base", which failed in the run between."""
     writer = OutputsWriter(folder)
-    source = SavingInputs(Numbers(), writer)
-    test, base = (SavingSession(FakeSession(answers), name, source) for name in ("a/ü", "base"))
-    for run in range(3):
-        inputs = source.inputs(run)
-        test.run(inputs)
+    for run in (0, 2, 1):
+        inputs = Numbers().inputs(run)
+        writer.save("a/ü", run, inputs, answers(inputs))
         if run != 1:
-            base.run([inputs[0].astype(np.float32) + np.float32(10)])
+            writer.save("base", run, inputs, answers([inputs[0].astype(np.float32) + np.float32(10)]))
     writer.finish(manifest(writer, "a/ü", "base"))
     return folder
 
@@ -93,9 +88,8 @@ def test_texts_come_back_as_the_runtimes_give_them(folder: Path) -> None:
 
 def test_without_a_reference_the_first_test_is_one(tmp_path: Path) -> None:
     writer = OutputsWriter(tmp_path)
-    SavingInputs(Numbers(), writer).inputs(0)
     for name in ("second", "first"):
-        writer.save_outputs(name, 0, answers([np.zeros(2, np.float32)]))
+        writer.save(name, 0, Numbers().inputs(0), answers([np.zeros(2, np.float32)]))
     writer.finish(manifest(writer, "first", "second"))
     assert read_saved_reference(tmp_path).configuration.name == "first"
 
@@ -104,8 +98,7 @@ def test_without_a_reference_the_first_test_is_one(tmp_path: Path) -> None:
 def test_every_type_of_number_comes_back_bit_by_bit(tmp_path: Path, dtype: str) -> None:
     values = np.frombuffer(b"\1\0\1\1\0\0\1\1" * 4, dtype).reshape(2, -1)
     writer = OutputsWriter(tmp_path)
-    writer.save_inputs(0, [values])
-    writer.save_outputs("a", 0, [values, np.zeros((0, 3), np.float32)])
+    writer.save("a", 0, [values], [values, np.zeros((0, 3), np.float32)])
     made = manifest(writer, "a")
     tensors = [replace(IMAGE, dtype=dtype), IMAGE]
     writer.finish(replace(made, configurations=[replace(made.configurations[0], tensors=tensors)]))
@@ -123,21 +116,19 @@ def test_files_are_plain_npz_in_a_folder_for_each_configuration(folder: Path) ->
         assert [archive[key].tolist() for key in ("arr_0", "arr_1")] == [[24, 24], [[b"run", b"\xff" + b"!" * 12]]]
 
 
-def test_inputs_that_are_asked_for_again_are_saved_once(tmp_path: Path) -> None:
+def test_inputs_of_several_configurations_are_saved_once(tmp_path: Path) -> None:
     writer = OutputsWriter(tmp_path)
-    source = SavingInputs(Numbers(), writer)
-    session = SavingSession(FakeSession(answers), "a", source)
-    for run in (0, 1, 0):
-        inputs = source.inputs(run)
-    session.run(inputs)
+    for name in ("a", "b"):
+        for run in (1, 0):
+            writer.save(name, run, Numbers().inputs(run), answers(Numbers().inputs(run)))
     assert [entry.run for entry in writer.input_files] == [0, 1]
-    assert [entry.run for entry in writer.outputs("a")] == [0]
+    assert [entry.run for entry in writer.outputs("b")] == [0, 1]
     assert writer.outputs("unknown") == []
 
 
 def test_a_folder_that_has_gone_is_a_failure_that_ends_nothing(tmp_path: Path) -> None:
     writer = OutputsWriter(tmp_path / "gone")
-    writer.save_inputs(0, [np.zeros(1)])
+    writer.save("a", 0, [np.zeros(1)], [np.zeros(1)])
     assert writer.failure is not None
     assert "00000.npz cannot be written: No such file" in writer.failure
 
@@ -146,8 +137,8 @@ def test_of_two_runs_that_begin_in_one_folder_the_second_saves_nothing(tmp_path:
     """Both have found it empty."""
     first, second = OutputsWriter(tmp_path), OutputsWriter(tmp_path)
     for writer, value in ((first, 1.0), (second, 2.0)):
-        writer.save_inputs(0, [np.full(2, value, np.float32)])
-        writer.save_outputs("test", 0, [np.full(2, value, np.float32)])
+        values = [np.full(2, value, np.float32)]
+        writer.save("test", 0, values, values)
     assert first.failure is None
     assert "inputs/00000.npz cannot be written: File exists; the folder is of no use" in str(second.failure)
     with np.load(tmp_path / "inputs" / "00000.npz", allow_pickle=False) as archive:

@@ -13,9 +13,9 @@ import pytest
 from evaltools.gates.verdict import NoiseFloor, Seen, judge_output, judge_runs
 from evaltools.metrics.output_difference import RunDifference
 from evaltools.model import TensorInfo
+from evaltools.tasks.inference_diff.output_comparison import OutputComparison
 from evaltools.tasks.inference_diff.output_kind import Output
 from evaltools.tasks.inference_diff.output_kinds import kind_of
-from evaltools.tasks.inference_diff.task import OutputComparison
 from evaltools.tasks.inference_diff.yolo_output import YoloHead
 
 Array = npt.NDArray[Any]

@@ -14,15 +14,17 @@ from evaltools import exit_codes
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile
+from evaltools.result.exit_code import exit_code_of
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Task
-from evaltools.tasks.own.evaluation import OwnEvaluation, OwnOptions
 from evaltools.tasks.own.loading import Loaded, load_task
 from evaltools.tasks.own.other_kernels import OTHER_KERNELS
+from evaltools.tasks.own.request import OwnOptions
 from evaltools.tasks.own.result import OwnPart
+from evaltools.tasks.own.run import evaluate
+from evaltools.tasks.own.task_run import TaskRun
 from evaltools.tasks.shared.request import TaskRequest
-from evaltools.tasks.shared.run import evaluate
 from tests import tiny_models
 from tests.runtime.fake import FakeSession
 from tests.tasks.observers import Silent
@@ -72,7 +74,7 @@ def asked(tmp_path: Path) -> TaskRequest:
 
 
 def part_of(asked: TaskRequest, **shifts: Callable[[float], float]) -> OwnPart:
-    result = evaluate(OwnEvaluation, asked, Silent(), sessions(**shifts))
+    result = evaluate(asked, Silent(), sessions(**shifts))
     part: OwnPart = result.part
     return part
 
@@ -99,9 +101,9 @@ def test_outputs_that_change_when_the_same_input_comes_again_are_no_clean_pass(
     """A delegate that moves every third inference; a few roundings of floats are none."""
     calls = itertools.count()
     moving = sessions(reference=lambda _value: 0.5, a=lambda _value: 0.5 + shift * (next(calls) % 3 == 0))
-    result = evaluate(OwnEvaluation, asked, Silent(), moving)
+    result = evaluate(asked, Silent(), moving)
     assert [entry.not_clean for entry in result.configurations] == ["", not_clean]
-    assert (OwnEvaluation.exit_code(result) == exit_codes.EXAMPLES_FAILED) == bool(not_clean)
+    assert (exit_code_of(result) == exit_codes.EXAMPLES_FAILED) == bool(not_clean)
 
 
 def test_changes_are_of_the_same_examples(asked: TaskRequest) -> None:
@@ -128,9 +130,7 @@ def test_the_verdict_knows_which_direction_is_better(
 ) -> None:
     values = {"values": write_values(Path(asked.options.values["values"]).parent, 60), "times": 1.0}
     request = replace(asked, options=replace(asked.options, values=values, margin=margin))
-    result = evaluate(
-        OwnEvaluation, request, Silent(), sessions(reference=lambda _value: 0.0, a=lambda value: shift + 1e-3 * value)
-    )
+    result = evaluate(request, Silent(), sessions(reference=lambda _value: 0.0, a=lambda value: shift + 1e-3 * value))
     assert [entry.kind for entry in result.configurations[1].verdicts] == verdicts
     assert result.configurations[1].figures.keys() == {"distance", "near"}
 
@@ -138,14 +138,14 @@ def test_the_verdict_knows_which_direction_is_better(
 def test_scores_without_a_metric_are_a_warning(asked: TaskRequest, tmp_path: Path) -> None:
     file = write_task(tmp_path, task_files.BRIGHTNESS.replace(', et.mean("near")', ""))
     request = replace(asked, options=replace(asked.options, loaded=load_task(f"{file}:brightness")))
-    result = evaluate(OwnEvaluation, request, Silent(), sessions(reference=float, a=float))
+    result = evaluate(request, Silent(), sessions(reference=float, a=float))
     [warning] = result.warnings
     assert "score also gives 'near'; add evaltools.mean(\"near\") to the metrics to see it" in warning
 
 
 @pytest.mark.usefixtures("busy_machine")
 def test_a_busy_machine_is_a_warning_beside_the_latencies(asked: TaskRequest) -> None:
-    result = evaluate(OwnEvaluation, asked, Silent(), sessions(reference=float, a=float))
+    result = evaluate(asked, Silent(), sessions(reference=float, a=float))
     assert result.environment.load is not None
     assert result.environment.load.others_running == 100_000
     assert [text for text in result.warnings if text.startswith("the machine was busy: 100000 other processes on ")]
@@ -155,7 +155,7 @@ def test_a_run_that_is_to_be_resumed_needs_a_task_in_a_file(asked: TaskRequest, 
     options = OwnOptions(Loaded(lambda: Task(examples=[], prepare=str, score=dict), None))  # type: ignore[arg-type]
     request = replace(asked, options=options, execution=replace(asked.execution, run_dir=tmp_path / "run"))
     with pytest.raises(UsageError, match="is in no file that could be loaded again, so its run cannot be resumed"):
-        OwnEvaluation(request)
+        TaskRun(request)
 
 
 SAME = """
@@ -180,7 +180,7 @@ def test_a_delegate_may_agree_as_little_as_twice_what_other_cpu_kernels_do(
     values = {"values": write_values(tmp_path, 400), "times": 1.0}
     request = replace(asked, options=replace(asked.options, loaded=task, values=values))
     shifts = {"reference": float, "a": lambda value: value + shift, OTHER_KERNELS: lambda value: value + other_kernels}
-    result = evaluate(OwnEvaluation, request, Silent(), sessions(**shifts))
+    result = evaluate(request, Silent(), sessions(**shifts))
     assert [entry.kind for entry in result.configurations[1].verdicts] == [verdict]
     [found] = result.part.other_kernels
     assert found.change.change == pytest.approx(-other_kernels, abs=1e-6)
@@ -226,13 +226,13 @@ def choosing(asked: TaskRequest, tmp_path: Path) -> TaskRequest:
 
 def test_what_a_task_chooses_by_its_first_outputs_is_carried_out(choosing: TaskRequest) -> None:
     """The first example is 1, the reference adds 5: the task takes the factor 7."""
-    result = evaluate(OwnEvaluation, choosing, Silent(), sessions(reference=lambda _value: 5.0, a=lambda _value: 5.0))
+    result = evaluate(choosing, Silent(), sessions(reference=lambda _value: 5.0, a=lambda _value: 5.0))
     assert [entry.mean for entry in result.part.means] == [7.0, 7.0]
     assert result.warnings[0] == "it was looked at"
 
 
 def test_another_process_prepares_what_was_chosen(choosing: TaskRequest) -> None:
-    task = OwnEvaluation(choosing).task
+    task = TaskRun(choosing).task
     for each, value in ((task, 2.0), (task.chosen({"factor": 3}), 6.0)):
         for prepared in (each.prepare(1), each.recipe(1)()):
             assert prepared.inputs[0].tolist() == [[value] * 4]
@@ -250,6 +250,6 @@ def test_a_check_that_needs_outputs_which_nothing_gives_leaves_nothing_to_measur
     def broken(_value: float) -> float:
         raise InferenceError("no such kernel")
 
-    result = evaluate(OwnEvaluation, request, Silent(), sessions(reference=broken, a=broken))
+    result = evaluate(request, Silent(), sessions(reference=broken, a=broken))
     assert [(entry.status, entry.reason) for entry in result.configurations] == [("not measured", "no such kernel")] * 2
     assert result.examples_done == 0

@@ -19,13 +19,13 @@ from evaltools.configuration import Configuration
 from evaltools.errors import InferenceError, TaskError
 from evaltools.metrics.means import contributions
 from evaltools.tasks.own.definition import Task, mean, pooled
-from evaltools.tasks.own.evaluation import OwnEvaluation, OwnOptions
 from evaltools.tasks.own.figures import FigureTable
 from evaltools.tasks.own.loading import Loaded
+from evaltools.tasks.own.request import OwnOptions
 from evaltools.tasks.own.result import MetricMean, OwnPart
+from evaltools.tasks.own.run import evaluate
 from evaltools.tasks.own.tensors import Outputs
 from evaltools.tasks.shared.request import TaskRequest
-from evaltools.tasks.shared.run import evaluate
 from tests import tiny_models
 from tests.tasks.observers import Silent
 from tests.tasks.own.test_evaluation import sessions
@@ -83,7 +83,7 @@ def part_of(folder: Path, task: Task, **shifts: Any) -> OwnPart:
         tests=(Configuration("a"),),
         options=OwnOptions(Loaded(partial(returned, task), None), record_examples=True),
     )
-    part: OwnPart = evaluate(OwnEvaluation, asked, Silent(), sessions(**shifts)).part
+    part: OwnPart = evaluate(asked, Silent(), sessions(**shifts)).part
     return part
 
 

@@ -15,6 +15,7 @@ from evaltools.engine.ledger import GivenUp
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.task import Failure, Record
+from evaltools.tasks.own.measuring import FIRST_TURN, OPENING, STARTING, Startup, are_known
 from evaltools.tasks.shared.figures import (
     MeasuredPass,
     describe_execution,
@@ -24,7 +25,6 @@ from evaltools.tasks.shared.figures import (
     sum_up,
     with_conditions,
 )
-from evaltools.tasks.shared.measuring import FIRST_TURN, OPENING, STARTING, Startup, are_known
 from tests.results import configuration
 
 WRONG = Failure("inference", "node 7 failed")
@@ -97,14 +97,14 @@ def test_conditions_are_those_of_the_pass() -> None:
 
 def test_phases_of_the_start_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("evaltools.tasks.shared.measuring.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("evaltools.tasks.shared.measuring._age_of_process", lambda: 0.25)
+    monkeypatch.setattr("evaltools.tasks.own.measuring.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("evaltools.tasks.own.measuring._age_of_process", lambda: 0.25)
     startup = Startup()
     for seconds, phase in ((1, OPENING), (2, FIRST_TURN), (4, FIRST_TURN)):
         now[0] += seconds
         startup.mark_once(phase)
     assert startup.seconds == {STARTING: 0.25, OPENING: 1, FIRST_TURN: 2}
-    monkeypatch.setattr("evaltools.tasks.shared.measuring._age_of_process", lambda: None)
+    monkeypatch.setattr("evaltools.tasks.own.measuring._age_of_process", lambda: None)
     assert Startup().seconds == {}
 
 

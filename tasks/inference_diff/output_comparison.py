@@ -1,4 +1,4 @@
-"""Inference diff: the same inputs through a reference and any number of configurations, and how far apart they are."""
+"""How far apart the outputs of two configurations are: each output, the answers in it, the boxes of a detector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.engine.task import Prepared, Steps
 from evaltools.errors import ModelError
 from evaltools.gates.verdict import MATTERS, Seen
 from evaltools.metrics.boxes import BoxAgreement, compare_boxes, detections
@@ -187,63 +186,6 @@ class OutputComparison:
             for side in (outputs, reference)
         )
         return compare_boxes(test, base, MATTERS)
-
-
-class ReferenceOutputs(Protocol):
-    """The reference's outputs, computed elsewhere."""
-
-    def __getitem__(self, index: int) -> tuple[Array, ...]:
-        """Outputs of run ``index``; raises :class:`~evaltools.errors.ImageError` where they cannot be read."""
-
-
-class InferenceDiffTask:
-    """Inference diff; what is compared in each run.
-
-    The outputs of the runs in ``keep`` are remembered. ``loaded`` gives the reference's outputs where they were saved
-    elsewhere. ``keeps_state``: the model keeps a state from run to run.
-    """
-
-    def __init__(
-        self,
-        source: InputSource,
-        comparison: OutputComparison,
-        example_ids: Sequence[str],
-        keep: frozenset[int] = frozenset(),
-        loaded: ReferenceOutputs | None = None,
-        keeps_state: bool = False,
-    ) -> None:
-        self.keeps_state: Final = keeps_state
-        self.names: Final = tuple(example_ids)
-        self.comparison: Final = comparison
-        self._source = source
-        self._keep = keep
-        self._loaded = loaded
-
-    @property
-    def steps(self) -> Steps[DiffObservation]:
-        """What a pass does with each run."""
-        return Steps(
-            self.names, self.prepare, self.observe, DiffObservation, in_order=True, keeps_state=self.keeps_state
-        )
-
-    def comparing(self, comparison: OutputComparison) -> InferenceDiffTask:
-        """The same task with another comparison."""
-        return InferenceDiffTask(self._source, comparison, self.names, self._keep, self._loaded, self.keeps_state)
-
-    def prepare(self, example: int) -> Prepared:
-        """The inputs of one run; the context is its number, and the reference's outputs where those are loaded."""
-        loaded = self._loaded[example] if self._loaded is not None else None
-        return Prepared(self._source.inputs(example), (example, loaded))
-
-    def observe(
-        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None, _configuration: str = ""
-    ) -> DiffObservation:
-        """Compare with the reference's outputs."""
-        index, loaded = prepared.context
-        other = None if reference is outputs else reference
-        base = other if loaded is None else loaded
-        kept = tuple(outputs) if index in self._keep else None
-        return DiffObservation(None if base is None else self.comparison.compare(outputs, base), kept)
 
 
 def describe_outputs(model: ModelFile) -> list[Output]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from functools import partial
-from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools import exit_codes
-from evaltools.engine.describe import describe_model
+from evaltools.engine.describe import comparison_pairs, describe_model
 from evaltools.engine.journal import Journal
 from evaltools.engine.opening import open_all
 from evaltools.engine.run_folder import RunIdentity, digest_of_files, run_journal
@@ -25,15 +24,16 @@ from evaltools.result_consistency import missing_records
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Crashes
-from evaltools.tasks.shared.evaluation import Evaluation, OpenConfigurations
+from evaltools.tasks.own.measuring import CHECKS, OPENING, Startup, carry_out
+from evaltools.tasks.own.task_run import TaskRun
 from evaltools.tasks.shared.figures import (
     MeasuredPass,
     describe_execution,
     latency_comparisons,
     nothing_measured,
+    sum_up,
     with_conditions,
 )
-from evaltools.tasks.shared.measuring import CHECKS, OPENING, Startup, carry_out
 from evaltools.tasks.shared.merging import (
     RunAtPlace,
     begin_run,
@@ -42,39 +42,37 @@ from evaltools.tasks.shared.merging import (
     require_same_inputs,
 )
 from evaltools.tasks.shared.observer import Observer
+from evaltools.tasks.shared.opened import OpenConfigurations
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.sound_reference import unsound_in_words
 
-Asked = TypeVar("Asked", bound=TaskRequest)
-
 
 def evaluate(
-    prepare: Callable[[Asked], Evaluation[Any]],
-    asked: Asked,
+    request: TaskRequest,
     observer: Observer,
     open_with: Open | None = None,
 ) -> EvaluationResult:
     """Check everything, open the configurations, run the pass, compute the figures.
 
-    ``prepare`` raises :class:`~evaltools.errors.UsageError` before any long work for a model or data that are wrong.
-    Configurations that cannot run are ``not measured`` in the result. If no test configuration can run, the pass is not
-    run. ``open_with`` opens a session; None opens each in a process of its own.
+    Raises :class:`~evaltools.errors.UsageError` before any long work for a model or data that are wrong. Configurations
+    that cannot run are ``not measured`` in the result. If no test configuration can run, the pass is not run.
+    ``open_with`` opens a session; None opens each in a process of its own.
     """
     started_at = _now()
-    with _run(prepare, asked, observer, open_with) as run:
-        result = _assemble(run.evaluation, run.opened.described, run.measured, started_at, observer)
-        changed = changed_meanwhile(run.journal, run.identity, run.evaluation.identity())
+    with _run(request, observer, open_with) as run:
+        result = _assemble(run.task_run, run.opened.described, run.measured, started_at, observer)
+        changed = changed_meanwhile(run.journal, run.identity, run.task_run.identity())
         return replace(result, warnings=[*run.opened.warnings, *result.warnings, *changed])
 
 
-def record(prepare: Callable[[Asked], Evaluation[Any]], asked: Asked, observer: Observer) -> int:
+def record(request: TaskRequest, observer: Observer) -> int:
     """Do what :func:`evaluate` does up to the figures, which are for :func:`merge` to compute from the run folder.
 
     Returns the exit code: whether there are records, and of every configuration.
     """
-    with _run(prepare, asked, observer) as run:
+    with _run(request, observer) as run:
         observer.measured()
-    if run.evaluation.interrupted or run.measured.outcome.stopped == "interrupted":
+    if run.task_run.interrupted or run.measured.outcome.stopped == "interrupted":
         return exit_codes.INTERRUPTED
     is_whole = all(entry.status == "measured" for entry in run.opened.described)
     return exit_codes.OK if is_whole else exit_codes.NOT_MEASURED
@@ -83,7 +81,7 @@ def record(prepare: Callable[[Asked], Evaluation[Any]], asked: Asked, observer: 
 class _Run(Struct, frozen=True):
     """A run whose records are all in its journal."""
 
-    evaluation: Evaluation[Any]
+    task_run: TaskRun
     opened: OpenConfigurations
     measured: MeasuredPass
     journal: Journal
@@ -92,36 +90,33 @@ class _Run(Struct, frozen=True):
 
 @contextmanager
 def _run(
-    prepare: Callable[[Asked], Evaluation[Any]],
-    asked: Asked,
+    request: TaskRequest,
     observer: Observer,
     open_with: Open | None = None,
 ) -> Iterator[_Run]:
     """A run up to its figures; the journal is open in the context."""
     startup = Startup()
-    evaluation = prepare(asked)
-    request = evaluation.request
+    task_run = TaskRun(request)
     opener = open_with or _in_own_process(request)
     with run_journal(request.execution.run_dir) as journal:
-        identity = evaluation.identity()
+        identity = task_run.identity()
         require_same_inputs(journal, identity, request.execution.shard)
         startup.mark(CHECKS)
-        with open_all(evaluation.wanted, opener, request.allow_fallback) as entries:
-            opened = OpenConfigurations.of(entries.values(), request.reference, evaluation.other_models)
+        with open_all(task_run.wanted, opener, request.allow_fallback) as entries:
+            opened = OpenConfigurations.of(entries.values(), request.reference, task_run.other_models)
             observer.opened(opened.described)
-            evaluation.check_sessions(opened)
+            task_run.check_sessions(opened)
             startup.mark(OPENING)
             begin_run(journal, opened.described, identity, request.execution.shard, request.source)
             measured = nothing_measured(opened.sessions)
-            if evaluation.ready(opened, journal):
-                measured = carry_out(evaluation, opened, journal, observer, opener, startup)
-                evaluation.after_pass(measured, opened.entries, observer, opener)
-        yield _Run(evaluation, opened, measured, journal, identity)
+            if task_run.ready(opened, journal):
+                measured = carry_out(task_run, opened, journal, observer, opener, startup)
+                task_run.after_pass(measured, opened.entries, observer, opener)
+        yield _Run(task_run, opened, measured, journal, identity)
 
 
 def merge(
-    prepare: Callable[[Asked], Evaluation[Any]],
-    asked: Asked,
+    request: TaskRequest,
     places: Sequence[RunAtPlace],
     observer: Observer,
     open_with: Open | None = None,
@@ -132,15 +127,15 @@ def merge(
     are not all the shards of this run, each finished.
     """
     started_at = _now()
-    evaluation = prepare(asked)
-    opener = open_with or _in_own_process(evaluation.request)
-    evaluation.ready_to_merge(places)
+    task_run = TaskRun(request)
+    opener = open_with or _in_own_process(request)
+    task_run.ready_to_merge(places)
     with run_journal(None) as journal:
-        reference, options = evaluation.request.reference_name, evaluation.pass_options
-        merged = merged_run(journal, places, evaluation.steps, evaluation.identity(), reference, options)
+        reference, options = task_run.request.reference_name, task_run.pass_options
+        merged = merged_run(journal, places, task_run.steps, task_run.identity(), reference, options)
         observer.opened(merged.described)
-        evaluation.after_merge(merged.measured, places, observer, opener)
-        return _assemble(evaluation, merged.described, merged.measured, started_at, observer)
+        task_run.after_merge(merged.measured, places, observer, opener)
+        return _assemble(task_run, merged.described, merged.measured, started_at, observer)
 
 
 def _in_own_process(request: TaskRequest) -> Open:
@@ -148,52 +143,54 @@ def _in_own_process(request: TaskRequest) -> Open:
 
 
 def _assemble(
-    evaluation: Evaluation[Any],
+    task_run: TaskRun,
     described: Sequence[ConfigurationResult],
     measured: MeasuredPass,
     started_at: str,
     observer: Observer,
 ) -> EvaluationResult:
     observer.measured()
-    outcome = measured.outcome.interrupted() if evaluation.interrupted else measured.outcome
-    findings = evaluation.findings(described, measured)
+    outcome = measured.outcome.interrupted() if task_run.interrupted else measured.outcome
+    judged = [task_run.judged(entry, measured.outcome) for entry in described]
+    collected = task_run.collected(judged, measured.outcome)
+    sums = sum_up(measured, comparison_pairs(judged), collected.own, collected.paired)
+    concluded = collected.conclude([sums.with_figures(entry) for entry in judged], sums)
     configurations = [
-        replace(_with_crashes(entry, measured), verdicts=findings.verdicts.get(entry.name, []))
-        for entry in with_conditions(findings.configurations, findings.sums)
+        replace(_with_crashes(entry, measured), verdicts=concluded.verdicts.get(entry.name, []))
+        for entry in with_conditions([*concluded.also, *map(sums.with_figures, judged)], sums)
     ]
     emulated = {entry.name for entry in configurations if entry.is_emulated}
-    pictures = evaluation.pictures
+    pictures = task_run.pictures
     is_traced = bool(measured.startup_seconds) and measured.not_traced is None and not measured.merged_shards
     result = EvaluationResult(
         schema_version=SCHEMA_VERSION,
-        task=evaluation.name,
+        task=task_run.name,
         complete=bool(outcome.examples_done) and outcome.stopped is None,
         stopped=outcome.stopped,
         examples_done=outcome.examples_done,
         environment=describe_environment(
-            list(evaluation.request.command),
+            list(task_run.request.command),
             started_at,
             outcome.elapsed_s,
-            evaluation.request.execution.trace if is_traced else None,
+            task_run.request.execution.trace if is_traced else None,
             measured.load,
         ),
-        model=describe_model(evaluation.model),
+        model=describe_model(task_run.model),
         configurations=configurations,
-        part=findings.part,
-        failed=findings.sums.failed_examples(),
+        part=concluded.part,
+        failed=sums.failed_examples(),
         warnings=[
-            *_unsound_reference(evaluation, measured),
-            *findings.warnings,
+            *_unsound_reference(task_run, measured),
+            *task_run.warnings,
+            *concluded.warnings,
             *(f"{entry.name}: not clean: {entry.not_clean}" for entry in configurations if entry.not_clean),
             *_busy(configurations, measured),
         ],
-        execution=describe_execution(evaluation.request.execution, measured),
-        latency_comparisons=[
-            each for each in latency_comparisons(findings.sums) if not emulated & {each.baseline, each.other}
-        ],
+        execution=describe_execution(task_run.request.execution, measured),
+        latency_comparisons=[each for each in latency_comparisons(sums) if not emulated & {each.baseline, each.other}],
         pictures_digest=digest_of_files(pictures) if pictures else "",
     )
-    result = _complete_with_all_records(result, evaluation.request.execution.shard.size_of(evaluation.example_count))
+    result = _complete_with_all_records(result, task_run.request.execution.shard.size_of(task_run.example_count))
     return with_cpu_ratios(with_task_figures(result))
 
 
@@ -214,8 +211,8 @@ def _busy(configurations: Sequence[ConfigurationResult], measured: MeasuredPass)
     return list(filter(None, [load_in_words(measured.load)])) if is_timed else []
 
 
-def _unsound_reference(evaluation: Evaluation[Any], measured: MeasuredPass) -> list[str]:
-    name = evaluation.request.reference_name
+def _unsound_reference(task_run: TaskRun, measured: MeasuredPass) -> list[str]:
+    name = task_run.request.reference_name
     if name is None or not measured.unsound:
         return []
     return [unsound_in_words(name, measured.unsound, measured.outcome.examples_done)]

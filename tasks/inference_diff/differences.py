@@ -1,15 +1,15 @@
-"""Assembles the typed result of an inference diff from what was measured."""
+"""The metric of an inference diff: what a run's records say of each configuration, from figures to the verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.engine.describe import comparison_pairs, describe_tensor
-from evaltools.engine.run import PassOutcome
+from evaltools.engine.describe import describe_tensor
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed, Tensor
@@ -24,16 +24,16 @@ from evaltools.tasks.inference_diff.judgement import (
     variant,
     verdict_of,
 )
+from evaltools.tasks.inference_diff.material import LOCAL_REFERENCE, DiffMaterial
 from evaltools.tasks.inference_diff.measure_noise_floor import differences_of
 from evaltools.tasks.inference_diff.noise_floor import (
-    LOCAL_REFERENCE,
     NOISE_FLOOR,
     PRECISION,
     SECOND_TIME,
     RepeatOutcomes,
 )
+from evaltools.tasks.inference_diff.output_comparison import Difference, DiffSummary, output_names
 from evaltools.tasks.inference_diff.output_order import open_in_words
-from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
     InferenceDiff,
@@ -42,17 +42,21 @@ from evaltools.tasks.inference_diff.result import (
     RunTimes,
     loaded_from,
 )
-from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
-from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary, output_names
-from evaltools.tasks.shared.evaluation import Findings
-from evaltools.tasks.shared.figures import MeasuredPass, judge_records, sum_up
+from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile, SavedReference
+from evaltools.tasks.own.collecting import Concluded, RecordsOfRun
+from evaltools.tasks.own.definition import Whole
+from evaltools.tasks.shared.figures import RunSums
 
 
-class DiffNotes(Struct, frozen=True):
-    """The times of the first runs in microseconds by configuration, and what the noise floor showed."""
+@dataclass(frozen=True, kw_only=True)
+class Differences(Whole):
+    """How far the outputs of each configuration are from the reference's; it gives the whole part of the result."""
 
-    first_run_us: dict[str, float | None] = field(default_factory=dict)
-    noise_floor: RepeatOutcomes = field(default_factory=RepeatOutcomes)
+    collector: ClassVar[str] = "evaltools.tasks.inference_diff.differences:CollectedDifferences"
+    kept: ClassVar[str] = "evaltools.tasks.inference_diff.output_comparison:DiffObservation"
+    against_reference: ClassVar[bool] = True
+    name: str = "differences"
+    material: DiffMaterial
 
 
 class _MeasuredDifferences(Struct, frozen=True):
@@ -65,51 +69,51 @@ class _MeasuredDifferences(Struct, frozen=True):
 _NO_DIFFERENCES: Final = _MeasuredDifferences(None)
 
 
-def diff_findings(
-    request: DiffRequest,
-    material: DiffMaterial,
-    described: Sequence[ConfigurationResult],
-    measured: MeasuredPass,
-    notes: DiffNotes,
-) -> Findings:
-    """Sum up and judge the differences.
+class CollectedDifferences:
+    """Sums up and judges the differences; it is a :class:`~evaltools.tasks.own.collecting.Collected`."""
 
-    A loaded reference is added to the configurations, and a folder of saved outputs gets its manifest.
-    """
-    outcome, noise_floor = measured.outcome, notes.noise_floor
-    seen = {name: _measured_differences(material, differences_of(outcome, name)) for name in outcome.records}
-    judged = [_judged(entry, outcome, seen) for entry in described]
-    sums = sum_up(measured, comparison_pairs(judged))
-    configurations = [sums.with_figures(entry) for entry in judged]
-    times = {
-        entry.name: RunTimes(
-            notes.first_run_us.get(entry.name),
-            summarise_latency(sums.run_and_read_us(entry.name)),
-            list(sums.invokes_us(entry.name)),
+    own: Mapping[str, Sequence[Any]] = {}
+    paired: Mapping[tuple[str, str], Sequence[Any]] = {}
+
+    def __init__(self, metric: Differences, run: RecordsOfRun) -> None:
+        self._material, self._run = metric.material, run
+
+    def conclude(self, configurations: Sequence[ConfigurationResult], sums: RunSums) -> Concluded:
+        """The differences of every test, beside the noise floor.
+
+        A loaded reference is added to the configurations, and a folder of saved outputs gets its manifest.
+        """
+        material, run = self._material, self._run
+        options, noise_floor = material.options, run.beside or RepeatOutcomes()
+        times = {
+            entry.name: RunTimes(
+                run.first_run_us.get(entry.name),
+                summarise_latency(sums.run_and_read_us(entry.name)),
+                list(sums.invokes_us(entry.name)),
+            )
+            for entry in configurations
+            if entry.status == "measured" and not entry.is_emulated
+        }
+        loaded = [] if material.loaded is None else [_loaded_reference(material.loaded)]
+        comparisons, judges = [], []
+        tested = {test.name: kernels_of(test) for test in options.tests}
+        for entry in configurations:
+            if entry.role == "test":
+                found = _measured_differences(material, differences_of(run.outcome, entry.name))
+                judge_by = OutputJudge(
+                    material.model, noise_floor, tested.get(entry.name, ""), material.compares_models
+                )
+                judges.append(judge_by)
+                comparison = judge(entry.name, judge_by, found.summary, options.limits)
+                comparisons.append(replace(comparison, by_kind=list(found.by_kind)))
+        if material.writer is not None:
+            material.writer.finish(_manifest(material, [*loaded, *configurations]))
+        return Concluded(
+            replace(_details(material, noise_floor, comparisons), times=times),
+            _verdicts([*loaded, *configurations], comparisons),
+            [*_open_order(material), *_warnings(comparisons, noise_floor), *far_variant_warnings(judges)],
+            loaded,
         )
-        for entry in configurations
-        if entry.status == "measured" and not entry.is_emulated
-    }
-    if material.loaded is not None:
-        configurations.insert(0, _loaded_reference(material))
-    comparisons, judges = [], []
-    tested = {test.name: kernels_of(test) for test in request.tests}
-    for entry in configurations:
-        if entry.role == "test":
-            found = seen.get(entry.name, _NO_DIFFERENCES)
-            judge_by = OutputJudge(material.model, noise_floor, tested.get(entry.name, ""), material.compares_models)
-            judges.append(judge_by)
-            comparison = judge(entry.name, judge_by, found.summary, request.limits)
-            comparisons.append(replace(comparison, by_kind=list(found.by_kind)))
-    if material.writer is not None:
-        material.writer.finish(_manifest(request, material, configurations))
-    return Findings(
-        configurations=configurations,
-        sums=sums,
-        part=replace(_details(request, material, noise_floor, comparisons), times=times),
-        verdicts=_verdicts(configurations, comparisons),
-        warnings=[*_open_order(material), *_warnings(comparisons, noise_floor), *far_variant_warnings(judges)],
-    )
 
 
 def _verdicts(
@@ -143,27 +147,8 @@ def _by_kind(material: DiffMaterial, differences: Mapping[int, Difference]) -> t
     )
 
 
-def _judged(
-    described: ConfigurationResult, outcome: PassOutcome[DiffObservation], seen: Mapping[str, _MeasuredDifferences]
-) -> ConfigurationResult:
-    """A configuration with its figures. A test for which the reference has no outputs is ``not measured``."""
-    judged = judge_records(described, outcome)
-    if judged.role == "test" and judged.status == "measured" and seen[judged.name].summary is None:
-        reason = f"the reference has no outputs to compare with{_why(outcome)}"
-        return replace(judged, status="not measured", reason=judged.reason or reason)
-    return judged
-
-
-def _why(outcome: PassOutcome[DiffObservation]) -> str:
-    """Why the first run failed, in the first configuration in which it did; empty where it failed in none."""
-    first = [next(iter(records)).failure for records in outcome.records.values() if len(records)]
-    reasons = [failure.reason for failure in first if failure is not None]
-    return f": {reasons[0]}" if reasons else ""
-
-
-def _loaded_reference(material: DiffMaterial) -> ConfigurationResult:
-    assert material.loaded is not None
-    saved = material.loaded.configuration
+def _loaded_reference(reference: SavedReference) -> ConfigurationResult:
+    saved = reference.configuration
     return ConfigurationResult(
         name=LOCAL_REFERENCE,
         role="reference",
@@ -180,13 +165,13 @@ def _loaded_reference(material: DiffMaterial) -> ConfigurationResult:
     )
 
 
-def _manifest(request: DiffRequest, material: DiffMaterial, configurations: Sequence[ConfigurationResult]) -> Manifest:
+def _manifest(material: DiffMaterial, configurations: Sequence[ConfigurationResult]) -> Manifest:
     assert material.writer is not None
     return Manifest(
         schema_version="1",
-        signature=request.signature,
-        invocations_per_run=request.invocations,
-        warmup_runs=request.warmup_runs,
+        signature=material.options.signature,
+        invocations_per_run=material.options.invocations,
+        warmup_runs=material.options.warmup_runs,
         inputs=[_saved_tensor(tensor) for tensor in material.inputs],
         input_files=material.writer.input_files,
         configurations=[
@@ -202,7 +187,7 @@ def _saved_configuration(
     entry: ConfigurationResult, runtime: RuntimeUsed, material: DiffMaterial, files: list[SavedFile]
 ) -> SavedConfiguration:
     is_reference = entry.role == "reference"
-    model = material.reference_model if is_reference else material.model
+    model = material.models[-1 if is_reference else 0]
     outputs = material.pair.reference_outputs if material.pair and is_reference else material.model.outputs
     return SavedConfiguration(
         name=entry.name,
@@ -222,32 +207,30 @@ def _saved_tensor(tensor: TensorInfo) -> Tensor:
     return replace(describe_tensor(tensor), shape=list(tensor.shape))
 
 
-def _details(
-    request: DiffRequest, material: DiffMaterial, noise_floor: RepeatOutcomes, comparisons: list[DiffComparison]
-) -> InferenceDiff:
-    reference = request.reference.name if request.reference else LOCAL_REFERENCE
+def _details(material: DiffMaterial, noise_floor: RepeatOutcomes, comparisons: list[DiffComparison]) -> InferenceDiff:
+    options = material.options
     return InferenceDiff(
-        num_runs=len(material.task.names),
-        invocations_per_run=request.invocations,
-        warmup_runs=request.warmup_runs,
-        seed=request.inputs.seed,
-        compat="native" if request.native else "",
-        signature=request.signature,
-        inputs=_inputs_used(request, material),
-        reference_loaded_from=str(request.load_reference) if request.load_reference else None,
+        num_runs=len(material.names),
+        invocations_per_run=options.invocations,
+        warmup_runs=options.warmup_runs,
+        seed=options.inputs.seed,
+        compat="native" if options.native else "",
+        signature=options.signature,
+        inputs=_inputs_used(material),
+        reference_loaded_from=str(options.load_reference) if options.load_reference else None,
         noise_floor_runs=len(noise_floor.runs),
         noise_floor=[variant(entry) for entry in noise_floor.of_kind(NOISE_FLOOR)],
         precisions=[variant(entry) for entry in noise_floor.of_kind(PRECISION)],
-        reference_repeatability=repeatability_of(noise_floor.repeated(reference)),
+        reference_repeatability=repeatability_of(noise_floor.repeated(options.reference_name)),
         not_saved=material.writer.failure if material.writer else None,
         comparisons=comparisons,
         output_order=material.pair.order if material.pair else None,
     )
 
 
-def _inputs_used(request: DiffRequest, material: DiffMaterial) -> list[InputUsed]:
+def _inputs_used(material: DiffMaterial) -> list[InputUsed]:
     plan = material.plan
-    sources = plan.described if plan else (loaded_from(str(request.load_reference)),) * len(material.inputs)
+    sources = plan.described if plan else (loaded_from(str(material.options.load_reference)),) * len(material.inputs)
     ranges = plan.ranges if plan else {}
     used = []
     for position, (tensor, source) in enumerate(zip(material.inputs, sources, strict=True)):

@@ -30,10 +30,11 @@ from evaltools.result.evaluation import NOT_REPEATABLE
 from evaltools.result.load import load_of_parts
 from evaltools.runtime import Open, Session, Watched
 from evaltools.runtime.session import Crashes
-from evaltools.tasks.shared.evaluation import Evaluation, OpenConfigurations
+from evaltools.tasks.own.task_run import TaskRun
 from evaltools.tasks.shared.figures import MeasuredPass
 from evaltools.tasks.shared.merging import CRASHES, NOT_CLEAN, QUIET, crashes_in, not_clean_in
 from evaltools.tasks.shared.observer import Observer, counted
+from evaltools.tasks.shared.opened import OpenConfigurations
 from evaltools.tasks.shared.repeats import gives_the_same_again
 from evaltools.tasks.shared.sound_reference import UnsoundExamples
 
@@ -47,7 +48,7 @@ FIRST_TURN: Final = "first_turn"
 
 
 def carry_out(
-    evaluation: Evaluation[Any],
+    run: TaskRun,
     opened: OpenConfigurations,
     journal: Journal,
     observer: Observer,
@@ -58,20 +59,19 @@ def carry_out(
 
     With one worker the pass itself is quiet, and there is no such phase unless it was asked for.
     """
-    steps, execution, reference = evaluation.steps, evaluation.request.execution, evaluation.request.reference_name
+    steps, execution, reference = run.steps, run.request.execution, run.request.reference_name
     examples = execution.shard.numbers_of(len(steps.names))
     configurations = [entry.running for entry in opened.entries]
-    count = worker_count(execution, configurations, evaluation.one_worker, len(examples))
+    count = worker_count(execution, configurations, run.one_worker, len(examples))
     by_worker: Sequence[Mapping[str, Session]] = (
         [opened.sessions] if steps.keeps_state else sessions_of_workers(opened.entries, count, open_with)
     )
-    workers = [{name: evaluation.wrap(name, session) for name, session in sessions.items()} for sessions in by_worker]
+    workers = [{name: run.wrap(name, session) for name, session in sessions.items()} for sessions in by_worker]
     most = _most_workers(journal, count)
     crashes = _CrashCount(journal, by_worker)
-    options = evaluation.pass_options
+    options = run.pass_options
     specs = next(iter(workers[0].values())).inputs
     try:
-        evaluation.before(workers[0])
         startup.mark(PROBING)
         with preparers(steps, specs, count, execution.example_timeout_s, len(examples)) as makers:
             processes = partial(_processes, by_worker, makers)
@@ -137,7 +137,7 @@ def carry_out(
             quiet,
             startup_seconds=startup.seconds,
             not_traced=trace.why_useless,
-            one_worker=evaluation.one_worker,
+            one_worker=run.one_worker,
             peak_memory_kb=_peak_memory_kb(by_worker),
             memory=memory.by_process,
             unsound=unsound.count(journal),
