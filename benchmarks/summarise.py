@@ -42,6 +42,7 @@ PARAMETERS = (
 )
 CLASSES: Final = 1000
 TOP_K: Final = 10
+_ANSWER: Final = ObservedScores[np.ndarray[Any, Any]]
 
 
 def main(arguments: list[str]) -> int:
@@ -71,7 +72,7 @@ def write_journal(folder: Path, examples: int, names: list[str]) -> None:
     """Records as real classifiers give them: about 70 % right, tests that mostly answer like the reference."""
     chance = np.random.default_rng(0)
     journal = open_journal(folder)
-    rows = TaskJournal(journal, examples, ObservedScores[Any])
+    rows = TaskJournal(journal, examples, _ANSWER)
     for example in range(examples):
         observation = observed(chance)
         records = []
@@ -141,7 +142,7 @@ def peak_memory_mb() -> float:
 def recorded_steps(examples: int) -> Steps[ObservedScores[Any]]:
     """The steps of a run whose examples are all in the journal."""
     names = [f"ILSVRC2012_val_{index:08d}.JPEG" for index in range(examples)]
-    return Steps(names, _not_run, _not_run, ObservedScores[Any])
+    return Steps(names, _not_run, _not_run, _ANSWER)
 
 
 def _not_run(*_given: Any) -> Any:

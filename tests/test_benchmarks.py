@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import locate_faults, locate_time, operators
+from benchmarks import locate_faults, locate_time, operators, page
 from benchmarks.locate_faults import Answer, Planted, delegate_options, faults_of
 from evaltools.delegates import parse_external_options
 from evaltools.model import read_model
@@ -73,3 +73,8 @@ def test_a_model_of_one_operator_with_a_fault_is_named(tmp_path: Path) -> None:
     path.write_bytes(drawn.content)
     assert operators.names_a_fault(read_model(path))
     assert operators.look(read_model(path), operators.REFERENCE, drawn) == "right"
+
+
+def test_records_that_are_made_up_are_summed_up_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert page.main(["--examples=40", "--configurations=2", "--rounds=1"]) == 0
+    assert "40 examples, 2 configurations, the result with every answer:" in capsys.readouterr().out
