@@ -25,7 +25,7 @@ from evaltools.engine.describe import Role, comparison_pairs, describe_entry
 from evaltools.engine.journal import Finished, TaskJournal, open_journal
 from evaltools.engine.opening import NotMeasured
 from evaltools.engine.run import PassOptions, PassOutcome, settle
-from evaltools.engine.task import Record, Steps
+from evaltools.engine.steps import Record, Steps
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 from evaltools.result.evaluation import ConfigurationResult

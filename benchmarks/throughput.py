@@ -36,7 +36,7 @@ from evaltools.engine.journal import temporary_journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.preparation import preparers
 from evaltools.engine.run import Pass
-from evaltools.engine.task import Prepared
+from evaltools.engine.steps import Prepared
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter

@@ -17,7 +17,7 @@ from evaltools.device.native_outcome import NativeOutcome, first_measured, part_
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import digest_of_files
-from evaltools.engine.task import Record
+from evaltools.engine.steps import Record
 from evaltools.metrics.boxes import Detection
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.metrics.native_numbers import shortest

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Generic
 import msgspec
 import numpy as np
 
-from evaltools.engine.task import Failure, Observation
+from evaltools.engine.steps import Failure, Observation
 from evaltools.errors import DataError
 
 _TEXTS: Final = "texts"

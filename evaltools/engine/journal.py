@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from evaltools.engine.codec import Codec, Stored
-from evaltools.engine.task import Failure, Observation, Record
+from evaltools.engine.steps import Failure, Observation, Record
 from evaltools.errors import DataError, OutputError, UsageError
 
 JOURNAL_NAME: Final = "journal.sqlite3"

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from evaltools.engine.task import Failure
+from evaltools.engine.steps import Failure
 
 Stop = Literal["interrupted", "too many failed examples", "every configuration was given up"]
 ALL_GIVEN_UP: Final[Stop] = "every configuration was given up"

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.engine.task import Failure, Prepared, Steps
+from evaltools.engine.steps import Failure, Prepared, Steps
 from evaltools.errors import ImageError, InferenceError, SessionEnded, TaskError
 from evaltools.runtime.process.child import ChildProcess
 from evaltools.runtime.process.restarting import Restarting

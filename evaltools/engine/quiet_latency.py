@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.engine.preparation import Preparer
-from evaltools.engine.task import Prepared
+from evaltools.engine.steps import Prepared
 from evaltools.errors import InferenceError
 from evaltools.runtime import Session
 

@@ -21,7 +21,7 @@ from evaltools.engine.journal import Finished, Journal, TaskJournal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
 from evaltools.engine.preparation import InThisProcess, Preparer, ReadyExample
 from evaltools.engine.stages import Span, StageTimes
-from evaltools.engine.task import (
+from evaltools.engine.steps import (
     INFERENCE,
     JOURNAL,
     METRICS,

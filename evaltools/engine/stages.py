@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
 
-from evaltools.engine.task import INFERENCE, INPUT_STAGES, JOURNAL, METRICS, STAGES
+from evaltools.engine.steps import INFERENCE, INPUT_STAGES, JOURNAL, METRICS, STAGES
 from evaltools.result.evaluation import InferenceSeconds
 
 Bound = Literal["input", "inference", "metrics", "journal"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evaltools.engine.task import Prepared
+from evaltools.engine.steps import Prepared
 from evaltools.errors import ImageError, TaskError
 from evaltools.preprocess import resizing_by_kernel
 from evaltools.runtime.session import Array

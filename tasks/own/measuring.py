@@ -23,7 +23,7 @@ from evaltools.engine.quiet_latency import QuietTimes, Taken, examples_for_laten
 from evaltools.engine.run import Pass, PassOutcome
 from evaltools.engine.run_folder import encode
 from evaltools.engine.stages import Span
-from evaltools.engine.task import Prepared
+from evaltools.engine.steps import Prepared
 from evaltools.engine.trace import Trace
 from evaltools.metrics.latency import FEWEST_PROCESSES, latency_ratio
 from evaltools.result.evaluation import NOT_REPEATABLE

@@ -1,4 +1,4 @@
-"""A task of one's own as the engine sees tasks: every call of its functions is checked."""
+"""A task with its models, as steps of a pass: every call of its functions is checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.documents import json_values
-from evaltools.engine.task import Prepared, Steps
+from evaltools.engine.steps import Prepared, Steps
 from evaltools.errors import DataError, EvaltoolsError, ModelError, TaskError, UsageError
 from evaltools.extensions import named
 from evaltools.lazy_sequence import LazySequence

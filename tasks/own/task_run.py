@@ -15,7 +15,7 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.run import PassOptions, PassOutcome
 from evaltools.engine.run_folder import RunIdentity, digest, encode
-from evaltools.engine.task import Prepared, Steps
+from evaltools.engine.steps import Prepared, Steps
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult, Model

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from evaltools.engine.execution import available_cores
-from evaltools.engine.task import Prepared
+from evaltools.engine.steps import Prepared
 from evaltools.errors import EvaltoolsError, ImageError, InferenceError, TaskError, UsageError
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array

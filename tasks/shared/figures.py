@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evaltools.engine.execution import Execution
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run import PassOutcome
-from evaltools.engine.task import Record
+from evaltools.engine.steps import Record
 from evaltools.metrics.latency import LatencyRatio, drift, latency_ratio, summarise_latency
 from evaltools.result.evaluation import (
     ConfigurationResult,

@@ -13,7 +13,7 @@ from typing import Final, Literal
 import numpy as np
 from msgspec import Struct
 
-from evaltools.engine.task import DECODE, READ, RESIZE
+from evaltools.engine.steps import DECODE, READ, RESIZE
 from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import (

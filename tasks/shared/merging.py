@@ -27,7 +27,7 @@ from evaltools.engine.run_folder import (
     require_same_files,
     require_same_run,
 )
-from evaltools.engine.task import Observation, Record, Steps
+from evaltools.engine.steps import Observation, Record, Steps
 from evaltools.errors import UsageError
 from evaltools.file_content import Unreadable, sha256_of
 from evaltools.metrics.latency import summarise_latency

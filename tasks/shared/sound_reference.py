@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from evaltools.engine.journal import Journal
-from evaltools.engine.task import Observation, Prepared, Steps
+from evaltools.engine.steps import Observation, Prepared, Steps
 from evaltools.model import ModelFile
 from evaltools.preprocess import Normalization, parse_normalization
 from evaltools.runtime.session import Array

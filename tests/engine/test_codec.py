@@ -13,7 +13,7 @@ import pytest
 from msgspec import Struct
 
 from evaltools.engine.codec import Codec, Stored
-from evaltools.engine.task import Failure
+from evaltools.engine.steps import Failure
 from evaltools.errors import DataError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.difference import Scale, compare_tensors

@@ -25,7 +25,7 @@ from evaltools.engine.journal import (
     temporary_journal,
 )
 from evaltools.engine.run_folder import RunIdentity, digest, identity_of, require_same_run
-from evaltools.engine.task import Failure, Record
+from evaltools.engine.steps import Failure, Record
 from evaltools.errors import DataError, OutputError, UsageError
 
 CRASHED = Failure("inference", "died", crashed=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaltools.engine.ledger import Fates, GivenUp, Ledger, Stop, Tally
-from evaltools.engine.task import Failure
+from evaltools.engine.steps import Failure
 
 WRONG = Failure("inference", "node 7 failed")
 DIED = Failure("inference", "died", crashed=True)

@@ -20,7 +20,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.engine.preparation import InOtherProcess, InThisProcess, Preparer, ReadyExample, preparers
-from evaltools.engine.task import Failure, Prepared, Steps
+from evaltools.engine.steps import Failure, Prepared, Steps
 from evaltools.errors import ImageError
 from evaltools.runtime import TensorSpec
 from evaltools.runtime.process import child as child_process

@@ -17,7 +17,7 @@ from evaltools.engine.quiet_latency import (
     pooled,
     scattered,
 )
-from evaltools.engine.task import Failure, Prepared
+from evaltools.engine.steps import Failure, Prepared
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference
 from evaltools.runtime.session import Array

@@ -17,7 +17,7 @@ from evaltools.engine.journal import temporary_journal
 from evaltools.engine.ledger import Tally
 from evaltools.engine.preparation import ReadyExample
 from evaltools.engine.run import Pass, PassOptions, PassOutcome, Worker
-from evaltools.engine.task import Prepared, Record, Steps
+from evaltools.engine.steps import Prepared, Record, Steps
 from evaltools.errors import ConfigurationUnavailable, ImageError, InferenceError
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array

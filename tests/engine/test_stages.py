@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaltools.engine.stages import Span, StageTimes
-from evaltools.engine.task import STAGES
+from evaltools.engine.steps import STAGES
 from evaltools.result.evaluation import InferenceSeconds
 
 

@@ -15,7 +15,7 @@ from evaltools.cli.runs.folders import read_given, resume
 from evaltools.engine.journal import JOURNAL_NAME, Finished, TaskJournal, open_journal
 from evaltools.engine.run_folder import IDENTITY as IDENTITY_FACT
 from evaltools.engine.run_folder import RunIdentity, request_facts
-from evaltools.engine.task import Record
+from evaltools.engine.steps import Record
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.request.plain import to_plain

@@ -12,7 +12,7 @@ from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Finished, TaskJournal, open_journal
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run_folder import RunIdentity, encode
-from evaltools.engine.task import Failure, Record, Steps
+from evaltools.engine.steps import Failure, Record, Steps
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.shared.merging import QUIET, begin_run
 from tests.results import configuration

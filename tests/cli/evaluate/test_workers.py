@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaltools.engine.task import STAGES
+from evaltools.engine.steps import STAGES
 from tests.cli.evaluate.sample_runs import PICTURES, XNNPACK, coco, figures_here, imagenet, inference_diff
 from tests.command import evaltools_here
 

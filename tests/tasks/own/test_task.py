@@ -1,4 +1,4 @@
-"""A task of one's own as the engine sees it: what its functions give is checked."""
+"""A task with its models, as steps of a pass: what its functions give is checked."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from evaltools.engine.execution import Execution, Shard
 from evaltools.engine.ledger import GivenUp
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run import PassOutcome
-from evaltools.engine.task import Failure, Record
+from evaltools.engine.steps import Failure, Record
 from evaltools.tasks.own.measuring import FIRST_TURN, OPENING, STARTING, Startup, are_known
 from evaltools.tasks.shared.figures import (
     MeasuredPass,

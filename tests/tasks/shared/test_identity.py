@@ -15,7 +15,7 @@ from evaltools.engine.execution import Shard
 from evaltools.engine.journal import Finished, Journal, TaskJournal, open_journal
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run_folder import REQUEST, RunIdentity, identity_of
-from evaltools.engine.task import Record
+from evaltools.engine.steps import Record
 from evaltools.errors import DataError, UsageError
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, RuntimeUsed
