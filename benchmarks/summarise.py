@@ -29,7 +29,7 @@ from evaltools.engine.steps import Record, Steps
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.tasks.own.task import ObservedScores
+from evaltools.tasks.own.steps import ObservedScores
 from evaltools.tasks.own.topk import AnswerCounts, Changes, topk_part
 from evaltools.tasks.own.topk_result import ExampleRecord, TopKPart
 from evaltools.tasks.shared.figures import MeasuredPass, RunSums, latency_comparisons, sum_up, with_conditions

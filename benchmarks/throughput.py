@@ -36,7 +36,7 @@ from evaltools.engine.journal import temporary_journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.preparation import preparers
 from evaltools.engine.run import Pass
-from evaltools.engine.steps import Prepared
+from evaltools.engine.steps import Prepared, Steps
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter
@@ -50,7 +50,8 @@ from evaltools.tasks.coco.reading import Choice
 from evaltools.tasks.own import loaded_of, own_options
 from evaltools.tasks.own.definition import Setting
 from evaltools.tasks.own.options import values_of
-from evaltools.tasks.own.task import OwnTask, build
+from evaltools.tasks.own.steps import recipe_of, steps_of
+from evaltools.tasks.own.task import make_task, tensors_of_models
 
 PARAMETERS = (
     Parameter("task", "What to measure.", default="imagenet", choices=("imagenet", "coco")),
@@ -73,25 +74,25 @@ def main(arguments: list[str]) -> int:
     ignored = [name for name in IMAGENET_ONLY if name in flags]
     if flags.text("task") == "coco" and ignored:
         raise UsageError(f"--{ignored[0]} is for --task=imagenet: --task=coco reads no labels; leave it out")
-    model, task = coco_task(flags) if flags.text("task") == "coco" else imagenet_task(flags)
+    model, steps, pictures = coco_task(flags) if flags.text("task") == "coco" else imagenet_task(flags)
     configuration = Configuration.from_text("measured", flags.text("configuration"))
-    inputs = [task.prepare(example).inputs for example in range(len(task.names))[:MOST_READY_INPUTS]]
-    paths = [path for path in picture_paths(task) if path.suffix.lower() in (".jpg", ".jpeg")]
+    inputs = [steps.prepare(example).inputs for example in range(len(steps.names))[:MOST_READY_INPUTS]]
+    paths = [path for path in pictures if path.suffix.lower() in (".jpg", ".jpeg")]
     cores = available_cores()
     measurements: dict[str, Callable[[], float]] = {
         "raw invoke(), 1 thread": lambda: raw_rate(model, configuration, inputs, 1),
         f"raw invoke(), {cores} threads": lambda: raw_rate(model, configuration, inputs, cores),
         f"Pillow decode + invoke(), {cores} threads": lambda: bare_rate(model, configuration, inputs[0], paths, cores),
-        f"evaltools, {cores} workers": lambda: pass_rate(model, configuration, task, cores),
-        "evaltools, 1 worker": lambda: pass_rate(model, configuration, task, 1),
-        "decode and preprocess, 1 process": lambda: preprocessing_rate(task),
+        f"evaltools, {cores} workers": lambda: pass_rate(model, configuration, steps, cores),
+        "evaltools, 1 worker": lambda: pass_rate(model, configuration, steps, 1),
+        "decode and preprocess, 1 process": lambda: preprocessing_rate(steps),
     }
     rates: dict[str, list[float]] = {name: [] for name in measurements}
     for _ in range(flags.number("rounds")):
         for name, measure in measurements.items():
             rates[name].append(measure())
     medians = {name: statistics.median(values) for name, values in rates.items()}
-    print(f"{model.path.name}, {len(task.names)} pictures, {cores} cores, median of {flags.number('rounds')} rounds")
+    print(f"{model.path.name}, {len(steps.names)} pictures, {cores} cores, median of {flags.number('rounds')} rounds")
     for name, values in rates.items():
         print(f"{name:<36} {medians[name]:8.1f}/s   {min(values):8.1f} .. {max(values):8.1f}")
     ours = f"evaltools, {cores} workers"
@@ -106,12 +107,11 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def picture_paths(task: OwnTask) -> Sequence[Path]:
-    """The files that the task evaluates."""
-    return [example.input for example in task.task.examples]
+Repeated = tuple[ModelFile, Steps[Any], Sequence[Path]]
+"""A model, what the pass does with examples that come several times, and their pictures."""
 
 
-def imagenet_task(flags: GivenFlags) -> tuple[ModelFile, OwnTask]:
+def imagenet_task(flags: GivenFlags) -> Repeated:
     """A classifier and its labelled pictures."""
     options = {
         "ground_truth_images_path": flags.path("ground_truth_images_path") or sample.images_dir(),
@@ -121,30 +121,32 @@ def imagenet_task(flags: GivenFlags) -> tuple[ModelFile, OwnTask]:
     return _repeated(imagenet.COMMAND, flags.path("model_file") or sample.model_file("int8"), options, flags)
 
 
-def coco_task(flags: GivenFlags) -> tuple[ModelFile, OwnTask]:
+def coco_task(flags: GivenFlags) -> Repeated:
     """A detector that ends in TFLite_Detection_PostProcess, and pictures."""
     options = {"ground_truth_images_path": flags.path("ground_truth_images_path") or sample.detection_images_dir()}
     path = flags.path("model_file") or sample.detection_model_file("int8")
-    model, made = _repeated(coco.COMMAND, path, options, flags)
-    outputs = operator_output_map(model)
+    outputs = operator_output_map(read_model(path))
     if outputs is None:
-        raise UsageError(f"{model.path} does not end in TFLite_Detection_PostProcess; give a detector that does")
-    return model, made.chosen(to_builtins([Choice(outputs)]))
+        raise UsageError(f"{path} does not end in TFLite_Detection_PostProcess; give a detector that does")
+    return _repeated(coco.COMMAND, path, options, flags, to_builtins([Choice(outputs)]))
 
 
 def _repeated(
-    task: TaskCommand, path: Path, options: Mapping[str, Any], flags: GivenFlags
-) -> tuple[ModelFile, OwnTask]:
+    command: TaskCommand, path: Path, options: Mapping[str, Any], flags: GivenFlags, choice: Any = None
+) -> Repeated:
     """The task with its examples several times."""
-    model = read_model(path)
-    loaded = loaded_of(task)
-    made = build(loaded, values_of(own_options(loaded.function), options, task.name), Setting([model]))
+    model, loaded = read_model(path), loaded_of(command)
+    setting, values = Setting([model]), values_of(own_options(loaded.function), options, command.name)
+    stated = make_task(loaded, values, setting)
+    made = stated if choice is None or stated.chosen is None else stated.chosen(choice)
     repeated = tuple(
         dataclasses.replace(example, id=f"{turn} {example.id}")
         for turn in range(flags.number("repeat"))
-        for example in made.task.examples
+        for example in made.examples
     )
-    return model, OwnTask(dataclasses.replace(made.task, examples=repeated), made.models, elsewhere=made.elsewhere)
+    task, tensors = dataclasses.replace(made, examples=repeated), tensors_of_models([model], setting)
+    steps = steps_of(task, tensors, recipe=recipe_of(loaded, values, task, tensors, choice))
+    return model, steps, [example.input for example in repeated]
 
 
 def raw_rate(model: ModelFile, configuration: Configuration, inputs: list[tuple[Array, ...]], threads: int) -> float:
@@ -194,28 +196,28 @@ def side_by_side(
     return count / elapsed
 
 
-def preprocessing_rate(task: OwnTask) -> float:
+def preprocessing_rate(steps: Steps[Any]) -> float:
     """Pictures per second from file to tensor, in this process."""
     start = time.perf_counter()
-    checksum = sum(int(np.asarray(task.prepare(example).inputs[0]).size) for example in range(len(task.names)))
+    checksum = sum(int(np.asarray(steps.prepare(example).inputs[0]).size) for example in range(len(steps.names)))
     assert checksum > 0
-    return len(task.names) / (time.perf_counter() - start)
+    return len(steps.names) / (time.perf_counter() - start)
 
 
-def pass_rate(model: ModelFile, configuration: Configuration, task: OwnTask, workers: int) -> float:
+def pass_rate(model: ModelFile, configuration: Configuration, steps: Steps[Any], workers: int) -> float:
     """Pictures per second of a pass with one configuration, journal included; all processes are open and warm."""
     with open_all([(model, configuration)], open_isolated, allow_fallback=False) as entries:
         opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
         sessions = sessions_of_workers(opened, workers, open_isolated)
         journal = temporary_journal()
-        with preparers(task.steps, opened[0].session.inputs, workers, 60.0, len(task.names)) as makers:
+        with preparers(steps, opened[0].session.inputs, workers, 60.0, len(steps.names)) as makers:
             for own, maker in zip(sessions, makers, strict=True):
                 (first,) = maker.make([0])
                 assert isinstance(first.prepared, Prepared)
                 for session in own.values():
                     session.run(first.prepared.inputs)
             start = time.perf_counter()
-            outcome = Pass(task.steps, sessions, journal, makers=makers).run()
+            outcome = Pass(steps, sessions, journal, makers=makers).run()
             elapsed = time.perf_counter() - start
         journal.close()
         for own in sessions:

@@ -30,7 +30,7 @@ from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.result import BoxesPart, CocoPart
 from evaltools.tasks.coco.truth import picture_size
 from evaltools.tasks.own.collecting import RecordsOfRun
-from evaltools.tasks.own.task import ObservedScores
+from evaltools.tasks.own.steps import ObservedScores
 from evaltools.tasks.shared.figures import MeasuredPass, sum_up
 
 _SIX_DIGITS: Final = (

@@ -30,7 +30,7 @@ from evaltools.tasks.coco.truth import EvaluatedPictures
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.own.collecting import Concluded, RecordsOfRun
 from evaltools.tasks.own.definition import Whole
-from evaltools.tasks.own.task import ObservedScores
+from evaltools.tasks.own.steps import ObservedScores
 from evaltools.tasks.shared.figures import RunSums
 from evaltools.tasks.shared.image_input import channel_order_of, describe_normalization
 

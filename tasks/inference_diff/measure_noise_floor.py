@@ -31,7 +31,7 @@ from evaltools.tasks.inference_diff.noise_floor import (
 )
 from evaltools.tasks.inference_diff.output_comparison import Difference, DiffObservation, DiffSummary
 from evaltools.tasks.own.collecting import AfterPass, Beside
-from evaltools.tasks.own.task import ObservedScores
+from evaltools.tasks.own.steps import ObservedScores
 from evaltools.tasks.shared.observer import counted
 
 _FARTHEST_OF_EACH: Final = 3

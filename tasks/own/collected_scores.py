@@ -17,7 +17,7 @@ from evaltools.tasks.own.figures import FigureTable, ScoresSeen, WorstDrawings, 
 from evaltools.tasks.own.other_kernels import allowed_changes
 from evaltools.tasks.own.request import OwnOptions
 from evaltools.tasks.own.result import ExampleScores, MetricComparison, OwnPart
-from evaltools.tasks.own.task import scored_at
+from evaltools.tasks.own.steps import scored_at
 from evaltools.tasks.shared.figures import Accumulator, Pair, PairAccumulator, RunSums
 
 

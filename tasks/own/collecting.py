@@ -10,11 +10,12 @@ from msgspec import Struct, field
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import Opened
 from evaltools.engine.run import PassOutcome
+from evaltools.engine.steps import Steps
 from evaltools.model import ModelFile
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open
-from evaltools.tasks.own.task import OwnTask
+from evaltools.tasks.own.definition import Task
 from evaltools.tasks.shared.figures import Accumulator, Pair, PairAccumulator, RunSums
 from evaltools.tasks.shared.observer import Observer
 
@@ -22,12 +23,13 @@ from evaltools.tasks.shared.observer import Observer
 class AfterPass(Struct, frozen=True):
     """A pass that is over, and what is needed to run more beside it.
 
-    ``task`` is the one whose ``outcome`` it is, ``model`` the reference's. ``opened`` are the configurations that can
-    run on this computer; their sessions are closed. ``are_recorded``: their outputs are those of the records, not of
-    another computer.
+    ``task`` is the one whose ``outcome`` it is, ``of_reference`` are its steps on the reference's ``model``. ``opened``
+    are the configurations that can run on this computer; their sessions are closed. ``are_recorded``: their outputs are
+    those of the records, not of another computer.
     """
 
-    task: OwnTask
+    task: Task
+    of_reference: Steps[Any]
     model: ModelFile
     reference: Configuration | None
     outcome: PassOutcome[Any]

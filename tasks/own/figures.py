@@ -25,7 +25,7 @@ from evaltools.metrics.means import (
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.own.definition import Mean, Pooled
 from evaltools.tasks.own.result import DrawnExample, MetricComparison, MetricMean
-from evaltools.tasks.own.task import ObservedScores
+from evaltools.tasks.own.steps import ObservedScores
 
 MOST_DRAWINGS: Final = 8
 """Of each configuration."""

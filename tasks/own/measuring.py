@@ -62,7 +62,7 @@ def carry_out(
     steps, execution, reference = run.steps, run.request.execution, run.request.reference_name
     examples = execution.shard.numbers_of(len(steps.names))
     configurations = [entry.running for entry in opened.entries]
-    count = worker_count(execution, configurations, run.one_worker, len(examples))
+    count = worker_count(execution, configurations, run.keeps_state, len(examples))
     by_worker: Sequence[Mapping[str, Session]] = (
         [opened.sessions] if steps.keeps_state else sessions_of_workers(opened.entries, count, open_with)
     )
@@ -137,7 +137,7 @@ def carry_out(
             quiet,
             startup_seconds=startup.seconds,
             not_traced=trace.why_useless,
-            one_worker=run.one_worker,
+            one_worker=run.keeps_state,
             peak_memory_kb=_peak_memory_kb(by_worker),
             memory=memory.by_process,
             unsound=unsound.count(journal),

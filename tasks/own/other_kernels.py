@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import NotMeasured, open_configuration
+from evaltools.engine.steps import Steps
 from evaltools.errors import ImageError, InferenceError, TaskError
 from evaltools.model import ModelFile
 from evaltools.runtime import Open, Session
 from evaltools.tasks.own.collecting import AfterPass, Beside
+from evaltools.tasks.own.definition import Task
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen
 from evaltools.tasks.own.result import MetricComparison
-from evaltools.tasks.own.task import OwnTask
+from evaltools.tasks.own.steps import ObservedScores
 from evaltools.tasks.shared.observer import counted
 
 OTHER_KERNELS: Final = "plain C++ kernels"
@@ -32,7 +34,7 @@ def changes_of_other_kernels(after: AfterPass) -> Beside:
     only on the CPU, where either cannot run, and where the pass was stopped. Ctrl-C ends it.
     """
     task, reference = after.task, after.reference
-    if task.task.agree is None or task.keeps_state or reference is None or reference.delegates.requested:
+    if task.agree is None or after.of_reference.keeps_state or reference is None or reference.delegates.requested:
         return Beside([])
     if after.outcome.stopped is not None:
         return Beside([])
@@ -43,9 +45,9 @@ def changes_of_other_kernels(after: AfterPass) -> Beside:
         if len(with_sessions.opened) < 2:
             return Beside([])
         base, changed = with_sessions.opened
-        examples = _spread(len(task.names))
+        examples = _spread(len(task.examples))
         with counted(after.observer, OTHER_KERNELS, len(examples)) as step:
-            return Beside(_compared(task.of_reference, examples, reference.name, base, changed, step))
+            return Beside(_compared(task, after.of_reference, examples, reference.name, base, changed, step))
     finally:
         with_sessions.close()
 
@@ -64,7 +66,8 @@ class _Sessions:
 
 
 def _compared(
-    task: OwnTask,
+    task: Task,
+    steps: Steps[ObservedScores[Any]],
     examples: Sequence[int],
     name: str,
     base: Session,
@@ -78,16 +81,16 @@ def _compared(
         if time.monotonic() - started > _SECONDS:
             continue
         try:
-            prepared = task.prepare(example)
+            prepared = steps.prepare(example)
             reference = base.run(prepared.inputs).outputs
             outputs = changed.run(prepared.inputs).outputs
-            seen[name].add(example, task.observe(prepared, reference, reference))
-            seen[OTHER_KERNELS].add(example, task.observe(prepared, outputs, reference))
+            seen[name].add(example, steps.observe(prepared, reference, reference, name))
+            seen[OTHER_KERNELS].add(example, steps.observe(prepared, outputs, reference, OTHER_KERNELS))
         except (ImageError, InferenceError, TaskError):
             continue
         except KeyboardInterrupt:
             break
-    table = FigureTable(task.task.means, {each: found.rows for each, found in seen.items()})
+    table = FigureTable(task.means, {each: found.rows for each, found in seen.items()})
     return [found for found in table.comparisons(name, OTHER_KERNELS) if found.metric in seen[name].certain]
 
 

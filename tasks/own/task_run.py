@@ -15,7 +15,7 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.run import PassOptions, PassOutcome
 from evaltools.engine.run_folder import RunIdentity, digest, encode
-from evaltools.engine.steps import Prepared, Steps
+from evaltools.engine.steps import Steps
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult, Model
@@ -29,7 +29,8 @@ from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.other_kernels import changes_of_other_kernels
 from evaltools.tasks.own.pictures import picture_transform
 from evaltools.tasks.own.request import OwnOptions
-from evaltools.tasks.own.task import ObservedScores, OwnTask, build
+from evaltools.tasks.own.steps import ObservedScores, prepared_for, recipe_of, steps_of
+from evaltools.tasks.own.task import make_task, tensors_of_models
 from evaltools.tasks.own.trial import SessionTrial, call_check, warm_up
 from evaltools.tasks.shared.figures import MeasuredPass, judge_records
 from evaltools.tasks.shared.merging import (
@@ -55,9 +56,9 @@ class TaskRun:
     """One run of a task: its request, its checked inputs, and in the end what its records say.
 
     It reads and checks model and data, and raises :class:`UsageError` and its kinds. The methods are called in the
-    order in which they stand here. ``name`` is the task's name in results. ``task`` makes inputs and observes outputs.
-    ``one_worker``: one worker runs unless the user asks for more. ``interrupted``: Ctrl-C ended what was measured
-    beside the pass.
+    order in which they stand here. ``name`` is the task's name in results. ``task`` makes inputs and scores outputs,
+    ``tensors`` are those of its models. ``keeps_state``: a model keeps a state from example to example.
+    ``interrupted``: Ctrl-C ended what was measured beside the pass.
     """
 
     def __init__(self, request: TaskRequest) -> None:
@@ -73,13 +74,15 @@ class TaskRun:
         models = _models_of(request)
         for model in models:
             _require_order(model, request)
-        self.task = self._stated = self._build(models, options.values)
-        models = list(self.task.task.models) or models
+        setting = self._setting(models)
+        self.task = self._stated = make_task(options.loaded, options.values, setting)
+        models = list(self.task.models) or models
+        self.tensors: Final = tensors_of_models(models, setting)
         self.model: Final = models[0]
         self.reference_model: Final = models[1] if len(models) > 1 else None
-        if self.task.task.whole is not None:
+        self.keeps_state: Final = any(model.stateful for model in models)
+        if self.task.whole is not None:
             require_margin(options.margin)
-        self.one_worker: Final = self.task.keeps_state
         self.interrupted = False
         self._trouble = ""
         self._advice = ""
@@ -95,10 +98,10 @@ class TaskRun:
         options: OwnOptions = self.request.options
         return options
 
-    def _build(self, models: Sequence[ModelFile], values: Mapping[str, Any]) -> OwnTask:
-        """The task for these models, whose function gets these values."""
+    def _setting(self, models: Sequence[ModelFile]) -> Setting:
+        """What the task's function gets beside its options."""
         options, request = self.options, self.request
-        setting = Setting(
+        return Setting(
             models,
             options.input_layout,
             options.channel_order,
@@ -106,7 +109,6 @@ class TaskRun:
             reference=request.reference,
             tests=request.tests,
         )
-        return build(options.loaded, values, setting)
 
     @property
     def wanted(self) -> list[tuple[ModelFile, Configuration]]:
@@ -126,20 +128,22 @@ class TaskRun:
     @property
     def example_count(self) -> int:
         """How many examples there are, over all shards."""
-        return len(self.task.names)
+        return len(self.task.examples)
 
     @property
     def steps(self) -> Steps[ObservedScores[Any]]:
         """What the pass does with each example."""
-        return self.task.steps
+        options = self.options
+        recipe = recipe_of(options.loaded, options.values, self.task, self.tensors, self._choice)
+        return steps_of(self.task, self.tensors, self.keeps_state, recipe)
 
     @property
     def pictures(self) -> Sequence[Path]:
         """The pictures that are evaluated, in the order of the examples; they are used again where they are fewer."""
-        stated = self.task.task.pictures
+        stated = self.task.pictures
         if stated is not None:
             return stated
-        return [example.input for example in self.task.task.examples] if self.options.pictures else []
+        return [example.input for example in self.task.examples] if self.options.pictures else []
 
     def pictures_of(self, option: str) -> tuple[Path, ...]:
         """The pictures in the folder of an option that a device needs, in the order of the examples."""
@@ -152,7 +156,7 @@ class TaskRun:
         execution = self.request.execution
         return PassOptions(
             self.request.max_failed_examples,
-            invocations=self.task.task.invocations,
+            invocations=self.task.invocations,
             max_crashes=execution.max_crashes,
         )
 
@@ -161,12 +165,12 @@ class TaskRun:
 
         These are the task's file, its options and the files that they name, its examples, models and libraries.
         """
-        loaded, stated = self.options.loaded, self._stated.task
+        loaded, stated = self.options.loaded, self._stated
         own = {
             TASK: f"{self.name} {name_of(loaded.function)}",
             "the model": self.model.sha256,
             "the task's file": loaded.origin.sha256 if loaded.origin else "",
-            "the examples": digest(self.task.names),
+            "the examples": digest(example.id for example in self.task.examples),
             **{f"the {name}": fact for name, fact in stated.facts.items()},
         }
         if self.reference_model is not None:
@@ -192,7 +196,7 @@ class TaskRun:
         Raises :class:`UsageError` and its kinds.
         """
         configuration = self.request.reference or Configuration("check", kernels="builtin")
-        if self._stated.task.check is None or self._stated.task.in_order:
+        if self._stated.check is None or self._stated.in_order:
             return
         wanted = [(self.model, configuration)]
         with open_all(wanted, open_isolated, self.request.allow_fallback) as entries, suppress(InferenceError):
@@ -211,7 +215,7 @@ class TaskRun:
         for entry in opened.entries:
             for stated, actual in zip(entry.model.inputs, entry.session.inputs, strict=True):
                 require_stated(entry.model, entry.session, "input", stated, actual, advice)
-            if isinstance(self.task.task.whole, TopK):
+            if isinstance(self.task.whole, TopK):
                 require_stated(entry.model, entry.session, "output", entry.model.outputs[0], entry.session.outputs[0])
 
     def ready(self, opened: OpenConfigurations, journal: Journal) -> bool:
@@ -221,12 +225,12 @@ class TaskRun:
         without outputs of the reference that a task needs, nor where the task cannot tell how to read outputs that no
         configuration gives.
         """
-        task, can_run = self._stated.task, opened.runnable
+        task, can_run = self._stated, opened.runnable
         if can_run and task.whole is not None and task.whole.against_reference:
             can_run = self.request.reference_name in (None, *opened.sessions)
         if can_run:
             self._warm_up(opened.sessions, journal)
-        if can_run and not self._stated.keeps_state:
+        if can_run and not self.keeps_state:
             try:
                 self._choose(self._check(opened.entries))
             except InferenceError as error:
@@ -234,7 +238,7 @@ class TaskRun:
                 return False
             if not task.in_order:
                 name, session = next(iter(opened.sessions.items()))
-                try_examples(self.task, self.wrap(name, session), name == self.request.reference_name)
+                try_examples(self.steps, self.wrap(name, session), name == self.request.reference_name)
         if task.chosen is not None:
             journal.state({_CHOICE: encode(self._choice)})
         self._advice = self._input_advice(opened.sessions)
@@ -243,12 +247,12 @@ class TaskRun:
     def _warm_up(self, sessions: Mapping[str, Session], journal: Journal) -> None:
         """Run the first example as often as the task wants; one that cannot be read is left to the pass to report."""
         task = self._stated
-        if not task.task.warmup_runs:
+        if not task.warmup_runs:
             return
         with suppress(ImageError, TaskError):
-            inputs = task.prepare(0).inputs
+            inputs = prepared_for(task, self.tensors, 0).inputs
             for name, session in sessions.items():
-                first = warm_up(self.wrap(name, session), inputs, task.task.warmup_runs, task.task.invocations)
+                first = warm_up(self.wrap(name, session), inputs, task.warmup_runs, task.invocations)
                 self._first_run_us[name] = first.invokes_us[0] if first else None
                 if name == self.request.reference_name:
                     self._first_of_reference = first
@@ -256,28 +260,28 @@ class TaskRun:
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> None:
         """Take what :meth:`ready` found out from run folders, which have the records; no session is open."""
-        if self._stated.task.chosen is not None:
+        if self._stated.chosen is not None:
             self._choose(fact_in(places[0].folders[0], _CHOICE, Any))
-        for place in places if self._stated.task.warmup_runs else ():
+        for place in places if self._stated.warmup_runs else ():
             first_run_us = fact_in(place.folders[0], _FIRST_RUNS, dict[str, float | None])
             self._first_run_us |= {name + place.suffix: time for name, time in first_run_us.items()}
 
     def _choose(self, choice: Any) -> None:
         self._choice = choice
-        if choice is not None:
+        if choice is not None and self._stated.chosen is not None:
             self.task = self._stated.chosen(choice)
 
     def _check(self, entries: Sequence[Opened]) -> Any:
         """Let the task look at a few examples of its models; returns what it chose."""
-        check = self._stated.task.check
+        check = self._stated.check
         if check is None:
             return None
         own = [entry.session for entry in entries if entry.model is self.model]
         others = [entry.session for entry in entries if entry.model is not self.model]
         first = self._first_of_reference
-        of_reference = SessionTrial(others, self._stated.of_reference, warmed_up=first) if others else None
+        of_reference = SessionTrial(others, self._stated, self.tensors[-1], warmed_up=first) if others else None
         first = first if self.reference_model is None else None
-        checked = call_check(check, SessionTrial(own, self._stated.of_test, of_reference, first))
+        checked = call_check(check, SessionTrial(own, self._stated, self.tensors[0], of_reference, first))
         self._found = checked.notes
         return checked.choice
 
@@ -285,19 +289,20 @@ class TaskRun:
         """Which normalisation fits, where pictures are fed other values than the model shows or can take."""
         stated = self.options.values.get("normalization")
         session = sessions.get(self.request.reference_name or "")
-        is_of_pictures = isinstance(self.task.task.examples[0].input, Path)
+        is_of_pictures = isinstance(self.task.examples[0].input, Path)
         if not isinstance(stated, str) or not is_of_pictures or session is None or self.reference_model is not None:
             return ""
         try:
-            fed = picture_transform(self.task.inputs[0], stated).value_range()
+            fed = picture_transform(self.tensors[0].inputs[0], stated).value_range()
         except TaskError:
             return ""
 
         def outputs_with(name: str) -> Sequence[Array] | None:
             try:
                 changed = {**self.options.values, "normalization": name}
-                task = self.task.of_test if name == stated else self._build([self.model], changed)
-                return session.run(task.prepare(0).inputs).outputs
+                setting = self._setting([self.model])
+                task = self.task if name == stated else make_task(self.options.loaded, changed, setting)
+                return session.run(prepared_for(task, self.tensors, 0).inputs).outputs
             except (UsageError, TaskError, ImageError, InferenceError):
                 return None
 
@@ -329,7 +334,7 @@ class TaskRun:
         self, measured: MeasuredPass, places: Sequence[RunAtPlace], observer: Observer, open_with: Open
     ) -> None:
         """Measure the same on this computer. Where several places are compared, only its CPU takes part."""
-        if self.task.task.beside is None:
+        if self.task.beside is None:
             self._measure_beside(measured, (), True, observer, open_with)
             return
         is_elsewhere = any(place.name for place in places)
@@ -348,6 +353,7 @@ class TaskRun:
     ) -> None:
         after = AfterPass(
             task=self.task,
+            of_reference=steps_of(self.task, self.tensors[-1:], self.keeps_state),
             model=self.reference_model or self.model,
             reference=self.request.reference,
             outcome=measured.outcome,
@@ -356,7 +362,7 @@ class TaskRun:
             observer=observer,
             open_with=open_with,
         )
-        done = (self.task.task.beside or changes_of_other_kernels)(after)
+        done = (self.task.beside or changes_of_other_kernels)(after)
         self._beside, self.interrupted = done.found, done.interrupted
 
     def judged(self, described: ConfigurationResult, outcome: PassOutcome[Any]) -> ConfigurationResult:
@@ -365,7 +371,7 @@ class TaskRun:
         is_lost = judged.status != described.status
         if self._trouble and is_lost:
             return replace(judged, reason=self._trouble)
-        whole, reference = self.task.task.whole, self.request.reference_name
+        whole, reference = self.task.whole, self.request.reference_name
         if whole is None or not whole.against_reference or judged.role == "reference":
             return judged
         if judged.status == "not measured" or reference is None:
@@ -378,7 +384,7 @@ class TaskRun:
     def collected(self, judged: Sequence[ConfigurationResult], outcome: PassOutcome[Any]) -> Collected:
         """What takes the records and concludes of them."""
         run = RecordsOfRun(
-            examples=self.task.task.examples,
+            examples=self.task.examples,
             outcome=outcome,
             measured=[entry.name for entry in judged if entry.status == "measured"],
             pairs=comparison_pairs(judged),
@@ -389,12 +395,12 @@ class TaskRun:
             first_run_us=self._first_run_us,
             beside=self._beside,
         )
-        return collected(self.task.task, self.options, run)
+        return collected(self.task, self.options, run)
 
     @property
     def warnings(self) -> list[str]:
         """What was found before the pass."""
-        return [*filter(None, [self._advice]), *self._found, *self.task.task.notes]
+        return [*filter(None, [self._advice]), *self._found, *self.task.notes]
 
 
 def _models_of(request: TaskRequest) -> list[ModelFile]:
@@ -439,26 +445,26 @@ def _require_order(model: ModelFile, request: TaskRequest) -> None:
         )
 
 
-def try_examples(task: OwnTask, session: Session, is_reference: bool) -> None:
+def try_examples(steps: Steps[Any], session: Session, is_reference: bool) -> None:
     """Raise :class:`UsageError` where the task's code fails on the first, the middle and the last example alike.
 
     ``is_reference``: the session runs the reference's model.
     """
     faults = []
-    for example in dict.fromkeys((0, len(task.names) // 2, len(task.names) - 1)):
-        fault = _fault(task, example, session, is_reference)
+    for example in dict.fromkeys((0, len(steps.names) // 2, len(steps.names) - 1)):
+        fault = _fault(steps, example, session, is_reference)
         if fault is None:
             return
         faults.append(fault)
     raise UsageError(faults[0])
 
 
-def _fault(task: OwnTask, example: int, session: Session, is_reference: bool) -> str | None:
+def _fault(steps: Steps[Any], example: int, session: Session, is_reference: bool) -> str | None:
     """The error of the task's own code on an example; None where there is none, or where something else fails."""
     try:
-        prepared: Prepared = task.prepare(example)
+        prepared = steps.prepare(example)
         outputs = session.run(prepared.inputs).outputs
-        task.observe(prepared, outputs, outputs if is_reference else None)
+        steps.observe(prepared, outputs, outputs if is_reference else None, "")
     except TaskError as error:
         return str(error)
     except (ImageError, InferenceError):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.tasks.shared.image_input import Layout, StatedLayout, picture_layout, picture_size
 
@@ -119,6 +120,10 @@ class ModelTensors(Struct, frozen=True):
 
     inputs: tuple[TaskTensor, ...]
     outputs: tuple[TaskTensor, ...]
+
+    def with_channels(self, order: str) -> ModelTensors:
+        """The same with the channels of pictures in this order."""
+        return replace(self, inputs=tuple(replace(each, channel_order=order) for each in self.inputs))
 
     def of_outputs(
         self,

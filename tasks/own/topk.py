@@ -24,7 +24,7 @@ from evaltools.result.verdict import Verdict
 from evaltools.tasks.own.answers import Answer
 from evaltools.tasks.own.collecting import Concluded, RecordsOfRun
 from evaltools.tasks.own.definition import TopK
-from evaltools.tasks.own.task import ObservedScores
+from evaltools.tasks.own.steps import ObservedScores
 from evaltools.tasks.own.topk_result import (
     ChangedAnswer,
     Classified,

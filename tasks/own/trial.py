@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -13,11 +14,11 @@ from evaltools.engine.steps import Prepared
 from evaltools.errors import EvaltoolsError, ImageError, InferenceError, TaskError, UsageError
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Checked, Trial, Tried
+from evaltools.tasks.own.definition import Checked, Task, Trial, Tried
 from evaltools.tasks.own.faults import FAULTS, calling_task, described, place_of, sentence
 from evaltools.tasks.own.inputs import Prepare
-from evaltools.tasks.own.task import OwnTask
-from evaltools.tasks.own.tensors import TaskTensor
+from evaltools.tasks.own.steps import prepared_for
+from evaltools.tasks.own.tensors import ModelTensors, TaskTensor
 
 _MADE_AT_ONCE: Final = 16
 
@@ -28,27 +29,29 @@ class SessionTrial:
     def __init__(
         self,
         sessions: Sequence[Session],
-        task: OwnTask,
+        task: Task,
+        tensors: ModelTensors,
         of_reference: SessionTrial | None = None,
         warmed_up: Inference | None = None,
     ) -> None:
         self._sessions = sessions
         self._task = task
+        self._tensors = tensors
         self.of_reference: Final = of_reference
         self.first: Tried | None = None
         if warmed_up is not None:
-            self.first = Tried(0, task.task.examples[0].target, task.models[0].of_outputs(warmed_up.outputs))
+            self.first = Tried(0, task.examples[0].target, tensors.of_outputs(warmed_up.outputs))
         self.trouble: Exception | None = None
 
     @property
     def inputs(self) -> Sequence[TaskTensor]:
         """The inputs of the model."""
-        return self._task.inputs
+        return self._tensors.inputs
 
     @property
     def targets(self) -> list[Any]:
         """The target of every example of the task."""
-        return [example.target for example in self._task.task.examples]
+        return [example.target for example in self._task.examples]
 
     def run(
         self,
@@ -59,11 +62,11 @@ class SessionTrial:
         most: int | None = None,
     ) -> list[Tried]:
         """Run the examples at these places."""
-        task = self._task if prepare is None else self._task.prepared_by(prepare)
-        task = task.with_channels(channel_order) if channel_order else task
+        task = self._task if prepare is None else dataclasses.replace(self._task, prepare=prepare)
+        tensors = self._tensors.with_channels(channel_order) if channel_order else self._tensors
         best: list[Tried] = []
         for session in self._sessions:
-            found, failed = self._run_on(session, task, places, with_copies, most)
+            found, failed = self._run_on(session, task, tensors, places, with_copies, most)
             if not failed:
                 return found
             best = max(best, found, key=len)
@@ -71,17 +74,23 @@ class SessionTrial:
 
     def run_on_each(self, places: Sequence[int]) -> list[list[Tried]]:
         """Run the examples at these places on every configuration."""
-        found = [self._run_on(session, self._task, places, True, None)[0] for session in self._sessions]
+        found = [self._run_on(session, self._task, self._tensors, places, True, None)[0] for session in self._sessions]
         return [each for each in found if each]
 
     def _run_on(
-        self, session: Session, task: OwnTask, places: Sequence[int], with_copies: bool, most: int | None
+        self,
+        session: Session,
+        task: Task,
+        tensors: ModelTensors,
+        places: Sequence[int],
+        with_copies: bool,
+        most: int | None,
     ) -> tuple[list[Tried], int]:
         """What one session gives, and in how many examples it failed."""
         found = []
         failed = 0
         seen: set[bytes] = set()
-        for place, made in itertools.islice(self._prepared(task, places), most):
+        for place, made in itertools.islice(self._prepared(task, tensors, places), most):
             content = hashlib.sha256(b"".join(each.tobytes() for each in made.inputs)).digest()
             if content in seen and not with_copies:
                 continue
@@ -93,17 +102,17 @@ class SessionTrial:
                 failed += 1
                 continue
             _, (context,) = made.context
-            found.append(Tried(place, task.task.examples[place].target, task.models[0].of_outputs(outputs, context)))
+            found.append(Tried(place, task.examples[place].target, tensors.of_outputs(outputs, context)))
         return found, failed
 
-    def _prepared(self, task: OwnTask, places: Sequence[int]) -> Iterator[tuple[int, Prepared]]:
+    def _prepared(self, task: Task, tensors: ModelTensors, places: Sequence[int]) -> Iterator[tuple[int, Prepared]]:
         """The inputs of those examples that can be read, in order; a few are made at once, on all cores."""
 
         def prepared(place: int) -> Prepared | None:
             try:
-                return task.prepare(place)
+                return prepared_for(task, [tensors], place)
             except (ImageError, TaskError) as error:
-                self.trouble = type(error)(f"{task.names[place]}: {error}")
+                self.trouble = type(error)(f"{task.examples[place].id}: {error}")
                 return None
 
         with ThreadPoolExecutor(1 if task.in_order else available_cores()) as threads:

@@ -25,7 +25,6 @@ from evaltools.tasks.imagenet.label_check import (
 )
 from evaltools.tasks.own.definition import Example, Task, topk
 from evaltools.tasks.own.pictures import image_input
-from evaltools.tasks.own.task import OwnTask
 from evaltools.tasks.own.tensors import ModelTensors, TaskTensor
 from evaltools.tasks.own.trial import SessionTrial
 from tests.runtime.fake import FakeSession
@@ -121,7 +120,7 @@ def trial_of(examples: Sequence[Example], session: FakeSession) -> SessionTrial:
     task = Task(examples=examples, prepare=image_input, score=metric.score, metrics=[metric])
     picture = TaskTensor("input", (1, 4, 4, 3), np.dtype("uint8"))
     scores = TaskTensor("scores", (1, len(CLASSES)), np.dtype("uint8"))
-    return SessionTrial([session], OwnTask(task, [ModelTensors((picture,), (scores,))]))
+    return SessionTrial([session], task, ModelTensors((picture,), (scores,)))
 
 
 def labels_of(lines: Sequence[str] = CLASSES) -> Labels:

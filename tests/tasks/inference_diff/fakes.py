@@ -99,6 +99,6 @@ def stating(request: TaskRequest, **values: Any) -> TaskRequest:
 
 def material_of(request: TaskRequest) -> DiffMaterial:
     """What is made of a request before anything runs."""
-    whole = TaskRun(request).task.task.whole
+    whole = TaskRun(request).task.whole
     assert isinstance(whole, Differences)
     return whole.material

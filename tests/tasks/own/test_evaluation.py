@@ -23,6 +23,7 @@ from evaltools.tasks.own.other_kernels import OTHER_KERNELS
 from evaltools.tasks.own.request import OwnOptions
 from evaltools.tasks.own.result import OwnPart
 from evaltools.tasks.own.run import evaluate
+from evaltools.tasks.own.steps import prepared_for, recipe_of
 from evaltools.tasks.own.task_run import TaskRun
 from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
@@ -232,9 +233,12 @@ def test_what_a_task_chooses_by_its_first_outputs_is_carried_out(choosing: TaskR
 
 
 def test_another_process_prepares_what_was_chosen(choosing: TaskRequest) -> None:
-    task = TaskRun(choosing).task
-    for each, value in ((task, 2.0), (task.chosen({"factor": 3}), 6.0)):
-        for prepared in (each.prepare(1), each.recipe(1)()):
+    run, options = TaskRun(choosing), choosing.options
+    assert run.task.chosen is not None
+    for task, choice, value in ((run.task, None, 2.0), (run.task.chosen({"factor": 3}), {"factor": 3}, 6.0)):
+        recipe = recipe_of(options.loaded, options.values, task, run.tensors, choice)
+        assert recipe is not None
+        for prepared in (prepared_for(task, run.tensors, 1), recipe(1)()):
             assert prepared.inputs[0].tolist() == [[value] * 4]
 
 

@@ -18,7 +18,7 @@ from evaltools.result.section import Number, Table
 from evaltools.result_file import read_result, result_in
 from evaltools.tasks.own.figures import MOST_DRAWINGS, WorstDrawings
 from evaltools.tasks.own.result import DrawnExample
-from evaltools.tasks.own.task import ObservedScores
+from evaltools.tasks.own.steps import ObservedScores
 from evaltools.tasks.own.tensors import Outputs
 from tests.command import evaltools_here
 from tests.report.page.reading import PageRead, at

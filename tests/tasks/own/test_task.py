@@ -6,7 +6,7 @@ import faulthandler
 import os
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +18,13 @@ from msgspec.structs import replace
 from PIL import Image
 
 import evaltools as et
+from evaltools.engine.steps import Prepared
 from evaltools.errors import ImageError, ModelError, TaskError, UsageError
 from evaltools.model import read_model
 from evaltools.tasks.own.definition import Example, Mean, Setting, Task, mean
 from evaltools.tasks.own.loading import Loaded, load_task
-from evaltools.tasks.own.task import OwnTask, build, make_task
+from evaltools.tasks.own.steps import observe, prepared_for, recipe_of, steps_of
+from evaltools.tasks.own.task import make_task, tensors_of_models
 from evaltools.tasks.own.tensors import ModelTensors, Outputs, Quantisation, TaskTensor
 from tests import tiny_models
 from tests.tasks.own.task_files import write_task, write_values
@@ -48,8 +50,21 @@ def made(task: Any) -> Task:
     return make_task(Loaded(function, None), {})
 
 
-def own_task(*tensors: TaskTensor, **changes: Any) -> OwnTask:
-    return OwnTask(made(a_task(**changes)), [ModelTensors(tensors or (FLOATS,), (FLOATS,))])
+class OnTensors:
+    """A task with the tensors of its models."""
+
+    def __init__(self, task: Task, models: Sequence[ModelTensors]) -> None:
+        self.task, self.models = task, models
+
+    def prepare(self, example: int) -> Prepared:
+        return prepared_for(self.task, self.models, example)
+
+    def observe(self, made: Prepared, outputs: Sequence[Any], reference: Sequence[Any] | None = None) -> Any:
+        return observe(self.task, self.models, made, outputs, reference)
+
+
+def own_task(*tensors: TaskTensor, **changes: Any) -> OnTensors:
+    return OnTensors(made(a_task(**changes)), [ModelTensors(tensors or (FLOATS,), (FLOATS,))])
 
 
 @dataclass(frozen=True)
@@ -67,7 +82,7 @@ def test_inputs_are_made_and_outputs_scored() -> None:
     prepared = task.prepare(1)
     assert prepared.inputs[0].tolist() == [[2.0, 2.0]]
     assert task.observe(prepared, [np.array([[5.0, 1.0]])]).values[0] == 3.0
-    assert list(task.names) == ["a", "b"]
+    assert list(steps_of(task.task, task.models).names) == ["a", "b"]
 
 
 class Unprintable(Mean):
@@ -208,21 +223,33 @@ def setting(folder: Path, **given: Any) -> Setting:
     return Setting([read_model(model)], **given)
 
 
+def of_file(loaded: Loaded, options: dict[str, Any], folder: Path, **given: Any) -> OnTensors:
+    stated = setting(folder, **given)
+    return OnTensors(make_task(loaded, options, stated), tensors_of_models(stated.models, stated))
+
+
+def recipe_at(loaded: Loaded, options: dict[str, Any], task: OnTensors, example: int) -> Callable[[], Prepared]:
+    recipe = recipe_of(loaded, options, task.task, task.models)
+    assert recipe is not None
+    return recipe(example)
+
+
 def test_another_process_makes_the_same_inputs(tmp_path: Path) -> None:
     loaded = load_task(f"{write_task(tmp_path)}:brightness")
     options = {"values": write_values(tmp_path), "times": 2.0}
-    task = build(loaded, options, setting(tmp_path))
-    recipe = pickle.loads(pickle.dumps(task.recipe(3)))
+    task = of_file(loaded, options, tmp_path)
+    recipe = pickle.loads(pickle.dumps(recipe_at(loaded, options, task, 3)))
     assert recipe().inputs[0].tolist() == task.prepare(3).inputs[0].tolist()
 
 
 def test_examples_that_are_others_each_time_are_told(tmp_path: Path) -> None:
     loaded = load_task(f"{write_task(tmp_path)}:brightness")
     values = write_values(tmp_path)
-    task = build(loaded, {"values": values}, setting(tmp_path))
+    options = {"values": values}
+    task = of_file(loaded, options, tmp_path)
     values.write_text("another 1 2\n")
     with pytest.raises(TaskError, match="gives other examples each time: number 3 was 'example03', then None"):
-        task.recipe(3)()
+        recipe_at(loaded, options, task, 3)()
 
 
 def test_image_input_refuses_what_is_no_picture(tmp_path: Path) -> None:
@@ -266,7 +293,7 @@ def test_a_layout_or_an_order_needs_an_input_that_takes_pictures(tmp_path: Path)
         ({"channel_order": "bgr"}, "--channel_order=bgr"),
     ):
         with pytest.raises(ModelError, match=f"{flag} needs an input"):
-            build(loaded, {"values": write_values(tmp_path)}, setting(tmp_path, **given))
+            of_file(loaded, {"values": write_values(tmp_path)}, tmp_path, **given)
 
 
 def test_real_outputs_are_what_quantised_ones_stand_for() -> None:
@@ -296,13 +323,14 @@ def test_what_guards_the_process_is_there_only_while_a_task_is_called() -> None:
 def observed(draw: Callable[..., Any], outputs: float, reference: float | None) -> et.Drawing | None:
     task = own_task(draw=draw)
     given = None if reference is None else [np.full((1, 2), reference)]
-    return task.observe(task.prepare(0), [np.full((1, 2), outputs)], given).drawing
+    drawing: et.Drawing | None = task.observe(task.prepare(0), [np.full((1, 2), outputs)], given).drawing
+    return drawing
 
 
 def test_equal_numbers_of_two_models_with_other_scales_are_drawn() -> None:
     models = [ModelTensors((FLOATS,), (replace(BYTES, quantisation=Quantisation(scale, 0)),)) for scale in (0.5, 0.25)]
     changed = et.Drawing(1.0, "a", "a.png", [])
-    task = OwnTask(made(a_task(draw=lambda *_: changed)), models)
+    task = OnTensors(made(a_task(draw=lambda *_: changed)), models)
     outputs = np.array([[4, 2]], np.uint8)
     assert task.observe(task.prepare(0), [outputs], [outputs.copy()]).drawing == changed
 

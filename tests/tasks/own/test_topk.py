@@ -15,7 +15,7 @@ from evaltools.metrics.classification import Agreement, ClassificationMetrics, C
 from evaltools.metrics.proportions import PairedCounts, wilson_interval
 from evaltools.report.words.verdicts import change_in_words
 from evaltools.tasks.own.answers import ranked
-from evaltools.tasks.own.task import ObservedScores
+from evaltools.tasks.own.steps import ObservedScores
 from evaltools.tasks.own.tensors import Quantisation
 from evaltools.tasks.own.topk import Changes, classified, topk_comparisons, topk_verdicts
 from evaltools.tasks.own.topk_result import ChangedAnswer, FirstAnswer
