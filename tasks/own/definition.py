@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from evaltools.configuration import Configuration
     from evaltools.model import ModelFile
+    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
     from evaltools.result.section import Drawing
     from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
     from evaltools.tasks.shared.image_input import StatedLayout
@@ -289,6 +290,9 @@ class Task:
     are made of, where they are not what the examples have as their input. ``beside`` is called after the pass with a
     :class:`~evaltools.tasks.own.collecting.AfterPass`, and measures what the figures are to be compared with.
 
+    ``native(result, row)`` gives the lines that stdout gets of a measured configuration, as a native tool for the same
+    prints them: ``row.figures`` are its figures by name. None: a line for each metric.
+
     >>> import evaltools as et
     >>> task = et.Task(
     ...     examples=[et.Example("a", 1.0, target=2.0)],
@@ -316,6 +320,7 @@ class Task:
     models: Sequence[ModelFile] = ()
     pictures: Sequence[Path] | None = None
     beside: Callable[[Any], Any] | None = None
+    native: Callable[[EvaluationResult, ConfigurationResult], Sequence[str]] | None = None
 
     @property
     def means(self) -> list[Mean]:

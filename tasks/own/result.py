@@ -86,7 +86,8 @@ class OwnPart(TaskPart, frozen=True):
     asked for. ``drawings`` are of the examples that change most, a few of each configuration. ``other_kernels`` is how
     far other CPU kernels change the agreement with the reference, over a few examples; in verdicts twice as much counts
     as no change. ``facts`` are what else decides the scores, such as checksums of labels. ``topk`` has the answers of a
-    classifier, null where the task has no such metric.
+    classifier, null where the task has no such metric. ``lines`` are those of stdout by configuration, where the task
+    gives some.
     """
 
     sections_at: ClassVar[str] = "evaltools.tasks.own.report:sections"
@@ -107,6 +108,7 @@ class OwnPart(TaskPart, frozen=True):
     other_kernels: list[MetricComparison] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
     topk: TopKPart | None = None
+    lines: dict[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for example in self.scores or ():

@@ -16,6 +16,7 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.opening import open_all
 from evaltools.engine.run_folder import RunIdentity, digest_of_files, run_journal
 from evaltools.known_tasks import with_task_figures
+from evaltools.native.lines.evaluation import measured_tests
 from evaltools.report.words.facts import load_in_words
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
@@ -24,6 +25,8 @@ from evaltools.result_consistency import missing_records
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Crashes
+from evaltools.tasks.own.definition import Task
+from evaltools.tasks.own.faults import FAULTS, calling_task, place_of, sentence
 from evaltools.tasks.own.measuring import CHECKS, OPENING, Startup, carry_out
 from evaltools.tasks.own.task_run import TaskRun
 from evaltools.tasks.shared.figures import (
@@ -191,7 +194,22 @@ def _assemble(
         pictures_digest=digest_of_files(pictures) if pictures else "",
     )
     result = _complete_with_all_records(result, task_run.request.execution.shard.size_of(task_run.example_count))
-    return with_cpu_ratios(with_task_figures(result))
+    return _with_lines(task_run.task, with_cpu_ratios(with_task_figures(result)))
+
+
+def _with_lines(task: Task, result: EvaluationResult) -> EvaluationResult:
+    """The result with the lines that the task gives of each measured configuration; a warning where it fails."""
+    if task.native is None:
+        return result
+    lines: dict[str, list[str]] = {}
+    warnings = list(result.warnings)
+    for entry in measured_tests(result):
+        try:
+            with calling_task():
+                lines[entry.name] = [str(line) for line in task.native(result, entry)]
+        except FAULTS as error:
+            warnings.append(sentence(error, f"native gave no lines of {entry.name}", place_of(task.native)))
+    return replace(result, part=replace(result.part, lines=lines), warnings=warnings)
 
 
 def _complete_with_all_records(result: EvaluationResult, total: int) -> EvaluationResult:

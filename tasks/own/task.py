@@ -88,9 +88,9 @@ def make_task(loaded: Loaded, options: Mapping[str, Any], setting: Setting | Non
         raise UsageError(sentence(error, "its examples cannot be listed", place)) from error
     _require_examples(examples, place)
     _require_metrics(task.metrics, place)
-    given = {name: getattr(task, name) for name in ("prepare", "score", "agree", "draw", "check", "chosen")}
+    given = {name: getattr(task, name) for name in ("prepare", "score", "agree", "draw", "check", "chosen", "native")}
     for name, function in given.items():
-        may_be_missing = name in ("agree", "draw", "check", "chosen") or (
+        may_be_missing = name in ("agree", "draw", "check", "chosen", "native") or (
             name == "score" and given["agree"] is not None
         )
         if not callable(function) and not (function is None and may_be_missing):

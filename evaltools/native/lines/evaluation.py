@@ -13,7 +13,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 
 def native_lines(result: EvaluationResult) -> list[str]:
-    """The lines of the native tool for each measured test configuration; of a task without one those for programs.
+    """The lines of the native tool for each measured test configuration; of a task without one its own for programs.
 
     Several configurations give one block each, headed by its name.
     """
@@ -38,7 +38,9 @@ def _blocks(
 
 
 def _plain_lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
-    """Number of examples, latencies, each share and mean; numbers as C++ streams print them."""
+    """The lines that the task gives; else number of examples, latencies, each share and mean, as C++ prints numbers."""
+    if configuration.name in result.part.lines:
+        return list(result.part.lines[configuration.name])
     metrics = [metric for metric in metrics_of(result) if metric.share or metric.mean]
     figures = present({metric.name: metric.read(result, configuration) for metric in metrics})
     return [

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.datasets import sample
+from evaltools.native.lines.evaluation import native_lines
 from evaltools.result_file import read_result
 from tests import tiny_models
 from tests.command import Completed, evaltools, evaltools_here, one_test
@@ -131,6 +132,25 @@ def test_what_a_task_prints_does_not_mix_with_the_native_lines(project: Path) ->
     assert completed.code == 0, completed.err
     assert all(line.startswith("INFO: ") for line in completed.out.splitlines())
     assert "loading" in completed.err
+
+
+def test_a_task_in_one_file_has_its_own_check_and_lines(project: Path) -> None:
+    """What stdout gets is what the file says, also of the result file; where that fails, nothing is lost."""
+    native = """
+        check=lambda trial: [f"looked at {len(trial.run([0, 1]))} examples"],
+        native=lambda result, row: [f"Near: {row.figures['near']:.3f} of {row.finished_examples}", "over"],
+        examples="""
+    write_task(project, task_files.BRIGHTNESS.replace("        examples=", native))
+    completed = run_here(project, f"--output_file_path={project / 'result.json'}")
+    assert completed.code == 0, completed.err
+    assert completed.out.splitlines() == [f"INFO: Near: 0.050 of {EXAMPLES}", "INFO: over"]
+    assert "looked at 2 examples" in completed.err
+    assert native_lines(read_result(project / "result.json")) == completed.out.splitlines()
+    write_task(project, task_files.BRIGHTNESS.replace("        examples=", native.replace("'near'", "'far'")))
+    completed = run_here(project)
+    assert completed.code == 0, completed.err
+    assert "native gave no lines of test: KeyError: 'far'" in completed.err
+    assert "INFO: near: 0.05" in completed.out
 
 
 @pytest.mark.once
