@@ -6,6 +6,7 @@ Modules are imported when their command runs, so that ``evaltools --help`` needs
 from __future__ import annotations
 
 import errno
+import faulthandler
 import gc
 import importlib
 import io
@@ -14,6 +15,7 @@ import shlex
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from evaltools.cli.shared.interrupts import heed_interrupts, interrupts_restored
@@ -57,7 +59,10 @@ _INTERRUPTED: Final = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code."""
+    """Run one command; returns the exit code. Where native code crashes, stderr names the line that called it."""
+    if not faulthandler.is_enabled() and sys.__stderr__ is not None:
+        with suppress(OSError, ValueError):  # a stderr without a file
+            faulthandler.enable(sys.__stderr__)
     set_up_process()
     _open_standard_descriptors()
     arguments = _with_plain_switches(sys.argv[1:] if argv is None else argv)

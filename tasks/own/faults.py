@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import faulthandler
 import inspect
 import os
 import reprlib
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from evaltools.errors import DEBUG
 
@@ -24,59 +21,6 @@ _SHORT: Final = reprlib.Repr()
 """Of a container it writes a few elements: a few lines of YAML can stand for thousands of millions."""
 _SHORT.maxother = _SHORT.maxstring = _LONGEST
 _SHORT.maxlevel = 3
-_calling: Final = threading.local()
-_lock: Final = threading.Lock()
-
-
-class _Guard:
-    """What is in place while the code of any task runs, in whichever thread, and put back behind the last of them."""
-
-    def __init__(self) -> None:
-        self._calls = 0
-        self._exit = os._exit
-        self._tells_crashes = False
-
-    def enter(self) -> None:
-        with _lock:
-            self._calls += 1
-            if self._calls > 1:
-                return
-            self._exit, os._exit = os._exit, self._exit_or_raise
-            if not faulthandler.is_enabled() and sys.__stderr__ is not None:
-                with suppress(OSError, ValueError):  # a stderr without a file
-                    faulthandler.enable(sys.__stderr__)
-                    self._tells_crashes = True
-
-    def leave(self) -> None:
-        with _lock:
-            self._calls -= 1
-            if self._calls:
-                return
-            os._exit = self._exit
-            if self._tells_crashes:
-                faulthandler.disable()
-                self._tells_crashes = False
-
-    def _exit_or_raise(self, status: int) -> NoReturn:
-        """``os._exit``, but an error where the code of a task calls it: the run would end without a word."""
-        if getattr(_calling, "process", None) == os.getpid():
-            raise SystemExit(f"os._exit({status})")
-        self._exit(status)
-
-
-_guard: Final = _Guard()
-
-
-@contextmanager
-def calling_task() -> Iterator[None]:
-    """While the code of a task runs: where it ends the process that is an error, where it crashes its line is named."""
-    outer, _calling.process = getattr(_calling, "process", None), os.getpid()
-    _guard.enter()
-    try:
-        yield
-    finally:
-        _guard.leave()
-        _calling.process = outer
 
 
 def shown(value: object) -> str:

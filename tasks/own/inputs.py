@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from evaltools.errors import ImageError, TaskError
 from evaltools.preprocess import resizing_by_kernel
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example, WithContext
-from evaltools.tasks.own.faults import FAULTS, calling_task, described, place_of, sentence
+from evaltools.tasks.own.faults import FAULTS, described, place_of, sentence
 from evaltools.tasks.own.tensors import ModelTensors, TaskTensor
 from evaltools.tasks.shared.image_input import steps_of_pictures
 
@@ -26,7 +27,9 @@ class Unfit(Exception):
 
 
 def prepare_there(prepare: Prepare, example: Example, number: int, models: Sequence[ModelTensors]) -> Prepared:
-    """What :func:`prepared` does, in a process that does nothing else."""
+    """What :func:`prepared` does, in a process that does nothing else; where native code crashes, its line is named."""
+    if not faulthandler.is_enabled():
+        faulthandler.enable()
     with contextlib.redirect_stdout(sys.stderr), resizing_by_kernel():
         return prepared(prepare, example, number, models)
 
@@ -46,15 +49,14 @@ def _inputs(prepare: Prepare, example: Example, tensors: Sequence[TaskTensor]) -
     """What ``prepare`` makes for these tensors, checked, and its context."""
     context = None
     try:
-        with calling_task():
-            made: Any = prepare(example.input, tensors)
-            if isinstance(made, WithContext):
-                made, context = made.arrays, made.context
-            if made is None:
-                raise Unfit(f"prepare gave nothing for {example.id!r}; return one array for each input of the model")
-            if isinstance(made, np.ndarray) and len(tensors) == 1:
-                made = (made,)
-            arrays = [np.asarray(entry) for entry in made]
+        made: Any = prepare(example.input, tensors)
+        if isinstance(made, WithContext):
+            made, context = made.arrays, made.context
+        if made is None:
+            raise Unfit(f"prepare gave nothing for {example.id!r}; return one array for each input of the model")
+        if isinstance(made, np.ndarray) and len(tensors) == 1:
+            made = (made,)
+        arrays = [np.asarray(entry) for entry in made]
     except ImageError:
         raise
     except (TaskError, Unfit) as error:

@@ -21,7 +21,7 @@ from evaltools.extensions import TASKS, entries, imported, unusable
 from evaltools.known_tasks import OWN, built_in_tasks, names_file
 from evaltools.parameter import did_you_mean
 from evaltools.tasks.own.definition import Task, is_setting, is_task, name_of
-from evaltools.tasks.own.faults import FAULTS, calling_task, sentence
+from evaltools.tasks.own.faults import FAULTS, sentence
 
 _HOW: Final = "write FILE.py:NAME for one of your own"
 _MODULES: Final = "evaltools_own_task_"
@@ -118,7 +118,7 @@ def files_beside(task: str) -> tuple[Path, ...]:
 
 def _installed(entry: EntryPoint) -> Callable[..., Task]:
     """The function of an entry point; raises :class:`UsageError` for what is none."""
-    with redirect_stdout(sys.stderr), calling_task():
+    with redirect_stdout(sys.stderr):
         found = imported(entry)
         if not is_task(found):
             raise unusable(entry, f"is a {type(found).__name__} and no task; put @evaltools.task above a function")
@@ -168,8 +168,7 @@ def _tasks_in(file: Path) -> str:
 
 def _imported(name: str) -> ModuleType:
     try:
-        with calling_task():
-            return importlib.import_module(name)
+        return importlib.import_module(name)
     except FAULTS as error:
         raise UsageError(sentence(error, f"the module {name} of a task cannot be imported", name)) from error
 
@@ -193,7 +192,7 @@ def _executed(file: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with _folder_on_path(file.parent), redirect_stdout(sys.stderr), calling_task():
+        with _folder_on_path(file.parent), redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]

@@ -26,7 +26,7 @@ from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Crashes
 from evaltools.tasks.own.definition import Task
-from evaltools.tasks.own.faults import FAULTS, calling_task, place_of, sentence
+from evaltools.tasks.own.faults import FAULTS, place_of, sentence
 from evaltools.tasks.own.measuring import CHECKS, OPENING, Startup, carry_out
 from evaltools.tasks.own.task_run import TaskRun
 from evaltools.tasks.shared.figures import (
@@ -205,8 +205,7 @@ def _with_lines(task: Task, result: EvaluationResult) -> EvaluationResult:
     warnings = list(result.warnings)
     for entry in measured_tests(result):
         try:
-            with calling_task():
-                lines[entry.name] = [str(line) for line in task.native(result, entry)]
+            lines[entry.name] = [str(line) for line in task.native(result, entry)]
         except FAULTS as error:
             warnings.append(sentence(error, f"native gave no lines of {entry.name}", place_of(task.native)))
     return replace(result, part=replace(result.part, lines=lines), warnings=warnings)

@@ -24,7 +24,7 @@ from evaltools.preprocess import resizing_by_kernel
 from evaltools.result.section import Drawing
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example, Pooled, Task, Whole
-from evaltools.tasks.own.faults import FAULTS, calling_task, described, place_of, sentence, shown
+from evaltools.tasks.own.faults import FAULTS, described, place_of, sentence, shown
 from evaltools.tasks.own.inputs import Unfit, prepare_there, prepared
 from evaltools.tasks.own.loading import Loaded, Origin
 from evaltools.tasks.own.task import kind_in_words, make_task
@@ -201,9 +201,8 @@ def _drawn(task: Task, example: Example, outputs: Outputs, reference: Outputs) -
         return None
     place = place_of(task.draw)
     try:
-        with calling_task():
-            drawing = task.draw(outputs, reference, example)
-            return None if drawing is None else _fit_drawing(drawing, example)
+        drawing = task.draw(outputs, reference, example)
+        return None if drawing is None else _fit_drawing(drawing, example)
     except (EvaltoolsError, Unfit) as error:
         raise TaskError(described(error, place)) from error
     except FAULTS as error:
@@ -229,19 +228,18 @@ def _given(
     of_all = {metric.name for metric in task.metrics if isinstance(metric, Pooled | Whole)}
     with_any_numbers = {metric.name for metric in task.metrics if isinstance(metric, Whole)}
     try:
-        with calling_task():
-            given = function(*arguments)
-            if not isinstance(given, Mapping):
-                such = f'{{"{task.metrics[0].name}": 0.8}}'
-                raise Unfit(f"{name} gave {kind_in_words(given)} for {example.id!r}; return a mapping such as {such}")
-            numbers = {
-                str(each): value
-                if each in with_any_numbers
-                else _numbers(f"{name} gave {each}", value, example, str(each) in of_all)
-                for each, value in given.items()
-            }
-            _require_within_bounds(task, name, numbers, example)
-            return numbers
+        given = function(*arguments)
+        if not isinstance(given, Mapping):
+            such = f'{{"{task.metrics[0].name}": 0.8}}'
+            raise Unfit(f"{name} gave {kind_in_words(given)} for {example.id!r}; return a mapping such as {such}")
+        numbers = {
+            str(each): value
+            if each in with_any_numbers
+            else _numbers(f"{name} gave {each}", value, example, str(each) in of_all)
+            for each, value in given.items()
+        }
+        _require_within_bounds(task, name, numbers, example)
+        return numbers
     except (EvaltoolsError, Unfit) as error:
         raise TaskError(described(error, place)) from error
     except FAULTS as error:

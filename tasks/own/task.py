@@ -14,7 +14,7 @@ from evaltools.errors import DataError, EvaltoolsError, ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.result.metrics import METRICS
 from evaltools.tasks.own.definition import Example, Mean, Setting, Task, Whole, name_of
-from evaltools.tasks.own.faults import FAULTS, calling_task, described, place_of, sentence, shown
+from evaltools.tasks.own.faults import FAULTS, described, place_of, sentence, shown
 from evaltools.tasks.own.loading import Loaded
 from evaltools.tasks.own.tensors import ModelTensors, Quantisation, TaskTensor
 from evaltools.tasks.shared.image_input import SHAPES, StatedLayout, has_free_size
@@ -72,8 +72,7 @@ def make_task(loaded: Loaded, options: Mapping[str, Any], setting: Setting | Non
     place, name = place_of(loaded.function), name_of(loaded.function)
     own = {loaded.setting_name: setting} if loaded.setting_name else {}
     try:
-        with calling_task():
-            task = loaded.function(**options, **own)
+        task = loaded.function(**options, **own)
     except EvaltoolsError as error:
         kind = type(error) if isinstance(error, UsageError) else UsageError
         raise kind(described(error, place)) from error
@@ -82,8 +81,7 @@ def make_task(loaded: Loaded, options: Mapping[str, Any], setting: Setting | Non
     if not isinstance(task, Task):
         raise UsageError(f"{place}: {name} gives {kind_in_words(task)}; return an evaltools.Task(...)")
     try:
-        with calling_task():
-            examples = tuple(task.examples)
+        examples = tuple(task.examples)
     except FAULTS as error:
         raise UsageError(sentence(error, "its examples cannot be listed", place)) from error
     _require_examples(examples, place)

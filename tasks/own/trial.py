@@ -15,7 +15,7 @@ from evaltools.errors import EvaltoolsError, ImageError, InferenceError, TaskErr
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Checked, Task, Trial, Tried
-from evaltools.tasks.own.faults import FAULTS, calling_task, described, place_of, sentence
+from evaltools.tasks.own.faults import FAULTS, described, place_of, sentence
 from evaltools.tasks.own.inputs import Prepare
 from evaltools.tasks.own.steps import prepared_for
 from evaltools.tasks.own.tensors import ModelTensors, TaskTensor
@@ -142,9 +142,8 @@ def call_check(check: Callable[[Trial], Sequence[str] | Checked], trial: Trial) 
     """What a task's ``check`` found; raises :class:`UsageError` and its kinds, and what it says of the runtime."""
     place = place_of(check)
     try:
-        with calling_task():
-            found = check(trial)
-            return found if isinstance(found, Checked) else Checked([str(each) for each in found])
+        found = check(trial)
+        return found if isinstance(found, Checked) else Checked([str(each) for each in found])
     except InferenceError:
         raise
     except EvaltoolsError as error:

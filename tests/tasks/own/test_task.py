@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import faulthandler
-import os
 import pickle
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -146,7 +143,6 @@ def test_an_exception_of_the_function_is_told_with_its_line() -> None:
         (lambda _value, _tensors: [], "prepare gave 0 arrays for 'a'; the model has 1 inputs"),
         (lambda value, _tensors: [value["x"]], "prepare failed for 'a': TypeError: 'float' object is not"),
         (lambda _value, _tensors: None, "prepare gave nothing for 'a'; return one array for each input of the model"),
-        (lambda _value, _tensors: os._exit(0), "prepare failed for 'a': SystemExit: os._exit(0)"),
         (lambda _value, _tensors: [np.array([["a", "b"]])], "prepare gave <U1[1, 2]; the input 'input' takes float32"),
     ],
 )
@@ -197,7 +193,6 @@ def raising(error: BaseException) -> NoReturn:
         (lambda _outputs, _target: {"error": []}, "score gave error an array of the shape [0] for 'a'"),
         (lambda _outputs, _target: 0.5, """score gave a float for 'a'; return a mapping such as {"error": 0.8}"""),
         (lambda _outputs, _target: None, "score gave nothing for 'a'; return a mapping such as"),
-        (lambda _outputs, _target: os._exit(0), "score failed for 'a': SystemExit: os._exit(0)"),
         (lambda _outputs, _target: raising(GeneratorExit()), "score failed for 'a': GeneratorExit"),
         (lambda _outputs, _target: raising(Speechless()), "score failed for 'a': Speechless: its text cannot be made"),
         (lambda _outputs, target: {"error": 1 / (target - target)}, "score failed for 'a': ZeroDivisionError"),
@@ -298,26 +293,6 @@ def test_a_layout_or_an_order_needs_an_input_that_takes_pictures(tmp_path: Path)
 
 def test_real_outputs_are_what_quantised_ones_stand_for() -> None:
     assert Outputs([np.array([3, 5], np.uint8)], [BYTES]).real(0).tolist() == [0.0, 1.0]
-
-
-def test_what_guards_the_process_is_there_only_while_a_task_is_called() -> None:
-    exit_process, seen = os._exit, []
-
-    def score(_outputs: Any, _target: Any) -> dict[str, float]:
-        with ThreadPoolExecutor() as threads:
-            threads.submit(lambda: task.prepare(0)).result()
-        seen.append(os._exit is exit_process)
-        return {"error": 0.0}
-
-    task = own_task(score=score)
-    faulthandler.disable()
-    try:
-        task.observe(task.prepare(0), [np.zeros((1, 2))])
-        assert seen == [False]
-        assert os._exit is exit_process
-        assert not faulthandler.is_enabled()
-    finally:
-        faulthandler.enable()
 
 
 def observed(draw: Callable[..., Any], outputs: float, reference: float | None) -> et.Drawing | None:
