@@ -87,7 +87,7 @@ def _detection(
         has_page=asked.has_page,
     )
     collected = CollectedBoxes(inputs.data, run)
-    sums = sum_up(MeasuredPass(run.outcome), run.pairs, collected.own, collected.paired)
+    sums = sum_up(MeasuredPass(run.outcome), run.pairs)
     concluded = collected.conclude(configurations, sums)
     boxes: BoxesPart = concluded.part
     figures = [replace(found, native=_as_stated(found.native, stated[found.configuration])) for found in boxes.figures]
@@ -132,7 +132,7 @@ def _records(
             index,
             name,
             (),
-            ObservedScores(whole=_found_objects(detections, size).as_rows()),
+            ObservedScores(whole=_found_objects(detections, size)),
         )
         for index, (path, detections, size) in enumerate(zip(paths, pictures, sizes, strict=True))
     ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,25 +13,18 @@ from evaltools.errors import UsageError
 from evaltools.metrics.coco_stats import CocoEvaluator, require_evaluator
 from evaltools.preprocess import ImageToTensor
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.tasks.coco.changes import verdicts_on_map
-from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
+from evaltools.tasks.coco.changes import corrected, verdicts_on_map
+from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, class_pairs
 from evaltools.tasks.coco.detector import DetectorOptions
-from evaltools.tasks.coco.figures import (
-    BoxPairs,
-    OverlappingObjects,
-    compare_configurations,
-    detected_pictures,
-    figures_of,
-)
-from evaltools.tasks.coco.objects import FoundObjects
+from evaltools.tasks.coco.figures import compared, detected_pictures, figures_of
+from evaltools.tasks.coco.objects import Found
 from evaltools.tasks.coco.reading import Choice, DetectionData
 from evaltools.tasks.coco.result import BoxesPart, ClassMappingUsed, CocoData, GroundTruthUsed
 from evaltools.tasks.coco.truth import EvaluatedPictures
-from evaltools.tasks.coco.warnings import OddPictures, general_warnings
+from evaltools.tasks.coco.warnings import general_warnings
 from evaltools.tasks.own.collecting import Concluded, RecordsOfRun
 from evaltools.tasks.own.definition import Whole
-from evaltools.tasks.own.steps import ObservedScores
-from evaltools.tasks.shared.figures import RunSums
+from evaltools.tasks.shared.figures import Accumulator, Pair, PairAccumulator, RunSums
 from evaltools.tasks.shared.image_input import channel_order_of, describe_normalization
 
 DEFAULT_EVALUATOR: Final[CocoEvaluator] = "pycocotools"
@@ -70,46 +63,15 @@ class Judging(Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Boxes(Whole):
-    """The boxes of each picture, as :meth:`~evaltools.tasks.coco.objects.FoundObjects.as_rows` has them.
-
-    ``choices`` say by model how its outputs are read.
-    """
+    """The boxes of each picture; ``choices`` say by model how its outputs are read."""
 
     part: ClassVar[str] = "boxes"
     collector: ClassVar[str] = "evaltools.tasks.coco.boxes:CollectedBoxes"
+    kept: ClassVar[str] = "evaltools.tasks.coco.objects:FoundObjects"
     name: str = "boxes"
     data: DetectionData
     judging: Judging
     choices: tuple[Choice, ...]
-
-
-class _OfObjects(Protocol):
-    def add(self, example: int, observation: FoundObjects, /) -> None: ...
-
-
-class _Seen:
-    """Gives what was observed of a picture, as objects, to others."""
-
-    def __init__(self, *others: _OfObjects) -> None:
-        self._others = others
-
-    def add(self, example: int, observation: ObservedScores[Any]) -> None:
-        found = objects_in(observation)
-        for other in self._others:
-            other.add(example, found)
-
-
-class _SeenOfPair:
-    def __init__(self, pairs: BoxPairs) -> None:
-        self._pairs = pairs
-
-    def add(self, example: int, of_baseline: ObservedScores[Any], of_other: ObservedScores[Any]) -> None:
-        self._pairs.add(example, objects_in(of_baseline), objects_in(of_other))
-
-
-def objects_in(observation: ObservedScores[Any]) -> FoundObjects:
-    """What was found in a picture; raises :class:`~evaltools.errors.DataError` for a damaged record."""
-    return FoundObjects.of_rows(observation.whole)
 
 
 class CollectedBoxes:
@@ -117,69 +79,54 @@ class CollectedBoxes:
 
     def __init__(self, metric: Boxes, run: RecordsOfRun) -> None:
         self._metric, self._run = metric, run
-        data = metric.data
-        truth = data.pictures.truth
-        self._odd = OddPictures(truth, data.labels if data.options.native else None, run.outcome.names)
-        self._objects: dict[int, OverlappingObjects] = {}
-        watching: dict[str, list[_OfObjects]] = {name: [self._odd] for name in run.outcome.records}
-        for name in run.measured:
-            place = self._place(name)
-            if place not in self._objects:
-                self._objects[place] = OverlappingObjects(truth)
-                watching[name].append(self._objects[place])
-        self.own: Final = {name: [_Seen(*others)] for name, others in watching.items()}
-        before = [self._mapping(place)[0] for place in range(len(data.sides))]
-        are_alike = len({mapping.name for mapping in before}) == 1
-        self._boxes = {
-            pair: BoxPairs(None if are_alike else tuple(before[self._place(name)] for name in pair))
-            for pair in run.pairs
+        self.own: Final[Mapping[str, Sequence[Accumulator[Any]]]] = {}
+        self.paired: Final[Mapping[Pair, Sequence[PairAccumulator[Any]]]] = {}
+
+    def conclude(self, _configurations: Sequence[ConfigurationResult], _sums: RunSums) -> Concluded:
+        """The figures of COCO and of the native tool, how far boxes agree, verdicts on mAP."""
+        data, judging, run = self._metric.data, self._metric.judging, self._run
+        pictures, truth = data.pictures, data.pictures.truth
+        every: dict[str, Found] = {
+            name: {each.example: each.observation.whole for each in records if each.observation is not None}
+            for name, records in run.outcome.records.items()
         }
-        self.paired: Final = {pair: [_SeenOfPair(boxes)] for pair, boxes in self._boxes.items()}
+        found = {name: every[name] for name in run.measured}
+        places = {name: len(data.sides) - 1 if name == run.reference else 0 for name in found}
+        seen = {places[name]: own for name, own in reversed(found.items())}
+        chosen = {
+            place: self._mapping(place, class_pairs(own, truth)[0] if truth else []) for place, own in seen.items()
+        }
+        mappings = {name: chosen[place][0] for name, place in places.items()}
+        resamples = judging.resamples if len(found) > 1 else 0
+        taken = {
+            name: figures_of(name, own, truth, mappings[name], judging.used, resamples) for name, own in found.items()
+        }
+        figures = [entry for entry, _ in taken.values()]
+        comparisons = [
+            compared(
+                taken[baseline][0],
+                taken[other][0],
+                (found[baseline], found[other]),
+                (taken[baseline][1], taken[other][1]),
+                (mappings[baseline], mappings[other]),
+            )
+            for baseline, other in run.pairs
+        ]
+        shown = chosen.get(0) or next(iter(chosen.values()), None)
+        keeps = judging.keeps_pictures or run.keeps_examples or run.has_page
+        part = BoxesPart(
+            data=data_of(data, self._metric.choices[0], shown[1] if shown else None, is_measured=bool(found)),
+            figures=figures,
+            comparisons=corrected(comparisons),
+            pictures=detected_pictures(pictures, found, mappings) if keeps else None,
+        )
+        warnings = general_warnings(data.sides[0].model, pictures, data.labels, part, every)
+        return Concluded(part, verdicts_on_map(part.comparisons, figures, run.margin), warnings)
 
-    def _place(self, name: str) -> int:
-        """The place of a configuration's model."""
-        return len(self._metric.data.sides) - 1 if name == self._run.reference else 0
-
-    def _mapping(self, place: int, pairs: Sequence[tuple[int, int]] = ()) -> tuple[ClassMapping, ClassMappingUsed]:
+    def _mapping(self, place: int, pairs: Sequence[tuple[int, int]]) -> tuple[ClassMapping, ClassMappingUsed]:
         """Which category a class of a model is, from what is known and the ``pairs`` that were found."""
         side, choice = self._metric.data.sides[place], self._metric.choices[place]
         return choose_mapping(side.mapping, side.category_ids, pairs, side.mapping_of(choice.head), choice.shown)
-
-    def conclude(
-        self,
-        configurations: Sequence[ConfigurationResult],
-        sums: RunSums,
-    ) -> Concluded:
-        """The figures of COCO and of the native tool, how far boxes agree, verdicts on mAP."""
-        metric, run = self._metric, self._run
-        data, pictures = metric.data, metric.data.pictures
-        found = {
-            name: [
-                (record.example, objects_in(record.observation))
-                for record in run.outcome.records[name]
-                if record.observation is not None
-            ]
-            for name in run.measured
-        }
-        mappings = {place: self._mapping(place, seen.pairs) for place, seen in self._objects.items()}
-        used = {name: mappings[self._place(name)][0] for name in found}
-        resamples = metric.judging.resamples if len(found) > 1 else 0
-        taken = [
-            figures_of(name, own, pictures.truth, used[name], metric.judging.used, resamples)
-            for name, own in found.items()
-        ]
-        figures = [entry for entry, _ in taken]
-        draws = {entry.configuration: categories for entry, categories in taken}
-        shown = mappings.get(0) or next(iter(mappings.values()), None)
-        keeps = metric.judging.keeps_pictures or run.keeps_examples or run.has_page
-        part = BoxesPart(
-            data=data_of(data, metric.choices[0], shown[1] if shown else None, is_measured=bool(found)),
-            figures=figures,
-            comparisons=compare_configurations(self._boxes, figures, draws),
-            pictures=detected_pictures(pictures, found, used) if keeps else None,
-        )
-        warnings = general_warnings(data.sides[0].model, pictures, data.labels, part, self._odd)
-        return Concluded(part, verdicts_on_map(part.comparisons, figures, run.margin), warnings)
 
 
 def data_of(

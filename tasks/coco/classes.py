@@ -11,7 +11,9 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from evaltools.errors import UsageError
+from evaltools.tasks.coco.objects import Found
 from evaltools.tasks.coco.result import ClassMappingUsed, MappingSource, describe_mapping
+from evaltools.tasks.coco.truth import Truth, lying_on
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -120,6 +122,21 @@ def choose_mapping(
         source, chosen = "detected", detected or shown or chosen
     better = detected.name if detected is not None and agreeing[detected.name] > agreeing[chosen.name] else None
     return chosen, ClassMappingUsed(chosen.name, source, len(pairs), agreeing, better)
+
+
+def class_pairs(found: Found, truth: Truth) -> tuple[list[tuple[int, int]], int]:
+    """The class of each confident detection that lies on an object, with the object's category.
+
+    Beside them how many detections on an object have too low a score to vote.
+    """
+    pairs: list[tuple[int, int]] = []
+    doubtful = 0
+    for example, objects in found.items():
+        on_object, categories = lying_on(objects.boxes, truth.native[example])
+        sure = on_object & (objects.scores >= CONFIDENT)
+        doubtful += int(on_object.sum() - sure.sum())
+        pairs += zip(objects.classes[sure].tolist(), categories[sure].tolist(), strict=True)
+    return pairs, doubtful
 
 
 def undecided(used: ClassMappingUsed, pictures: int, doubtful: int, findings: Sequence[str]) -> UsageError:

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from evaltools.datasets.image_folder import printable_name
 from evaltools.datasets.labels import LabelFile, read_labels
@@ -20,9 +18,9 @@ from evaltools.tasks.coco.boxes import Boxes, Judging, data_of
 from evaltools.tasks.coco.classes import stated_mapping
 from evaltools.tasks.coco.detector import DetectorOptions, check_detector, detector_input
 from evaltools.tasks.coco.heads import candidates_of
-from evaltools.tasks.coco.objects import real_outputs
+from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map, stated_output_map
-from evaltools.tasks.coco.reading import Choice, DetectionData, Reader, Side, choice_of, fed, reader_of
+from evaltools.tasks.coco.reading import Choice, DetectionData, Read, Side, choice_of, fed, reader_of
 from evaltools.tasks.coco.result import CocoData
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
 from evaltools.tasks.own.definition import Checked, Example, Task, Trial
@@ -86,8 +84,8 @@ def detection(data: DetectionData, judging: Judging, choices: Sequence[Choice] |
     boxes = Boxes(data=data, judging=judging, choices=tuple(known))
     return Task(
         examples=[Example(printable_name(path.name), path) for path in data.pictures.paths],
-        prepare=partial(fed, tuple(reader.to_tensor for reader in readers)),
-        score=partial(_score, boxes.name, readers),
+        prepare=partial(fed, [to_tensor for to_tensor, _ in readers]),
+        score=partial(_score, boxes.name, [read for _, read in readers]),
         metrics=[boxes],
         check=partial(_check, data),
         chosen=partial(_chosen, data, judging),
@@ -109,11 +107,9 @@ def facts_of(data: CocoData) -> dict[str, str]:
     }
 
 
-def _score(
-    name: str, readers: Sequence[Reader], outputs: Outputs, _target: object
-) -> dict[str, npt.NDArray[np.float64]]:
-    reader = readers[-1] if outputs.tensors[0].of_reference else readers[0]
-    return {name: reader.read(real_outputs(outputs), outputs.context).as_rows()}
+def _score(name: str, readers: Sequence[Read], outputs: Outputs, _target: object) -> dict[str, FoundObjects]:
+    read = readers[-1] if outputs.tensors[0].of_reference else readers[0]
+    return {name: read(outputs)}
 
 
 def _check(data: DetectionData, trial: Trial) -> Checked:

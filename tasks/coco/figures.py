@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from evaltools.datasets.image_folder import printable_name
 from evaltools.datasets.object_annotations import AnnotatedImage
 from evaltools.datasets.picture_files import image_ids
-from evaltools.metrics.boxes import MIN_IOU, BoxAgreement, Detection, compare_boxes
+from evaltools.metrics.boxes import BoxAgreement, Detection, Detections, compare_boxes
 from evaltools.metrics.coco_stats import (
     CocoEvaluator,
     DetectedObject,
@@ -23,19 +23,17 @@ from evaltools.metrics.native_average_precision import (
     NativeAveragePrecision,
     Objects,
     native_average_precision,
-    overlap,
 )
 from evaltools.metrics.native_numbers import shortest
 from evaltools.tasks.coco.changes import (
     CategoryDraws,
     changes_of_categories,
     changes_of_figures,
-    corrected,
     resampled_categories,
     resampled_figures,
 )
-from evaltools.tasks.coco.classes import CONFIDENT, ClassMapping
-from evaltools.tasks.coco.objects import FoundObjects
+from evaltools.tasks.coco.classes import ClassMapping
+from evaltools.tasks.coco.objects import Found, FoundObjects
 from evaltools.tasks.coco.result import (
     AnnotatedObject,
     BoxComparison,
@@ -44,66 +42,6 @@ from evaltools.tasks.coco.result import (
 )
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
 from evaltools.tasks.coco.warnings import findings_of
-from evaltools.tasks.shared.figures import Pair
-
-Found = Sequence[tuple[int, FoundObjects]]
-"""The number of each picture that did not fail, with what was found in it."""
-
-
-class OverlappingObjects:
-    """Collects in ``pairs`` the class of each detection, and the category of the object that it overlaps most.
-
-    Only overlaps with an IoU of 0.5 or more count, and only confident detections; the others are ``doubtful``.
-    """
-
-    def __init__(self, truth: Truth | None) -> None:
-        self.pairs: list[tuple[int, int]] = []
-        self.doubtful = 0
-        self._truth = truth
-
-    def add(self, example: int, observation: FoundObjects) -> None:
-        """Add what was found in one picture."""
-        if self._truth is None:
-            return
-        objects = self._truth.native[example]
-        if not len(objects.class_ids) or not len(observation.classes):
-            return
-        overlaps = overlap(observation.boxes, objects.boxes)
-        best = overlaps.argmax(axis=1)
-        on_object = overlaps.max(axis=1) >= MIN_IOU
-        sure = np.flatnonzero(on_object & (observation.scores >= CONFIDENT))
-        self.doubtful += int(on_object.sum()) - len(sure)
-        self.pairs += zip(observation.classes[sure].tolist(), objects.class_ids[best[sure]].tolist(), strict=True)
-
-
-class BoxPairs:
-    """Sums up how far the boxes of two configurations agree, over the ``pictures`` that both finished.
-
-    ``mappings`` are those of the classes of both sides, None where a class is the same on both.
-    """
-
-    def __init__(self, mappings: tuple[ClassMapping, ...] | None = None) -> None:
-        self._mappings = mappings
-        self.pictures = self.identical = 0
-        self.agreement = BoxAgreement.nothing()
-
-    def add(self, _example: int, baseline: FoundObjects, other: FoundObjects) -> None:
-        """Add what both found in one picture."""
-        if self._mappings is not None:
-            baseline, other = (
-                replace(found, classes=mapping.apply(found.classes))
-                for found, mapping in zip((baseline, other), self._mappings, strict=True)
-            )
-        self.pictures += 1
-        self.identical += all(
-            np.array_equal(own, theirs)
-            for own, theirs in (
-                (baseline.classes, other.classes),
-                (baseline.boxes, other.boxes),
-                (baseline.scores, other.scores),
-            )
-        )
-        self.agreement += compare_boxes(other.as_detections(), baseline.as_detections())
 
 
 def figures_of(
@@ -125,8 +63,8 @@ def figures_of(
     figures = DetectionFigures(
         configuration=name,
         pictures=len(pictures),
-        detections=sum(len(found.classes) for _, found in pictures),
-        nonfinite_detections=sum(found.nonfinite for _, found in pictures),
+        detections=sum(len(found.classes) for found in pictures.values()),
+        nonfinite_detections=sum(found.nonfinite for found in pictures.values()),
         evaluation=evaluation,
         native=None if truth is None else _native(pictures, truth, mapping),
         findings=findings_of(pictures, truth, mapping),
@@ -137,10 +75,10 @@ def figures_of(
 
 def _coco_sets(pictures: Found, truth: Truth, mapping: ClassMapping) -> tuple[EvaluatedSet, list[DetectedObject]]:
     """The pictures with their objects, and what was found in them, as COCO's evaluation takes them."""
-    images = [truth.images[index] for index, _ in pictures]
+    images = [truth.images[index] for index in pictures]
     detections = [
         DetectedObject(image.id, detection.category_id, detection.pixel_box(image.width, image.height), detection.score)
-        for image, (_, found) in zip(images, pictures, strict=True)
+        for image, found in zip(images, pictures.values(), strict=True)
         for detection in detections_of(found, mapping)
     ]
     evaluated = EvaluatedSet(
@@ -158,9 +96,9 @@ def _coco_sets(pictures: Found, truth: Truth, mapping: ClassMapping) -> tuple[Ev
 def _native(pictures: Found, truth: Truth, mapping: ClassMapping) -> NativeAveragePrecision:
     truths = [
         Objects(picture.class_ids, picture.boxes, np.ones(len(picture.class_ids), np.float32))
-        for picture in (truth.native[index] for index, _ in pictures)
+        for picture in (truth.native[index] for index in pictures)
     ]
-    found = [Objects(mapping.apply(found.classes), found.boxes, found.scores) for _, found in pictures]
+    found = [Objects(mapping.apply(found.classes), found.boxes, found.scores) for found in pictures.values()]
     exact = native_average_precision(truths, found)
     return replace(exact, thresholds=tuple(map(shortest, exact.thresholds)), overall=shortest(exact.overall))
 
@@ -176,38 +114,43 @@ def detections_of(found: FoundObjects, mapping: ClassMapping) -> list[Detection]
     ]
 
 
-def compare_configurations(
-    boxes: Mapping[Pair, BoxPairs],
-    figures: Sequence[DetectionFigures],
-    categories: Mapping[str, CategoryDraws | None],
-) -> list[BoxComparison]:
-    """The comparison of each pair of configurations; ``categories`` has the AP over draws by configuration."""
-    by_name = {entry.configuration: entry for entry in figures}
-    return corrected(
-        [
-            _comparison(by_name[baseline], by_name[other], seen, (categories.get(baseline), categories.get(other)))
-            for (baseline, other), seen in boxes.items()
-        ]
-    )
-
-
-def _comparison(
+def compared(
     baseline: DetectionFigures,
     other: DetectionFigures,
-    boxes: BoxPairs,
+    pictures: tuple[Found, Found],
     draws: tuple[CategoryDraws | None, CategoryDraws | None],
+    mappings: tuple[ClassMapping, ClassMapping],
 ) -> BoxComparison:
-    are_same = baseline.pictures == other.pictures == boxes.pictures
-    changes = changes_of_figures(baseline, other) if are_same else []
+    """How far the boxes of two configurations agree on the pictures that both finished, and how their figures differ.
+
+    A class is the same on both sides unless their ``mappings`` differ.
+    """
+    agreement, identical, both = BoxAgreement.nothing(), 0, sorted(pictures[0].keys() & pictures[1].keys())
+    for example in both:
+        expected, found = (own[example] for own in pictures)
+        if mappings[0].name != mappings[1].name:
+            expected, found = (
+                replace(each, classes=mapping.apply(each.classes))
+                for each, mapping in zip((expected, found), mappings, strict=True)
+            )
+        identical += all(
+            np.array_equal(getattr(expected, name), getattr(found, name)) for name in ("classes", "boxes", "scores")
+        )
+        agreement += compare_boxes(_as_detections(found), _as_detections(expected))
+    are_same = baseline.pictures == other.pictures == len(both)
     return BoxComparison(
         baseline.configuration,
         other.configuration,
-        boxes.pictures,
-        boxes.agreement,
-        changes,
+        len(both),
+        agreement,
+        changes_of_figures(baseline, other) if are_same else [],
         changes_of_categories(baseline, other, draws) if are_same else [],
-        boxes.identical,
+        identical,
     )
+
+
+def _as_detections(found: FoundObjects) -> Detections:
+    return Detections(*(side.astype(np.float64) for side in (found.boxes, found.classes, found.scores)))
 
 
 def detected_pictures(
@@ -217,25 +160,26 @@ def detected_pictures(
 
     Sizes and ids are those of the ground truth; ``mappings`` say by configuration which category a class is.
     """
-    by_index: dict[int, dict[str, FoundObjects]] = {}
-    for name, found_in in measured.items():
-        for index, found in found_in:
-            by_index.setdefault(index, {})[name] = found
     truth = pictures.truth
     ids: Sequence[int | None] = image_ids([path.name for path in pictures.paths])
     if truth is not None:
         ids = [truth.listed_id(index) for index in range(len(truth.images))]
-    return [
-        DetectedPicture(
-            example=printable_name(pictures.paths[index].name),
-            image_id=ids[index],
-            width=_size(pictures.truth, index, given)[0],
-            height=_size(pictures.truth, index, given)[1],
-            objects=_annotated_objects(pictures.truth.images[index]) if pictures.truth else [],
-            detections={name: detections_of(found, mappings[name]) for name, found in given.items()},
-        )
-        for index, given in sorted(by_index.items())
-    ]
+    found = []
+    for index, path in enumerate(pictures.paths):
+        given = {name: own[index] for name, own in measured.items() if index in own}
+        if given:
+            sized: AnnotatedImage | FoundObjects = truth.images[index] if truth else next(iter(given.values()))
+            found.append(
+                DetectedPicture(
+                    example=printable_name(path.name),
+                    image_id=ids[index],
+                    width=sized.width,
+                    height=sized.height,
+                    objects=_annotated_objects(truth.images[index]) if truth else [],
+                    detections={name: detections_of(own, mappings[name]) for name, own in given.items()},
+                )
+            )
+    return found
 
 
 def _annotated_objects(image: AnnotatedImage) -> list[AnnotatedObject]:
@@ -243,10 +187,3 @@ def _annotated_objects(image: AnnotatedImage) -> list[AnnotatedObject]:
         AnnotatedObject(annotation.category_id, image.shares(annotation), annotation.is_crowd)
         for annotation in image.annotations
     ]
-
-
-def _size(truth: Truth | None, index: int, given: Mapping[str, FoundObjects]) -> tuple[int, int]:
-    if truth is not None:
-        return truth.images[index].width, truth.images[index].height
-    found = next(iter(given.values()))
-    return found.width, found.height

@@ -15,13 +15,13 @@ from evaltools.tasks.coco.decoders import (
     Boxes,
     Coordinates,
     Decoder,
-    Floats,
     Head,
     suppressed,
 )
 from evaltools.tasks.coco.detector import OUTPUT_TYPES, SSD, DetectorOptions, detector_input
 from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.yolo_heads import DECODERS
+from evaltools.tasks.own.tensors import Outputs
 from evaltools.tasks.shared.image_input import (
     ACCEPTED_TYPES,
     PictureFrame,
@@ -50,9 +50,10 @@ class DecoderCandidate(Struct, frozen=True):
         """The stated IoU, else the decoder's; None where the model suppresses boxes itself."""
         return self.options.nms_iou or self.decoder.nms_iou
 
-    def found(self, outputs: Sequence[Floats], coordinates: Coordinates, picture: PictureFrame) -> FoundObjects:
+    def found(self, outputs: Outputs, coordinates: Coordinates) -> FoundObjects:
         """The detections in a picture, best first, with boxes as shares of the picture."""
-        rows = self.head.rows(outputs[0])
+        picture: PictureFrame = outputs.context
+        rows = self.head.rows(outputs.real(0))
         finite = np.isfinite(rows).all(axis=1)
         if not finite.all():
             rows = np.where(finite[:, None], rows, np.float32(0))

@@ -12,23 +12,20 @@ from msgspec import Struct
 
 from evaltools.datasets.labels import LabelFile
 from evaltools.errors import DataError, InferenceError, ModelError
-from evaltools.metrics.boxes import MIN_IOU
-from evaltools.metrics.native_average_precision import overlap
 from evaltools.model import ModelFile
 from evaltools.preprocess import ImageToTensor
-from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, mapping_of_head, undecided
+from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, class_pairs, mapping_of_head, undecided
 from evaltools.tasks.coco.decoders import Coordinates
 from evaltools.tasks.coco.detector import DetectorOptions
-from evaltools.tasks.coco.figures import OverlappingObjects
 from evaltools.tasks.coco.heads import DecoderCandidate
-from evaltools.tasks.coco.objects import Floats, FoundObjects, read_objects, real_outputs
+from evaltools.tasks.coco.objects import Found, FoundObjects, read_objects
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, recognised_output_map, require_fitting
 from evaltools.tasks.coco.result import HeadUsed, OutputMap
-from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
+from evaltools.tasks.coco.truth import EvaluatedPictures, Truth, lying_on
 from evaltools.tasks.coco.warnings import findings_of
 from evaltools.tasks.own.definition import Trial, Tried, WithContext
-from evaltools.tasks.own.tensors import TaskTensor
-from evaltools.tasks.shared.image_input import PictureFrame, load_picture
+from evaltools.tasks.own.tensors import Outputs, TaskTensor
+from evaltools.tasks.shared.image_input import load_picture
 
 PICTURES_TRIED: Final = 4
 MORE_PICTURES: Final = 32
@@ -80,11 +77,8 @@ class Choice(Struct, frozen=True):
     shown: ClassMapping | None = None
 
 
-class Reader(Struct, frozen=True):
-    """The transform of pictures for a model, and what makes objects of its real outputs."""
-
-    to_tensor: ImageToTensor
-    read: Callable[[Sequence[Floats], PictureFrame], FoundObjects]
+Read = Callable[[Outputs], FoundObjects]
+"""What makes objects of the outputs for a picture, whose frame is their context."""
 
 
 def fed(transforms: Sequence[ImageToTensor], path: Path, tensors: Sequence[TaskTensor]) -> WithContext:
@@ -93,13 +87,13 @@ def fed(transforms: Sequence[ImageToTensor], path: Path, tensors: Sequence[TaskT
     return WithContext((picture.values,), picture.frame)
 
 
-def reader_of(side: Side, choice: Choice, options: DetectorOptions) -> Reader:
-    """How a model is read by a choice; where nothing is known, in the native order."""
+def reader_of(side: Side, choice: Choice, options: DetectorOptions) -> tuple[ImageToTensor, Read]:
+    """How a model is fed and read by a choice; where nothing is known, in the native order."""
     if choice.head is not None:
         candidate, coordinates = side.candidate(choice.head.decoder), choice.head.coordinates
-        return Reader(candidate.to_tensor, lambda outputs, picture: candidate.found(outputs, coordinates, picture))
+        return candidate.to_tensor, lambda outputs: candidate.found(outputs, coordinates)
     places, threshold = choice.outputs or NATIVE_ORDER, options.score_threshold or 0.0
-    return Reader(side.to_tensor, lambda outputs, picture: read_objects(outputs, places, picture, threshold))
+    return side.to_tensor, lambda outputs: read_objects(outputs, places, threshold)
 
 
 def choice_of(side: Side, data: DetectionData, trial: Trial) -> Choice:
@@ -112,7 +106,7 @@ def choice_of(side: Side, data: DetectionData, trial: Trial) -> Choice:
     is_open = side.mapping is None and side.mapping_of(choice.head) is None
     if not is_open or data.pictures.truth is None:
         return choice
-    return Choice(choice.outputs, choice.head, mapping_shown(side, choice, data, trial))
+    return Choice(choice.outputs, choice.head, mapping_shown(side, choice, data, data.pictures.truth, trial))
 
 
 def _reading_of(side: Side, pictures: EvaluatedPictures, trial: Trial) -> Choice:
@@ -122,27 +116,25 @@ def _reading_of(side: Side, pictures: EvaluatedPictures, trial: Trial) -> Choice
         return Choice(_recognised(side, trial))
     tried = _first(trial, 1, side.to_tensor, must_run=False)
     if tried:
-        require_fitting(side.model, side.outputs, real_outputs(tried[0].outputs))
+        require_fitting(side.model, side.outputs, tried[0].outputs)
     return Choice(side.outputs)
 
 
-def mapping_shown(side: Side, choice: Choice, data: DetectionData, trial: Trial) -> ClassMapping | None:
+def mapping_shown(side: Side, choice: Choice, data: DetectionData, truth: Truth, trial: Trial) -> ClassMapping | None:
     """What category a class is by the first pictures; None where no detection lies on an object, or nothing runs.
 
     Raises :class:`UsageError` where the detections leave it open.
     """
-    truth, reader = data.pictures.truth, reader_of(side, choice, data.options)
+    to_tensor, read = reader_of(side, choice, data.options)
     some = range(min(MORE_PICTURES, len(trial.targets)))
-    tried = trial.run(some, partial(fed, (reader.to_tensor,)), with_copies=True)
-    found = [(each.place, reader.read(real_outputs(each.outputs), each.outputs.context)) for each in tried]
-    objects = OverlappingObjects(truth)
-    for place, own in found:
-        objects.add(place, own)
-    mapping, used = choose_mapping(None, side.category_ids, objects.pairs)
+    tried = trial.run(some, partial(fed, (to_tensor,)), with_copies=True)
+    found = {each.place: read(each.outputs) for each in tried}
+    pairs, doubtful = class_pairs(found, truth)
+    mapping, used = choose_mapping(None, side.category_ids, pairs)
     if used.source == "detected":
         return mapping
-    if objects.pairs or objects.doubtful:
-        raise undecided(used, len(found), objects.doubtful, findings_of(found, truth, mapping))
+    if pairs or doubtful:
+        raise undecided(used, len(found), doubtful, findings_of(found, truth, mapping))
     return None
 
 
@@ -169,7 +161,8 @@ def _recognised(side: Side, trial: Trial) -> OutputMap:
 
 def _recognised_by(side: Side, trial: Trial, count: int) -> OutputMap:
     tried = _first(trial, count, side.to_tensor)
-    return recognised_output_map(side.model, [real_outputs(each.outputs) for each in tried])
+    real = [[each.outputs.real(number) for number in range(len(each.outputs))] for each in tried]
+    return recognised_output_map(side.model, real)
 
 
 def _head_used(side: Side, truth: Truth | None, trial: Trial) -> HeadUsed:
@@ -187,10 +180,7 @@ def _head_used(side: Side, truth: Truth | None, trial: Trial) -> HeadUsed:
     if truth is not None:
         for each in possible:
             name = each.decoder.name
-            found = [
-                (one.place, each.found(real_outputs(one.outputs), units[name], one.outputs.context))
-                for one in tried[name]
-            ]
+            found = {one.place: each.found(one.outputs, units[name]) for one in tried[name]}
             right[name], compared = right_boxes(found, truth, side.mapping, side.category_ids)
     name, source, better = _choice(side, possible, stated, right)
     coordinates = units[name]
@@ -202,7 +192,7 @@ def _head_used(side: Side, truth: Truth | None, trial: Trial) -> HeadUsed:
 
 def _coordinates(side: Side, candidate: DecoderCandidate, tried: Sequence[Tried]) -> Coordinates:
     """What unit the boxes are in, from all rows with finite numbers; unknown where there are none."""
-    real = [real_outputs(each.outputs)[0] for each in tried]
+    real = [each.outputs.real(0) for each in tried]
     for output in real:
         if output.shape != candidate.head.shape:
             raise ModelError(
@@ -215,7 +205,7 @@ def _coordinates(side: Side, candidate: DecoderCandidate, tried: Sequence[Tried]
 
 
 def right_boxes(
-    found: Sequence[tuple[int, FoundObjects]], truth: Truth, mapping: ClassMapping | None, category_ids: Sequence[int]
+    found: Found, truth: Truth, mapping: ClassMapping | None, category_ids: Sequence[int]
 ) -> tuple[int, int]:
     """How many of the best boxes lie on an object of their class (IoU 0.5 or more), and how many are compared.
 
@@ -224,15 +214,12 @@ def right_boxes(
     """
     pairs: list[tuple[int, int]] = []
     compared = 0
-    for index, objects in found:
+    for index, objects in found.items():
         true = truth.native[index]
         count = len(true.class_ids)
         compared += count
-        if count and len(objects.classes):
-            overlaps = overlap(objects.boxes[:count], true.boxes)
-            sure = np.flatnonzero(overlaps.max(axis=1) >= MIN_IOU)
-            categories = true.class_ids[overlaps.argmax(axis=1)[sure]]
-            pairs += zip(objects.classes[sure].tolist(), categories.tolist(), strict=True)
+        on_object, categories = lying_on(objects.boxes[:count], true)
+        pairs += zip(objects.classes[:count][on_object].tolist(), categories[on_object].tolist(), strict=True)
     agreeing = choose_mapping(mapping, category_ids, pairs)[1].agreeing
     return (agreeing[mapping.name] if mapping is not None else max(agreeing.values())), compared
 

@@ -8,6 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from evaltools.datasets.coco_instances import parse_instances
@@ -24,6 +26,8 @@ from evaltools.datasets.object_annotations import AnnotatedImage, AnnotatedImage
 from evaltools.datasets.order import Order, chosen
 from evaltools.datasets.yolo import COCO_IDS
 from evaltools.errors import DataError, ImageError, UsageError
+from evaltools.metrics.boxes import MIN_IOU
+from evaltools.metrics.native_average_precision import overlap
 from evaltools.preprocess import picture_header
 
 
@@ -47,6 +51,16 @@ class Truth(Struct, frozen=True):
     def listed_id(self, index: int) -> int | None:
         """The number of picture i in the file, None where the file does not name it."""
         return None if index in self.not_listed else self.images[index].id
+
+
+def lying_on(
+    boxes: npt.NDArray[np.float32], objects: NativePicture
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Whether each box overlaps an object (IoU 0.5 or more), and the category of the one that it overlaps most."""
+    if not len(boxes) or not len(objects.boxes):
+        return np.zeros(len(boxes), np.bool_), np.zeros(len(boxes), np.int64)
+    overlaps = overlap(boxes, objects.boxes)
+    return overlaps.max(axis=1) >= MIN_IOU, objects.class_ids[overlaps.argmax(axis=1)]
 
 
 class EvaluatedPictures(Struct, frozen=True):

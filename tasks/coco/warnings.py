@@ -2,64 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from evaltools.datasets.image_folder import printable_name
 from evaltools.datasets.labels import LabelFile
-from evaltools.metrics.boxes import MIN_IOU
-from evaltools.metrics.native_average_precision import overlap
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.tasks.coco.classes import ClassMapping
-from evaltools.tasks.coco.objects import FoundObjects
+from evaltools.tasks.coco.objects import Found, FoundObjects
 from evaltools.tasks.coco.outputs import operator_output_map
 from evaltools.tasks.coco.result import BoxesPart, ClassMappingUsed, HeadUsed, describe_mapping
-from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
+from evaltools.tasks.coco.truth import EvaluatedPictures, Truth, lying_on
 
 
-class OddPictures:
-    """Looks through what all configurations found for sizes that cannot be right, and with ``labels`` for classes."""
+def _other_sizes(found: Mapping[str, Found], truth: Truth, paths: Sequence[Path]) -> list[str]:
+    """About pictures whose size is not that in the ground truth."""
+    sizes = {example: (objects.width, objects.height) for own in found.values() for example, objects in own.items()}
+    stated = {example: (truth.images[example].width, truth.images[example].height) for example in sizes}
+    other = [example for example in sorted(sizes) if sizes[example] != stated[example]]
+    if not other:
+        return []
+    (width, height), (stated_width, stated_height) = sizes[other[0]], stated[other[0]]
+    return [
+        f"{len(other)} pictures have another size than the ground truth states, such as "
+        f"{printable_name(paths[other[0]].name)!r}: {width}x{height} instead of {stated_width}x{stated_height}. Scaled "
+        "pictures do no harm; turned or cut ones do (EXIF orientation is ignored)"
+    ]
 
-    def __init__(self, truth: Truth | None, labels: LabelFile | None, names: Sequence[str]) -> None:
-        self._truth = truth
-        self._names = names
-        self._labels = labels
-        self._last_of_other_size = -1
-        self._other_sizes = 0
-        self._first_size = self._first_class = ""
 
-    def add(self, example: int, observation: FoundObjects) -> None:
-        """Add what one configuration found in a picture."""
-        if self._truth is not None and example != self._last_of_other_size:
-            image = self._truth.images[example]
-            if (observation.width, observation.height) != (image.width, image.height):
-                found, stated = f"{observation.width}x{observation.height}", f"{image.width}x{image.height}"
-                self._first_size = self._first_size or f"{self._names[example]!r}: {found} instead of {stated}"
-                self._last_of_other_size = example
-                self._other_sizes += 1
-        if self._labels is not None and not self._first_class:
-            lines = len(self._labels.lines)
-            invalid = [number for number in observation.classes + 1 if not 0 <= number < lines]
+def _invalid_classes(found: Mapping[str, Found], labels: LabelFile, paths: Sequence[Path]) -> list[str]:
+    """About the first detection at which the native tool would stop without figures."""
+    lines = len(labels.lines)
+    for example, path in enumerate(paths):
+        for objects in (own[example] for own in found.values() if example in own):
+            invalid = [number for number in objects.classes + 1 if not 0 <= number < lines]
             if invalid:
-                self._first_class = f"{self._names[example]}: Encountered invalid class ID: {invalid[0]}"
-
-    def other_sizes(self) -> list[str]:
-        """Warnings about pictures whose size is not that in the ground truth."""
-        if not self._other_sizes:
-            return []
-        return [
-            f"{self._other_sizes} pictures have another size than the ground truth states, such as "
-            f"{self._first_size}. Scaled pictures do no harm; turned or cut ones do (EXIF orientation is ignored)"
-        ]
-
-    def invalid_classes(self) -> list[str]:
-        """Warnings about detections at which the native tool would stop without figures."""
-        if self._labels is None or not self._first_class:
-            return []
-        lines = len(self._labels.lines)
-        return [f"the native tool would stop at {self._first_class} ({self._labels.path} has {lines} lines)"]
+                return [
+                    f"the native tool would stop at {printable_name(path.name)}: Encountered invalid class ID: "
+                    f"{invalid[0]} ({labels.path} has {lines} lines)"
+                ]
+    return []
 
 
 def general_warnings(
@@ -67,9 +53,9 @@ def general_warnings(
     pictures: EvaluatedPictures,
     labels: LabelFile | None,
     detection: BoxesPart,
-    odd: OddPictures,
+    every: Mapping[str, Found],
 ) -> list[str]:
-    """One sentence each, those of configurations with their name in front."""
+    """One sentence each, those of configurations with their name in front; ``every`` has what each of them found."""
     found = []
     places = detection.data.output_map
     known = operator_output_map(model)
@@ -86,13 +72,14 @@ def general_warnings(
     if truth is None:
         found.append("no ground truth was given, so there is no mAP; boxes are compared between configurations")
     else:
-        found += _about_truth(pictures, truth) + odd.other_sizes()
+        found += _about_truth(pictures, truth) + _other_sizes(every, truth, pictures.paths)
         mapping = detection.data.class_mapping
         if mapping is not None and any(figures.detections for figures in detection.figures):
             found += _about_classes(mapping)
     if labels is not None and truth is not None:
         found += _about_labels(labels, truth)
-    found += odd.invalid_classes()
+    if labels is not None and detection.data.native:
+        found += _invalid_classes(every, labels, pictures.paths)
     if truth is not None:
         found += _unequal_pictures(detection)
     return found + [
@@ -226,41 +213,41 @@ def _same(name: str) -> str:
 _FEWEST_DETECTIONS: Final = 20
 _FAR_BEYOND: Final = 0.5
 _FEWEST_SWAPPED: Final = 10
-Pictures = Sequence[tuple[int, FoundObjects]]
 
 
-def findings_of(pictures: Pictures, truth: Truth | None, mapping: ClassMapping) -> list[str]:
-    """One sentence per finding, empty where all is well; ``pictures`` are numbers of pictures and what was found."""
+def findings_of(pictures: Found, truth: Truth | None, mapping: ClassMapping) -> list[str]:
+    """One sentence per finding about one configuration, empty where all is well."""
     if not pictures:
         return []
-    found = _counts(pictures)
-    if any(len(objects.classes) for _, objects in pictures):
-        boxes = np.concatenate([objects.boxes for _, objects in pictures])
-        found += _scores(np.concatenate([objects.scores for _, objects in pictures]))
-        found += _boxes(boxes)
-        found += _classes(np.concatenate([objects.classes for _, objects in pictures]), truth, mapping)
-        found += _swapped_sides(pictures, truth)
+    every = list(pictures.values())
+    found = _counts(every)
+    if any(len(objects.classes) for objects in every):
+        found += _scores(np.concatenate([objects.scores for objects in every]))
+        found += _boxes(np.concatenate([objects.boxes for objects in every]))
+        if truth is not None:
+            found += _classes(np.concatenate([objects.classes for objects in every]), truth, mapping)
+            found += _swapped_sides(pictures, truth)
     else:
         found.append(f"nothing was found in {len(pictures)} pictures")
     return found
 
 
-def _counts(pictures: Pictures) -> list[str]:
+def _counts(pictures: Sequence[FoundObjects]) -> list[str]:
     found = []
-    nonfinite = sum(objects.nonfinite for _, objects in pictures)
+    nonfinite = sum(objects.nonfinite for objects in pictures)
     if nonfinite:
         found.append(f"{nonfinite} detections have a NaN or infinite score, class or box; they count nowhere")
-    too_many = [objects for _, objects in pictures if objects.stated > objects.rows]
+    too_many = [objects for objects in pictures if objects.stated > objects.rows]
     if too_many:
         largest = max(objects.stated for objects in too_many)
         found.append(
             f"the count is larger than the outputs in {len(too_many)} pictures (up to {largest:g}, with room for "
             f"{too_many[0].rows}); it was cut"
         )
-    odd = [objects.stated for _, objects in pictures if not objects.stated >= 0 or objects.stated % 1]
+    odd = [objects.stated for objects in pictures if not objects.stated >= 0 or objects.stated % 1]
     if odd:
         found.append(f"the count is not a whole number from 0 on in {len(odd)} pictures, such as {odd[0]:g}")
-    fractional = sum(objects.fractional for _, objects in pictures)
+    fractional = sum(objects.fractional for objects in pictures)
     if fractional:
         found.append(f"{fractional} classes are no whole numbers: is another output meant (--output_map)?")
     return found
@@ -295,9 +282,7 @@ def _boxes(boxes: npt.NDArray[np.float32]) -> list[str]:
     return found
 
 
-def _classes(classes: npt.NDArray[np.int64], truth: Truth | None, mapping: ClassMapping) -> list[str]:
-    if truth is None:
-        return []
+def _classes(classes: npt.NDArray[np.int64], truth: Truth, mapping: ClassMapping) -> list[str]:
     found = []
     if len(set(classes.tolist())) == 1 and len(classes) >= _FEWEST_DETECTIONS and len(truth.categories) > 1:
         found.append(f"all {len(classes)} detections are of class {classes[0]}")
@@ -312,16 +297,12 @@ def _classes(classes: npt.NDArray[np.int64], truth: Truth | None, mapping: Class
     return found
 
 
-def _swapped_sides(pictures: Pictures, truth: Truth | None) -> list[str]:
+def _swapped_sides(pictures: Found, truth: Truth) -> list[str]:
     """Whether far more boxes lie on objects if read as left, top, right, bottom."""
-    if truth is None:
-        return []
-    as_is = swapped = 0
-    for index, found in pictures:
-        objects = truth.native[index].boxes
-        if len(objects) and len(found.boxes):
-            as_is += int((overlap(found.boxes, objects).max(axis=1) >= MIN_IOU).sum())
-            swapped += int((overlap(found.boxes[:, [1, 0, 3, 2]], objects).max(axis=1) >= MIN_IOU).sum())
+    as_is, swapped = (
+        sum(int(lying_on(found.boxes[:, sides], truth.native[index])[0].sum()) for index, found in pictures.items())
+        for sides in ([0, 1, 2, 3], [1, 0, 3, 2])
+    )
     if swapped < _FEWEST_SWAPPED or swapped < 2 * as_is:
         return []
     return [

@@ -17,8 +17,9 @@ from PIL import Image
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import read_model
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.runtime.session import Array
 from evaltools.tasks.coco.detector import DetectorOptions, check_detector, detector_input
-from evaltools.tasks.coco.objects import FoundObjects, read_objects, real_outputs
+from evaltools.tasks.coco.objects import FoundObjects, read_objects
 from evaltools.tasks.coco.result import OutputMap, boxes_of
 from evaltools.tasks.own.run import evaluate
 from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
@@ -53,6 +54,11 @@ def evaluated(made: DetectionSet, changes: dict[str, Any] | None = None, **optio
     return evaluate(asked(made, changes, **options), Silent(), opened)
 
 
+def floats(arrays: list[Array], frame: PictureFrame) -> Outputs:
+    """Outputs that are not quantised."""
+    return Outputs(arrays, [TaskTensor("", each.shape, each.dtype) for each in arrays], context=frame)
+
+
 def read(
     count: float = 3.0, threshold: float = 0.0, places: OutputMap = MAP, **changed: dict[int, float]
 ) -> FoundObjects:
@@ -66,7 +72,7 @@ def read(
     for name, rows in changed.items():
         for row, value in rows.items():
             outputs[name].reshape(CELLS, -1)[row, -1] = value
-    return read_objects(list(outputs.values()), places, PictureFrame(24, 16, None), threshold)
+    return read_objects(floats([*outputs.values()], PictureFrame(24, 16, None)), places, threshold)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,7 @@ def test_quantised_outputs_are_the_real_values_that_they_stand_for(dtype: str) -
     limits = np.iinfo(dtype)
     values = np.linspace(limits.min, limits.max, 256).astype(dtype).reshape(1, 2, 128)[:, :, ::-1]
     tensor = TaskTensor("x", (1, 2, 128), np.dtype(dtype), Quantisation(0.25, -3))
-    (real,) = real_outputs(Outputs([values], [tensor]))
+    real = Outputs([values], [tensor]).real(0)
     np.testing.assert_array_equal(real, (values.astype(np.float32) + 3) / 4)
     assert real.dtype == np.float32
 
@@ -137,8 +143,7 @@ def test_boxes_of_a_letterboxed_picture_are_mapped_back(
         column for column in range(12) if not left <= column < left + 8
     ]
     one = np.ones((1, 1), np.float32)
-    outputs = [BOXES[None, [1]], one, one, one]
-    found = read_objects(outputs, MAP, prepared.frame, 0.0)
+    found = read_objects(floats([BOXES[None, [1]], one, one, one], prepared.frame), MAP, 0.0)
     assert found.boxes[0].tolist() == pytest.approx([0, columns[0], 0.5, columns[1]])
     assert (found.width, found.height) == (40, 40)
 

@@ -60,7 +60,7 @@ def truth(pictures: int = 12) -> Truth:
 def findings(
     *objects: FoundObjects, known: Truth | None = None, mapping: ClassMapping = PLUS_ONE, times: int = 1
 ) -> list[str]:
-    return findings_of(list(enumerate(objects * times)), known, mapping)
+    return findings_of(dict(enumerate(objects * times)), known, mapping)
 
 
 NOTHING = found([], [], [])
