@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.metrics.coco_stats import CocoEvaluator, require_evaluator
-from evaltools.preprocess import ImageToTensor
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.coco.changes import corrected, verdicts_on_map
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, class_pairs
-from evaltools.tasks.coco.detector import DetectorOptions
 from evaltools.tasks.coco.figures import compared, detected_pictures, figures_of
 from evaltools.tasks.coco.objects import Found
 from evaltools.tasks.coco.reading import Choice, DetectionData
@@ -133,8 +130,11 @@ def data_of(
     data: DetectionData, choice: Choice, mapping: ClassMappingUsed | None = None, is_measured: bool = False
 ) -> CocoData:
     """What was evaluated, and how the model under test was read; the outputs are named where it was measured."""
-    options, to_tensor = _as_read(data, choice)
-    pictures = data.pictures
+    pictures, side = data.pictures, data.sides[0]
+    options, to_tensor = data.options, side.to_tensor
+    if choice.head is not None:
+        used = side.candidates[choice.head.decoder]
+        options, to_tensor = used.options, used.to_tensor
     return CocoData(
         skipped_files=len(pictures.folder.skipped),
         unlisted_pictures=len(pictures.unlisted),
@@ -151,16 +151,6 @@ def data_of(
         nms_iou=options.nms_iou or None,
         channel_order=channel_order_of(to_tensor),
     )
-
-
-def _as_read(data: DetectionData, choice: Choice) -> tuple[DetectorOptions, ImageToTensor]:
-    """The options and the picture transform that were used, with the decoder's values where none were stated."""
-    side = data.sides[0]
-    if choice.head is None:
-        return data.options, side.to_tensor
-    used = side.candidate(choice.head.decoder)
-    threshold, iou = used.score_threshold, used.nms_iou or 0.0
-    return replace(used.options, score_threshold=threshold, nms_iou=iou), used.to_tensor
 
 
 def _category_names(data: DetectionData) -> dict[int, str]:

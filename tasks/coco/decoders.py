@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,10 @@ class Boxes(Struct, frozen=True):
     corners: Floats
     scores: Floats
     classes: Ints
+
+    def at(self, places: npt.NDArray[Any]) -> Boxes:
+        """The boxes at these places, or where it is true."""
+        return Boxes(self.corners[places], self.scores[places], self.classes[places])
 
 
 class Decoder(Struct, frozen=True):
@@ -195,8 +199,7 @@ def suppressed(boxes: Boxes, iou: float, most: int = MOST_KEPT) -> Boxes:
         kept = np.concatenate([kept, block[_greedy(_clash(boxes, block, block, iou))]])
         if len(kept) >= most:
             break
-    kept = kept[:most]
-    return Boxes(boxes.corners[kept], boxes.scores[kept], boxes.classes[kept])
+    return boxes.at(kept[:most])
 
 
 def _clash(boxes: Boxes, first: Ints, second: Ints, iou: float) -> np.typing.NDArray[np.bool_]:

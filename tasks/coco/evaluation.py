@@ -16,7 +16,7 @@ from evaltools.errors import DataError, UsageError
 from evaltools.model import ModelFile
 from evaltools.tasks.coco.boxes import Boxes, Judging, data_of
 from evaltools.tasks.coco.classes import stated_mapping
-from evaltools.tasks.coco.detector import DetectorOptions, check_detector, detector_input
+from evaltools.tasks.coco.detector import DetectorOptions, detector_input
 from evaltools.tasks.coco.heads import candidates_of
 from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map, stated_output_map
@@ -42,7 +42,7 @@ def load_data(
     if num_images < 0:
         raise UsageError(f"--num_images={num_images}: use 0 for all pictures, or how many to take")
     labels = None if labels_path is None else read_labels(labels_path, "--model_output_labels")
-    candidates = [_candidates(model, options) for model in models]
+    candidates = [candidates_of(model, options) for model in models]
     inputs = [detector_input(model, options) for model in models]
     pictures = load_pictures(
         images,
@@ -57,7 +57,7 @@ def load_data(
     )
     sides = []
     for model, to_tensor, fitting in zip(models, inputs, candidates, strict=True):
-        ids = dense_category_ids(pictures.truth, {each.head.classes for each in fitting})
+        ids = dense_category_ids(pictures.truth, {each.head.classes for each in fitting.values()})
         outputs = NATIVE_ORDER if options.native else operator_output_map(model)
         if options.output_map != "auto":
             outputs = stated_output_map(options.output_map, model)
@@ -65,14 +65,6 @@ def load_data(
         mapping = stated_mapping("1" if is_native else options.class_offset, ids)
         sides.append(Side(model, to_tensor, outputs, mapping, ids, fitting))
     return DetectionData(tuple(sides), pictures, labels, options)
-
-
-def _candidates(model: ModelFile, options: DetectorOptions) -> tuple[Any, ...]:
-    """The decoders that may read the model; raises :class:`ModelError` for one that is no detector."""
-    found = candidates_of(model, options)
-    if not found:
-        check_detector(model, options.native, options.input_layout)
-    return found
 
 
 def detection(data: DetectionData, judging: Judging, choices: Sequence[Choice] | None = None) -> Task:

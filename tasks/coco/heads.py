@@ -11,14 +11,8 @@ from msgspec.structs import replace
 from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile
 from evaltools.preprocess import ImageToTensor, parse_normalization
-from evaltools.tasks.coco.decoders import (
-    Boxes,
-    Coordinates,
-    Decoder,
-    Head,
-    suppressed,
-)
-from evaltools.tasks.coco.detector import OUTPUT_TYPES, SSD, DetectorOptions, detector_input
+from evaltools.tasks.coco.decoders import Coordinates, Decoder, Head, suppressed
+from evaltools.tasks.coco.detector import OUTPUT_TYPES, SSD, DetectorOptions, check_detector, detector_input
 from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.yolo_heads import DECODERS
 from evaltools.tasks.own.tensors import Outputs
@@ -32,23 +26,15 @@ from evaltools.tasks.shared.image_input import (
 
 
 class DecoderCandidate(Struct, frozen=True):
-    """A decoder that fits the output, with the options and the picture transform that it leads to."""
+    """A decoder that fits the output, with the picture transform and the options that it leads to.
+
+    The decoder's values stand for options that were not stated; ``nms_iou`` 0: the model suppresses boxes itself.
+    """
 
     decoder: Decoder
     head: Head
     options: DetectorOptions
     to_tensor: ImageToTensor
-
-    @property
-    def score_threshold(self) -> float:
-        """The stated threshold, else the decoder's."""
-        stated = self.options.score_threshold
-        return self.decoder.score_threshold if stated is None else stated
-
-    @property
-    def nms_iou(self) -> float | None:
-        """The stated IoU, else the decoder's; None where the model suppresses boxes itself."""
-        return self.options.nms_iou or self.decoder.nms_iou
 
     def found(self, outputs: Outputs, coordinates: Coordinates) -> FoundObjects:
         """The detections in a picture, best first, with boxes as shares of the picture."""
@@ -58,10 +44,13 @@ class DecoderCandidate(Struct, frozen=True):
         if not finite.all():
             rows = np.where(finite[:, None], rows, np.float32(0))
         with np.errstate(over="ignore", invalid="ignore"):
-            decoded = self.decoder.decode(rows, self.head, coordinates, self.score_threshold)
+            decoded = self.decoder.decode(rows, self.head, coordinates, self.options.score_threshold or 0.0)
         whole = np.isfinite(decoded.scores) & np.isfinite(decoded.corners).all(axis=1)
-        boxes = Boxes(decoded.corners[whole], decoded.scores[whole], decoded.classes[whole])
-        boxes = _best_first(boxes) if self.nms_iou is None else suppressed(boxes, self.nms_iou)
+        boxes = decoded.at(whole)
+        if self.options.nms_iou:
+            boxes = suppressed(boxes, self.options.nms_iou)
+        else:
+            boxes = boxes.at(np.argsort(-boxes.scores, kind="stable"))
         placed = boxes.corners if picture.placement is None else picture.placement.to_picture(boxes.corners)
         if self.decoder.cuts_at_edge:
             placed = np.clip(placed, 0, 1)
@@ -79,16 +68,12 @@ class DecoderCandidate(Struct, frozen=True):
         )
 
 
-def _best_first(boxes: Boxes) -> Boxes:
-    order = np.argsort(-boxes.scores, kind="stable")
-    return Boxes(boxes.corners[order], boxes.scores[order], boxes.classes[order])
+def candidates_of(model: ModelFile, options: DetectorOptions) -> dict[str, DecoderCandidate]:
+    """The decoders that fit a model's output by name, the stated one first.
 
-
-def candidates_of(model: ModelFile, options: DetectorOptions) -> tuple[DecoderCandidate, ...]:
-    """The decoders that fit a model's output, the stated one first.
-
-    There are none for a model that outputs boxes, classes and scores. Raises :class:`ModelError` where a stated decoder
-    does not fit, and :class:`UsageError` for flags that have no effect on such an output.
+    There are none for a model that outputs boxes, classes and scores. Raises :class:`ModelError` for one that is no
+    detector, and where a stated decoder does not fit, and :class:`UsageError` for flags that have no effect on such an
+    output.
     """
     fitting = _fitting(model, options) if not options.reads_boxes and not options.native else {}
     if options.decoder != "auto" and not options.reads_boxes:
@@ -97,7 +82,8 @@ def candidates_of(model: ModelFile, options: DetectorOptions) -> tuple[DecoderCa
         fitting = {options.decoder: fitting[options.decoder], **fitting}
     if not fitting:
         _refuse_without_head(options)
-        return ()
+        check_detector(model, options.native, options.input_layout)
+        return {}
     if options.output_map != "auto":
         raise UsageError(
             f"--output_map={options.output_map}: the one output of {model.path} is a raw head "
@@ -105,7 +91,7 @@ def candidates_of(model: ModelFile, options: DetectorOptions) -> tuple[DecoderCa
             f"in outputs of their own there is --decoder={SSD}"
         )
     check_picture_input(model, ACCEPTED_TYPES, options.input_layout)
-    return tuple(_candidate(model, options, name, head) for name, head in fitting.items())
+    return {name: _candidate(model, options, DECODERS[name], head) for name, head in fitting.items()}
 
 
 def _fitting(model: ModelFile, options: DetectorOptions) -> dict[str, Head]:
@@ -149,8 +135,8 @@ def _refuse_without_head(options: DetectorOptions) -> None:
         raise UsageError("--letterbox_fill has no effect without --resize=letterbox; add that, or leave it out")
 
 
-def _candidate(model: ModelFile, options: DetectorOptions, name: str, head: Head) -> DecoderCandidate:
-    decoder = DECODERS[name]
+def _candidate(model: ModelFile, options: DetectorOptions, decoder: Decoder, head: Head) -> DecoderCandidate:
+    name, threshold = decoder.name, options.score_threshold
     if options.nms_iou and decoder.nms_iou is None and options.decoder in ("auto", name):
         raise UsageError(
             f"--nms_iou={options.nms_iou:g} has no effect on a {name} model, which suppresses boxes itself"
@@ -159,6 +145,8 @@ def _candidate(model: ModelFile, options: DetectorOptions, name: str, head: Head
         options,
         resize=decoder.resize if options.resize == "auto" else options.resize,
         channel_order=decoder.channel_order if options.channel_order == "auto" else options.channel_order,
+        score_threshold=decoder.score_threshold if threshold is None else threshold,
+        nms_iou=options.nms_iou or decoder.nms_iou or 0.0,
     )
     if options.letterbox_fill is not None and chosen.resize == "stretch":
         raise UsageError("--letterbox_fill has no effect with --resize=stretch; leave one of the two out")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from evaltools.datasets.labels import LabelFile
 from evaltools.errors import DataError, InferenceError, ModelError
@@ -20,7 +20,7 @@ from evaltools.tasks.coco.detector import DetectorOptions
 from evaltools.tasks.coco.heads import DecoderCandidate
 from evaltools.tasks.coco.objects import Found, FoundObjects, read_objects
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, recognised_output_map, require_fitting
-from evaltools.tasks.coco.result import HeadUsed, OutputMap
+from evaltools.tasks.coco.result import HeadSource, HeadUsed, OutputMap
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth, lying_on
 from evaltools.tasks.coco.warnings import findings_of
 from evaltools.tasks.own.definition import Trial, Tried, WithContext
@@ -31,14 +31,13 @@ PICTURES_TRIED: Final = 4
 MORE_PICTURES: Final = 32
 _FEWEST_RIGHT: Final = 3
 _CLEARLY_BETTER: Final = 2
-Source = Literal["stated", "shape", "shape and values", "ground truth", "default"]
 
 
 class Side(Struct, frozen=True):
     """One model and what is known of it beforehand; ``outputs`` and ``mapping`` None: not stated, to be recognised.
 
-    ``to_tensor`` feeds it as the options say. ``candidates`` are the decoders that may read a raw head, none where the
-    outputs are no raw head.
+    ``to_tensor`` feeds it as the options say. ``candidates`` are the decoders that may read a raw head, by name; none
+    where the outputs are no raw head.
     """
 
     model: ModelFile
@@ -46,15 +45,11 @@ class Side(Struct, frozen=True):
     outputs: OutputMap | None
     mapping: ClassMapping | None
     category_ids: tuple[int, ...]
-    candidates: tuple[DecoderCandidate, ...] = ()
-
-    def candidate(self, name: str) -> DecoderCandidate:
-        """The candidate with the decoder of that name."""
-        return next(each for each in self.candidates if each.decoder.name == name)
+    candidates: Mapping[str, DecoderCandidate] = field(default_factory=dict)
 
     def mapping_of(self, head: HeadUsed | None) -> ClassMapping | None:
         """What category a class is, by the raw head; None where it does not say."""
-        return None if head is None else mapping_of_head(self.candidate(head.decoder).head.classes, self.category_ids)
+        return None if head is None else mapping_of_head(self.candidates[head.decoder].head.classes, self.category_ids)
 
 
 class DetectionData(Struct, frozen=True):
@@ -90,7 +85,7 @@ def fed(transforms: Sequence[ImageToTensor], path: Path, tensors: Sequence[TaskT
 def reader_of(side: Side, choice: Choice, options: DetectorOptions) -> tuple[ImageToTensor, Read]:
     """How a model is fed and read by a choice; where nothing is known, in the native order."""
     if choice.head is not None:
-        candidate, coordinates = side.candidate(choice.head.decoder), choice.head.coordinates
+        candidate, coordinates = side.candidates[choice.head.decoder], choice.head.coordinates
         return candidate.to_tensor, lambda outputs: candidate.found(outputs, coordinates)
     places, threshold = choice.outputs or NATIVE_ORDER, options.score_threshold or 0.0
     return side.to_tensor, lambda outputs: read_objects(outputs, places, threshold)
@@ -102,16 +97,16 @@ def choice_of(side: Side, data: DetectionData, trial: Trial) -> Choice:
     Raises :class:`InferenceError` where they are needed and no picture can be run, :class:`ModelError` for outputs
     that are none of a detector, and :class:`UsageError` where they leave open what category a class is.
     """
-    choice = _reading_of(side, data.pictures, trial)
+    choice = _reading_of(side, data, trial)
     is_open = side.mapping is None and side.mapping_of(choice.head) is None
     if not is_open or data.pictures.truth is None:
         return choice
     return Choice(choice.outputs, choice.head, mapping_shown(side, choice, data, data.pictures.truth, trial))
 
 
-def _reading_of(side: Side, pictures: EvaluatedPictures, trial: Trial) -> Choice:
+def _reading_of(side: Side, data: DetectionData, trial: Trial) -> Choice:
     if side.candidates:
-        return Choice(head=_head_used(side, pictures.truth, trial))
+        return Choice(head=_head_used(side, data, trial))
     if side.outputs is None:
         return Choice(_recognised(side, trial))
     tried = _first(trial, 1, side.to_tensor, must_run=False)
@@ -165,38 +160,38 @@ def _recognised_by(side: Side, trial: Trial, count: int) -> OutputMap:
     return recognised_output_map(side.model, real)
 
 
-def _head_used(side: Side, truth: Truth | None, trial: Trial) -> HeadUsed:
+def _head_used(side: Side, data: DetectionData, trial: Trial) -> HeadUsed:
     """The decoder that was stated, else the one that shape, values and ground truth show."""
-    tried = {each.decoder.name: _first(trial, PICTURES_TRIED, each.to_tensor) for each in side.candidates}
-    units = {each.decoder.name: _coordinates(side, each, tried[each.decoder.name]) for each in side.candidates}
-    for each in [each for each in side.candidates if units[each.decoder.name] == "unknown"]:
-        more = _coordinates(side, each, _first(trial, MORE_PICTURES, each.to_tensor))
-        units[each.decoder.name] = "shares" if more == "unknown" else more
-    possible = [each for each in side.candidates if units[each.decoder.name] != "contradicted"]
-    stated = side.candidates[0].options.decoder
+    stated, truth = data.options.decoder, data.pictures.truth
+    tried = {name: _first(trial, PICTURES_TRIED, each.to_tensor) for name, each in side.candidates.items()}
+    units: dict[str, Coordinates] = {}
+    for name, each in side.candidates.items():
+        units[name] = _coordinates(side.model, each, tried[name])
+        if units[name] == "unknown":
+            more = _coordinates(side.model, each, _first(trial, MORE_PICTURES, each.to_tensor))
+            units[name] = "shares" if more == "unknown" else more
+    possible = {name: each for name, each in side.candidates.items() if units[name] != "contradicted"}
     if not possible or units.get(stated) == "contradicted":
-        raise _contradicted(side, [each.decoder.name for each in possible], stated)
+        raise _contradicted(side, list(possible), stated)
     right, compared = {}, 0
     if truth is not None:
-        for each in possible:
-            name = each.decoder.name
+        for name, each in possible.items():
             found = {one.place: each.found(one.outputs, units[name]) for one in tried[name]}
             right[name], compared = right_boxes(found, truth, side.mapping, side.category_ids)
     name, source, better = _choice(side, possible, stated, right)
     coordinates = units[name]
     assert coordinates != "contradicted"
     assert coordinates != "unknown"
-    shape = list(side.candidate(name).head.shape)
-    return HeadUsed(name, shape, coordinates, source, compared, right, better)
+    return HeadUsed(name, list(possible[name].head.shape), coordinates, source, compared, right, better)
 
 
-def _coordinates(side: Side, candidate: DecoderCandidate, tried: Sequence[Tried]) -> Coordinates:
+def _coordinates(model: ModelFile, candidate: DecoderCandidate, tried: Sequence[Tried]) -> Coordinates:
     """What unit the boxes are in, from all rows with finite numbers; unknown where there are none."""
     real = [each.outputs.real(0) for each in tried]
     for output in real:
         if output.shape != candidate.head.shape:
             raise ModelError(
-                f"{side.model.path}: the runtime gives an output of {list(output.shape)}, the file says "
+                f"{model.path}: the runtime gives an output of {list(output.shape)}, the file says "
                 f"{list(candidate.head.shape)}; convert the model again with fixed sizes"
             )
     rows = np.concatenate([candidate.head.rows(output) for output in real])
@@ -225,10 +220,10 @@ def right_boxes(
 
 
 def _choice(
-    side: Side, possible: Sequence[DecoderCandidate], stated: str, right: Mapping[str, int]
-) -> tuple[str, Source, str | None]:
+    side: Side, possible: Mapping[str, DecoderCandidate], stated: str, right: Mapping[str, int]
+) -> tuple[str, HeadSource, str | None]:
     """The decoder to use, the reason, and a clearly better one if the decoder was stated."""
-    names = [each.decoder.name for each in possible]
+    names = list(possible)
     winner = _clear_winner(right) if len(names) > 1 else None
     if stated in names:
         return stated, "stated", winner if winner != stated else None
@@ -239,7 +234,7 @@ def _choice(
     if winner is not None:
         return winner, "ground truth", None
     count = len(side.category_ids)
-    fitting = [each.decoder.name for each in possible if each.head.classes == count]
+    fitting = [name for name, each in possible.items() if each.head.classes == count]
     return (fitting or names)[0], "default", None
 
 
@@ -256,7 +251,7 @@ def _clear_winner(right: Mapping[str, int]) -> str | None:
 
 
 def _contradicted(side: Side, possible: Sequence[str], stated: str) -> ModelError:
-    tried = [stated] if stated != "auto" else [each.decoder.name for each in side.candidates]
+    tried = [stated] if stated != "auto" else list(side.candidates)
     advice = f"they may be those of --decoder={possible[0]}" if possible else "export the model with its boxes decoded"
     return ModelError(
         f"{side.model.path}: read as {' or '.join(tried)}, boxes have negative widths or heights, or end before "

@@ -37,6 +37,9 @@ class OutputMap(Struct, frozen=True):
         return f"boxes={self.boxes},classes={self.classes},scores={self.scores}{count}"
 
 
+HeadSource = Literal["stated", "shape", "shape and values", "ground truth", "default"]
+
+
 class HeadUsed(Struct, frozen=True):
     """How the raw head of a YOLO was read, and how that is known.
 
@@ -49,7 +52,7 @@ class HeadUsed(Struct, frozen=True):
     decoder: str
     shape: list[int]
     coordinates: Literal["shares", "pixels", "grid"]
-    source: Literal["stated", "shape", "shape and values", "ground truth", "default"]
+    source: HeadSource
     compared: int = 0
     right: dict[str, int] = field(default_factory=dict)
     better: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +16,6 @@ from evaltools.datasets.coco_instances import parse_instances
 from evaltools.datasets.files import read_bytes
 from evaltools.datasets.image_folder import ImageFolder, list_images
 from evaltools.datasets.native_ground_truth import (
-    NativeGroundTruth,
     NativePicture,
     from_annotations,
     parse_ground_truth,
@@ -72,16 +71,6 @@ class EvaluatedPictures(Struct, frozen=True):
     unlisted: tuple[str, ...]
 
 
-class _Read(Struct, frozen=True):
-    """The ground truth of a file, without the pictures that are not in the folder."""
-
-    kind: Literal["COCO annotations", "native proto"]
-    sha256: str
-    images: AnnotatedImages
-    native: NativeGroundTruth
-    missing: tuple[str, ...]
-
-
 def load_pictures(
     folder_path: Path,
     annotations: Path | None,
@@ -102,61 +91,65 @@ def load_pictures(
         raise UsageError("--ground_truth_annotations and --ground_truth_proto exclude each other; give one of them")
     folder = list_images(folder_path, "--ground_truth_images_path", every_file=native)
     by_name = {path.name: path for path in folder.paths}
-    if annotations is not None:
-        read = _read_annotations(annotations, by_name)
-    elif proto is not None:
-        read = _read_proto(proto, by_name, labels, raw_size)
-    else:
-        return EvaluatedPictures(folder, tuple(chosen(folder.paths, num_images, order, seed)), None, ())
     source = annotations or proto
-    assert source is not None
-    images = {Path(image.file_name).name: image for image in read.images.images}
-    unlisted = tuple(name for name in by_name if name not in images)
+    if source is None:
+        return EvaluatedPictures(folder, tuple(chosen(folder.paths, num_images, order, seed)), None, ())
+    in_proto: dict[str, NativePicture] = {}
+    if annotations is not None:
+        content = read_bytes(annotations, "--ground_truth_annotations", "a COCO instances JSON file")
+        data = parse_instances(content, f"--ground_truth_annotations={annotations}")
+        names = _unique_names(data, f"--ground_truth_annotations={annotations}")
+    else:
+        content = read_bytes(source, "--ground_truth_proto", "a binary ground_truth.pb")
+        native_truth = parse_ground_truth(content, f"--ground_truth_proto={source}")
+        in_proto = {picture.name: picture for picture in native_truth.pictures}
+        names = list(in_proto)
+        sizes = {name: picture_size(by_name[name], raw_size) for name in names if name in by_name}
+        data = to_annotations(native_truth, sizes, tuple(labels))
+    images = {Path(image.file_name).name: image for image in data.images}
+    images = {name: image for name, image in images.items() if name in by_name}
+    missing = tuple(name for name in names if name not in by_name)
     if not images:
         raise DataError(
             f"none of the {len(by_name)} pictures in {folder_path} (such as {folder.paths[0].name!r}) is in {source} "
-            f"(such as {read.missing[0]!r}); take the annotations that belong to these pictures"
+            f"(such as {missing[0]!r}); take the annotations that belong to these pictures"
         )
-    listed = folder.paths if native else [path for path in folder.paths if path.name in images]
-    paths = tuple(chosen(listed, num_images, order, seed))
-    truth = _truth_of(paths, source, read, images, raw_size)
-    return EvaluatedPictures(folder, paths, truth, () if native else unlisted)
+    paths = tuple(chosen([path for path in folder.paths if native or path.name in images], num_images, order, seed))
+    not_listed = [index for index, path in enumerate(paths) if path.name not in images]
+    next_id = max(image.id for image in images.values()) + 1
+    for number, index in enumerate(not_listed, next_id):
+        path = paths[index]
+        images[path.name] = AnnotatedImage(number, path.name, *picture_size(path, raw_size), ())
+    evaluated = tuple(images[path.name] for path in paths)
+    converted = from_annotations(evaluated)
+    truth = Truth(
+        path=source,
+        kind="native proto" if proto else "COCO annotations",
+        sha256=hashlib.sha256(content).hexdigest(),
+        categories=data.categories,
+        images=evaluated,
+        native=tuple(in_proto.get(each.name, each) for each in converted.ground_truth.pictures),
+        dropped_by_native=0 if proto else converted.dropped,
+        missing=missing,
+        unlisted_annotations=data.unlisted_annotations,
+        not_listed=frozenset(not_listed),
+    )
+    unlisted = () if native else tuple(name for name in by_name if name not in images)
+    return EvaluatedPictures(folder, paths, truth, unlisted)
 
 
-def _read_annotations(path: Path, by_name: Mapping[str, Path]) -> _Read:
-    content = read_bytes(path, "--ground_truth_annotations", "a COCO instances JSON file")
-    data = parse_instances(content, f"--ground_truth_annotations={path}")
-    if not data.images:
-        raise DataError(f"--ground_truth_annotations={path} lists no pictures; there is nothing to evaluate")
+def _unique_names(data: AnnotatedImages, where: str) -> list[str]:
+    """The names of the pictures, without their folders; raises :class:`DataError` for none, and for one twice."""
     names = [Path(image.file_name).name for image in data.images]
+    if not names:
+        raise DataError(f"{where} lists no pictures; there is nothing to evaluate")
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise DataError(
-            f"--ground_truth_annotations={path} has several pictures named {repeated[0]!r}; pictures are found in one "
+            f"{where} has several pictures named {repeated[0]!r}; pictures are found in one "
             "folder by their names, so each name must be there once"
         )
-    present = tuple(image for image, name in zip(data.images, names, strict=True) if name in by_name)
-    return _Read(
-        kind="COCO annotations",
-        sha256=hashlib.sha256(content).hexdigest(),
-        images=AnnotatedImages(data.categories, present, data.unlisted_annotations),
-        native=from_annotations(present).ground_truth,
-        missing=tuple(name for name in names if name not in by_name),
-    )
-
-
-def _read_proto(path: Path, by_name: Mapping[str, Path], labels: Sequence[str], raw_size: tuple[int, int]) -> _Read:
-    content = read_bytes(path, "--ground_truth_proto", "a binary ground_truth.pb")
-    native = parse_ground_truth(content, f"--ground_truth_proto={path}")
-    present = [picture for picture in native.pictures if picture.name in by_name]
-    sizes = {picture.name: picture_size(by_name[picture.name], raw_size) for picture in present}
-    return _Read(
-        kind="native proto",
-        sha256=hashlib.sha256(content).hexdigest(),
-        images=to_annotations(native, sizes, tuple(labels)),
-        native=NativeGroundTruth(tuple(present)),
-        missing=tuple(picture.name for picture in native.pictures if picture.name not in by_name),
-    )
+    return names
 
 
 def picture_size(path: Path, raw_size: tuple[int, int]) -> tuple[int, int]:
@@ -169,41 +162,6 @@ def picture_size(path: Path, raw_size: tuple[int, int]) -> tuple[int, int]:
     except ImageError:
         return raw_size
     return (header.width, header.height) if header else raw_size
-
-
-def _truth_of(
-    paths: Sequence[Path],
-    source: Path,
-    read: _Read,
-    images: Mapping[str, AnnotatedImage],
-    raw_size: tuple[int, int],
-) -> Truth:
-    native = {picture.name: picture for picture in read.native.pictures}
-    next_id = max(image.id for image in images.values()) + 1
-    chosen = []
-    for path in paths:
-        if path.name in images:
-            chosen.append(images[path.name])
-        else:
-            chosen.append(AnnotatedImage(next_id, path.name, *picture_size(path, raw_size), ()))
-            next_id += 1
-    chosen_native = tuple(
-        native.get(path.name) or from_annotations([image]).ground_truth.pictures[0]
-        for path, image in zip(paths, chosen, strict=True)
-    )
-    return Truth(
-        path=source,
-        kind=read.kind,
-        sha256=read.sha256,
-        categories=read.images.categories,
-        images=tuple(chosen),
-        native=chosen_native,
-        dropped_by_native=sum(len(image.annotations) for image in chosen)
-        - sum(len(picture.class_ids) for picture in chosen_native),
-        missing=read.missing,
-        unlisted_annotations=read.images.unlisted_annotations,
-        not_listed=frozenset(index for index, path in enumerate(paths) if path.name not in images),
-    )
 
 
 def dense_category_ids(truth: Truth | None, classes: Collection[int] = ()) -> tuple[int, ...]:
