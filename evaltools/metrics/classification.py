@@ -92,11 +92,6 @@ class TopKCounts:
         if rank is not None and rank < len(self._at_rank):
             self._at_rank[rank] += 1
 
-    def merge(self, other: TopKCounts) -> None:
-        """Take what was counted of other examples."""
-        self._count += other._count
-        self._at_rank = [own + more for own, more in zip(self._at_rank, other._at_rank, strict=True)]
-
     def result(self) -> TopKAccuracy:
         """The accuracies over all examples."""
         if not self._count:
@@ -158,15 +153,6 @@ class AnswerPairs:
         flipped = self._lost if own < theirs else self._gained
         for rank in range(min(own, theirs), max(own, theirs)):
             flipped[rank] += 1
-
-    def merge(self, more: AnswerPairs) -> None:
-        """Add the counts of other examples."""
-        self._count += more._count
-        self._same += more._same
-        self._lost, self._gained = (
-            [own + theirs for own, theirs in zip(*both, strict=True)]
-            for both in ((self._lost, more._lost), (self._gained, more._gained))
-        )
 
     def result(self) -> ComparedAnswers:
         """The counts over all examples."""

@@ -12,8 +12,6 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.result.evaluation import EvaluationResult
-
 Tone = Literal["", "good", "near", "open", "bad", "missing"]
 """The colour of a statement: what a verdict says, never a judgement of the page's own.
 
@@ -245,8 +243,3 @@ class Section(Struct, frozen=True):
     intro: str = ""
     source: str = ""
     is_brief: bool = False
-
-
-def no_sections(_result: EvaluationResult) -> list[Section]:
-    """For tasks whose figures say all."""
-    return []

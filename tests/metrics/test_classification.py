@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from evaltools.metrics.classification import AnswerPairs, TopKCounts, best_classes, rank_of_label
+from evaltools.metrics.classification import AnswerPairs, best_classes, rank_of_label
 from tests.results import topk_of
 
 
@@ -52,15 +52,6 @@ def test_accuracies_are_shares_of_the_examples() -> None:
     assert f"{accuracies[0]:g}" == "0.581633"
 
 
-def test_counts_of_two_halves_give_the_accuracy_of_the_whole() -> None:
-    ranks = [0, None, 1, 4, 0, 2, 1]
-    halves = [TopKCounts(3), TopKCounts(3)]
-    for number, rank in enumerate(ranks):
-        halves[number % 2].add(rank)
-    halves[0].merge(halves[1])
-    assert halves[0].result() == topk_of(ranks, 3)
-
-
 def test_int8_and_uint8_extremes_are_ordered_as_numbers() -> None:
     assert best_classes(np.array([-128, 127, 0], np.int8), 3).tolist() == [1, 2, 0]
     assert best_classes(np.array([0, 255, 128], np.uint8), 3).tolist() == [1, 2, 0]
@@ -80,11 +71,10 @@ def test_flips_of_every_k_are_those_counted_one_by_one() -> None:
     pairs = [
         (Answer(first, own), Answer(second, other)) for first, second, own, other in zip(*tops, *ranks, strict=True)
     ]
-    halves = [AnswerPairs(most=5), AnswerPairs(most=5)]
-    for number, pair in enumerate(pairs):
-        halves[number % 2].add(*pair)
-    halves[0].merge(halves[1])
-    found = halves[0].result()
+    counted = AnswerPairs(most=5)
+    for pair in pairs:
+        counted.add(*pair)
+    found = counted.result()
     for k, counts in enumerate(found.topk, 1):
         right = [tuple(answer.rank is not None and answer.rank < k for answer in pair) for pair in pairs]
         assert (counts.count, counts.lost, counts.gained) == (
