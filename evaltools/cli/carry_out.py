@@ -41,9 +41,9 @@ from evaltools.request import Options, Request
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.exit_code import exit_code_of
 from evaltools.result.json_file import encode_json
+from evaltools.runs.evaluate import record
 from evaltools.runs.measure import FinishedShards, measure
 from evaltools.tasks.own import read
-from evaltools.tasks.own.run import record
 from evaltools.tasks.shared.observer import Observer
 from evaltools.text import printable
 

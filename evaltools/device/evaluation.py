@@ -58,10 +58,10 @@ from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
 from evaltools.runs.measure import FinishedShards
+from evaltools.runs.merging import RunAtPlace, files_below, run_identity, with_files
 from evaltools.runs.stored import to_bytes
+from evaltools.runs.task_run import TaskRun
 from evaltools.tasks.own import read
-from evaltools.tasks.own.task_run import TaskRun
-from evaltools.tasks.shared.merging import RunAtPlace, files_below, run_identity, with_files
 from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.request import flags_to_repeat
 

@@ -18,7 +18,7 @@ from evaltools.errors import DataError, OutputError
 from evaltools.file_content import content_of
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceWork
-from evaltools.tasks.shared.merging import described_in
+from evaltools.runs.merging import described_in
 
 RECORDS: Final = f"{RUN}/{JOURNAL_NAME}"
 _FACTS: Final = "device.json"

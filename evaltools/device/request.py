@@ -20,9 +20,9 @@ from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.result.host_names import HostNames
 from evaltools.runs.handing_over import Ended, carry_out, ending_in_words
+from evaltools.runs.merging import files_below
 from evaltools.runs.stored import rewritten
 from evaltools.tasks.own.loading import files_beside
-from evaltools.tasks.shared.merging import files_below
 
 _PICTURES: Final = "evaltools-pictures-"
 _FOLDER: Final = "evaltools-folder-"

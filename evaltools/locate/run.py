@@ -48,12 +48,12 @@ from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdict
+from evaltools.runs.merging import libraries_of
 from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.registry import installed_version, require_memory, runtime_name
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.value_ranges import are_sane
-from evaltools.tasks.shared.merging import libraries_of
 
 _INSPECT: Final = "(evaltools inspect says what is in it, and what runs it)"
 _OTHER_SIDE: Final = "the other side"

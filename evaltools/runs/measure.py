@@ -15,9 +15,9 @@ from evaltools.request import Request
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.host_names import HostNames
+from evaltools.runs.evaluate import evaluate, merge
+from evaltools.runs.merging import RunAtPlace
 from evaltools.tasks.own import read
-from evaltools.tasks.own.run import evaluate, merge
-from evaltools.tasks.shared.merging import RunAtPlace
 from evaltools.tasks.shared.observer import Observer
 
 

@@ -29,9 +29,9 @@ from evaltools.exit_codes import MEASURED
 from evaltools.known_tasks import task_command
 from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
+from evaltools.runs.evaluate import record
 from evaltools.runs.stored import seen_from
 from evaltools.tasks.own import read
-from evaltools.tasks.own.run import record
 from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.request import flags_to_repeat
 

@@ -24,18 +24,18 @@ from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION
-from evaltools.runtime.registry import installed_version, runtime_name
-from evaltools.suite.command import COMMAND
-from evaltools.suite.entries import Entry, entries_of
-from evaltools.suite.runs import Runs
-from evaltools.tasks.own.loading import files_beside
-from evaltools.tasks.shared.merging import (
+from evaltools.runs.merging import (
     TASK,
     checksums_of,
     files_below,
     libraries_of,
     with_files,
 )
+from evaltools.runtime.registry import installed_version, runtime_name
+from evaltools.suite.command import COMMAND
+from evaltools.suite.entries import Entry, entries_of
+from evaltools.suite.runs import Runs
+from evaltools.tasks.own.loading import files_beside
 
 OnEntry = Callable[[int, int], object]
 """Gets how many entries are done of how many, first before any is begun."""

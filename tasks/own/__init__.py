@@ -176,7 +176,7 @@ def comes_with_evaltools(
 
 
 def _modules(needs: Sequence[str]) -> Sequence[str]:
-    return ("evaltools.tasks.own.task_run", *needs)
+    return ("evaltools.runs.task_run", *needs)
 
 
 def own_command(loaded: Loaded, typed: str = OWN) -> TaskCommand:

@@ -14,7 +14,7 @@ from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run_folder import RunIdentity, encode
 from evaltools.engine.steps import Failure, Record, Steps
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.tasks.shared.merging import QUIET, begin_run
+from evaltools.runs.merging import QUIET, begin_run
 from tests.results import configuration
 
 DESCRIBED = (configuration("reference", "reference"), configuration("test"))

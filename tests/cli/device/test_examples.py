@@ -16,7 +16,7 @@ from evaltools.device.store import archives, names_in
 from evaltools.errors import UsageError
 from evaltools.known_tasks import task_command
 from evaltools.request.flags import parse_flags
-from evaltools.tasks.own.task_run import TaskRun
+from evaltools.runs.task_run import TaskRun
 from tests.command import evaltools
 from tests.detection_set import DetectionSet, make_detection_set
 from tests.evaluation_set import EvaluationSet

@@ -38,7 +38,7 @@ def answered_by(open_with: Callable[[ModelFile, Configuration], Session]) -> Ite
         return open_with(model, configuration)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evaltools.tasks.own.run.open_isolated", opened)
+        patch.setattr("evaltools.runs.evaluate.open_isolated", opened)
         yield
 
 

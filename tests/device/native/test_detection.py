@@ -13,7 +13,7 @@ from evaltools.device.native_outcome import NativeRun
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.evaluation import parse_evaluation_log
 from evaltools.proto import message_class
-from evaltools.tasks.own.run import evaluate
+from evaltools.runs.evaluate import evaluate
 from tests.device.native.runs import (
     GPU,
     PLAIN,

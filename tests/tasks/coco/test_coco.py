@@ -17,11 +17,11 @@ from PIL import Image
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import read_model
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.runs.evaluate import evaluate
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.detector import DetectorOptions, check_detector, detector_input
 from evaltools.tasks.coco.objects import FoundObjects, read_objects
 from evaltools.tasks.coco.result import OutputMap, boxes_of
-from evaltools.tasks.own.run import evaluate
 from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
 from evaltools.tasks.shared.image_input import PictureFrame, load_picture
 from tests import tiny_models

@@ -11,10 +11,10 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.model import ModelFile
+from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import Session, open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.result import boxes_of
-from evaltools.tasks.own.run import evaluate
 from tests.detection_set import COCO_MAP, DetectionSet, make_detection_set
 from tests.tasks.coco.fakes import (
     Finding,

@@ -13,9 +13,9 @@ import pytest
 
 from evaltools.errors import ModelError, UsageError
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import open_session
 from evaltools.tasks.coco.result import boxes_of
-from evaltools.tasks.own.run import evaluate
 from tests.detection_set import (
     COCO_MAP,
     NATIVE_MAP,

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError, UsageError
 from evaltools.model import ModelFile
+from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import Delegation, Session, TensorSpec
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.run import evaluate
 from evaltools.tasks.shared.request import TaskRequest
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
 from tests.runtime.fake import FakeSession

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
+from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Inference, TensorSpec
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff import COMMAND
 from evaltools.tasks.inference_diff.differences import Differences
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.material import DiffMaterial
-from evaltools.tasks.own.task_run import TaskRun
 from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.runtime.fake import FakeSession

@@ -14,9 +14,9 @@ from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelErro
 from evaltools.model import ModelFile
 from evaltools.report.words.verdicts import outputs_in_words
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import Session, TensorSpec
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
-from evaltools.tasks.own.run import evaluate
 from tests.tasks.inference_diff.fakes import SHAPE, Function, Opener, asked, three_times
 from tests.tasks.observers import Silent
 

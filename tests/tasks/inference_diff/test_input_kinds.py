@@ -17,12 +17,12 @@ from evaltools.errors import DataError, UsageError
 from evaltools.model import InputNormalization, ModelFile, TensorInfo, read_model
 from evaltools.model.metadata import ValueRange
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.inputs import InputPlan, plan_inputs
 from evaltools.tasks.inference_diff.result import InputUsed
 from evaltools.tasks.inference_diff.value_ranges import default_range
-from evaltools.tasks.own.run import evaluate
 from tests import tiny_models
 from tests.tasks.inference_diff.fakes import material_of, request_for
 from tests.tasks.inference_diff.test_inputs import model, tensor

@@ -15,10 +15,10 @@ from benchmarks import verdicts
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.report.words.verdicts import reasons_in_words
+from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.judgement import kernels_of
 from evaltools.tasks.inference_diff.noise_floor import FEW_ROUNDINGS, KEPT_TENSORS
-from evaltools.tasks.own.run import evaluate
 from tests.runtime.fake import FakeSession
 from tests.tasks.inference_diff.fakes import SHAPE, Opener, asked, three_times
 from tests.tasks.observers import Silent

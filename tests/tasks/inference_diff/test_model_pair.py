@@ -14,12 +14,12 @@ from evaltools.configuration import Configuration
 from evaltools.datasets.sample import model_file
 from evaltools.errors import DataError, ModelError
 from evaltools.model import ModelFile, TensorInfo
+from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
 from evaltools.tasks.inference_diff.result import DiffComparison
-from evaltools.tasks.own.run import evaluate
 from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.interpreters import RUNTIMES, make_interpreter, run

@@ -18,11 +18,11 @@ from evaltools.model import ModelFile
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.verdict import Verdict
+from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import Inference, Session, open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.material import runs_to_keep
-from evaltools.tasks.own.run import evaluate
 from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.tasks.inference_diff.fakes import Function, Opener, asked, material_of, request_for, three_times

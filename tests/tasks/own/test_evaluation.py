@@ -15,6 +15,8 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile
 from evaltools.result.exit_code import exit_code_of
+from evaltools.runs.evaluate import evaluate
+from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Task
@@ -22,9 +24,7 @@ from evaltools.tasks.own.loading import Loaded, load_task
 from evaltools.tasks.own.other_kernels import OTHER_KERNELS
 from evaltools.tasks.own.request import OwnOptions
 from evaltools.tasks.own.result import OwnPart
-from evaltools.tasks.own.run import evaluate
 from evaltools.tasks.own.steps import prepared_for, recipe_of
-from evaltools.tasks.own.task_run import TaskRun
 from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.runtime.fake import FakeSession

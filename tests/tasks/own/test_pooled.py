@@ -18,12 +18,12 @@ import evaltools as et
 from evaltools.configuration import Configuration
 from evaltools.errors import InferenceError, TaskError
 from evaltools.metrics.means import contributions
+from evaltools.runs.evaluate import evaluate
 from evaltools.tasks.own.definition import Task, mean, pooled
 from evaltools.tasks.own.figures import FigureTable
 from evaltools.tasks.own.loading import Loaded
 from evaltools.tasks.own.request import OwnOptions
 from evaltools.tasks.own.result import MetricMean, OwnPart
-from evaltools.tasks.own.run import evaluate
 from evaltools.tasks.own.tensors import Outputs
 from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models

@@ -15,7 +15,7 @@ from evaltools.engine.ledger import GivenUp
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.steps import Failure, Record
-from evaltools.tasks.own.measuring import FIRST_TURN, OPENING, STARTING, Startup, are_known
+from evaltools.runs.one_pass import FIRST_TURN, OPENING, STARTING, Startup, are_known
 from evaltools.tasks.shared.figures import (
     MeasuredPass,
     describe_execution,
@@ -97,14 +97,14 @@ def test_conditions_are_those_of_the_pass() -> None:
 
 def test_phases_of_the_start_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("evaltools.tasks.own.measuring.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("evaltools.tasks.own.measuring._age_of_process", lambda: 0.25)
+    monkeypatch.setattr("evaltools.runs.one_pass.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("evaltools.runs.one_pass._age_of_process", lambda: 0.25)
     startup = Startup()
     for seconds, phase in ((1, OPENING), (2, FIRST_TURN), (4, FIRST_TURN)):
         now[0] += seconds
         startup.mark_once(phase)
     assert startup.seconds == {STARTING: 0.25, OPENING: 1, FIRST_TURN: 2}
-    monkeypatch.setattr("evaltools.tasks.own.measuring._age_of_process", lambda: None)
+    monkeypatch.setattr("evaltools.runs.one_pass._age_of_process", lambda: None)
     assert Startup().seconds == {}
 
 

@@ -19,7 +19,7 @@ from evaltools.engine.steps import Record
 from evaltools.errors import DataError, UsageError
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, RuntimeUsed
-from evaltools.tasks.shared.merging import (
+from evaltools.runs.merging import (
     QUIET,
     begin_run,
     described_in,

@@ -14,8 +14,8 @@ from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.errors import UsageError
 from evaltools.result.evaluation import RuntimeUsed
+from evaltools.runs.merging import MergedRun, RunAtPlace, merged_run, run_identity
 from evaltools.tasks.shared.figures import sum_up
-from evaltools.tasks.shared.merging import MergedRun, RunAtPlace, merged_run, run_identity
 from tests.tasks.part_runs import DESCRIBED, IDENTITY, Part, numbers, quiet
 
 ELSEWHERE = replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default"))

@@ -22,13 +22,21 @@ from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
 from evaltools.result.fastest_cpu import with_cpu_ratios
 from evaltools.result_consistency import missing_records
+from evaltools.runs.merging import (
+    RunAtPlace,
+    begin_run,
+    changed_meanwhile,
+    merged_run,
+    require_same_inputs,
+)
+from evaltools.runs.one_pass import CHECKS, OPENING, Startup, run_pass
+from evaltools.runs.opened import OpenConfigurations
+from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Crashes
 from evaltools.tasks.own.definition import Task
 from evaltools.tasks.own.faults import FAULTS, place_of, sentence
-from evaltools.tasks.own.measuring import CHECKS, OPENING, Startup, carry_out
-from evaltools.tasks.own.task_run import TaskRun
 from evaltools.tasks.shared.figures import (
     MeasuredPass,
     describe_execution,
@@ -37,15 +45,7 @@ from evaltools.tasks.shared.figures import (
     sum_up,
     with_conditions,
 )
-from evaltools.tasks.shared.merging import (
-    RunAtPlace,
-    begin_run,
-    changed_meanwhile,
-    merged_run,
-    require_same_inputs,
-)
 from evaltools.tasks.shared.observer import Observer
-from evaltools.tasks.shared.opened import OpenConfigurations
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.sound_reference import unsound_in_words
 
@@ -113,7 +113,7 @@ def _run(
             begin_run(journal, opened.described, identity, request.execution.shard, request.source)
             measured = nothing_measured(opened.sessions)
             if task_run.ready(opened, journal):
-                measured = carry_out(task_run, opened, journal, observer, opener, startup)
+                measured = run_pass(task_run, opened, journal, observer, opener, startup)
                 task_run.after_pass(measured, opened.entries, observer, opener)
         yield _Run(task_run, opened, measured, journal, identity)
 

@@ -25,21 +25,25 @@ from evaltools.engine.run_folder import encode
 from evaltools.engine.stages import Span
 from evaltools.engine.steps import Prepared
 from evaltools.engine.trace import Trace
+from evaltools.errors import InferenceError
 from evaltools.metrics.latency import FEWEST_PROCESSES, latency_ratio
 from evaltools.result.evaluation import NOT_REPEATABLE
 from evaltools.result.load import load_of_parts
+from evaltools.runs.merging import CRASHES, NOT_CLEAN, QUIET, crashes_in, not_clean_in
+from evaltools.runs.opened import OpenConfigurations
+from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Open, Session, Watched
-from evaltools.runtime.session import Crashes
-from evaltools.tasks.own.task_run import TaskRun
+from evaltools.runtime.session import Array, Crashes
 from evaltools.tasks.shared.figures import MeasuredPass
-from evaltools.tasks.shared.merging import CRASHES, NOT_CLEAN, QUIET, crashes_in, not_clean_in
 from evaltools.tasks.shared.observer import Observer, counted
-from evaltools.tasks.shared.opened import OpenConfigurations
-from evaltools.tasks.shared.repeats import gives_the_same_again
 from evaltools.tasks.shared.sound_reference import UnsoundExamples
 
 _WORKERS: Final = "workers"
 _NARROW: Final = 1.05
+RUNS_TO_REPEAT: Final = 3
+"""Enough for what goes wrong in every third run."""
+_ROUNDINGS: Final = 1e-5
+"""The relative RMS that sums in another order may make of floats."""
 STARTING: Final = "process"
 CHECKS: Final = "checks"
 OPENING: Final = "opening"
@@ -47,7 +51,7 @@ PROBING: Final = "probing"
 FIRST_TURN: Final = "first_turn"
 
 
-def carry_out(
+def run_pass(
     run: TaskRun,
     opened: OpenConfigurations,
     journal: Journal,
@@ -167,6 +171,35 @@ def _not_repeatable(
     if not isinstance(prepared, Prepared):
         return []
     return [name for name, session in usable.items() if not gives_the_same_again(session, prepared.inputs)]
+
+
+def gives_the_same_again(session: Session, inputs: Sequence[Array]) -> bool:
+    """Whether :data:`RUNS_TO_REPEAT` runs of the same inputs give the same outputs, floats but for a few roundings.
+
+    A run that fails shows nothing: the pass counts failures.
+    """
+    first: Sequence[Array] | None = None
+    try:
+        for _ in range(RUNS_TO_REPEAT):
+            outputs = session.run(inputs, 1).outputs
+            first = [values.copy() for values in outputs] if first is None else first
+            if not all(map(_are_alike, outputs, first)):
+                return False
+    except InferenceError:
+        return True
+    return True
+
+
+def _are_alike(again: Array, first: Array) -> bool:
+    if again.dtype != first.dtype or again.shape != first.shape:
+        return False
+    if again.tobytes() == first.tobytes():
+        return True
+    if again.dtype.kind != "f":
+        return False
+    one, other = again.astype(np.float64), first.astype(np.float64)
+    with np.errstate(all="ignore"):
+        return bool(np.linalg.norm(one - other) <= _ROUNDINGS * np.linalg.norm(other))
 
 
 class _CrashCount:

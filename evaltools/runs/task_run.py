@@ -1,4 +1,4 @@
-"""What a task does with one request: :func:`evaltools.tasks.own.run.evaluate` calls it, step by step."""
+"""What a task does with one request: :func:`evaltools.runs.evaluate.evaluate` calls it, step by step."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ from evaltools.engine.steps import Steps
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult, Model
+from evaltools.runs.merging import (
+    TASK,
+    RunAtPlace,
+    checksums_of,
+    fact_in,
+    files_below,
+    libraries_of,
+    with_files,
+)
+from evaltools.runs.opened import OpenConfigurations, SessionWithOwnInputs, require_stated
 from evaltools.runtime import Inference, Open, Session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
@@ -33,20 +43,9 @@ from evaltools.tasks.own.steps import ObservedScores, prepared_for, recipe_of, s
 from evaltools.tasks.own.task import make_task, tensors_of_models
 from evaltools.tasks.own.trial import SessionTrial, call_check, warm_up
 from evaltools.tasks.shared.figures import MeasuredPass, judge_records
-from evaltools.tasks.shared.merging import (
-    TASK,
-    RunAtPlace,
-    checksums_of,
-    fact_in,
-    files_below,
-    libraries_of,
-    with_files,
-)
 from evaltools.tasks.shared.observer import Observer
-from evaltools.tasks.shared.opened import OpenConfigurations, require_stated
 from evaltools.tasks.shared.request import TaskRequest, require_margin
 from evaltools.tasks.shared.sound_reference import are_sound, fitting_normalization, other_range_in_words
-from evaltools.tasks.shared.two_models import SessionWithOwnInputs
 
 _CHOICE: Final = "what the task chose by its first examples"
 _FIRST_RUNS: Final = "first runs"

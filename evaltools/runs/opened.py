@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -13,7 +15,8 @@ from evaltools.engine.opening import NotMeasured, Opened
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.result.evaluation import ConfigurationResult, Model
-from evaltools.runtime import Session, TensorSpec
+from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session, TensorSpec
+from evaltools.runtime.session import Array
 
 
 class OpenConfigurations(Struct, frozen=True):
@@ -60,6 +63,31 @@ class OpenConfigurations(Struct, frozen=True):
     def runnable(self) -> bool:
         """Whether a test configuration can run; with only the reference nothing is measured."""
         return any(entry.role == "test" and entry.name in self.sessions for entry in self.described)
+
+
+class SessionWithOwnInputs:
+    """A session that is given the inputs of two models, one model's behind the other's, and takes its own of them."""
+
+    def __init__(self, session: Session, model: ModelFile, reference_model: ModelFile, is_reference: bool) -> None:
+        count = len(model.inputs)
+        self._session = session
+        self._own = slice(count, None) if is_reference else slice(count)
+        self.facts: Final[RuntimeFacts] = session.facts
+        self.delegation: Final[Delegation] = session.delegation
+        self.inputs: Final[tuple[TensorSpec, ...]] = tuple(
+            TensorSpec(tensor.name, np.dtype("S" if tensor.dtype == "string" else tensor.dtype), tensor.shape)
+            for each in (model, reference_model)
+            for tensor in each.inputs
+        )
+        self.outputs: Final[tuple[TensorSpec, ...]] = session.outputs
+
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        """Run the model with its own inputs."""
+        return self._session.run(inputs[self._own], invocations)
+
+    def close(self) -> None:
+        """Close the session."""
+        self._session.close()
 
 
 def require_stated(
