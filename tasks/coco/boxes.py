@@ -117,7 +117,7 @@ class CollectedBoxes:
             comparisons=corrected(comparisons),
             pictures=detected_pictures(pictures, found, mappings) if keeps else None,
         )
-        warnings = general_warnings(data.sides[0].model, pictures, data.labels, part, every)
+        warnings = [*general_warnings(data.sides[0].model, pictures, data.labels, part, every)]
         return Concluded(part, verdicts_on_map(part.comparisons, figures, run.margin), warnings)
 
     def _mapping(self, place: int, pairs: Sequence[tuple[int, int]]) -> tuple[ClassMapping, ClassMappingUsed]:

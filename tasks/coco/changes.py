@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final
 
@@ -110,26 +110,23 @@ def corrected(comparisons: Sequence[BoxComparison]) -> list[BoxComparison]:
 
     The corrections are separate for mAP, for the other figures and for the categories.
     """
-    families: dict[tuple[str, str], list[tuple[float, int, str]]] = {}
+    families: defaultdict[tuple[str, str], dict[tuple[int, str | int], float]] = defaultdict(dict)
     for number, comparison in enumerate(comparisons):
         for change in comparison.changes:
             family = "mAP" if change.stat == "ap" else "other figures"
-            families.setdefault((comparison.baseline, family), []).append((change.p_value, number, change.stat))
-        for category in comparison.categories:
-            families.setdefault((comparison.baseline, "categories"), []).append(
-                (category.p_value, number, f"category {category.name}")
-            )
-    adjusted: dict[tuple[int, str], float] = {}
+            families[comparison.baseline, family][number, change.stat] = change.p_value
+        for place, category in enumerate(comparison.categories):
+            families[comparison.baseline, "categories"][number, place] = category.p_value
+    adjusted: dict[tuple[int, str | int], float] = {}
     for tests in families.values():
-        p_values = holm([p_value for p_value, _, _ in tests])
-        adjusted |= {(number, name): p for (_, number, name), p in zip(tests, p_values, strict=True)}
+        adjusted |= zip(tests, holm([*tests.values()]), strict=True)
     return [
         replace(
             comparison,
             changes=[replace(change, p_value_holm=adjusted[number, change.stat]) for change in comparison.changes],
             categories=[
-                replace(category, p_value_holm=adjusted[number, f"category {category.name}"])
-                for category in comparison.categories
+                replace(category, p_value_holm=adjusted[number, place])
+                for place, category in enumerate(comparison.categories)
             ],
         )
         for number, comparison in enumerate(comparisons)

@@ -137,8 +137,8 @@ def shares_or_pixels(rows: Floats, _head: Head) -> Coordinates:
 
 
 def input_size(head: Head, coordinates: Coordinates) -> Floats:
-    """Width, height, width, height of the input in the unit of the coordinates."""
-    return np.array([head.width, head.height] * 2 if coordinates == "pixels" else [1] * 4, np.float32)
+    """Width, height, width, height of the input in the unit of the coordinates; those of a grid are made pixels."""
+    return np.array([head.width, head.height] * 2 if coordinates in ("pixels", "grid") else [1] * 4, np.float32)
 
 
 def corners_of(centres: Floats) -> Floats:

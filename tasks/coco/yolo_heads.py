@@ -5,7 +5,7 @@ A new one is a :class:`Decoder` in ``DECODERS``, and its name in ``DECODERS`` of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -17,6 +17,7 @@ from evaltools.tasks.coco.decoders import (
     Decoder,
     Floats,
     Head,
+    Ints,
     best_class,
     corners_of,
     every_class,
@@ -25,28 +26,59 @@ from evaltools.tasks.coco.decoders import (
     shares_or_pixels,
 )
 
+Choose = Callable[[Floats, float], tuple[Ints, Ints]]
 _LARGEST_SHARE: Final = 2.0
 _FARTHEST_OFFSET: Final = 4.0
 _LARGEST_LOGARITHM: Final = 20.0
 _MOST_ROWS: Final = 1000
 _VALUES: Final = 6
+_WITH_OBJECTNESS: Final = 5
 _LARGEST_CLASS: Final = 2**24
 """Up to here float32 holds every whole number."""
 
 
-def decode_yolov5(rows: Floats, head: Head, coordinates: Coordinates, threshold: float) -> Boxes:
-    """The boxes of rows ``(N, 5 + classes)``; as no class score is above 1, objectness is looked at first.
+def grid(head: Head) -> tuple[Floats, Floats]:
+    """Column and row of each cell ``(N, 2)``, and its stride ``(N, 1)``; the finest map first, each by rows.
+
+    >>> [part.tolist() for part in grid(Head("rows", 3, 7, 2, height=16, width=32, strides=(16, 32)))]
+    [[[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]], [[16.0], [16.0], [32.0]]]
+    """
+    cells, sizes = [], []
+    for stride in head.strides:
+        rows, columns = np.mgrid[: -(-head.height // stride), : -(-head.width // stride)]
+        cells.append(np.stack([columns.ravel(), rows.ravel()], axis=1))
+        sizes.append(np.full((rows.size, 1), stride))
+    return np.concatenate(cells).astype(np.float32), np.concatenate(sizes).astype(np.float32)
+
+
+def decode_cells(
+    rows: Floats, head: Head, coordinates: Coordinates, threshold: float, choose: Choose = every_class
+) -> Boxes:
+    """The boxes of rows ``(N, 4 + classes)``, or ``(N, 5 + classes)`` with objectness before the class scores.
+
+    No class score is above 1, so objectness is looked at first. ``choose`` says which classes of a box count.
 
     >>> row = np.array([[0.5, 0.5, 0.25, 0.5, 0.5, 0.5, 0.0]], np.float32)
-    >>> found = decode_yolov5(row, None, "shares", 0.2)
+    >>> found = decode_cells(row, Head("rows", 1, 7, 2, 16, 16), "shares", 0.2)
     >>> found.corners.tolist(), found.scores.tolist(), found.classes.tolist()
     ([[0.25, 0.375, 0.75, 0.625]], [0.25], [0])
+    >>> row = np.array([[0.5, 0.5, 0, np.log(0.5), 0.5, 0.0, 0.5]], np.float32)
+    >>> found = decode_cells(row, Head("rows", 1, 7, 2, 16, 16, (16,)), "grid", 0.01, best_class)
+    >>> found.corners.tolist(), found.scores.tolist(), found.classes.tolist()
+    ([[0.25, 0.0, 0.75, 1.0]], [0.25], [1])
     """
-    likely = rows[rows[:, 4] >= threshold]
-    scores = likely[:, 5:] * likely[:, 4:5]
-    chosen, classes = every_class(scores, threshold)
-    centres = likely[chosen, :4] / input_size(head, coordinates)
-    return Boxes(corners_of(centres), scores[chosen, classes], classes.astype(np.int64))
+    has_objectness = head.values - head.classes == _WITH_OBJECTNESS
+    likely = np.flatnonzero((rows[:, 4] if has_objectness else rows[:, 4:].max(axis=1)) >= threshold)
+    scores = rows[likely, 5:] * rows[likely, 4:5] if has_objectness else np.ascontiguousarray(rows[likely, 4:])
+    chosen, classes = choose(scores, threshold)
+    taken = likely[chosen]
+    centres = rows[taken, :4]
+    if coordinates == "grid":
+        cells, strides = (part[taken] for part in grid(head))
+        sizes = np.exp(np.minimum(centres[:, 2:], _LARGEST_LOGARITHM))
+        centres = np.concatenate([centres[:, :2] + cells, sizes], axis=1) * strides
+    corners = corners_of(centres / input_size(head, coordinates))
+    return Boxes(corners, scores[chosen, classes], classes.astype(np.int64))
 
 
 YOLOV5: Final = Decoder(
@@ -54,7 +86,7 @@ YOLOV5: Final = Decoder(
     output="[1,N,5+classes] with 3 boxes per cell",
     fits=partial(head_of_cells, anchors=3, before_classes=5, layouts=("rows",)),
     coordinates=shares_or_pixels,
-    decode=decode_yolov5,
+    decode=decode_cells,
     nms_iou=0.6,
     score_threshold=0.001,
 )
@@ -68,27 +100,12 @@ counts (``non_max_suppression`` in ``utils/general.py`` with ``multi_label``; ``
 """
 
 
-def decode_yolov8(rows: Floats, head: Head, coordinates: Coordinates, threshold: float) -> Boxes:
-    """The boxes of rows ``(N, 4 + classes)``.
-
-    >>> row = np.array([[160, 320, 64, 128, 0.5, 0.25]], np.float32)
-    >>> found = decode_yolov8(row, Head("columns", 1, 6, 2, 512, 512), "pixels", 0.5)
-    >>> found.corners.tolist(), found.scores.tolist(), found.classes.tolist()
-    ([[0.5, 0.25, 0.75, 0.375]], [0.5], [0])
-    """
-    likely = rows[rows[:, 4:].max(axis=1) >= threshold]
-    scores = np.ascontiguousarray(likely[:, 4:])
-    chosen, classes = every_class(scores, threshold)
-    centres = likely[chosen, :4] / input_size(head, coordinates)
-    return Boxes(corners_of(centres), scores[chosen, classes], classes.astype(np.int64))
-
-
 YOLOV8: Final = Decoder(
     name="yolov8",
     output="[1,4+classes,N] or [1,N,4+classes] with 1 box per cell",
     fits=partial(head_of_cells, anchors=1, before_classes=4, layouts=("columns", "rows")),
     coordinates=shares_or_pixels,
-    decode=decode_yolov8,
+    decode=decode_cells,
     nms_iou=0.7,
     score_threshold=0.001,
 )
@@ -113,47 +130,12 @@ def offsets_or_pixels(rows: Floats, _head: Head) -> Coordinates:
     return "pixels" if np.median(np.abs(rows[:, :2])) > _FARTHEST_OFFSET else "grid"
 
 
-def grid(height: int, width: int, strides: Sequence[int]) -> tuple[Floats, Floats]:
-    """Column and row of each cell ``(N, 2)``, and its stride ``(N, 1)``; the finest map first, each by rows.
-
-    >>> [part.tolist() for part in grid(16, 32, (16, 32))]
-    [[[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]], [[16.0], [16.0], [32.0]]]
-    """
-    cells, sizes = [], []
-    for stride in strides:
-        rows, columns = np.mgrid[: -(-height // stride), : -(-width // stride)]
-        cells.append(np.stack([columns.ravel(), rows.ravel()], axis=1))
-        sizes.append(np.full((rows.size, 1), stride))
-    return np.concatenate(cells).astype(np.float32), np.concatenate(sizes).astype(np.float32)
-
-
-def decode_yolox(rows: Floats, head: Head, coordinates: Coordinates, threshold: float) -> Boxes:
-    """The boxes of rows ``(N, 5 + classes)``.
-
-    >>> row = np.array([[0.5, 0.5, 0, np.log(0.5), 0.5, 0.0, 0.5]], np.float32)
-    >>> found = decode_yolox(row, Head("rows", 1, 7, 2, 16, 16, (16,)), "grid", 0.01)
-    >>> found.corners.tolist(), found.scores.tolist(), found.classes.tolist()
-    ([[0.25, 0.0, 0.75, 1.0]], [0.25], [1])
-    """
-    likely = np.flatnonzero(rows[:, 4] >= threshold)
-    scores = rows[likely, 5:] * rows[likely, 4:5]
-    chosen, classes = best_class(scores, threshold)
-    taken = likely[chosen]
-    centres = rows[taken, :4]
-    if coordinates == "grid":
-        cells, strides = (part[taken] for part in grid(head.height, head.width, head.strides))
-        sizes = np.exp(np.minimum(centres[:, 2:], _LARGEST_LOGARITHM))
-        centres = np.concatenate([centres[:, :2] + cells, sizes], axis=1) * strides
-    corners = corners_of(centres / input_size(head, "pixels"))
-    return Boxes(corners, scores[chosen, classes], classes.astype(np.int64))
-
-
 YOLOX: Final = Decoder(
     name="yolox",
     output="[1,N,5+classes] with 1 box per cell",
     fits=partial(head_of_cells, anchors=1, before_classes=5, layouts=("rows",)),
     coordinates=offsets_or_pixels,
-    decode=decode_yolox,
+    decode=partial(decode_cells, choose=best_class),
     nms_iou=0.65,
     score_threshold=0.01,
     cuts_at_edge=False,
