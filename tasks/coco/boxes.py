@@ -13,7 +13,7 @@ from evaltools.metrics.coco_stats import CocoEvaluator, require_evaluator
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.coco.changes import corrected, verdicts_on_map
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, class_pairs
-from evaltools.tasks.coco.figures import compared, detected_pictures, figures_of
+from evaltools.tasks.coco.figures import compared, detected_pictures, measured
 from evaltools.tasks.coco.objects import Found
 from evaltools.tasks.coco.reading import Choice, DetectionData
 from evaltools.tasks.coco.result import BoxesPart, ClassMappingUsed, CocoData, GroundTruthUsed
@@ -87,35 +87,24 @@ class CollectedBoxes:
             name: {each.example: each.observation.whole for each in records if each.observation is not None}
             for name, records in run.outcome.records.items()
         }
-        found = {name: every[name] for name in run.measured}
-        places = {name: len(data.sides) - 1 if name == run.reference else 0 for name in found}
-        seen = {places[name]: own for name, own in reversed(found.items())}
+        places = {name: len(data.sides) - 1 if name == run.reference else 0 for name in run.measured}
+        seen = {place: every[name] for name, place in reversed(places.items())}
         chosen = {
-            place: self._mapping(place, class_pairs(own, truth)[0] if truth else []) for place, own in seen.items()
+            place: self._mapping(place, class_pairs(found, truth)[0] if truth else []) for place, found in seen.items()
         }
-        mappings = {name: chosen[place][0] for name, place in places.items()}
-        resamples = judging.resamples if len(found) > 1 else 0
+        resamples = judging.resamples if len(places) > 1 else 0
         taken = {
-            name: figures_of(name, own, truth, mappings[name], judging.used, resamples) for name, own in found.items()
+            name: measured(name, every[name], truth, chosen[place][0], judging.used, resamples)
+            for name, place in places.items()
         }
-        figures = [entry for entry, _ in taken.values()]
-        comparisons = [
-            compared(
-                taken[baseline][0],
-                taken[other][0],
-                (found[baseline], found[other]),
-                (taken[baseline][1], taken[other][1]),
-                (mappings[baseline], mappings[other]),
-            )
-            for baseline, other in run.pairs
-        ]
+        figures = [each.figures for each in taken.values()]
         shown = chosen.get(0) or next(iter(chosen.values()), None)
         keeps = judging.keeps_pictures or run.keeps_examples or run.has_page
         part = BoxesPart(
-            data=data_of(data, self._metric.choices[0], shown[1] if shown else None, is_measured=bool(found)),
+            data=data_of(data, self._metric.choices[0], shown[1] if shown else None, is_measured=bool(taken)),
             figures=figures,
-            comparisons=corrected(comparisons),
-            pictures=detected_pictures(pictures, found, mappings) if keeps else None,
+            comparisons=corrected([compared(taken[baseline], taken[other]) for baseline, other in run.pairs]),
+            pictures=detected_pictures(pictures, taken) if keeps else None,
         )
         warnings = [*general_warnings(data.sides[0].model, pictures, data.labels, part, every)]
         return Concluded(part, verdicts_on_map(part.comparisons, figures, run.margin), warnings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
@@ -19,11 +20,7 @@ from evaltools.metrics.coco_stats import (
     evaluate_detections,
     evaluate_with_matches,
 )
-from evaltools.metrics.native_average_precision import (
-    NativeAveragePrecision,
-    Objects,
-    native_average_precision,
-)
+from evaltools.metrics.native_average_precision import NativeAveragePrecision, Objects, native_average_precision
 from evaltools.metrics.native_numbers import shortest
 from evaltools.tasks.coco.changes import (
     CategoryDraws,
@@ -34,30 +31,35 @@ from evaltools.tasks.coco.changes import (
 )
 from evaltools.tasks.coco.classes import ClassMapping
 from evaltools.tasks.coco.objects import Found, FoundObjects
-from evaltools.tasks.coco.result import (
-    AnnotatedObject,
-    BoxComparison,
-    DetectedPicture,
-    DetectionFigures,
-)
+from evaltools.tasks.coco.result import AnnotatedObject, BoxComparison, DetectedPicture, DetectionFigures
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
 from evaltools.tasks.coco.warnings import findings_of
 
 
-def figures_of(
-    name: str, pictures: Found, truth: Truth | None, mapping: ClassMapping, evaluator: CocoEvaluator, resamples: int
-) -> tuple[DetectionFigures, CategoryDraws | None]:
-    """The figures of a configuration over the pictures that did not fail.
+class Measured(Struct, frozen=True):
+    """What a configuration ``found`` in the pictures that did not fail, and the figures of it.
 
-    Accuracy, if there is a ground truth, and signs of trouble.
+    ``mapping`` says which category a class is. ``draws`` has the AP of each category over draws of the pictures.
+    """
+
+    found: Found
+    mapping: ClassMapping
+    figures: DetectionFigures
+    draws: CategoryDraws | None
+
+
+def measured(
+    name: str, pictures: Found, truth: Truth | None, mapping: ClassMapping, evaluator: CocoEvaluator, resamples: int
+) -> Measured:
+    """The figures of a configuration: accuracy, if there is a ground truth, and signs of trouble.
 
     The COCO figures and the AP of each category are also computed over ``resamples`` draws of the pictures, 0 for none.
     """
-    evaluation, resampled, categories = None, {}, None
+    evaluation, resampled, draws = None, {}, None
     if truth is not None and resamples:
         evaluation, matches = evaluate_with_matches(*_coco_sets(pictures, truth, mapping), evaluator)
         resampled = resampled_figures(matches, resamples)
-        categories = resampled_categories(matches, resamples)
+        draws = resampled_categories(matches, resamples)
     elif truth is not None:
         evaluation = evaluate_detections(*_coco_sets(pictures, truth, mapping), evaluator)
     figures = DetectionFigures(
@@ -70,7 +72,7 @@ def figures_of(
         findings=findings_of(pictures, truth, mapping),
         resampled=resampled,
     )
-    return figures, categories
+    return Measured(pictures, mapping, figures, draws)
 
 
 def _coco_sets(pictures: Found, truth: Truth, mapping: ClassMapping) -> tuple[EvaluatedSet, list[DetectedObject]]:
@@ -79,7 +81,7 @@ def _coco_sets(pictures: Found, truth: Truth, mapping: ClassMapping) -> tuple[Ev
     detections = [
         DetectedObject(image.id, detection.category_id, detection.pixel_box(image.width, image.height), detection.score)
         for image, found in zip(images, pictures.values(), strict=True)
-        for detection in detections_of(found, mapping)
+        for detection in _detections(found, mapping)
     ]
     evaluated = EvaluatedSet(
         image_ids=[image.id for image in images],
@@ -103,7 +105,7 @@ def _native(pictures: Found, truth: Truth, mapping: ClassMapping) -> NativeAvera
     return replace(exact, thresholds=tuple(map(shortest, exact.thresholds)), overall=shortest(exact.overall))
 
 
-def detections_of(found: FoundObjects, mapping: ClassMapping) -> list[Detection]:
+def _detections(found: FoundObjects, mapping: ClassMapping) -> list[Detection]:
     """The detections in a picture, with category ids in the place of the model's classes."""
     categories = mapping.apply(found.classes).tolist()
     return [
@@ -114,37 +116,34 @@ def detections_of(found: FoundObjects, mapping: ClassMapping) -> list[Detection]
     ]
 
 
-def compared(
-    baseline: DetectionFigures,
-    other: DetectionFigures,
-    pictures: tuple[Found, Found],
-    draws: tuple[CategoryDraws | None, CategoryDraws | None],
-    mappings: tuple[ClassMapping, ClassMapping],
-) -> BoxComparison:
+def compared(baseline: Measured, other: Measured) -> BoxComparison:
     """How far the boxes of two configurations agree on the pictures that both finished, and how their figures differ.
 
-    A class is the same on both sides unless their ``mappings`` differ.
+    A class is the same on both sides unless their mappings differ.
     """
-    agreement, identical, both = BoxAgreement.nothing(), 0, sorted(pictures[0].keys() & pictures[1].keys())
+    agreement = BoxAgreement.nothing()
+    identical = 0
+    both = sorted(baseline.found.keys() & other.found.keys())
     for example in both:
-        expected, found = (own[example] for own in pictures)
-        if mappings[0].name != mappings[1].name:
+        expected, found = (side.found[example] for side in (baseline, other))
+        if baseline.mapping.name != other.mapping.name:
             expected, found = (
-                replace(each, classes=mapping.apply(each.classes))
-                for each, mapping in zip((expected, found), mappings, strict=True)
+                replace(objects, classes=side.mapping.apply(objects.classes))
+                for side, objects in ((baseline, expected), (other, found))
             )
         identical += all(
             np.array_equal(getattr(expected, name), getattr(found, name)) for name in ("classes", "boxes", "scores")
         )
         agreement += compare_boxes(_as_detections(found), _as_detections(expected))
-    are_same = baseline.pictures == other.pictures == len(both)
+    are_same = baseline.figures.pictures == other.figures.pictures == len(both)
+    draws = (baseline.draws, other.draws)
     return BoxComparison(
-        baseline.configuration,
-        other.configuration,
+        baseline.figures.configuration,
+        other.figures.configuration,
         len(both),
         agreement,
-        changes_of_figures(baseline, other) if are_same else [],
-        changes_of_categories(baseline, other, draws) if are_same else [],
+        changes_of_figures(baseline.figures, other.figures) if are_same else [],
+        changes_of_categories(baseline.figures, other.figures, draws) if are_same else [],
         identical,
     )
 
@@ -153,12 +152,10 @@ def _as_detections(found: FoundObjects) -> Detections:
     return Detections(*(side.astype(np.float64) for side in (found.boxes, found.classes, found.scores)))
 
 
-def detected_pictures(
-    pictures: EvaluatedPictures, measured: Mapping[str, Found], mappings: Mapping[str, ClassMapping]
-) -> list[DetectedPicture]:
+def detected_pictures(pictures: EvaluatedPictures, every: Mapping[str, Measured]) -> list[DetectedPicture]:
     """Every picture that some configuration finished, with all detections.
 
-    Sizes and ids are those of the ground truth; ``mappings`` say by configuration which category a class is.
+    Sizes and ids are those of the ground truth.
     """
     truth = pictures.truth
     ids: Sequence[int | None] = image_ids([path.name for path in pictures.paths])
@@ -166,9 +163,11 @@ def detected_pictures(
         ids = [truth.listed_id(index) for index in range(len(truth.images))]
     found = []
     for index, path in enumerate(pictures.paths):
-        given = {name: own[index] for name, own in measured.items() if index in own}
+        given = {name: own for name, own in every.items() if index in own.found}
         if given:
-            sized: AnnotatedImage | FoundObjects = truth.images[index] if truth else next(iter(given.values()))
+            sized: AnnotatedImage | FoundObjects = (
+                truth.images[index] if truth else next(iter(given.values())).found[index]
+            )
             found.append(
                 DetectedPicture(
                     example=printable_name(path.name),
@@ -176,7 +175,7 @@ def detected_pictures(
                     width=sized.width,
                     height=sized.height,
                     objects=_annotated_objects(truth.images[index]) if truth else [],
-                    detections={name: detections_of(own, mappings[name]) for name, own in given.items()},
+                    detections={name: _detections(own.found[index], own.mapping) for name, own in given.items()},
                 )
             )
     return found

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from evaltools.metrics.boxes import Detection, Detections, compare_boxes, match_boxes
+from evaltools.metrics.boxes import Detection, Detections, match_boxes
 from evaltools.report.words.numbers import change, p_value, percent
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import (
@@ -53,9 +53,13 @@ def sections(result: EvaluationResult) -> list[Section]:
     tables: list[Block] = [_native(coco)] if any(entry.native for entry in coco.figures) else []
     tables += _figures(coco)
     tables += [_boxes(coco)] if coco.comparisons else []
-    tables += [_categories(entry, place) for place, entry in enumerate(coco.comparisons) if _clear(entry)]
-    compared = coco.comparisons if coco.data.ground_truth is not None else []
-    unclear = [_unclear(entry) for entry in compared if not _clear(entry)]
+    unclear = []
+    for place, entry in enumerate(coco.comparisons):
+        clear = [each for each in enumerate(entry.categories) if is_clear(each[1])]
+        if clear:
+            tables.append(_categories(entry, place, clear))
+        elif coco.data.ground_truth is not None:
+            unclear.append(_unclear(entry))
     tables += [Lines(unclear)] if unclear else []
     mapping = coco.data.class_mapping
     is_evident = coco.data.head is None and mapping is not None and not mapping.is_doubtful
@@ -114,7 +118,7 @@ def _figures(coco: BoxesPart) -> list[Block]:
                 found.change,
                 f"part/boxes/comparisons/{place}/changes/{number}/change",
             ),
-            Number(p_value(found.p_value), found.p_value, f"part/boxes/comparisons/{place}/changes/{number}/p_value"),
+            number_cell(found.p_value, p_value, f"part/boxes/comparisons/{place}/changes/{number}/p_value"),
         ]
         for place, comparison in enumerate(coco.comparisons)
         for number, found in enumerate(comparison.changes)
@@ -127,20 +131,15 @@ def _boxes(coco: BoxesPart) -> Table:
     rows: list[Sequence[Cell]] = []
     for place, comparison in enumerate(coco.comparisons):
         boxes, path = comparison.boxes, f"part/boxes/comparisons/{place}"
-        counts = (
-            ("matched", boxes.matched),
-            ("lost", boxes.lost),
-            ("new", boxes.new),
-            ("class_changes", boxes.class_changes),
-        )
+        counts = ("matched", "lost", "new", "class_changes")
         rows.append(
             [
                 _sides(comparison),
-                *(Number(str(count), count, f"{path}/boxes/{name}") for name, count in counts),
-                "-" if boxes.mean_iou is None else Number(f"{boxes.mean_iou:.4f}", boxes.mean_iou),
-                Number(f"{boxes.score_shift:.2g}", boxes.score_shift, f"{path}/boxes/score_shift"),
-                Number(str(comparison.identical), comparison.identical, f"{path}/identical"),
-                Number(str(comparison.example_count), comparison.example_count, f"{path}/example_count"),
+                *(number_cell(getattr(boxes, name), path=f"{path}/boxes/{name}") for name in counts),
+                number_cell(boxes.mean_iou, "{:.4f}".format),
+                number_cell(boxes.score_shift, "{:.2g}".format, f"{path}/boxes/score_shift"),
+                number_cell(comparison.identical, path=f"{path}/identical"),
+                number_cell(comparison.example_count, path=f"{path}/example_count"),
             ]
         )
     columns = (
@@ -148,11 +147,6 @@ def _boxes(coco: BoxesPart) -> Table:
         "identical pictures", "pictures",
     )  # fmt: skip
     return Table("Boxes of the two sides, matched one to one (IoU 0.5 or more)", columns, rows)
-
-
-def _clear(comparison: BoxComparison) -> list[tuple[int, CategoryChange]]:
-    """The categories that changed by more than chance explains, with their places."""
-    return [entry for entry in enumerate(comparison.categories) if is_clear(entry[1])]
 
 
 def _unclear(comparison: BoxComparison) -> str:
@@ -167,8 +161,9 @@ def _sides(comparison: BoxComparison) -> str:
     return f"{comparison.other} against {comparison.baseline}"
 
 
-def _categories(comparison: BoxComparison, place: int) -> Table:
-    numbered = sorted(_clear(comparison), key=lambda entry: -abs(entry[1].after - entry[1].before))
+def _categories(comparison: BoxComparison, place: int, clear: Sequence[tuple[int, CategoryChange]]) -> Table:
+    """The categories that changed by more than chance explains, with their places; those that changed most."""
+    numbered = sorted(clear, key=lambda entry: -abs(entry[1].after - entry[1].before))
     rows: list[Sequence[Cell]] = []
     for number, found in numbered[:_MOST_CATEGORIES]:
         path = f"part/boxes/comparisons/{place}/categories/{number}"
@@ -177,8 +172,8 @@ def _categories(comparison: BoxComparison, place: int) -> Table:
                 found.name,
                 Number(f"{100 * found.before:.1f} %", found.before, f"{path}/before"),
                 Number(f"{100 * found.after:.1f} %", found.after, f"{path}/after"),
-                Number(str(found.objects), found.objects, f"{path}/objects"),
-                Number(p_value(found.p_value_holm), found.p_value_holm, f"{path}/p_value_holm"),
+                number_cell(found.objects, path=f"{path}/objects"),
+                number_cell(found.p_value_holm, p_value, f"{path}/p_value_holm"),
             ]
         )
     below = f"{len(rows)} of {len(comparison.categories)} categories that differ; all are in the JSON result"
@@ -257,14 +252,15 @@ def disagreements(coco: BoxesPart, comparison: BoxComparison) -> list[Disagreeme
 
 def _rate(picture: DetectedPicture, baseline: str, other: str) -> Disagreement:
     expected, found = (picture.detections[name] for name in (baseline, other))
-    test, reference = _as_detections(found), _as_detections(expected)
-    pairs = [pair for pair in match_boxes(test, reference) if pair.same_class]
-    agreement = compare_boxes(test, reference)
+    matched = match_boxes(_as_detections(found), _as_detections(expected))
+    pairs = [pair for pair in matched if pair.same_class]
     only_in = {
         baseline: _drawn(expected) - {pair.reference for pair in pairs},
         other: _drawn(found) - {pair.test for pair in pairs},
     }
-    return Disagreement(picture, baseline, other, only_in, agreement.score_shift + agreement.moved)
+    shifts = [abs(found[pair.test].score - expected[pair.reference].score) for pair in matched]
+    shift = max(shifts, default=0.0) + max((1 - pair.iou for pair in matched), default=0.0)
+    return Disagreement(picture, baseline, other, only_in, shift)
 
 
 def _drawn(found: Sequence[Detection]) -> frozenset[int]:
