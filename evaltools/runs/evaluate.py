@@ -37,6 +37,7 @@ from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Crashes
 from evaltools.tasks.own.definition import Task
 from evaltools.tasks.own.faults import FAULTS, place_of, sentence
+from evaltools.tasks.own.request import TaskRequest
 from evaltools.tasks.shared.figures import (
     MeasuredPass,
     describe_execution,
@@ -46,7 +47,6 @@ from evaltools.tasks.shared.figures import (
     with_conditions,
 )
 from evaltools.tasks.shared.observer import Observer
-from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.sound_reference import unsound_in_words
 
 

@@ -38,13 +38,12 @@ from evaltools.tasks.own.definition import Setting, TopK, name_of
 from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.other_kernels import changes_of_other_kernels
 from evaltools.tasks.own.pictures import picture_transform
-from evaltools.tasks.own.request import OwnOptions
+from evaltools.tasks.own.request import TaskOptions, TaskRequest, require_margin
 from evaltools.tasks.own.steps import ObservedScores, prepared_for, recipe_of, steps_of
 from evaltools.tasks.own.task import make_task, tensors_of_models
 from evaltools.tasks.own.trial import SessionTrial, call_check, warm_up
 from evaltools.tasks.shared.figures import MeasuredPass, judge_records
 from evaltools.tasks.shared.observer import Observer
-from evaltools.tasks.shared.request import TaskRequest, require_margin
 from evaltools.tasks.shared.sound_reference import are_sound, fitting_normalization, other_range_in_words
 
 _CHOICE: Final = "what the task chose by its first examples"
@@ -92,10 +91,9 @@ class TaskRun:
         self._beside: Any = None
 
     @property
-    def options(self) -> OwnOptions:
+    def options(self) -> TaskOptions:
         """Which task, and with which options."""
-        options: OwnOptions = self.request.options
-        return options
+        return self.request.options
 
     def _setting(self, models: Sequence[ModelFile]) -> Setting:
         """What the task's function gets beside its options."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from evaltools.tasks.own.definition import Task
     from evaltools.tasks.own.loading import Loaded
     from evaltools.tasks.own.options import Option
-    from evaltools.tasks.shared.request import TaskRequest
+    from evaltools.tasks.own.request import TaskRequest
 
 _NO_ANSWERS: Final = NotNative("the native tool gives no answers of single pictures")
 _SHARED: Final = (

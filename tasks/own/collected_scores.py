@@ -15,13 +15,13 @@ from evaltools.tasks.own.collecting import Collected, Concluded, RecordsOfRun
 from evaltools.tasks.own.definition import Mean, Pooled, Task, name_of
 from evaltools.tasks.own.figures import FigureTable, ScoresSeen, WorstDrawings, verdicts
 from evaltools.tasks.own.other_kernels import allowed_changes
-from evaltools.tasks.own.request import OwnOptions
+from evaltools.tasks.own.request import TaskOptions
 from evaltools.tasks.own.result import ExampleScores, MetricComparison, OwnPart
 from evaltools.tasks.own.steps import scored_at
 from evaltools.tasks.shared.figures import Accumulator, Pair, PairAccumulator, RunSums
 
 
-def collected(task: Task, options: OwnOptions, run: RecordsOfRun) -> Collected:
+def collected(task: Task, options: TaskOptions, run: RecordsOfRun) -> Collected:
     """What takes the records of a task."""
     own: Collected | None = named(task.whole.collector)(task.whole, run) if task.whole else None
     return own if own is not None and task.whole and not task.whole.part else CollectedScores(task, options, run, own)
@@ -33,7 +33,7 @@ class CollectedScores:
     ``whole`` collects for the metric that has a part of its own.
     """
 
-    def __init__(self, task: Task, options: OwnOptions, run: RecordsOfRun, whole: Collected | None) -> None:
+    def __init__(self, task: Task, options: TaskOptions, run: RecordsOfRun, whole: Collected | None) -> None:
         self._task, self._options, self._run, self._whole = task, options, run, whole
         self._seen: Final = {name: ScoresSeen() for name in run.measured}
         self._drawn: Final = {name: WorstDrawings(name, run.outcome.names) for name in run.measured}

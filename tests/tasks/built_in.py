@@ -9,7 +9,7 @@ from evaltools.command import TaskCommand
 from evaltools.tasks import coco, imagenet
 from evaltools.tasks.own import loaded_of, own_options
 from evaltools.tasks.own.options import values_of
-from evaltools.tasks.own.request import OwnOptions
+from evaltools.tasks.own.request import TaskOptions
 from evaltools.tasks.shared.image_input import StatedLayout
 
 
@@ -19,9 +19,9 @@ def options_of(
     native: bool = False,
     input_layout: StatedLayout = "auto",
     record_examples: bool = False,
-) -> OwnOptions:
+) -> TaskOptions:
     """These options of the task, and the defaults of the others."""
-    return OwnOptions(
+    return TaskOptions(
         loaded_of(task),
         values_of(own_options(loaded_of(task).function), values, task.name),
         record_examples=record_examples,
@@ -31,7 +31,7 @@ def options_of(
     )
 
 
-def imagenet_options(images: Path, truths: Path, labels: Path, **changes: Any) -> OwnOptions:
+def imagenet_options(images: Path, truths: Path, labels: Path, **changes: Any) -> TaskOptions:
     """Labelled pictures, and other options than the defaults."""
     files = {"ground_truth_images_path": images, "ground_truth_labels": truths, "model_output_labels": labels}
     return options_of(imagenet.COMMAND, {**files, **changes})
@@ -43,7 +43,7 @@ def coco_options(
     record_examples: bool = False,
     input_layout: StatedLayout = "auto",
     **changes: Any,
-) -> OwnOptions:
+) -> TaskOptions:
     """Pictures, and other options than the defaults."""
     values = {"ground_truth_images_path": images, **changes}
     return options_of(coco.COMMAND, values, native, input_layout, record_examples)

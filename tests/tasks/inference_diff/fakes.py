@@ -18,7 +18,7 @@ from evaltools.tasks.inference_diff import COMMAND
 from evaltools.tasks.inference_diff.differences import Differences
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.material import DiffMaterial
-from evaltools.tasks.shared.request import TaskRequest
+from evaltools.tasks.own.request import TaskRequest
 from tests import tiny_models
 from tests.runtime.fake import FakeSession
 from tests.tasks.built_in import options_of

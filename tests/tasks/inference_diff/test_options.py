@@ -23,7 +23,7 @@ from evaltools.runtime import Inference, Session, open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.material import runs_to_keep
-from evaltools.tasks.shared.request import TaskRequest
+from evaltools.tasks.own.request import TaskRequest
 from tests import tiny_models
 from tests.tasks.inference_diff.fakes import Function, Opener, asked, material_of, request_for, three_times
 from tests.tasks.observers import Silent

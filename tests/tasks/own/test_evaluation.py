@@ -22,10 +22,9 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Task
 from evaltools.tasks.own.loading import Loaded, load_task
 from evaltools.tasks.own.other_kernels import OTHER_KERNELS
-from evaltools.tasks.own.request import OwnOptions
+from evaltools.tasks.own.request import TaskOptions, TaskRequest
 from evaltools.tasks.own.result import OwnPart
 from evaltools.tasks.own.steps import prepared_for, recipe_of
-from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.runtime.fake import FakeSession
 from tests.tasks.observers import Silent
@@ -67,7 +66,7 @@ def asked(tmp_path: Path) -> TaskRequest:
         model_file=model,
         reference=Configuration("reference", kernels="builtin"),
         tests=(Configuration("a"),),
-        options=OwnOptions(
+        options=TaskOptions(
             load_task(f"{write_task(tmp_path)}:brightness"),
             {"values": write_values(tmp_path, EXAMPLES), "times": 1.0},
         ),
@@ -153,7 +152,7 @@ def test_a_busy_machine_is_a_warning_beside_the_latencies(asked: TaskRequest) ->
 
 
 def test_a_run_that_is_to_be_resumed_needs_a_task_in_a_file(asked: TaskRequest, tmp_path: Path) -> None:
-    options = OwnOptions(Loaded(lambda: Task(examples=[], prepare=str, score=dict), None))  # type: ignore[arg-type]
+    options = TaskOptions(Loaded(lambda: Task(examples=[], prepare=str, score=dict), None))  # type: ignore[arg-type]
     request = replace(asked, options=options, execution=replace(asked.execution, run_dir=tmp_path / "run"))
     with pytest.raises(UsageError, match="is in no file that could be loaded again, so its run cannot be resumed"):
         TaskRun(request)
@@ -222,7 +221,7 @@ def choosing(asked: TaskRequest, tmp_path: Path) -> TaskRequest:
     """A task that sees 1 + what its first example gives, and multiplies by that."""
     (tmp_path / "choosing.py").write_text(CHOOSING)
     loaded = load_task(f"{tmp_path / 'choosing.py'}:brightness")
-    return replace(asked, options=OwnOptions(loaded, {"values": "", "factor": 1}))
+    return replace(asked, options=TaskOptions(loaded, {"values": "", "factor": 1}))
 
 
 def test_what_a_task_chooses_by_its_first_outputs_is_carried_out(choosing: TaskRequest) -> None:
@@ -243,7 +242,8 @@ def test_another_process_prepares_what_was_chosen(choosing: TaskRequest) -> None
 
 
 def test_a_check_that_needs_outputs_which_nothing_gives_leaves_nothing_to_measure(choosing: TaskRequest) -> None:
-    file = Path(choosing.options.loaded.origin.file)
+    assert choosing.options.loaded.origin is not None
+    file = choosing.options.loaded.origin.file
     file.write_text(
         CHOOSING.replace(
             "            (tried,)", "            if not trial.run([0]): raise trial.trouble\n            (tried,)"

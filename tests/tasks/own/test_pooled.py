@@ -22,10 +22,9 @@ from evaltools.runs.evaluate import evaluate
 from evaltools.tasks.own.definition import Task, mean, pooled
 from evaltools.tasks.own.figures import FigureTable
 from evaltools.tasks.own.loading import Loaded
-from evaltools.tasks.own.request import OwnOptions
+from evaltools.tasks.own.request import TaskOptions, TaskRequest
 from evaltools.tasks.own.result import MetricMean, OwnPart
 from evaltools.tasks.own.tensors import Outputs
-from evaltools.tasks.shared.request import TaskRequest
 from tests import tiny_models
 from tests.tasks.observers import Silent
 from tests.tasks.own.test_evaluation import sessions
@@ -81,7 +80,7 @@ def part_of(folder: Path, task: Task, **shifts: Any) -> OwnPart:
         model_file=model,
         reference=Configuration("reference", kernels="builtin"),
         tests=(Configuration("a"),),
-        options=OwnOptions(Loaded(partial(returned, task), None), record_examples=True),
+        options=TaskOptions(Loaded(partial(returned, task), None), record_examples=True),
     )
     part: OwnPart = evaluate(asked, Silent(), sessions(**shifts)).part
     return part

@@ -12,8 +12,8 @@ from evaltools.known_tasks import task_command
 from evaltools.request import Options
 from evaltools.request.flags import parse_flags
 from evaltools.tasks.own import read
+from evaltools.tasks.own.request import flags_to_repeat, read_execution
 from evaltools.tasks.shared.options import EXECUTION, EXECUTION_WITH_ONE_WORKER
-from evaltools.tasks.shared.request import flags_to_repeat, read_execution
 from tests.requests import request_of
 
 
