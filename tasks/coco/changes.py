@@ -26,20 +26,6 @@ _DIGITS: Final = 6
 _ONE_SIDE: Final = 0.975
 
 
-def resampled_figures(matches: ImageMatches, resamples: int) -> dict[str, list[float | None]]:
-    """Each of the twelve COCO figures over ``resamples`` draws of the pictures, 0..1.
-
-    A figure is None in a draw without an object of that kind. Returns an empty mapping without resamples.
-    """
-    if resamples == 0 or matches.image_count == 0:
-        return {}
-    values = coco_figures(matches, resample_weights(matches.image_count, resamples, SEED))
-    return {
-        stat: [None if np.isnan(value) else round(value, _DIGITS) for value in column.tolist()]
-        for stat, column in zip(_STATS, values.T, strict=True)
-    }
-
-
 class CategoryDraws(Struct, frozen=True):
     """AP of K categories over R draws of the pictures ``(R, K)``, and the pictures with an object of each ``(K,)``."""
 
@@ -47,15 +33,21 @@ class CategoryDraws(Struct, frozen=True):
     pictures: npt.NDArray[np.int64]
 
 
-def resampled_categories(matches: ImageMatches, resamples: int) -> CategoryDraws | None:
-    """AP by category over the same draws as :func:`resampled_figures`; None where there are none."""
+def resampled(matches: ImageMatches, resamples: int) -> tuple[dict[str, list[float | None]], CategoryDraws | None]:
+    """The twelve COCO figures, 0..1, and AP by category, both over the same ``resamples`` draws of the pictures.
+
+    A figure is None in a draw without an object of that kind. Without resamples or pictures there is neither.
+    """
     if resamples == 0 or matches.image_count == 0:
-        return None
+        return {}, None
+    weights = resample_weights(matches.image_count, resamples, SEED)
+    figures = {
+        stat: [None if np.isnan(value) else round(value, _DIGITS) for value in column.tolist()]
+        for stat, column in zip(_STATS, coco_figures(matches, weights).T, strict=True)
+    }
     present = matches.truth_categories[matches.truth_counts[0] > 0]
-    return CategoryDraws(
-        category_precisions(matches, resample_weights(matches.image_count, resamples, SEED)),
-        np.bincount(present, minlength=matches.category_count),
-    )
+    pictures = np.bincount(present, minlength=matches.category_count)
+    return figures, CategoryDraws(category_precisions(matches, weights), pictures)
 
 
 def changes_of_categories(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from msgspec import Struct
@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
 from evaltools.datasets.object_annotations import AnnotatedImage
-from evaltools.datasets.picture_files import image_ids
 from evaltools.metrics.boxes import BoxAgreement, Detection, Detections, compare_boxes
 from evaltools.metrics.coco_stats import (
     CocoEvaluator,
@@ -22,13 +21,7 @@ from evaltools.metrics.coco_stats import (
 )
 from evaltools.metrics.native_average_precision import NativeAveragePrecision, Objects, native_average_precision
 from evaltools.metrics.native_numbers import shortest
-from evaltools.tasks.coco.changes import (
-    CategoryDraws,
-    changes_of_categories,
-    changes_of_figures,
-    resampled_categories,
-    resampled_figures,
-)
+from evaltools.tasks.coco.changes import CategoryDraws, changes_of_categories, changes_of_figures, resampled
 from evaltools.tasks.coco.classes import ClassMapping
 from evaltools.tasks.coco.objects import Found, FoundObjects
 from evaltools.tasks.coco.result import AnnotatedObject, BoxComparison, DetectedPicture, DetectionFigures
@@ -55,11 +48,11 @@ def measured(
 
     The COCO figures and the AP of each category are also computed over ``resamples`` draws of the pictures, 0 for none.
     """
-    evaluation, resampled, draws = None, {}, None
+    of_figures: dict[str, list[float | None]] = {}
+    evaluation = of_categories = None
     if truth is not None and resamples:
         evaluation, matches = evaluate_with_matches(*_coco_sets(pictures, truth, mapping), evaluator)
-        resampled = resampled_figures(matches, resamples)
-        draws = resampled_categories(matches, resamples)
+        of_figures, of_categories = resampled(matches, resamples)
     elif truth is not None:
         evaluation = evaluate_detections(*_coco_sets(pictures, truth, mapping), evaluator)
     figures = DetectionFigures(
@@ -70,9 +63,9 @@ def measured(
         evaluation=evaluation,
         native=None if truth is None else _native(pictures, truth, mapping),
         findings=findings_of(pictures, truth, mapping),
-        resampled=resampled,
+        resampled=of_figures,
     )
-    return Measured(pictures, mapping, figures, draws)
+    return Measured(pictures, mapping, figures, of_categories)
 
 
 def _coco_sets(pictures: Found, truth: Truth, mapping: ClassMapping) -> tuple[EvaluatedSet, list[DetectedObject]]:
@@ -158,20 +151,16 @@ def detected_pictures(pictures: EvaluatedPictures, every: Mapping[str, Measured]
     Sizes and ids are those of the ground truth.
     """
     truth = pictures.truth
-    ids: Sequence[int | None] = image_ids([path.name for path in pictures.paths])
-    if truth is not None:
-        ids = [truth.listed_id(index) for index in range(len(truth.images))]
     found = []
     for index, path in enumerate(pictures.paths):
         given = {name: own for name, own in every.items() if index in own.found}
         if given:
-            sized: AnnotatedImage | FoundObjects = (
-                truth.images[index] if truth else next(iter(given.values())).found[index]
-            )
+            first = next(iter(given.values()))
+            sized: AnnotatedImage | FoundObjects = truth.images[index] if truth else first.found[index]
             found.append(
                 DetectedPicture(
                     example=printable_name(path.name),
-                    image_id=ids[index],
+                    image_id=pictures.ids[index],
                     width=sized.width,
                     height=sized.height,
                     objects=_annotated_objects(truth.images[index]) if truth else [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final, Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.errors import ModelError, UsageError
-from evaltools.model import ModelFile
+from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.result import OutputMap
 
@@ -84,54 +85,42 @@ def recognised_output_map(model: ModelFile, probes: Sequence[Sequence[Array]]) -
     Boxes have a last size of 4, the count is one number, classes are whole numbers, scores lie in 0..1. Where names and
     values contradict each other, or leave a choice, that is a :class:`ModelError`: nothing is guessed.
     """
-    values = [np.concatenate([np.asarray(probe[place]).ravel() for probe in probes]) for place in range(len(probes[0]))]
-    shapes = [np.asarray(output).shape for output in probes[0]]
-    described = "; ".join(_described(model, place, shapes[place], values[place]) for place in range(len(shapes)))
-    boxes = _boxes_places(shapes)
+    values = [np.concatenate([np.ravel(probe[place]) for probe in probes]) for place in range(len(probes[0]))]
+    shapes = [np.shape(output) for output in probes[0]]
+    sizes = [math.prod(shape) for shape in shapes]
+
+    def refusal(why: str) -> ModelError:
+        described = "; ".join(_described(model, place, shapes[place], values[place]) for place in range(len(shapes)))
+        return ModelError(f"{model.path}: {why}. Outputs: {described}. {_HINT}")
+
+    boxes = [
+        place
+        for place, shape in enumerate(shapes)
+        if len(shape) >= 2 and shape[-1] == 4 and sum(4 * size == sizes[place] for size in sizes) >= 2
+    ]
     if len(boxes) != 1:
         found = "several do" if boxes else "none does"
-        what = f"one output must hold the boxes, [1,N,4] beside two outputs of N values, but {found}"
-        raise _refusal(model, what, described)
-    rows = int(np.prod(shapes[boxes[0]])) // 4
-    columns = [place for place, shape in enumerate(shapes) if place != boxes[0] and np.prod(shape) == rows]
-    counts = [place for place, shape in enumerate(shapes) if np.prod(shape) == 1]
+        raise refusal(f"one output must hold the boxes, [1,N,4] beside two outputs of N values, but {found}")
+    rows = sizes[boxes[0]] // 4
+    columns = [place for place, size in enumerate(sizes) if place != boxes[0] and size == rows]
+    counts = [place for place, size in enumerate(sizes) if size == 1]
     if len(columns) != 2 or len(counts) > 1 or rows == 1:
-        raise _refusal(
-            model,
-            f"boxes are output {boxes[0]}, but which outputs are scores, classes and count is not known",
-            described,
-        )
-    by_name = _scores_place([(place, column_by_name(_name(model, place))) for place in columns])
+        raise refusal(f"boxes are output {boxes[0]}, but which outputs are scores, classes and count is not known")
+    by_name = _scores_place([(place, column_by_name(model.outputs[place])) for place in columns])
     by_value = _scores_place([(place, column_by_values(values[place])) for place in columns])
     if by_name is not None and by_value is not None and by_name != by_value:
-        raise _refusal(
-            model, f"by their names output {by_name} holds the scores, by their values output {by_value}", described
-        )
+        raise refusal(f"by their names output {by_name} holds the scores, by their values output {by_value}")
     scores = by_value if by_name is None else by_name
     if scores is None:
-        which = f"outputs {columns[0]} and {columns[1]} are scores and classes, but which is which is not known"
-        raise _refusal(model, which, described)
+        raise refusal(f"outputs {columns[0]} and {columns[1]} are scores and classes, but which is which is not known")
     known = " and ".join(word for word, place in (("names", by_name), ("values", by_value)) if place is not None)
     classes = next(place for place in columns if place != scores)
     return OutputMap(boxes[0], classes, scores, counts[0] if counts else None, f"recognised by shapes and {known}")
 
 
-def _boxes_places(shapes: Sequence[tuple[int, ...]]) -> list[int]:
-    """Outputs ``[.., N, 4]`` beside which at least two others have N values."""
-    sizes = [int(np.prod(shape)) for shape in shapes]
-    return [
-        place
-        for place, shape in enumerate(shapes)
-        if len(shape) >= 2 and shape[-1] == 4 and sum(4 * size == sizes[place] for size in sizes) >= 2
-    ]
-
-
-def column_by_name(name: str) -> Column | None:
-    """What an output holds by its name: scores, classes, or None where the name does not say it.
-
-    >>> column_by_name("detection_scores"), column_by_name("labels"), column_by_name("StatefulPartitionedCall:1")
-    ('scores', 'classes', None)
-    """
+def column_by_name(output: TensorInfo) -> Column | None:
+    """What an output holds by its name: scores, classes, or None where the name does not say it."""
+    name = f"{output.name} {output.signature_name}".lower()
     if any(word in name for word in _SCORE_WORDS):
         return "scores"
     return "classes" if any(word in name for word in _CLASS_WORDS) else None
@@ -157,15 +146,6 @@ def _scores_place(known: Sequence[tuple[int, Column | None]]) -> int | None:
     if is_first == is_second:
         return None
     return first if is_first == "scores" or is_second == "classes" else second
-
-
-def _refusal(model: ModelFile, why: str, described: str) -> ModelError:
-    return ModelError(f"{model.path}: {why}. Outputs: {described}. {_HINT}")
-
-
-def _name(model: ModelFile, place: int) -> str:
-    tensor = model.outputs[place]
-    return f"{tensor.name} {tensor.signature_name}".lower()
 
 
 def _described(model: ModelFile, place: int, shape: tuple[int, ...], values: npt.NDArray[np.generic]) -> str:

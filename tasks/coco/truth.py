@@ -23,6 +23,7 @@ from evaltools.datasets.native_ground_truth import (
 )
 from evaltools.datasets.object_annotations import AnnotatedImage, AnnotatedImages, Category
 from evaltools.datasets.order import Order, chosen
+from evaltools.datasets.picture_files import image_ids
 from evaltools.datasets.yolo import COCO_IDS
 from evaltools.errors import DataError, ImageError, UsageError
 from evaltools.metrics.boxes import MIN_IOU
@@ -33,7 +34,7 @@ from evaltools.preprocess import picture_header
 class Truth(Struct, frozen=True):
     """The ground truth of the evaluated pictures: ``images[i]`` and ``native[i]`` are those of picture i.
 
-    Pictures ``not_listed`` in the file, as a native run keeps them, have a number of their own and no objects.
+    Pictures that the file does not list, as a native run keeps them, have a number of their own and no objects.
     """
 
     path: Path
@@ -45,11 +46,6 @@ class Truth(Struct, frozen=True):
     dropped_by_native: int
     missing: tuple[str, ...]
     unlisted_annotations: int = 0
-    not_listed: frozenset[int] = frozenset()
-
-    def listed_id(self, index: int) -> int | None:
-        """The number of picture i in the file, None where the file does not name it."""
-        return None if index in self.not_listed else self.images[index].id
 
 
 def lying_on(
@@ -63,10 +59,14 @@ def lying_on(
 
 
 class EvaluatedPictures(Struct, frozen=True):
-    """Pictures in the order of evaluation; ``unlisted`` are those that the ground truth does not name."""
+    """Pictures in the order of evaluation; ``unlisted`` are those that the ground truth does not name.
+
+    ``ids`` are their numbers, None for one that the ground truth does not name.
+    """
 
     folder: ImageFolder
     paths: tuple[Path, ...]
+    ids: tuple[int | None, ...]
     truth: Truth | None
     unlisted: tuple[str, ...]
 
@@ -93,7 +93,8 @@ def load_pictures(
     by_name = {path.name: path for path in folder.paths}
     source = annotations or proto
     if source is None:
-        return EvaluatedPictures(folder, tuple(chosen(folder.paths, num_images, order, seed)), None, ())
+        paths = tuple(chosen(folder.paths, num_images, order, seed))
+        return EvaluatedPictures(folder, paths, tuple(image_ids([path.name for path in paths])), None, ())
     in_proto: dict[str, NativePicture] = {}
     if annotations is not None:
         content = read_bytes(annotations, "--ground_truth_annotations", "a COCO instances JSON file")
@@ -115,10 +116,10 @@ def load_pictures(
             f"(such as {missing[0]!r}); take the annotations that belong to these pictures"
         )
     paths = tuple(chosen([path for path in folder.paths if native or path.name in images], num_images, order, seed))
-    not_listed = [index for index, path in enumerate(paths) if path.name not in images]
+    ids = tuple(images[path.name].id if path.name in images else None for path in paths)
+    unlisted = tuple(name for name in by_name if name not in images)
     next_id = max(image.id for image in images.values()) + 1
-    for number, index in enumerate(not_listed, next_id):
-        path = paths[index]
+    for number, path in enumerate((path for path in paths if path.name not in images), next_id):
         images[path.name] = AnnotatedImage(number, path.name, *picture_size(path, raw_size), ())
     evaluated = tuple(images[path.name] for path in paths)
     converted = from_annotations(evaluated)
@@ -132,10 +133,8 @@ def load_pictures(
         dropped_by_native=0 if proto else converted.dropped,
         missing=missing,
         unlisted_annotations=data.unlisted_annotations,
-        not_listed=frozenset(not_listed),
     )
-    unlisted = () if native else tuple(name for name in by_name if name not in images)
-    return EvaluatedPictures(folder, paths, truth, unlisted)
+    return EvaluatedPictures(folder, paths, ids, truth, () if native else unlisted)
 
 
 def _unique_names(data: AnnotatedImages, where: str) -> list[str]:

@@ -19,8 +19,7 @@ from evaltools.tasks.coco.changes import (
     changes_of_categories,
     changes_of_figures,
     corrected,
-    resampled_categories,
-    resampled_figures,
+    resampled,
     verdicts_on_map,
 )
 from evaltools.tasks.coco.result import BoxComparison, DetectionFigures, StatChange
@@ -35,7 +34,7 @@ def figures(name: str, worse: int) -> DetectionFigures:
     truths = [TrueObject(number, 1, BOX, 2500.0, False) for number in range(PICTURES)]
     found = [DetectedObject(number, 1, SHIFTED if number < worse else BOX, 0.9) for number in range(PICTURES)]
     evaluation, matches = evaluate_with_matches(EvaluatedSet(range(PICTURES), [(1, "cup")], truths), found)
-    return DetectionFigures(name, PICTURES, PICTURES, 0, evaluation, None, [], resampled_figures(matches, 500))
+    return DetectionFigures(name, PICTURES, PICTURES, 0, evaluation, None, [], resampled(matches, 500)[0])
 
 
 def verdict(changes: list[StatChange]) -> Verdict:
@@ -80,8 +79,8 @@ def with_categories(lost: int, of: int) -> tuple[DetectionFigures, CategoryDraws
     found = [DetectedObject(truth.image_id, truth.category_id, truth.bbox, 0.9) for truth in truths]
     found = [entry for entry in found if entry.category_id == 1 or entry.image_id >= lost]
     evaluation, matches = evaluate_with_matches(EvaluatedSet(range(PICTURES), [(1, "cup"), (2, "cow")], truths), found)
-    figures = DetectionFigures("a", PICTURES, 0, 0, evaluation, None, [], resampled_figures(matches, 500))
-    return figures, resampled_categories(matches, 500)
+    drawn, categories = resampled(matches, 500)
+    return DetectionFigures("a", PICTURES, 0, 0, evaluation, None, [], drawn), categories
 
 
 @pytest.mark.parametrize(("lost", "of", "is_clear"), [(1, 1, False), (3, 3, False), (3, 30, False), (20, 30, True)])
@@ -156,9 +155,9 @@ def test_draws_that_are_not_the_same_are_not_paired() -> None:
 
 def test_without_resamples_or_pictures_there_is_nothing() -> None:
     _, matches = evaluate_with_matches(EvaluatedSet([], [(1, "cup")], []), [])
-    assert resampled_figures(matches, 100) == {}
+    assert resampled(matches, 100) == ({}, None)
     evaluated = EvaluatedSet([1], [(1, "cup")], [TrueObject(1, 1, BOX, 2500.0, False)])
-    assert resampled_figures(evaluate_with_matches(evaluated, [])[1], 0) == {}
+    assert resampled(evaluate_with_matches(evaluated, [])[1], 0) == ({}, None)
 
 
 def test_holm_corrects_each_figure_over_all_that_are_compared_with_one_baseline() -> None:
