@@ -16,8 +16,7 @@ from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, class_pai
 from evaltools.tasks.coco.figures import compared, detected_pictures, measured
 from evaltools.tasks.coco.objects import Found
 from evaltools.tasks.coco.reading import Choice, DetectionData
-from evaltools.tasks.coco.result import BoxesPart, ClassMappingUsed, CocoData, GroundTruthUsed
-from evaltools.tasks.coco.truth import EvaluatedPictures
+from evaltools.tasks.coco.result import BoxesPart, ClassMappingUsed, CocoData
 from evaltools.tasks.coco.warnings import general_warnings
 from evaltools.tasks.own.collecting import Concluded, RecordsOfRun
 from evaltools.tasks.own.definition import Whole
@@ -127,7 +126,7 @@ def data_of(
     return CocoData(
         skipped_files=len(pictures.folder.skipped),
         unlisted_pictures=len(pictures.unlisted),
-        ground_truth=_ground_truth_used(pictures),
+        ground_truth=pictures.truth.used if pictures.truth else None,
         labels_sha256=data.labels.sha256 if data.labels else None,
         normalization=describe_normalization(to_tensor),
         resize="stretch" if options.resize == "auto" else options.resize,
@@ -147,22 +146,3 @@ def _category_names(data: DetectionData) -> dict[int, str]:
     if data.pictures.truth is not None:
         return {category.id: category.name for category in data.pictures.truth.categories}
     return dict(enumerate(data.labels.lines)) if data.labels is not None else {}
-
-
-def _ground_truth_used(pictures: EvaluatedPictures) -> GroundTruthUsed | None:
-    """What is annotated in the pictures, None without a ground truth."""
-    truth = pictures.truth
-    if truth is None:
-        return None
-    annotations = [annotation for image in truth.images for annotation in image.annotations]
-    return GroundTruthUsed(
-        file=str(truth.path),
-        kind=truth.kind,
-        sha256=truth.sha256,
-        categories=len(truth.categories),
-        objects=len(annotations),
-        crowd_regions=sum(annotation.is_crowd for annotation in annotations),
-        pictures_without_objects=sum(not image.annotations for image in truth.images),
-        dropped_by_native=truth.dropped_by_native,
-        missing_pictures=len(truth.missing),
-    )

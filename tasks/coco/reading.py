@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.datasets.labels import LabelFile
 from evaltools.errors import DataError, InferenceError, ModelError
@@ -97,22 +98,18 @@ def choice_of(side: Side, data: DetectionData, trial: Trial) -> Choice:
     Raises :class:`InferenceError` where they are needed and no picture can be run, :class:`ModelError` for outputs
     that are none of a detector, and :class:`UsageError` where they leave open what category a class is.
     """
-    choice = _reading_of(side, data, trial)
-    is_open = side.mapping is None and side.mapping_of(choice.head) is None
-    if not is_open or data.pictures.truth is None:
-        return choice
-    return Choice(choice.outputs, choice.head, mapping_shown(side, choice, data, data.pictures.truth, trial))
-
-
-def _reading_of(side: Side, data: DetectionData, trial: Trial) -> Choice:
+    choice = Choice(side.outputs)
     if side.candidates:
-        return Choice(head=_head_used(side, data, trial))
-    if side.outputs is None:
-        return Choice(_recognised(side, trial))
-    tried = _first(trial, 1, side.to_tensor, must_run=False)
-    if tried:
-        require_fitting(side.model, side.outputs, tried[0].outputs)
-    return Choice(side.outputs)
+        choice = Choice(head=_head_used(side, data, trial))
+    elif side.outputs is None:
+        choice = Choice(_recognised(side, trial))
+    else:
+        for tried in _first(trial, 1, side.to_tensor, must_run=False):
+            require_fitting(side.model, side.outputs, tried.outputs)
+    truth = data.pictures.truth
+    if truth is None or side.mapping is not None or side.mapping_of(choice.head) is not None:
+        return choice
+    return replace(choice, shown=mapping_shown(side, choice, data, truth, trial))
 
 
 def mapping_shown(side: Side, choice: Choice, data: DetectionData, truth: Truth, trial: Trial) -> ClassMapping | None:

@@ -6,7 +6,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,21 +28,21 @@ from evaltools.errors import DataError, ImageError, UsageError
 from evaltools.metrics.boxes import MIN_IOU
 from evaltools.metrics.native_average_precision import overlap
 from evaltools.preprocess import picture_header
+from evaltools.tasks.coco.result import GroundTruthUsed
 
 
 class Truth(Struct, frozen=True):
     """The ground truth of the evaluated pictures: ``images[i]`` and ``native[i]`` are those of picture i.
 
+    ``used`` is what a result says of it. ``missing`` pictures are in the file, but not in the folder.
+
     Pictures that the file does not list, as a native run keeps them, have a number of their own and no objects.
     """
 
-    path: Path
-    kind: Literal["COCO annotations", "native proto"]
-    sha256: str
+    used: GroundTruthUsed
     categories: tuple[Category, ...]
     images: tuple[AnnotatedImage, ...]
     native: tuple[NativePicture, ...]
-    dropped_by_native: int
     missing: tuple[str, ...]
     unlisted_annotations: int = 0
 
@@ -123,14 +122,23 @@ def load_pictures(
         images[path.name] = AnnotatedImage(number, path.name, *picture_size(path, raw_size), ())
     evaluated = tuple(images[path.name] for path in paths)
     converted = from_annotations(evaluated)
-    truth = Truth(
-        path=source,
+    objects = [each for image in evaluated for each in image.annotations]
+    used = GroundTruthUsed(
+        file=str(source),
         kind="native proto" if proto else "COCO annotations",
         sha256=hashlib.sha256(content).hexdigest(),
+        categories=len(data.categories),
+        objects=len(objects),
+        crowd_regions=sum(each.is_crowd for each in objects),
+        pictures_without_objects=sum(not image.annotations for image in evaluated),
+        dropped_by_native=0 if proto else converted.dropped,
+        missing_pictures=len(missing),
+    )
+    truth = Truth(
+        used=used,
         categories=data.categories,
         images=evaluated,
         native=tuple(in_proto.get(each.name, each) for each in converted.ground_truth.pictures),
-        dropped_by_native=0 if proto else converted.dropped,
         missing=missing,
         unlisted_annotations=data.unlisted_annotations,
     )
@@ -172,4 +180,4 @@ def dense_category_ids(truth: Truth | None, classes: Collection[int] = ()) -> tu
     ids = tuple(sorted(category.id for category in truth.categories)) if truth else ()
     if truth is None or not set(ids) <= set(COCO_IDS):
         return ids
-    return COCO_IDS if truth.kind == "native proto" or len(COCO_IDS) in classes else ids
+    return COCO_IDS if truth.used.kind == "native proto" or len(COCO_IDS) in classes else ids

@@ -93,19 +93,20 @@ def _invalid_classes(found: Mapping[str, Found], labels: LabelFile, paths: Seque
 
 
 def _about_truth(pictures: EvaluatedPictures, truth: Truth) -> Iterator[str]:
+    path, dropped = truth.used.file, truth.used.dropped_by_native
     if pictures.unlisted:
         yield (
-            f"{len(pictures.unlisted)} pictures that {truth.path} does not name were left out, such as "
+            f"{len(pictures.unlisted)} pictures that {path} does not name were left out, such as "
             f"{pictures.unlisted[0]!r}"
         )
     if truth.missing:
         yield (
-            f"{len(truth.missing)} pictures of {truth.path} are not in the folder, such as {truth.missing[0]!r}; the "
+            f"{len(truth.missing)} pictures of {path} are not in the folder, such as {truth.missing[0]!r}; the "
             "figures are those of the others"
         )
     if truth.unlisted_annotations:
         yield (
-            f"{truth.unlisted_annotations} annotations of {truth.path} are of pictures that it does not list; they "
+            f"{truth.unlisted_annotations} annotations of {path} are of pictures that it does not list; they "
             "count nowhere"
         )
     repeated = {
@@ -115,16 +116,16 @@ def _about_truth(pictures: EvaluatedPictures, truth: Truth) -> Iterator[str]:
     if any(repeated.values()):
         first = next(name for name, count in repeated.items() if count)
         yield (
-            f"{sum(repeated.values())} annotations of {truth.path} repeat the class and the box of another one in "
+            f"{sum(repeated.values())} annotations of {path} repeat the class and the box of another one in "
             f"their picture, such as in {first!r}; a detection finds one of them, and mAP is lower for the other: take "
             "out what is there twice"
         )
-    if truth.dropped_by_native:
+    if dropped:
         yield (
-            f"{truth.dropped_by_native} annotations reach beyond their picture; the native lines leave them out, as "
+            f"{dropped} annotations reach beyond their picture; the native lines leave them out, as "
             "the native tool's preparation does"
         )
-    if truth.kind == "native proto":
+    if truth.used.kind == "native proto":
         yield (
             "a native ground_truth.pb knows no crowd regions and no areas of outlines, so the COCO figures may differ "
             "from those of the annotations it was made of; --ground_truth_annotations takes the JSON itself"
@@ -176,7 +177,7 @@ def _about_labels(labels: LabelFile, truth: Truth) -> Iterator[str]:
         )
     inside = [category for category in truth.categories if 0 <= category.id < len(lines)]
     other = [each for each in inside if lines[each.id].strip().lower() != each.name.strip().lower()]
-    if other and truth.kind != "native proto":
+    if other and truth.used.kind != "native proto":
         yield (
             f"{len(other)} of {len(inside)} categories have another name in {labels.path}: category {other[0].id} is "
             f"{other[0].name!r}, line {other[0].id} (from 0) says {lines[other[0].id]!r}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from evaltools.tasks.coco.classes import ClassMapping
 from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.truth import Truth
 from evaltools.tasks.coco.warnings import findings_of
+from tests.tasks.coco.results import TRUTH
 
 PLUS_ONE = ClassMapping("+1", 1)
 LEFT = (0.1, 0.1, 0.9, 0.3)
@@ -46,13 +46,10 @@ def truth(pictures: int = 12) -> Truth:
     """The two boxes, of the categories 1 and 2, in each picture."""
     native = NativePicture("x", 1, np.array([1, 2]), np.array([LEFT, RIGHT], np.float32))
     return Truth(
-        path=Path("t.json"),
-        kind="COCO annotations",
-        sha256="",
+        used=TRUTH,
         categories=(Category(1, "a"), Category(2, "b")),
         images=(AnnotatedImage(1, "x", 10, 10, ()),) * pictures,
         native=(native,) * pictures,
-        dropped_by_native=0,
         missing=(),
     )
 

@@ -77,9 +77,9 @@ def test_objects_belong_to_the_picture_of_their_name(
 
 def test_both_kinds_are_named_and_hashed(made: DetectionSet) -> None:
     annotations, proto = known(from_json(made)), known(from_proto(made))
-    assert (annotations.kind, annotations.path) == ("COCO annotations", made.annotations)
-    assert (proto.kind, proto.path) == ("native proto", made.proto)
-    assert len({annotations.sha256, proto.sha256}) == 2
+    assert (annotations.used.kind, annotations.used.file) == ("COCO annotations", str(made.annotations))
+    assert (proto.used.kind, proto.used.file) == ("native proto", str(made.proto))
+    assert len({annotations.used.sha256, proto.used.sha256}) == 2
     assert [(entry.id, entry.name) for entry in annotations.categories] == [(1, "red"), (2, "green"), (3, "blue")]
     assert [(entry.id, entry.name) for entry in proto.categories] == [(1, "class 1"), (2, "class 2")]
     named = known(from_proto(made, labels=("???", "Rot", "Grün")))
@@ -136,10 +136,10 @@ def test_annotations_beyond_the_picture_are_dropped_for_native_alone(made: Detec
 
     change(made, enlarge)
     truth = known(from_json(made))
-    assert truth.dropped_by_native == 3
+    assert truth.used.dropped_by_native == 3
     assert [len(image.annotations) for image in truth.images] == [4, 4, 4]
     assert [len(picture.class_ids) for picture in truth.native] == [3, 2, 4]
-    assert known(from_json(made, num_images=1)).dropped_by_native == 1
+    assert known(from_json(made, num_images=1)).used.dropped_by_native == 1
 
 
 def test_file_names_may_have_folders(made: DetectionSet) -> None:
