@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.engine.describe import describe_tensor
@@ -16,10 +15,9 @@ from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed, Tensor
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.inference_diff.judgement import (
-    OutputJudge,
     far_variant_warnings,
     judge,
-    kernels_of,
+    judges_of,
     repeatability_of,
     variant,
     verdict_of,
@@ -30,9 +28,9 @@ from evaltools.tasks.inference_diff.noise_floor import (
     NOISE_FLOOR,
     PRECISION,
     SECOND_TIME,
-    RepeatOutcomes,
+    RoleOutcomes,
 )
-from evaltools.tasks.inference_diff.output_comparison import Difference, DiffSummary, output_names
+from evaltools.tasks.inference_diff.output_comparison import Difference, output_names
 from evaltools.tasks.inference_diff.output_order import open_in_words
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
@@ -59,16 +57,6 @@ class Differences(Whole):
     material: DiffMaterial
 
 
-class _MeasuredDifferences(Struct, frozen=True):
-    """The differences of one configuration: over all runs, over those of each kind of inputs."""
-
-    summary: DiffSummary | None
-    by_kind: tuple[OfOneKind, ...] = ()
-
-
-_NO_DIFFERENCES: Final = _MeasuredDifferences(None)
-
-
 class CollectedDifferences:
     """Sums up and judges the differences; it is a :class:`~evaltools.tasks.own.collecting.Collected`."""
 
@@ -84,7 +72,7 @@ class CollectedDifferences:
         A loaded reference is added to the configurations, and a folder of saved outputs gets its manifest.
         """
         material, run = self._material, self._run
-        options, noise_floor = material.options, run.beside or RepeatOutcomes()
+        options, noise_floor = material.options, run.beside or RoleOutcomes()
         times = {
             entry.name: RunTimes(
                 run.first_run_us.get(entry.name),
@@ -95,23 +83,23 @@ class CollectedDifferences:
             if entry.status == "measured" and not entry.is_emulated
         }
         loaded = [] if material.loaded is None else [_loaded_reference(material.loaded)]
-        comparisons, judges = [], []
-        tested = {test.name: kernels_of(test) for test in options.tests}
+        comparisons, judges = [], judges_of(material, noise_floor)
         for entry in configurations:
             if entry.role == "test":
-                found = _measured_differences(material, differences_of(run.outcome, entry.name))
-                judge_by = OutputJudge(
-                    material.model, noise_floor, tested.get(entry.name, ""), material.compares_models
-                )
-                judges.append(judge_by)
-                comparison = judge(entry.name, judge_by, found.summary, options.limits)
-                comparisons.append(replace(comparison, by_kind=list(found.by_kind)))
+                differences = differences_of(run.outcome, entry.name)
+                summary = material.comparison.summarise(differences) if differences else None
+                comparison = judge(entry.name, judges[entry.name], summary, options.limits)
+                comparisons.append(replace(comparison, by_kind=_by_kind(material, differences)))
         if material.writer is not None:
             material.writer.finish(_manifest(material, [*loaded, *configurations]))
         return Concluded(
             replace(_details(material, noise_floor, comparisons), times=times),
             _verdicts([*loaded, *configurations], comparisons),
-            [*_open_order(material), *_warnings(comparisons, noise_floor), *far_variant_warnings(judges)],
+            [
+                *_open_order(material),
+                *_warnings(comparisons, noise_floor),
+                *far_variant_warnings(list(judges.values())),
+            ],
             loaded,
         )
 
@@ -129,22 +117,17 @@ def _verdicts(
     return found
 
 
-def _measured_differences(material: DiffMaterial, differences: Mapping[int, Difference]) -> _MeasuredDifferences:
-    of_all = material.comparison.summarise(differences) if differences else None
-    return _MeasuredDifferences(of_all, _by_kind(material, differences))
-
-
-def _by_kind(material: DiffMaterial, differences: Mapping[int, Difference]) -> tuple[OfOneKind, ...]:
+def _by_kind(material: DiffMaterial, differences: Mapping[int, Difference]) -> list[OfOneKind]:
     """The differences over the runs of each kind of inputs, where there are several."""
     kinds: dict[str, dict[int, Difference]] = {}
     for run, difference in differences.items():
         kinds.setdefault(material.kinds[run], {})[run] = difference
     if len(kinds) < 2:
-        return ()
+        return []
     summaries = {kind: material.comparison.summarise(found) for kind, found in kinds.items()}
-    return tuple(
+    return [
         OfOneKind(kind, len(kinds[kind]), list(summary.outputs), summary.boxes) for kind, summary in summaries.items()
-    )
+    ]
 
 
 def _loaded_reference(reference: SavedReference) -> ConfigurationResult:
@@ -207,7 +190,7 @@ def _saved_tensor(tensor: TensorInfo) -> Tensor:
     return replace(describe_tensor(tensor), shape=list(tensor.shape))
 
 
-def _details(material: DiffMaterial, noise_floor: RepeatOutcomes, comparisons: list[DiffComparison]) -> InferenceDiff:
+def _details(material: DiffMaterial, noise_floor: RoleOutcomes, comparisons: list[DiffComparison]) -> InferenceDiff:
     options = material.options
     return InferenceDiff(
         num_runs=len(material.names),
@@ -245,13 +228,13 @@ def _open_order(material: DiffMaterial) -> list[str]:
     return [open_in_words(order, [names[0] for names in output_names(material.model)])] if order and order.open else []
 
 
-def _warnings(comparisons: Sequence[DiffComparison], noise_floor: RepeatOutcomes) -> list[str]:
+def _warnings(comparisons: Sequence[DiffComparison], noise_floor: RoleOutcomes) -> list[str]:
     found = [noise_floor.problem] if noise_floor.problem else []
     if noise_floor.left_out:
         listed = ", ".join(noise_floor.left_out)
         found.append(f"the time after the runs was over (--max_secs) before all was measured: {listed}")
     found += [
-        f"{kind}: {entry.repeat.name} not measured: {entry.reason}"
+        f"{kind}: {entry.role.name} not measured: {entry.reason}"
         for kind in (NOISE_FLOOR, PRECISION)
         for entry in noise_floor.of_kind(kind)
         if entry.summary is None
@@ -260,7 +243,7 @@ def _warnings(comparisons: Sequence[DiffComparison], noise_floor: RepeatOutcomes
         repeatability = repeatability_of(entry)
         if repeatability is not None and repeatability.identical is False:
             found.append(
-                f"{entry.repeat.name} is not repeatable: a second time, the same inputs gave outputs that "
+                f"{entry.role.name} is not repeatable: a second time, the same inputs gave outputs that "
                 f"differ by {f'up to {repeatability.max}' if repeatability.max else 'NaN or infinite numbers'}"
             )
     return found + _constant_outputs(comparisons)

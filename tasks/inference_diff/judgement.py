@@ -31,14 +31,15 @@ from evaltools.gates.verdict import (
 )
 from evaltools.model import ModelFile
 from evaltools.result.verdict import Reason, Verdict
+from evaltools.tasks.inference_diff.material import DiffMaterial
 from evaltools.tasks.inference_diff.metrics import output_figures
 from evaltools.tasks.inference_diff.noise_floor import (
     FEW_ROUNDINGS,
     KEPT_TENSORS,
     NOISE_FLOOR,
     PRECISION,
-    RepeatOutcome,
-    RepeatOutcomes,
+    RoleOutcome,
+    RoleOutcomes,
 )
 from evaltools.tasks.inference_diff.output_comparison import DiffSummary, output_names
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
@@ -61,7 +62,7 @@ class OutputJudge(Struct, frozen=True):
     """
 
     model: ModelFile
-    measured: RepeatOutcomes
+    measured: RoleOutcomes
     kernels: str
     other_model: bool
 
@@ -109,18 +110,25 @@ class OutputJudge(Struct, frozen=True):
     def _measured(self) -> tuple[dict[str, DiffSummary], dict[str, DiffSummary]]:
         """The summaries of the CPU variants and of the precisions by name."""
         floor, precisions = (
-            {entry.repeat.name: entry.summary for entry in entries if entry.summary}
+            {entry.role.name: entry.summary for entry in entries if entry.summary}
             for entries in (self._floor(), self.measured.of_kind(PRECISION))
         )
         return floor, precisions
 
-    def _floor(self) -> list[RepeatOutcome]:
+    def _floor(self) -> list[RoleOutcome]:
         return [
             entry
             for entry in self.measured.of_kind(NOISE_FLOOR)
-            if entry.repeat.name in (FEW_ROUNDINGS, KEPT_TENSORS)
-            or entry.repeat.runnable.configuration.kernel_set != self.kernels
+            if entry.role.name in (FEW_ROUNDINGS, KEPT_TENSORS) or entry.role.configuration.kernel_set != self.kernels
         ]
+
+
+def judges_of(material: DiffMaterial, measured: RoleOutcomes) -> dict[str, OutputJudge]:
+    """Of each test by name, what judges its outputs."""
+    return {
+        test.name: OutputJudge(material.model, measured, kernels_of(test), material.compares_models)
+        for test in material.options.tests
+    }
 
 
 def judge(
@@ -131,8 +139,7 @@ def judge(
     repeated = measured.repeated(configuration)
     repeatability = repeatability_of(repeated)
     if summary is None:
-        kept = False if limits else None
-        return DiffComparison(configuration, [], None, None, repeatability, [], kept)
+        return DiffComparison(configuration, [], None, None, repeatability, [], False if limits else None)
     verdicts = judge_by.outputs(summary)
     if repeated is not None and repeated.summary is not None:
         again, kind = judge_by.repeats(repeated.summary), "not_repeatable"
@@ -144,7 +151,8 @@ def judge(
         verdicts = [
             verdict if same else _not_again(verdict, kind) for verdict, same in zip(verdicts, again, strict=True)
         ]
-    verdicts = _suspecting_the_reference(verdicts, judge_by, measured.from_kept_tensors.get(configuration))
+    kept = measured.kept_tensors
+    verdicts = _suspecting_the_reference(verdicts, judge_by, kept.tests.get(configuration) if kept else None)
     if all(found.identical and found.reference.all_zero for found in summary.outputs):
         verdicts = [replace(verdict, grade=NOT_DECIDED, reasons=[Reason("all_zero")]) for verdict in verdicts]
     outputs = [
@@ -231,9 +239,9 @@ def far_variant_warnings(judges: Sequence[OutputJudge]) -> list[str]:
     for judge_by in judges:
         for entry in judge_by.measured.of_kind(NOISE_FLOOR):
             for position, output in enumerate(entry.summary.outputs if entry.summary else ()):
-                is_named = output.output in found.get(entry.repeat.name, [])
-                if not is_named and entry.repeat.name in judge_by.far(position):
-                    found.setdefault(entry.repeat.name, []).append(output.output)
+                is_named = output.output in found.get(entry.role.name, [])
+                if not is_named and entry.role.name in judge_by.far(position):
+                    found.setdefault(entry.role.name, []).append(output.output)
     return [
         f"{name} does not count for output {', '.join(map(repr, outputs))}: there it stands still, has no numbers, or "
         f"is far from the reference{_KEPT_IS_FAR if name == KEPT_TENSORS else ''}"
@@ -241,14 +249,14 @@ def far_variant_warnings(judges: Sequence[OutputJudge]) -> list[str]:
     ]
 
 
-def variant(entry: RepeatOutcome) -> Variant:
+def variant(entry: RoleOutcome) -> Variant:
     """A repeat as part of the result."""
     outputs = list(entry.summary.outputs) if entry.summary else []
     boxes = entry.summary.boxes if entry.summary else None
-    return Variant(entry.repeat.name, entry.repeat.runnable.configuration.to_flags(), entry.reason, outputs, boxes)
+    return Variant(entry.role.name, entry.role.configuration.to_flags(), entry.reason, outputs, boxes)
 
 
-def repeatability_of(entry: RepeatOutcome | None) -> Repeatability | None:
+def repeatability_of(entry: RoleOutcome | None) -> Repeatability | None:
     """Whether a second time gave the same outputs."""
     if entry is None:
         return None

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain, zip_longest
+from operator import attrgetter
 from typing import Final
 
-from evaltools.engine.opening import Opened
 from evaltools.engine.run import PassOutcome
 from evaltools.errors import ImageError
 from evaltools.gates.verdict import seen_boxes
-from evaltools.metrics.output_difference import RunDifference
 from evaltools.runtime import Open
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.judgement import OutputJudge, is_settled, judge, kernels_of
-from evaltools.tasks.inference_diff.material import LOCAL_REFERENCE, DiffMaterial, DiffOptions, spread
+from evaltools.tasks.inference_diff.judgement import is_settled, judge, judges_of
+from evaltools.tasks.inference_diff.material import DiffMaterial, DiffOptions, spread
 from evaltools.tasks.inference_diff.noise_floor import (
-    Repeat,
-    RepeatOutcome,
-    RepeatOutcomes,
-    Runnable,
+    KEPT_TENSORS,
+    SECOND_TIME,
+    Role,
+    RoleOutcome,
+    RoleOutcomes,
     Runs,
-    Sample,
-    base_configuration,
-    plan_repeats,
-    run_inputs,
-    run_on_sample,
+    local_reference,
+    plan_roles,
 )
 from evaltools.tasks.inference_diff.output_comparison import Difference, DiffObservation, DiffSummary
 from evaltools.tasks.own.collecting import AfterPass, Beside
+from evaltools.tasks.own.roles import RunInRole, run_role
 from evaltools.tasks.own.steps import ObservedScores
 from evaltools.tasks.shared.observer import counted
 
@@ -39,57 +38,122 @@ _SHORT_S: Final = 5.0
 """A noise floor that takes so many seconds is waited for without a first answer."""
 _PHASE: Final = "noise floor"
 Outcome = PassOutcome[ObservedScores[DiffObservation]]
+ByRun = Mapping[int, tuple[Array, ...]]
+"""Inputs or outputs by the number of the run."""
 
 
 def noise_floor_of(material: DiffMaterial, after: AfterPass) -> Beside:
-    """The noise floor of a pass, a :class:`RepeatOutcomes`; nothing is measured where the pass was stopped.
+    """The noise floor of a pass, a :class:`RoleOutcomes`; nothing is measured where the pass was stopped.
 
     Where it takes long, the observer is told what the pass shows so far.
     """
     outcome: Outcome = after.outcome
     if outcome.stopped is not None:
-        return Beside(RepeatOutcomes(interrupted=True))
-    repeats = plan_repeats(material, after.opened, after.reference, after.are_recorded)
-    seconds = expected_seconds(material.options, outcome, len(repeats))
+        return Beside(RoleOutcomes(interrupted=True))
+    roles = plan_roles(material, after.opened, after.reference, after.are_recorded)
+    seconds = expected_seconds(material.options, outcome, len(roles))
     if seconds > _SHORT_S:
         after.observer.message(first_answer(material, outcome, seconds))
-    with counted(after.observer, _PHASE, len(repeats)) as step:
-        found = _measure(material, after.opened, repeats, outcome, after.open_with, step)
+    with counted(after.observer, _PHASE, len(roles)) as step:
+        found = _measure(material, roles, after, step)
     return Beside(found, found.interrupted)
 
 
 def _measure(
-    material: DiffMaterial,
-    opened: Sequence[Opened],
-    repeats: Sequence[Repeat],
-    outcome: Outcome,
-    open_with: Open,
-    on_step: Callable[[], None],
-) -> RepeatOutcomes:
-    """Do the repeats on the sampled runs whose inputs can be read; Ctrl-C keeps what was seen until then.
+    material: DiffMaterial, roles: Sequence[Role], after: AfterPass, on_step: Callable[[], None]
+) -> RoleOutcomes:
+    """Run the roles on the sampled runs whose inputs can be read; Ctrl-C keeps what was seen until then.
 
+    It ends when the time is over, or when no verdict needs more. Roles without outputs to compare with are left out.
     Where the reference's outputs were loaded, the CPU here stands in for it.
     """
-    options = material.options
-    readable = _readable(material, choose_sample(material, outcome))
-    if not readable:
-        return RepeatOutcomes()
-    sample, inputs = list(readable), list(readable.values())
-    outputs: dict[str, Runs] = {name: _kept(outcome, name, sample) for name in outcome.records}
-    problem = None
+    options, outcome = material.options, after.outcome
+    inputs = _readable(material, choose_sample(material, outcome))
+    outputs: dict[str, ByRun] = {name: _kept(outcome, name, inputs) for name in outcome.records}
+    seen: dict[int, RoleOutcome] = {}
+    left_out: list[str] = []
+    problem, is_interrupted = None, False
     try:
-        if options.reference is None:
-            base = Runnable(material.model, base_configuration(opened, None), material.side(of_reference=True))
-            local = run_inputs(base, inputs, options.warmup_runs, options.invocations, open_with)
-            outputs[LOCAL_REFERENCE] = [] if isinstance(local, str) else [run.outputs for run in local.inferences]
-            problem = f"no noise floor, the CPU fails here: {local}" if isinstance(local, str) else None
-        of_sample = Sample(sample, inputs, outputs, options.warmup_runs, options.invocations, material.stateful)
-        is_enough = partial(_are_settled, material, _summaries(material, outcome))
-        done = run_on_sample(repeats, of_sample, open_with, on_step, options.max_secs, is_enough)
+        if options.reference is None and inputs:
+            local = local_reference(material, after.opened)
+            runs = _run(material, local, list(inputs.values()), after.open_with)
+            outputs[local.name] = {} if isinstance(runs, str) else _read(local, inputs, runs)
+            problem = f"no noise floor, the CPU fails here: {runs}" if isinstance(runs, str) else None
+        summaries = _summaries(material, outcome)
+        until = time.monotonic() + options.max_secs if options.max_secs else math.inf
+        for place, role in sorted(enumerate(roles), key=lambda found: found[1].turn):
+            if role.turn and _are_settled(material, summaries, list(seen.values())):
+                break
+            expected = outputs.get(role.against)
+            if expected and time.monotonic() < until:
+                seen[place] = _look(material, role, inputs, outputs, after.open_with, until)
+            if expected and not (place in seen and seen[place].is_over(expected)):
+                left_out.append(role.name)
+            on_step()
     except KeyboardInterrupt:
-        done = RepeatOutcomes(interrupted=True)
-    kept = _of_kept_tensors(material, sample, outputs, done)
-    return RepeatOutcomes(done.seen, tuple(sample), done.interrupted, done.left_out, problem, kept)
+        is_interrupted = True
+    return RoleOutcomes([seen[place] for place in sorted(seen)], list(inputs), is_interrupted, left_out, problem)
+
+
+def _look(
+    material: DiffMaterial,
+    role: Role,
+    inputs: ByRun,
+    outputs: Mapping[str, ByRun],
+    open_with: Open,
+    until: float,
+) -> RoleOutcome:
+    expected = outputs[role.against]
+    runs = _run(material, role, list(inputs.values())[: len(expected)], open_with, until)
+    if isinstance(runs, str):
+        return RoleOutcome(role, None, runs)
+    found = _read(role, inputs, runs)
+    differences = {run: role.comparison.compare(given, expected[run]) for run, given in found.items()}
+    summary, with_first = role.comparison.summarise(differences), None
+    if role.kind == SECOND_TIME and runs.first is not None and not material.stateful:
+        start = next(iter(found))
+        first = role.side.in_order(runs.first.outputs)
+        if not _are_equal(first, found[start]):
+            with_first = role.comparison.summarise(
+                differences | {start: role.comparison.compare(first, expected[start])}
+            )
+    is_kept = role.name == KEPT_TENSORS and not all(output.identical for output in summary.outputs)
+    tests = _tests_against(material, outputs, found) if is_kept else {}
+    return RoleOutcome(role, summary, None, max(run.largest for run in runs.inferences), with_first, tests)
+
+
+def _run(material: DiffMaterial, role: Role, inputs: Runs, open_with: Open, until: float = math.inf) -> RunInRole | str:
+    """Run inputs as the pass drove its sessions: a model with a state gives the same outputs again only so."""
+    changed = role.change(inputs) if role.change else inputs
+    options = material.options
+    return run_role(
+        role.model,
+        role.configuration,
+        [role.side.fed(values) for values in changed],
+        open_with,
+        warmup_runs=options.warmup_runs,
+        invocations=options.invocations,
+        until=until,
+    )
+
+
+def _read(role: Role, inputs: ByRun, runs: RunInRole) -> ByRun:
+    return {run: role.side.in_order(each.outputs) for run, each in zip(inputs, runs.inferences, strict=False)}
+
+
+def _are_equal(some: Sequence[Array], others: Sequence[Array]) -> bool:
+    return all(one.tobytes() == other.tobytes() for one, other in zip(some, others, strict=True))
+
+
+def _tests_against(material: DiffMaterial, outputs: Mapping[str, ByRun], wanted: ByRun) -> dict[str, DiffSummary]:
+    """The difference of each test from these outputs, of the runs that both have."""
+    found = {}
+    for test in material.options.tests:
+        given = outputs.get(test.name, {})
+        differences = {run: material.comparison.compare(given[run], wanted[run]) for run in wanted if run in given}
+        if differences:
+            found[test.name] = material.comparison.summarise(differences)
+    return found
 
 
 def expected_seconds(options: DiffOptions, outcome: Outcome, repeats: int) -> float:
@@ -124,41 +188,10 @@ def _summaries(material: DiffMaterial, outcome: Outcome) -> dict[str, DiffSummar
     return {name: material.comparison.summarise(differences) for name, differences in found.items() if differences}
 
 
-def _are_settled(
-    material: DiffMaterial,
-    summaries: Mapping[str, DiffSummary],
-    seen: Sequence[RepeatOutcome],
-) -> bool:
+def _are_settled(material: DiffMaterial, summaries: Mapping[str, DiffSummary], seen: Sequence[RoleOutcome]) -> bool:
     """Whether what was measured so far is enough for every verdict."""
-    kernels = {test.name: kernels_of(test) for test in material.options.tests}
-    measured = RepeatOutcomes(tuple(seen))
-    for name, summary in summaries.items():
-        judge_by = OutputJudge(material.model, measured, kernels.get(name, ""), material.compares_models)
-        if not is_settled(judge(name, judge_by, summary, ())):
-            return False
-    return True
-
-
-def _of_kept_tensors(
-    material: DiffMaterial,
-    sample: Sequence[int],
-    outputs: Mapping[str, Runs],
-    done: RepeatOutcomes,
-) -> dict[str, DiffSummary]:
-    """The difference of each test from the variant that keeps all tensors, where that differs from the reference.
-
-    This is where the reference itself may be wrong.
-    """
-    kept = done.kept_tensors
-    if kept is None or kept.summary is None or all(found.identical for found in kept.summary.outputs):
-        return {}
-    found = {}
-    for test in material.options.tests:
-        pairs = zip(sample, outputs.get(test.name, ()), kept.outputs, strict=False)
-        differences = {run: material.comparison.compare(given, wanted) for run, given, wanted in pairs}
-        if differences:
-            found[test.name] = material.comparison.summarise(differences)
-    return found
+    judges = judges_of(material, RoleOutcomes(seen))
+    return all(is_settled(judge(name, judges[name], summary, ())) for name, summary in summaries.items())
 
 
 def choose_sample(material: DiffMaterial, outcome: Outcome) -> tuple[int, ...]:
@@ -208,22 +241,14 @@ def _rankings(material: DiffMaterial, outcome: Outcome) -> list[list[int]]:
             continue
         summary = material.comparison.summarise(differences)
         for runs in (seen_boxes(summary.boxes_by_run).runs, *summary.by_run):
-            for figure in (_changed, _size):
+            for figure in (attrgetter("changed"), attrgetter("size")):
                 moved = {run: figure(runs[run]) for run in material.kept if run in runs and figure(runs[run])}
                 rankings.append(sorted(moved, key=moved.__getitem__, reverse=True))
     return rankings
 
 
-def _changed(run: RunDifference) -> float:
-    return run.changed
-
-
-def _size(run: RunDifference) -> float:
-    return run.size
-
-
 def _readable(material: DiffMaterial, sample: Sequence[int]) -> dict[int, tuple[Array, ...]]:
-    """The inputs of the sampled runs by run; for a model with a state, up to the first that cannot be read."""
+    """The inputs of the sampled runs; for a model with a state, up to the first that cannot be read."""
     inputs: dict[int, tuple[Array, ...]] = {}
     for index in sample:
         try:
@@ -234,15 +259,14 @@ def _readable(material: DiffMaterial, sample: Sequence[int]) -> dict[int, tuple[
     return inputs
 
 
-def _kept(outcome: Outcome, name: str, sample: Sequence[int]) -> list[tuple[Array, ...]]:
+def _kept(outcome: Outcome, name: str, sample: Collection[int]) -> dict[int, tuple[Array, ...]]:
     """The remembered outputs of a configuration, up to the first failure."""
-    wanted = set(sample)
-    kept: list[tuple[Array, ...]] = []
+    kept: dict[int, tuple[Array, ...]] = {}
     for record in outcome.records[name]:
-        if record.example not in wanted:
+        if record.example not in sample:
             continue
         seen = None if record.observation is None else record.observation.whole
         if seen is None or seen.outputs is None:
             break
-        kept.append(seen.outputs)
+        kept[record.example] = seen.outputs
     return kept
