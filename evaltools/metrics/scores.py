@@ -49,12 +49,20 @@ def compare_scores(test: npt.NDArray[Any], reference: npt.NDArray[Any]) -> Score
         return None
     classes = test.shape[-1]
     first, second = test.reshape(-1, classes), reference.reshape(-1, classes)
-    best, expected, rows = first.argmax(axis=1), second.argmax(axis=1), np.arange(len(first))
+    best, expected, tied = best_classes(first, second)
     changed = best != expected
-    tied = (first[rows, best] == first[rows, expected]) | (second[rows, best] == second[rows, expected])
     same, ties = int(np.count_nonzero(~changed)), int(np.count_nonzero(changed & tied))
     top5 = _common_top5(first, second) if classes > TOP and len(first) <= _MOST_POSITIONS else None
     return ScoreAgreement(len(first), same, top5, ties)
+
+
+def best_classes(
+    first: npt.NDArray[Any], second: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """The best class of each row of scores on both sides, and whether one side gives these two the same score."""
+    best, expected, rows = first.argmax(axis=1), second.argmax(axis=1), np.arange(len(first))
+    tied = (first[rows, best] == first[rows, expected]) | (second[rows, best] == second[rows, expected])
+    return best, expected, tied
 
 
 def _common_top5(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> int:

@@ -12,38 +12,13 @@ from evaltools.metrics.output_difference import OutputDifference
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.inference_diff.result import InferenceDiff
 
-
-def _avg_error(found: OutputDifference) -> Figure:
-    return ABSENT if found.native is None else found.native.avg_error
-
-
-def _max_error(found: OutputDifference) -> Figure:
-    return ABSENT if found.native is None else found.max
-
-
-def _max_quanta(found: OutputDifference) -> Figure:
-    return ABSENT if found.quanta is None else float(found.quanta.max)
-
-
-def _snr_db(found: OutputDifference) -> Figure:
-    return math.inf if found.identical else found.snr_db
-
-
-def _relative_rms(found: OutputDifference) -> Figure:
-    return ABSENT if found.native is None else found.relative_rms
-
-
-def _same_best(found: OutputDifference) -> Figure:
-    return ABSENT if found.scores is None else found.scores.share
-
-
 _READ: Final[dict[str, Callable[[OutputDifference], Figure]]] = {
-    "avg_error": _avg_error,
-    "max_error": _max_error,
-    "max_quanta": _max_quanta,
-    "snr_db": _snr_db,
-    "relative_rms": _relative_rms,
-    "same_best": _same_best,
+    "avg_error": lambda found: ABSENT if found.native is None else found.native.avg_error,
+    "max_error": lambda found: ABSENT if found.native is None else found.max,
+    "max_quanta": lambda found: ABSENT if found.quanta is None else float(found.quanta.max),
+    "snr_db": lambda found: math.inf if found.identical else found.snr_db,
+    "relative_rms": lambda found: ABSENT if found.native is None else found.relative_rms,
+    "same_best": lambda found: ABSENT if found.scores is None else found.scores.share,
 }
 
 

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from evaltools.errors import UsageError
 from evaltools.metrics.output_difference import KindFigures, RunAnswers
-from evaltools.metrics.scores import looks_like_scores
+from evaltools.metrics.overlaps import overlap_by_class, overlaps
+from evaltools.metrics.scores import best_classes, looks_like_scores
 from evaltools.parameter import did_you_mean
 from evaltools.tasks.inference_diff.output_kind import (
     MADE_AS_SCORES,
@@ -34,7 +35,6 @@ _NOWHERE: Final = 1.0
 _LARGEST_SHARE: Final = 2.0
 """Larger coordinates are pixels."""
 _WHOLE: Final = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool")
-_MOST_CLASSES: Final = 1 << 16
 _LEAST_SHARE: Final = 0.001
 """A class with fewer of all pixels says little by its IoU."""
 VALUES: Final = "values"
@@ -170,24 +170,12 @@ class Segmentation:
 
     def compare(self, test: npt.NDArray[np.generic], reference: npt.NDArray[np.generic], output: Output) -> Values:
         """Pixels of each class on both sides and on either; those with another class, equal scores apart."""
-        first, second = _classes(test, output), _classes(reference, output)
+        first, second, tied = test.ravel(), reference.ravel(), np.zeros(test.size, np.bool_)
+        if output.is_real:
+            first, second, tied = best_classes(_scores(test), _scores(reference))
         changed = first != second
-        tied = 0
-        if output.is_real and test.shape[-1] == 1:
-            tied = int(np.count_nonzero(changed & np.any([side[..., 0] == 0.5 for side in (test, reference)], axis=0)))
-        elif output.is_real and changed.any():
-            places = changed.ravel()
-            sides = (test.reshape(-1, test.shape[-1])[places], reference.reshape(-1, test.shape[-1])[places])
-            one, other = first.ravel()[places], second.ravel()[places]
-            rows = np.arange(len(one))
-            tied = int(np.count_nonzero(np.any([side[rows, one] == side[rows, other] for side in sides], axis=0)))
-        numbers, ours, theirs = _numbered(first, second)
-        count = int(max(ours.max(), theirs.max())) + 1
-        common = np.bincount(ours[ours == theirs], minlength=count)
-        either = np.bincount(ours, minlength=count) + np.bincount(theirs, minlength=count) - common
-        found = np.flatnonzero(either)
-        pixels = np.array([first.size, int(np.count_nonzero(changed)), tied], np.int64)
-        return {"classes": numbers[found], "common": common[found], "either": either[found], "pixels": pixels}
+        counts = (first.size, np.count_nonzero(changed), np.count_nonzero(changed & tied))
+        return {"overlaps": overlaps(first, second), "pixels": np.array(counts, np.int64)}
 
     def answers(self, run: Values) -> RunAnswers:
         """The pixels with another class, ties apart."""
@@ -196,17 +184,11 @@ class Segmentation:
 
     def summarise(self, runs: Sequence[Values]) -> KindFigures:
         """``parts`` has the IoU of each class between the two sides, over all runs."""
-        common, either = dict[int, int](), dict[int, int]()
-        for run in runs:
-            for number, both, any_side in zip(
-                *(run[name].tolist() for name in ("classes", "common", "either")), strict=True
-            ):
-                common[number] = common.get(number, 0) + both
-                either[number] = either.get(number, 0) + any_side
         pixels, changed, tied = np.sum([run["pixels"] for run in runs], axis=0).tolist()
-        overlaps = {number: common[number] / either[number] for number in sorted(either)}
-        large = {number: overlap for number, overlap in overlaps.items() if either[number] >= _LEAST_SHARE * pixels}
-        worst = min(large, key=lambda number: large[number], default=None)
+        classes, found = overlap_by_class([run["overlaps"] for run in runs])
+        overlap = dict(zip(classes.tolist(), found[:, 0].tolist(), strict=True))
+        large = [number for number, either in zip(overlap, found[:, 1], strict=True) if either >= _LEAST_SHARE * pixels]
+        worst = min(large, key=lambda number: overlap[number], default=None)
         return KindFigures(
             kind=self.name,
             figures={
@@ -214,11 +196,11 @@ class Segmentation:
                 "changed": changed,
                 "tied": tied,
                 "changed_share": changed / pixels if pixels else None,
-                "mean_iou": float(np.mean(list(overlaps.values()))) if overlaps else None,
+                "mean_iou": float(found[:, 0].mean()) if overlap else None,
                 "worst_class": worst,
-                "worst_iou": None if worst is None else overlaps[worst],
+                "worst_iou": None if worst is None else overlap[worst],
             },
-            parts={str(number): overlap for number, overlap in overlaps.items()},
+            parts={str(number): each for number, each in overlap.items()},
         )
 
     def in_words(self, found: KindFigures) -> str:
@@ -235,25 +217,10 @@ class Segmentation:
         return text if worst is None or worst == 1 else f"{text}, class {figures['worst_class']} {worst:.4f}"
 
 
-def _classes(values: npt.NDArray[np.generic], output: Output) -> npt.NDArray[Any]:
-    if not output.is_real:
-        return np.asarray(values).reshape(values.shape[:3])
-    if values.shape[-1] == 1:
-        return (values[..., 0].astype(float) > 0.5).astype(np.int64)
-    return np.asarray(values.argmax(axis=-1))
-
-
-def _numbered(
-    first: npt.NDArray[Any], second: npt.NDArray[Any]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Classes, and both sides as places in them; sorting, which is slow, only where class numbers are far apart."""
-    low, high = int(min(first.min(), second.min())), int(max(first.max(), second.max()))
-    if high - low < _MOST_CLASSES:
-        numbers = np.arange(low, high + 1, dtype=np.int64)
-        return numbers, first.ravel().astype(np.int64) - low, second.ravel().astype(np.int64) - low
-    found, places = np.unique(np.stack((first, second)), return_inverse=True)
-    ours, theirs = places.reshape(2, -1)
-    return found.astype(np.int64), ours, theirs
+def _scores(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A row of scores for each pixel; those of a mask are its own and, for what is not in it, a half."""
+    rows = values.reshape(-1, values.shape[-1])
+    return rows if values.shape[-1] > 1 else np.concatenate([np.full_like(rows, 0.5), rows], axis=1)
 
 
 KINDS: Final[dict[str, OutputKind]] = {

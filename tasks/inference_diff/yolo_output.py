@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import astuple
 
 from evaltools.gates.verdict import MATTERS, run_of_boxes
 from evaltools.metrics.boxes import BoxAgreement, Detections, compare_boxes
@@ -70,10 +71,7 @@ class YoloHead:
         if scores.min() < -_NO_SCORE or scores.max() > 1 + _NO_SCORE:
             return None
         sides = [_boxes(decoder, head, coordinates, side) for side in (test, reference)]
-        found = compare_boxes(sides[0], sides[1], MATTERS)
-        counts = (found.matched, found.lost, found.new, found.class_changes)
-        sums = (found.sum_iou, found.moved, found.score_shift, found.sum_score_shift)
-        return {"counts": np.array(counts), "sums": np.array(sums)}
+        return {"agreement": np.array(astuple(compare_boxes(sides[0], sides[1], MATTERS)))}
 
     def answers(self, run: Values) -> RunAnswers:
         """Boxes without a partner, and how far the others move."""
@@ -142,4 +140,5 @@ def _boxes(decoder: Decoder, head: Head, coordinates: Coordinates, values: npt.N
 
 
 def _agreement(run: Values) -> BoxAgreement:
-    return BoxAgreement(*run["counts"].tolist(), *run["sums"].tolist())
+    numbers = run["agreement"].tolist()
+    return BoxAgreement(*map(int, numbers[:4]), *numbers[4:])

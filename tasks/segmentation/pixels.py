@@ -12,6 +12,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from evaltools.errors import ImageError, TaskError
+from evaltools.metrics.overlaps import overlap_by_class, overlaps
 from evaltools.preprocess.decode import picture_header, stored_values
 from evaltools.result.section import Drawing
 from evaltools.tasks.own.definition import SHARE, Example, Mean, mean, pooled, share_of
@@ -45,7 +46,7 @@ def score(mask_values: str, class_offset: int, outputs: Outputs, mask: Path) -> 
     found = classes_of(outputs, (truth.shape[0], truth.shape[1])) + class_offset
     labelled = truth != UNLABELLED
     right = np.count_nonzero(found[labelled] == truth[labelled])
-    return {"miou": overlaps(found, truth), "pixel_accuracy": np.array([right, np.count_nonzero(labelled)])}
+    return {"miou": labelled_overlaps(found, truth), "pixel_accuracy": np.array([right, np.count_nonzero(labelled)])}
 
 
 def agree(outputs: Outputs, reference: Outputs, _mask: object) -> dict[str, Any]:
@@ -60,33 +61,20 @@ def _both(outputs: Outputs, reference: Outputs) -> tuple[Classes, Classes]:
     return classes_of(outputs, (expected.shape[0], expected.shape[1])), expected
 
 
-def overlaps(found: Classes, truth: Classes) -> npt.NDArray[np.int64]:
-    """Of each class on either side ``(class, pixels on both sides, pixels on either)``; unlabelled pixels do not count.
-
-    >>> overlaps(np.array([0, 1, 1]), np.array([0, 0, -1])).tolist()
-    [[0, 1, 2], [1, 0, 1]]
-    """
-    labelled = truth != UNLABELLED
-    ours, theirs = found[labelled], truth[labelled]
-    count = int(max(ours.max(initial=-1), theirs.max(initial=-1))) + 1
-    both = np.bincount(theirs[ours == theirs], minlength=count)
-    either = np.bincount(ours[ours >= 0], minlength=count) + np.bincount(theirs, minlength=count) - both
-    classes = np.flatnonzero(either)
-    return np.stack([classes, both[classes], either[classes]], axis=1)
+def labelled_overlaps(found: Classes, truth: Classes) -> npt.NDArray[np.int64]:
+    """The :func:`overlaps` of the pixels that have a class in the truth."""
+    rows = overlaps(found[truth != UNLABELLED], truth[truth != UNLABELLED])
+    return rows[rows[:, 0] > UNLABELLED]
 
 
 def mean_iou(rows: Sequence[npt.NDArray[Any]]) -> float:
-    """The mean over all classes of :func:`overlaps`, summed over the pictures; NaN without one labelled pixel.
+    """The mean IoU over all classes of :func:`overlaps`, over all pictures; NaN without one labelled pixel.
 
     >>> mean_iou([np.array([[0, 1, 2], [1, 0, 1]]), np.array([[0, 2, 2]])])
     0.375
     """
-    classes, both, either = np.concatenate([np.zeros((0, 3), np.int64), *rows]).T
-    if not classes.size:
-        return float("nan")
-    intersections, unions = np.bincount(classes, both), np.bincount(classes, either)
-    there = unions > 0
-    return float(np.mean(intersections[there] / unions[there]))
+    classes, found = overlap_by_class(rows)
+    return float(np.mean(found[:, 0])) if classes.size else float("nan")
 
 
 @functools.lru_cache(maxsize=8)

@@ -17,7 +17,7 @@ from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.preprocess import decode_image
 from evaltools.tasks.own.tensors import Quantisation, TaskTensor
 from evaltools.tasks.segmentation import segmentation
-from evaltools.tasks.segmentation.pixels import agree, classes_of, draw, mean_iou, overlaps, read_mask
+from evaltools.tasks.segmentation.pixels import agree, classes_of, draw, labelled_overlaps, mean_iou, read_mask
 from tests.tasks.declared import SAMPLE, outputs_of, run_sample
 
 FOLDER = SAMPLE / "segmentation"
@@ -124,9 +124,10 @@ def test_outputs_that_are_none_of_these_are_told() -> None:
 
 
 def test_a_class_that_is_found_nowhere_and_nowhere_true_does_not_count() -> None:
-    rows = [overlaps(np.array([[5, 5]]), np.array([[5, -1]])), overlaps(np.array([[0, 5]]), np.array([[0, 0]]))]
+    pairs = [([5, 5], [5, -1]), ([0, 5], [0, 0])]
+    rows = [labelled_overlaps(np.array([found]), np.array([truth])) for found, truth in pairs]
     assert mean_iou(rows) == pytest.approx((1 / 2 + 1 / 2) / 2)
-    assert math.isnan(mean_iou([overlaps(np.array([1]), np.array([-1]))]))
+    assert math.isnan(mean_iou([labelled_overlaps(np.array([1]), np.array([-1]))]))
 
 
 def test_a_picture_without_a_mask_is_told_before_anything_runs(tmp_path: Path) -> None:
