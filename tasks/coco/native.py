@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_average_precision import IOU_THRESHOLDS
 from evaltools.metrics.native_numbers import widened
-from evaltools.native.lines.evaluation import fill_latency, latency_line
+from evaltools.native.lines.evaluation import fill_of_pictures, lines_of_pictures
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.coco.result import BoxesPart, DetectionFigures, boxes_of
 from evaltools.text import printable
@@ -18,17 +17,13 @@ _MOST_CATEGORIES: Final = 5
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
-    """Numbers are printed as C++ streams print them, ``%g``; the preprocessing ``std_dev`` is always 0.
+    """Numbers are printed as C++ streams print them, ``%g``.
 
     Without ground truth the native tool still prints ``Overall mAP: 0``; here only with ``--compat=native``.
     """
     coco = boxes_of(result)
     printed = [] if coco.data.ground_truth else [WITHOUT_TRUTH]
-    printed += [
-        f"Num evaluation runs: {configuration.finished_examples}",
-        f"Preprocessing latency: avg={_preprocessing(result, configuration).avg_us:g}(us), std_dev=0(us)",
-        latency_line("Inference", configuration.inference_latency),
-    ]
+    printed += lines_of_pictures(result, configuration)
     precision = _figures(coco, configuration).native
     if precision is None:
         return [*printed, "Overall mAP: 0"] if coco.data.native else printed
@@ -64,23 +59,14 @@ def debug_lines(result: EvaluationResult, configuration: ConfigurationResult) ->
 
 def fill(message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
     """Fill an ``EvaluationStageMetrics``; field presence is the native tool's."""
-    coco = boxes_of(result)
-    message.num_runs = configuration.finished_examples
     metrics = message.process_metrics.object_detection_metrics
-    fill_latency(metrics.pre_processing_latency, _preprocessing(result, configuration), with_std=False)
-    fill_latency(metrics.inference_latency, configuration.inference_latency)
-    metrics.inference_metrics.num_inferences = configuration.finished_examples
-    precision = _figures(coco, configuration).native
+    fill_of_pictures(message, metrics, result, configuration)
+    precision = _figures(boxes_of(result), configuration).native
     if precision is not None:
         averages = metrics.average_precision_metrics
         for threshold, value in zip(IOU_THRESHOLDS, precision.thresholds, strict=False):
             averages.individual_average_precisions.add(iou_threshold=float(threshold), average_precision=value)
         averages.overall_mean_average_precision = precision.overall
-
-
-def _preprocessing(result: EvaluationResult, configuration: ConfigurationResult) -> Latency:
-    latency: Latency = configuration.preprocessing_latency or result.part.preprocessing_latency
-    return latency
 
 
 def _figures(boxes: BoxesPart, configuration: ConfigurationResult) -> DetectionFigures:

@@ -68,6 +68,32 @@ def native_proto(result: EvaluationResult, configuration: ConfigurationResult) -
     return data
 
 
+def lines_of_pictures(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+    """Runs and latencies of a task over pictures; the preprocessing ``std_dev`` is always 0."""
+    return [
+        f"Num evaluation runs: {configuration.finished_examples}",
+        f"Preprocessing latency: avg={_preprocessing(result, configuration).avg_us:g}(us), std_dev=0(us)",
+        latency_line("Inference", configuration.inference_latency),
+    ]
+
+
+def fill_of_pictures(message: Any, metrics: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
+    """Fill runs and latencies of an ``EvaluationStageMetrics`` and its ``metrics`` of a task over pictures.
+
+    Field presence is the native tool's: every field of the inference latency, the preprocessing latency without
+    ``std_deviation_us``, no ``total_latency``.
+    """
+    message.num_runs = configuration.finished_examples
+    fill_latency(metrics.pre_processing_latency, _preprocessing(result, configuration), with_std=False)
+    fill_latency(metrics.inference_latency, configuration.inference_latency)
+    metrics.inference_metrics.num_inferences = configuration.finished_examples
+
+
+def _preprocessing(result: EvaluationResult, configuration: ConfigurationResult) -> Latency:
+    latency: Latency = configuration.preprocessing_latency or result.part.preprocessing_latency
+    return latency
+
+
 def latency_line(name: str, latency: Latency | None) -> str:
     """The line of a latency, numbers as C++ streams print them; None: an emulator ran, which has none."""
     if latency is None:
