@@ -22,7 +22,7 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.coco.detector import DetectorOptions, check_detector, detector_input
 from evaltools.tasks.coco.objects import FoundObjects, read_objects
 from evaltools.tasks.coco.result import OutputMap, boxes_of
-from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
+from evaltools.tasks.own.tensors import Outputs, TaskTensor
 from evaltools.tasks.shared.image_input import PictureFrame, load_picture
 from tests import tiny_models
 from tests.detection_set import DetectionSet, make_detection_set, pixels_of, save
@@ -109,16 +109,6 @@ def test_rows_with_nan_or_infinite_numbers_are_left_out_and_counted() -> None:
 def test_classes_are_cut_to_whole_numbers_and_counted() -> None:
     found = read(4, classes={0: 1.9, 1: -1.5, 2: 1e30})
     assert (found.classes.tolist(), found.fractional) == ([1, -1, 2**31 - 1, 3], 2)
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
-def test_quantised_outputs_are_the_real_values_that_they_stand_for(dtype: str) -> None:
-    limits = np.iinfo(dtype)
-    values = np.linspace(limits.min, limits.max, 256).astype(dtype).reshape(1, 2, 128)[:, :, ::-1]
-    tensor = TaskTensor("x", (1, 2, 128), np.dtype(dtype), Quantisation(0.25, -3))
-    real = Outputs([values], [tensor]).real(0)
-    np.testing.assert_array_equal(real, (values.astype(np.float32) + 3) / 4)
-    assert real.dtype == np.float32
 
 
 def test_the_native_tool_needs_four_outputs(tmp_path: Path) -> None:
