@@ -17,7 +17,7 @@ from evaltools.parameter import did_you_mean
 from evaltools.request import Options, Request
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.input_options import SAVED, InputOptions
-from evaltools.tasks.inference_diff.inputs import InputPlan, Provider, RunInputs, Words, plan_inputs
+from evaltools.tasks.inference_diff.inputs import InputPlan, Provider, RunInputs, plan_inputs, saying
 from evaltools.tasks.inference_diff.material import shaped
 from evaltools.tasks.inference_diff.output_comparison import check_types
 from evaltools.tasks.shared.image_input import StatedLayout
@@ -130,17 +130,13 @@ def _inputs_of_saved(options: Options, model: ModelFile, saved: SavedArrays) -> 
     if given:
         raise UsageError(f"--reference_tensors={saved.path} has the inputs, too; leave --{given[0]} out")
     stored = {position: _always(values) for position, values in enumerate(saved.inputs)}
-    words = tuple(_saying(f"saved in {saved.path.name}") for _ in saved.inputs)
+    words = tuple(saying(f"saved in {saved.path.name}") for _ in saved.inputs)
     source = RunInputs(len(saved.inputs), stored, {}, {})
     return InputPlan(source, ("run 0",), (SAVED,), model.inputs, words), warnings
 
 
 def _always(values: Array) -> Provider:
     return lambda _run, _ranges: values
-
-
-def _saying(text: str) -> Words:
-    return lambda _ranges: text
 
 
 def _model_path(options: Options) -> Path:

@@ -38,7 +38,6 @@ from evaltools.tasks.inference_diff.result import (
     InputUsed,
     OfOneKind,
     RunTimes,
-    loaded_from,
 )
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile, SavedReference
 from evaltools.tasks.own.collecting import Concluded, RecordsOfRun
@@ -121,7 +120,7 @@ def _by_kind(material: DiffMaterial, differences: Mapping[int, Difference]) -> l
     """The differences over the runs of each kind of inputs, where there are several."""
     kinds: dict[str, dict[int, Difference]] = {}
     for run, difference in differences.items():
-        kinds.setdefault(material.kinds[run], {})[run] = difference
+        kinds.setdefault(material.plan.kinds[run], {})[run] = difference
     if len(kinds) < 2:
         return []
     summaries = {kind: material.comparison.summarise(found) for kind, found in kinds.items()}
@@ -155,14 +154,14 @@ def _manifest(material: DiffMaterial, configurations: Sequence[ConfigurationResu
         signature=material.options.signature,
         invocations_per_run=material.options.invocations,
         warmup_runs=material.options.warmup_runs,
-        inputs=[_saved_tensor(tensor) for tensor in material.inputs],
+        inputs=[_saved_tensor(tensor) for tensor in material.plan.tensors],
         input_files=material.writer.input_files,
         configurations=[
             _saved_configuration(entry, entry.runtime, material, material.writer.outputs(entry.name))
             for entry in configurations
             if entry.runtime is not None and material.writer.outputs(entry.name)
         ],
-        kinds={str(run): kind for run, kind in enumerate(material.kinds)},
+        kinds={str(run): kind for run, kind in enumerate(material.plan.kinds)},
     )
 
 
@@ -193,7 +192,7 @@ def _saved_tensor(tensor: TensorInfo) -> Tensor:
 def _details(material: DiffMaterial, noise_floor: RoleOutcomes, comparisons: list[DiffComparison]) -> InferenceDiff:
     options = material.options
     return InferenceDiff(
-        num_runs=len(material.names),
+        num_runs=len(material.plan.kinds),
         invocations_per_run=options.invocations,
         warmup_runs=options.warmup_runs,
         seed=options.inputs.seed,
@@ -212,12 +211,9 @@ def _details(material: DiffMaterial, noise_floor: RoleOutcomes, comparisons: lis
 
 
 def _inputs_used(material: DiffMaterial) -> list[InputUsed]:
-    plan = material.plan
-    sources = plan.described if plan else (loaded_from(str(material.options.load_reference)),) * len(material.inputs)
-    ranges = plan.ranges if plan else {}
-    used = []
-    for position, (tensor, source) in enumerate(zip(material.inputs, sources, strict=True)):
-        name, drawn = tensor.signature_name or tensor.name, ranges.get(position)
+    plan, used = material.plan, []
+    for position, (tensor, source) in enumerate(zip(plan.tensors, plan.described, strict=True)):
+        name, drawn = tensor.signature_name or tensor.name, plan.ranges.get(position)
         stated = (drawn.low, drawn.high, drawn.origin) if drawn else (None, None, "")
         used.append(InputUsed(name, tensor.dtype, list(tensor.shape), source, *stated))
     return used

@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.differences import Differences
-from evaltools.tasks.inference_diff.inputs import InputPlan
 from evaltools.tasks.inference_diff.material import DiffMaterial
 from evaltools.tasks.inference_diff.measure_noise_floor import noise_floor_of
 from evaltools.tasks.inference_diff.output_comparison import DiffObservation
@@ -46,7 +45,7 @@ def comparison_task(material: DiffMaterial) -> Task:
     options, plan = material.options, material.plan
     differences = Differences(material=material)
     return Task(
-        examples=[Example(name, number) for number, name in enumerate(material.names)],
+        examples=[Example(name, number) for number, name in enumerate(plan.example_ids)],
         prepare=partial(_fed, material),
         score=partial(_compared, differences),
         metrics=[differences],
@@ -56,14 +55,14 @@ def comparison_task(material: DiffMaterial) -> Task:
         warmup_runs=options.warmup_runs,
         invocations=options.invocations,
         models=material.models,
-        pictures=plan.pictures if plan else (),
+        pictures=plan.pictures,
         beside=partial(noise_floor_of, material) if options.noise_floor_runs else None,
     )
 
 
 def _fed(material: DiffMaterial, number: int, tensors: Sequence[TaskTensor]) -> WithContext:
     """The inputs of a run for the model with these tensors."""
-    inputs = material.source.inputs(number)
+    inputs = material.plan.source.inputs(number)
     loaded = None if material.loaded is None else material.loaded[number]
     of_reference = any(tensor.of_reference for tensor in tensors)
     return WithContext(material.side(of_reference).fed(inputs), Run(number, inputs, loaded))
@@ -101,8 +100,8 @@ def _must_be_narrowed(material: DiffMaterial, reference: Trial) -> bool:
     Only inputs whose range is a guess have a narrower one, as neither the user nor the model states theirs.
     """
     plan, first = material.plan, reference.first
-    narrowed = plan.narrowed() if plan is not None and first is not None and not are_sane(first.outputs) else {}
-    if plan is None or not narrowed:
+    narrowed = plan.narrowed() if first is not None and not are_sane(first.outputs) else {}
+    if not narrowed:
         return False
     ranges = plan.ranges
     plan.source.draw_from(narrowed)
@@ -116,7 +115,7 @@ def _order(material: DiffMaterial, trial: Trial, reference: Trial) -> OutputOrde
     pair = material.pair
     if pair is None or not pair.order.open:
         return None
-    places = range(min(COMPARED_RUNS, len(material.names)))
+    places = range(min(COMPARED_RUNS, len(material.plan.example_ids)))
     base = reference.run(places, with_copies=True)
     found = [
         order_by_values(pair.order, material.model.outputs, pair.reference_outputs, *_of_both(material, tried, base))
@@ -135,7 +134,6 @@ def _of_both(
 
 def _chosen(material: DiffMaterial, choice: Any) -> Task:
     found = msgspec.convert(choice, Choice)
-    plan: InputPlan | None = material.plan
-    if plan is not None and found.narrowed:
-        plan.source.draw_from(plan.narrowed())
+    if found.narrowed:
+        material.plan.source.draw_from(material.plan.narrowed())
     return comparison_task(material.in_order(found.order))

@@ -175,7 +175,7 @@ def plan_inputs(
     for position, tensor in enumerate(tensors):
         if position in files:
             stored[position] = _cycling(files[position])
-            words.append(_saying(f"files, {len(files[position])} example{'' if len(files[position]) == 1 else 's'}"))
+            words.append(saying(f"files, {len(files[position])} example{'' if len(files[position]) == 1 else 's'}"))
             continue
         draw, say = _random(tensor, gaussian, position, options.native)
         gets_pictures = pictures is not None and position == pictures.position
@@ -210,7 +210,8 @@ def _cycling(arrays: Sequence[Array]) -> Provider:
     return lambda index, _ranges: arrays[index % len(arrays)]
 
 
-def _saying(words: str) -> Words:
+def saying(words: str) -> Words:
+    """These words, whatever the ranges."""
     return lambda _ranges: words
 
 
@@ -312,13 +313,13 @@ def _random(tensor: TensorInfo, gaussian: GaussianInputs, position: int, native:
     count = int(np.prod(tensor.shape, dtype=np.int64))
     shape, dtype = tensor.shape, tensor.dtype
     if dtype == "string":
-        return lambda _index, _ranges: gaussian.words(count).reshape(shape), _saying("random words")
+        return lambda _index, _ranges: gaussian.words(count).reshape(shape), saying("random words")
     if dtype == "bool" and native:
         # Drawn as uint8 between 0 and 1 and cut off: always false, but the stream moves on.
-        say = _saying("false, as the native tool")
+        say = saying("false, as the native tool")
         return lambda _index, _ranges: (gaussian.values("uint8", count, 0, 1) != 0).reshape(shape), say
     if dtype == "bool":
-        return lambda _index, _ranges: gaussian.values("bool", count, 0, 1).reshape(shape), _saying(
+        return lambda _index, _ranges: gaussian.values("bool", count, 0, 1).reshape(shape), saying(
             "random true and false"
         )
 

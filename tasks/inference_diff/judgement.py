@@ -55,15 +55,16 @@ def kernels_of(configuration: Configuration) -> str:
 
 
 class OutputJudge(Struct, frozen=True):
-    """Judges the outputs of one configuration. CPU variants that run the same kernels are not used as noise floor.
+    """Judges the outputs of one configuration.
 
-    ``measured`` are the noise floor, ``kernels`` the CPU kernels that the configuration runs, empty where a delegate
-    does. ``other_model``: the reference's outputs are those of another model.
+    Of what was ``measured``, ``floor`` has the CPU variants that do not run its own kernels, ``precisions`` the lower
+    ones. ``other_model``: the reference's outputs are those of another model.
     """
 
     model: ModelFile
     measured: RoleOutcomes
-    kernels: str
+    floor: Mapping[str, DiffSummary]
+    precisions: Mapping[str, DiffSummary]
     other_model: bool
 
     def outputs(self, summary: DiffSummary) -> list[OutputVerdict]:
@@ -80,9 +81,9 @@ class OutputJudge(Struct, frozen=True):
         """The verdict on the boxes of a detector, None for other models."""
         if not summary.boxes_by_run:
             return None
-        floor, precisions = self._measured()
         boxes = [
-            {name: seen_boxes(other.boxes_by_run) for name, other in found.items()} for found in (floor, precisions)
+            {name: seen_boxes(other.boxes_by_run) for name, other in found.items()}
+            for found in (self.floor, self.precisions)
         ]
         return judge_boxes(summary.boxes_by_run, self._noise_floor(*boxes))
 
@@ -98,7 +99,8 @@ class OutputJudge(Struct, frozen=True):
 
     def _seen(self, position: int) -> tuple[dict[str, Seen], dict[str, Seen]]:
         floor, precisions = (
-            {name: summary.seen(position) for name, summary in summaries.items()} for summaries in self._measured()
+            {name: summary.seen(position) for name, summary in summaries.items()}
+            for summaries in (self.floor, self.precisions)
         )
         return floor, precisions
 
@@ -107,28 +109,21 @@ class OutputJudge(Struct, frozen=True):
         largest = measured.kept_tensors.largest if measured.kept_tensors is not None else 0.0
         return NoiseFloor(floor, precisions, self.model.node_count, self.other_model, measured.missing, largest)
 
-    def _measured(self) -> tuple[dict[str, DiffSummary], dict[str, DiffSummary]]:
-        """The summaries of the CPU variants and of the precisions by name."""
-        floor, precisions = (
-            {entry.role.name: entry.summary for entry in entries if entry.summary}
-            for entries in (self._floor(), self.measured.of_kind(PRECISION))
-        )
-        return floor, precisions
-
-    def _floor(self) -> list[RoleOutcome]:
-        return [
-            entry
-            for entry in self.measured.of_kind(NOISE_FLOOR)
-            if entry.role.name in (FEW_ROUNDINGS, KEPT_TENSORS) or entry.role.configuration.kernel_set != self.kernels
-        ]
-
 
 def judges_of(material: DiffMaterial, measured: RoleOutcomes) -> dict[str, OutputJudge]:
     """Of each test by name, what judges its outputs."""
-    return {
-        test.name: OutputJudge(material.model, measured, kernels_of(test), material.compares_models)
-        for test in material.options.tests
-    }
+    precisions = {entry.role.name: entry.summary for entry in measured.of_kind(PRECISION) if entry.summary}
+    judges = {}
+    for test in material.options.tests:
+        kernels = kernels_of(test)
+        floor = {
+            entry.role.name: entry.summary
+            for entry in measured.of_kind(NOISE_FLOOR)
+            if entry.summary
+            and (entry.role.name in (FEW_ROUNDINGS, KEPT_TENSORS) or entry.role.configuration.kernel_set != kernels)
+        }
+        judges[test.name] = OutputJudge(material.model, measured, floor, precisions, material.compares_models)
+    return judges
 
 
 def judge(
@@ -235,13 +230,12 @@ def _decisive(outputs: Sequence[JudgedOutput], boxes: OutputVerdict | None) -> l
 
 def far_variant_warnings(judges: Sequence[OutputJudge]) -> list[str]:
     """Warnings about CPU variants that do not count for an output."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, None]] = {}
     for judge_by in judges:
-        for entry in judge_by.measured.of_kind(NOISE_FLOOR):
-            for position, output in enumerate(entry.summary.outputs if entry.summary else ()):
-                is_named = output.output in found.get(entry.role.name, [])
-                if not is_named and entry.role.name in judge_by.far(position):
-                    found.setdefault(entry.role.name, []).append(output.output)
+        for name, summary in judge_by.floor.items():
+            for position, output in enumerate(summary.outputs):
+                if name in judge_by.far(position):
+                    found.setdefault(name, {})[output.output] = None
     return [
         f"{name} does not count for output {', '.join(map(repr, outputs))}: there it stands still, has no numbers, or "
         f"is far from the reference{_KEPT_IS_FAR if name == KEPT_TENSORS else ''}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -20,13 +20,13 @@ from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import parse_normalization
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.result.evaluation import Tensor
+from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.input_options import SAVED, InputOptions
-from evaltools.tasks.inference_diff.inputs import InputPlan, plan_inputs
+from evaltools.tasks.inference_diff.inputs import InputPlan, Ranges, RunInputs, plan_inputs, saying
 from evaltools.tasks.inference_diff.model_pair import ModelPair, Side, match_by_name, pair_models, side_of
 from evaltools.tasks.inference_diff.options import LIMITS
 from evaltools.tasks.inference_diff.output_comparison import (
     NATIVE_INVOCATIONS,
-    InputSource,
     OutputComparison,
     check_types,
     describe_outputs,
@@ -34,7 +34,7 @@ from evaltools.tasks.inference_diff.output_comparison import (
 )
 from evaltools.tasks.inference_diff.output_kinds import forced_kinds
 from evaltools.tasks.inference_diff.output_order import names_of
-from evaltools.tasks.inference_diff.result import OutputOrder
+from evaltools.tasks.inference_diff.result import OutputOrder, loaded_from
 from evaltools.tasks.inference_diff.saved_outputs import (
     OutputsWriter,
     SavedReference,
@@ -122,22 +122,17 @@ def _require_numbers(options: DiffOptions) -> None:
 class DiffMaterial(Struct, frozen=True, dict=True):
     """The checked parts of an inference diff.
 
-    ``inputs`` describes the inputs, and ``source`` gives them. They come from ``plan``, or from ``loaded`` outputs of
-    an earlier run; the other of the two is None. ``names`` and ``kinds`` are those of each run; a kind is noise,
-    photos, files or saved. ``kept`` are the runs whose inputs and outputs are remembered; the runs for the noise floor
-    are chosen among them. ``forced_kinds`` are the kinds of outputs that the user states, by position. ``writer`` saves
-    inputs and outputs, None if they are not saved.
+    ``plan`` gives the inputs of each run, which are saved ones where the reference's outputs were ``loaded``. ``kept``
+    are the runs whose inputs and outputs are remembered; the runs for the noise floor are chosen among them.
+    ``forced_kinds`` are the kinds of outputs that the user states, by position. ``writer`` saves inputs and outputs,
+    None if they are not saved.
     """
 
     options: DiffOptions
     model: ModelFile
     pair: ModelPair | None
-    inputs: tuple[TensorInfo, ...]
+    plan: InputPlan
     loaded_outputs: tuple[TensorInfo, ...]
-    plan: InputPlan | None
-    names: tuple[str, ...]
-    kinds: tuple[str, ...]
-    source: InputSource
     forced_kinds: Mapping[int, str]
     kept: tuple[int, ...]
     loaded: SavedReference | None
@@ -168,7 +163,7 @@ class DiffMaterial(Struct, frozen=True, dict=True):
         """How the model of the reference, or the one under test, is fed, and how its outputs are read."""
         if self.pair is not None:
             return self.pair.reference_side if of_reference else self.pair.test_side
-        return side_of(self.inputs, self.model)
+        return side_of(self.plan.tensors, self.model)
 
     @cached_property
     def comparison(self) -> OutputComparison:
@@ -224,29 +219,20 @@ def prepare(models: Sequence[ModelFile], options: DiffOptions) -> DiffMaterial:
         stateful=model.stateful or (pair is not None and pair.reference.stateful),
         bytes_per_run=max(_bytes(inputs), _bytes(model.outputs), in_journal // _DISK_FOR_MEMORY),
     )
-    plan = None
-    source: InputSource
     if loaded is None:
         plan = plan_inputs(model, inputs, options.inputs, lambda total: {0, *keep(total)})
-        source, names, kinds = plan.source, plan.example_ids, plan.kinds
     else:
-        source, runs = loaded, _runs_asked_for(loaded, options.inputs.num_runs)
-        names = tuple(f"run {run}" for run in runs)
-        kinds = tuple(loaded.manifest.kinds.get(str(run), SAVED) for run in runs)
+        plan = _saved_inputs(loaded, inputs, options.inputs.num_runs)
     if options.save_outputs is not None:
         require_new_folder(options.save_outputs, "save_outputs")
     return DiffMaterial(
         options=options,
         model=model,
         pair=pair,
-        inputs=inputs,
-        loaded_outputs=loaded_outputs,
         plan=plan,
-        names=names,
-        kinds=kinds,
-        source=source,
+        loaded_outputs=loaded_outputs,
         forced_kinds=forced_kinds(options.output_kinds, describe_outputs(model), output_names(model)),
-        kept=keep(len(names)),
+        kept=keep(len(plan.kinds)),
         loaded=loaded,
         writer=None if options.save_outputs is None else OutputsWriter(options.save_outputs),
     )
@@ -379,10 +365,24 @@ def _as_saved(own: Sequence[TensorInfo], saved: Sequence[Tensor], order: Sequenc
     return tuple(found)
 
 
-def _runs_asked_for(loaded: SavedReference, num_runs: int | None) -> list[int]:
+def _saved_inputs(loaded: SavedReference, tensors: tuple[TensorInfo, ...], num_runs: int | None) -> InputPlan:
+    """The inputs of the first of the saved runs."""
     if num_runs is not None and num_runs > len(loaded.runs):
         raise UsageError(f"--num_runs={num_runs}: {loaded.folder} has {len(loaded.runs)} runs; use no more")
-    return loaded.runs[:num_runs]
+    runs = loaded.runs[:num_runs]
+    read = lru_cache(maxsize=1)(loaded.inputs)
+    stored = {place: partial(_of_saved, read, place) for place in range(len(tensors))}
+    return InputPlan(
+        RunInputs(len(tensors), stored, {}, {}),
+        tuple(f"run {run}" for run in runs),
+        tuple(loaded.manifest.kinds.get(str(run), SAVED) for run in runs),
+        tensors,
+        (saying(loaded_from(str(loaded.folder))),) * len(tensors),
+    )
+
+
+def _of_saved(read: Callable[[int], tuple[Array, ...]], place: int, index: int, _ranges: Ranges) -> Array:
+    return read(index)[place]
 
 
 def _check_limits(options: DiffOptions, model: ModelFile, reference: Sequence[TensorInfo]) -> None:

@@ -252,7 +252,7 @@ def _readable(material: DiffMaterial, sample: Sequence[int]) -> dict[int, tuple[
     inputs: dict[int, tuple[Array, ...]] = {}
     for index in sample:
         try:
-            inputs[index] = material.source.inputs(index)
+            inputs[index] = material.plan.source.inputs(index)
         except ImageError:
             if material.stateful:
                 break

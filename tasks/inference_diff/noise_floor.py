@@ -145,7 +145,7 @@ def plan_roles(
     against = reference.name if reference else LOCAL_REFERENCE
 
     def beside(kind: RoleKind, name: str, run: ModelFile, configuration: Configuration, moved: str = "") -> Role:
-        change = partial(_disturb_inputs, material.inputs, moved) if moved else None
+        change = partial(_disturb_inputs, material.plan.tensors, moved) if moved else None
         return Role(kind, name, run, configuration, side, against, comparison, change)
 
     planned = [beside(NOISE_FLOOR, variant.name, model, variant) for variant in cpu_variants(base.runtime, leave_out)]

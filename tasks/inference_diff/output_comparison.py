@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy.typing as npt
 from msgspec import Struct
@@ -30,16 +30,6 @@ from evaltools.tasks.inference_diff.yolo_output import axis_of_values
 NATIVE_INPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "int64", "bool")
 NATIVE_OUTPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "bool")
 NATIVE_INVOCATIONS: Final = 3
-
-
-class InputSource(Protocol):
-    """Gives the inputs of each run, in any order and as often as asked."""
-
-    def inputs(self, index: int) -> tuple[Array, ...]:
-        """Inputs of run ``index``, in the model's order.
-
-        Raises :class:`~evaltools.errors.ImageError` where they cannot be read.
-        """
 
 
 class KindValues(Struct, frozen=True, eq=False):

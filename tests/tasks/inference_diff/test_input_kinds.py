@@ -285,7 +285,7 @@ def test_saved_inputs_keep_their_kinds(tmp_path: Path) -> None:
     loading = request_for(
         model_file=tmp_path / "model.tflite", reference=None, tests=(TEST,), load_reference=tmp_path / "saved"
     )
-    assert material_of(loading).kinds == ("noise", "photos", "noise", "photos", "noise")
+    assert material_of(loading).plan.kinds == ("noise", "photos", "noise", "photos", "noise")
     result = evaluate(loading, Silent(), open_session)
     assert [(found.kind, found.runs) for found in result.part.comparisons[0].by_kind] == [("noise", 3), ("photos", 2)]
 
