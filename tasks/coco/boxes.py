@@ -87,10 +87,13 @@ class CollectedBoxes:
             for name, records in run.outcome.records.items()
         }
         places = {name: len(data.sides) - 1 if name == run.reference else 0 for name in run.measured}
-        seen = {place: every[name] for name, place in reversed(places.items())}
-        chosen = {
-            place: self._mapping(place, class_pairs(found, truth)[0] if truth else []) for place, found in seen.items()
-        }
+        chosen: dict[int, tuple[ClassMapping, ClassMappingUsed]] = {}
+        for name, place in places.items():
+            if place not in chosen:
+                side, choice = data.sides[place], self._metric.choices[place]
+                pairs = class_pairs(every[name], truth)[0] if truth else []
+                of_head = side.mapping_of(choice.head)
+                chosen[place] = choose_mapping(side.mapping, side.category_ids, pairs, of_head, choice.shown)
         resamples = judging.resamples if len(places) > 1 else 0
         taken = {
             name: measured(name, every[name], truth, chosen[place][0], judging.used, resamples)
@@ -100,7 +103,7 @@ class CollectedBoxes:
         shown = chosen.get(0) or next(iter(chosen.values()), None)
         keeps = judging.keeps_pictures or run.keeps_examples or run.has_page
         part = BoxesPart(
-            data=data_of(data, self._metric.choices[0], shown[1] if shown else None, is_measured=bool(taken)),
+            data=data_of(data, self._metric.choices[0], shown[1] if shown else None),
             figures=figures,
             comparisons=corrected([compared(taken[baseline], taken[other]) for baseline, other in run.pairs]),
             pictures=detected_pictures(pictures, taken) if keeps else None,
@@ -108,16 +111,9 @@ class CollectedBoxes:
         warnings = [*general_warnings(data.sides[0].model, pictures, data.labels, part, every)]
         return Concluded(part, verdicts_on_map(part.comparisons, figures, run.margin), warnings)
 
-    def _mapping(self, place: int, pairs: Sequence[tuple[int, int]]) -> tuple[ClassMapping, ClassMappingUsed]:
-        """Which category a class of a model is, from what is known and the ``pairs`` that were found."""
-        side, choice = self._metric.data.sides[place], self._metric.choices[place]
-        return choose_mapping(side.mapping, side.category_ids, pairs, side.mapping_of(choice.head), choice.shown)
 
-
-def data_of(
-    data: DetectionData, choice: Choice, mapping: ClassMappingUsed | None = None, is_measured: bool = False
-) -> CocoData:
-    """What was evaluated, and how the model under test was read; the outputs are named where it was measured."""
+def data_of(data: DetectionData, choice: Choice, mapping: ClassMappingUsed | None = None) -> CocoData:
+    """What was evaluated, and how the model under test was read, of which outputs where there is a ``mapping``."""
     pictures, side = data.pictures, data.sides[0]
     options, to_tensor = data.options, side.to_tensor
     if choice.head is not None:
@@ -132,10 +128,10 @@ def data_of(
         resize="stretch" if options.resize == "auto" else options.resize,
         score_threshold=options.score_threshold or 0.0,
         category_names=_category_names(data),
-        output_map=choice.outputs if is_measured else None,
+        output_map=choice.outputs if mapping else None,
         class_mapping=mapping,
         native=options.native,
-        head=choice.head if is_measured else None,
+        head=choice.head if mapping else None,
         nms_iou=options.nms_iou or None,
         channel_order=channel_order_of(to_tensor),
     )
