@@ -144,7 +144,10 @@ def coco(
     from evaltools.tasks.coco.boxes import Judging
     from evaltools.tasks.coco.detector import DetectorOptions
     from evaltools.tasks.coco.evaluation import detection, load_data
+    from evaltools.tasks.shared.image_input import require_native
 
+    if setting.native:
+        require_native((_DECODER, decoder), (_RESIZE, resize))
     options = DetectorOptions(
         normalization=normalization,
         resize=resize,

@@ -66,14 +66,6 @@ class DetectorOptions(Struct, frozen=True):
             )
         if self.normalization != "auto":
             parse_normalization(self.normalization)
-        if self.native and self.decoder != "auto" and not self.reads_boxes:
-            raise UsageError(
-                f"--decoder={self.decoder}: the native tool decodes no raw heads; leave out one of it and --compat"
-            )
-        if self.native and self.resize not in ("auto", "stretch"):
-            raise UsageError(
-                f"--resize={self.resize}: the native tool stretches pictures; leave out one of it and --compat"
-            )
 
 
 def check_detector(model: ModelFile, native: bool = False, layout: StatedLayout = "auto") -> None:

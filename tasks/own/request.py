@@ -17,8 +17,8 @@ from evaltools.parameter import Parameter, format_value
 from evaltools.request import Options, Request
 from evaltools.tasks.own.loading import Loaded
 from evaltools.tasks.own.options import Option, values_of
-from evaltools.tasks.shared.image_input import StatedLayout, require_native_channels
-from evaltools.tasks.shared.options import MARGIN
+from evaltools.tasks.shared.image_input import StatedLayout, require_native
+from evaltools.tasks.shared.options import CHANNEL_ORDER, INPUT_LAYOUT, MARGIN
 
 _MOST_WORKERS: Final = 1024
 
@@ -109,7 +109,7 @@ def read_request(
     channel_order = given.text("channel_order") if "channel_order" in given else ""
     channel_order = "" if channel_order == "auto" else channel_order
     if request.is_native:
-        require_native_channels(layout, channel_order or "rgb")
+        require_native((INPUT_LAYOUT, layout), (CHANNEL_ORDER, channel_order or "rgb"))
     values = values_of(tuple(options), {name: given.stated[name] for name in names if name in given}, loaded.name)
     stated = TaskOptions(
         loaded=loaded,

@@ -16,6 +16,7 @@ from msgspec import Struct
 from evaltools.engine.steps import DECODE, READ, RESIZE
 from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
+from evaltools.parameter import Parameter
 from evaltools.preprocess import (
     ImageToTensor,
     Letterbox,
@@ -27,7 +28,6 @@ from evaltools.preprocess import (
     read_picture,
 )
 from evaltools.runtime.session import Array
-from evaltools.tasks.shared.options import CHANNEL_ORDER, INPUT_LAYOUT
 
 CLASSIFIER_CROP: Final = 0.875
 ACCEPTED_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
@@ -150,9 +150,9 @@ def input_transform(
     )
 
 
-def require_native_channels(input_layout: str, channel_order: str) -> None:
-    """Raise :class:`UsageError` for a layout or order of channels that the native tool does not feed."""
-    for parameter, value in ((INPUT_LAYOUT, input_layout), (CHANNEL_ORDER, channel_order)):
+def require_native(*stated: tuple[Parameter, str]) -> None:
+    """Raise :class:`UsageError` for a stated value that the native tool does not know."""
+    for parameter, value in stated:
         reason = parameter.not_native
         if reason and value not in ("auto", *reason.harmless):
             raise UsageError(f"--{parameter.name}={value}: {reason.reason}; leave out one of it and --compat")
