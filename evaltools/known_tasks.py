@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import chain
@@ -44,11 +45,20 @@ Detail = Literal["answer", "figures", "all"]
 
 
 @cache
+def _folders() -> list[str]:
+    """The names of the folders of ``tasks``; none of them is imported yet."""
+    return [folder.name for folder in pkgutil.iter_modules(importlib.import_module(_TASKS).__path__) if folder.ispkg]
+
+
+def built_in_task(name: str) -> TaskCommand | None:
+    """The task that comes with evaltools under that name, which is the name of its folder; no other one is imported."""
+    return getattr(importlib.import_module(f"{_TASKS}.{name}"), _COMMAND, None) if name in _folders() else None
+
+
+@cache
 def built_in_tasks() -> dict[str, TaskCommand]:
     """The tasks that come with evaltools, by name: the folders of ``tasks`` that have a ``COMMAND``."""
-    folders = pkgutil.iter_modules(importlib.import_module(_TASKS).__path__)
-    modules = [importlib.import_module(f"{_TASKS}.{folder.name}") for folder in folders if folder.ispkg]
-    found: list[TaskCommand] = [getattr(module, _COMMAND) for module in modules if hasattr(module, _COMMAND)]
+    found = filter(None, map(built_in_task, _folders()))
     return {task.name: task for task in sorted(found, key=lambda task: (task.place, task.name))}
 
 
@@ -59,7 +69,7 @@ def task_names() -> list[str]:
 
 def task_command(name: str) -> TaskCommand:
     """The task of that name; raises :class:`UsageError` for an unknown name."""
-    built_in = built_in_tasks().get(name)
+    built_in = built_in_task(name)
     if built_in is not None:
         return built_in
     outside: TaskCommand = importlib.import_module(_OUTSIDE).outside_task(name)
@@ -162,12 +172,23 @@ def all_metrics() -> dict[str, Metric]:
 
 
 def metric_named(name: str) -> Metric | None:
-    """That of :func:`all_metrics`; of tasks it imports no more than those before the one that has it."""
+    """That of :func:`all_metrics`, or one of the same name that differs only in its meaning.
+
+    No more tasks are imported than are needed to find it.
+    """
     from evaltools.result.metrics import METRICS
 
-    of_tasks = (metric for task in usable_tasks() for metric in task.metrics)
-    found = next((metric for metric in chain(METRICS, of_tasks) if metric.name == name), None)
+    found = next((metric for metric in chain(METRICS, _metrics_of_tasks()) if metric.name == name), None)
     return found or other_metrics().usable.get(name)
+
+
+def _metrics_of_tasks() -> Iterator[Metric]:
+    """The metrics of each task, first those of tasks that are imported already; one is imported when it is its turn."""
+    for folder in sorted(_folders(), key=lambda folder: f"{_TASKS}.{folder}" not in sys.modules):
+        task = built_in_task(folder)
+        yield from () if task is None else task.metrics
+    for task in installed_tasks().usable.values():
+        yield from task.metrics
 
 
 @cache

@@ -308,3 +308,10 @@ def split_flag(word: str, known: Mapping[str, Parameter]) -> tuple[str, str]:
     if name in known:
         raise UsageError(f"--{name} needs a value: --{name}=...")
     raise UsageError(f"{word!r}: no such flag.{did_you_mean(name, known)}")
+
+
+def described(parameter: Parameter) -> tuple[str, str]:
+    """The choices of a flag, ``a|b``, empty for any value; and its help with its default."""
+    choices = "|".join(format_value(choice) for choice in parameter.choices if choice != "")
+    default = "" if parameter.given_counts else format_value(parameter.default)
+    return choices, parameter.help + (f" Default: {default}." if default else "")

@@ -16,6 +16,7 @@ _WHY: Final = re.compile(
 )
 _COMMAND: Final = "$ "
 _LEFT_OUT: Final = "..."
+_LONG_LINE: Final = 100
 _GAPS: Final = re.compile(r"(?<=\S) {2,}(?=\S)")
 _FARTHEST_COLUMN: Final = 0.6
 """Of the width: a column that begins farther to the right leaves too little for its text."""
@@ -44,6 +45,11 @@ def printable_lines(text: str) -> str:
     """
     shown = _BREAKS.sub(lambda between: printable(between[0]), text)
     return _WORKFLOW_COMMAND.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):02x}", shown)
+
+
+def in_paragraphs(text: str) -> str:
+    """The text with lines joined that were only broken to fit into the source: the long ones."""
+    return re.sub(rf"(?m)^(.{{{_LONG_LINE},}})\n(?=\S)", r"\1 ", text)
 
 
 def can_be_written(text: str) -> bool:

@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from evaltools.known_tasks import built_in_tasks
 from tests import tiny_models
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -203,3 +205,10 @@ def test_a_task_with_a_dash_in_its_name_is_a_command(tmp_path: Path, model: Path
     told = evaltools_with(environment, "my-task", "--help")
     assert told.returncode == 0, told.stderr
     assert "--number" in told.stdout
+
+
+def test_a_metric_is_the_same_in_every_task_that_has_one_of_its_name() -> None:
+    """Save what it means there: so it makes no difference which of the tasks is asked first."""
+    metrics = [metric for task in built_in_tasks().values() for metric in task.metrics]
+    by_name = {metric.name: metric for metric in metrics}
+    assert {m.name for m in metrics if replace(m, meaning="") != replace(by_name[m.name], meaning="")} == set()

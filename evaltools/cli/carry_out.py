@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
-from evaltools.cli.locate import search
 from evaltools.cli.shared.decided import Decided
 from evaltools.cli.shared.interrupts import ignore_interrupts, interrupts_restored
 from evaltools.cli.shared.progress import show_progress
@@ -216,6 +215,7 @@ def _locate_after(
 
     Where ``files`` has a JSON file, the findings are written beside it.
     """
+    from evaltools.cli.locate import search
     from evaltools.locate.command import searches_after
     from evaltools.report.page.screens import print_answer, print_operators
 

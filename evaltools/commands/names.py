@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from evaltools.known_tasks import built_in_tasks, task_names
+from evaltools.known_tasks import built_in_task, built_in_tasks, task_names
 
 
 class Listed(NamedTuple):
@@ -66,6 +66,9 @@ def task_of(command: str) -> str | None:
     """
     if command in COMMANDS:
         return None
+    name = command.replace("-", "_")
+    if "_" not in command and built_in_task(name) is not None:
+        return name
     named = (task for task in task_names() if task.replace("_", "-") == command)
     return next(named, None) or task_aliases().get(command)
 

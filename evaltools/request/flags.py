@@ -16,15 +16,15 @@ from typing import Any, Final, NoReturn
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration, configurations_from_yaml
 from evaltools.errors import UsageError
 from evaltools.gone import instead_of
-from evaltools.parameter import BOOLEANS, Parameter, Value, did_you_mean, split_flag
+from evaltools.parameter import BOOLEANS, Parameter, Value, described, did_you_mean, split_flag
 from evaltools.request import Options, Values, require_apart
-from evaltools.request.help import MOST_LISTED, described, in_paragraphs, short_help
-from evaltools.request.sweep import sweep_configurations
-from evaltools.text import columns_of, wrapped
+from evaltools.text import columns_of, in_paragraphs, wrapped
 
 TEST_NAME: Final = "test"
 _HERE: Final = Path()
 HELP_OF_ALL: Final = "--help=all"
+_MOST_LISTED: Final = 45
+"""A command with more flags has a short help."""
 _SAYING_WHAT: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "configs", "sweep", "perf_options_list"})
 _LEAVING_NOTHING_OPEN: Final = ("compat", "shard_count", "executor")
 """Options that, unless they are at their defaults, ask for what the native tools do, or for other machines."""
@@ -142,7 +142,9 @@ def parse_flags(
     parameters = {parameter.name: parameter for group in groups.values() for parameter in group}
     by_name = {name: parameter for parameter in parameters.values() for name in parameter.names} | parameters
     columns = columns_of(sys.stdout)
-    if HELP_OF_ALL not in arguments and len(parameters) > MOST_LISTED and _asks_for_help(arguments):
+    if HELP_OF_ALL not in arguments and len(parameters) > _MOST_LISTED and _asks_for_help(arguments):
+        from evaltools.request.help import short_help
+
         print(short_help(command, description, groups, columns))
         raise SystemExit(0)
     parser = _Parser(
@@ -232,8 +234,10 @@ def read_tests(flags: GivenFlags, native: bool, folder: Path) -> list[Configurat
     """
     others = configurations_of_files_and_texts(flags, native, folder)
     own_flags = flags.among(CONFIGURATION_PARAMETERS)
-    if swept := sweep_configurations(flags.texts("sweep"), own_flags):
-        return [*swept, *others]
+    if texts := flags.texts("sweep"):
+        from evaltools.request.sweep import sweep_configurations
+
+        return [*sweep_configurations(texts, own_flags), *others]
     tests = [Configuration.from_flags(TEST_NAME, own_flags, native)] if own_flags or not others else []
     return [*tests, *others]
 

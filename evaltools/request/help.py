@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from evaltools.parameter import Parameter, format_value
-from evaltools.text import wrapped
+from evaltools.parameter import Parameter, described
+from evaltools.text import in_paragraphs, wrapped
 
-MOST_LISTED: Final = 45
-"""A command with more flags has a short help."""
-_LONG_LINE: Final = 100
 _PLACE_OF_SUMMARIES: Final = 36
 _WIDTH_IN_PIPES: Final = 120
 _MOST_LINES: Final = 120
@@ -31,18 +27,6 @@ _DETAILS: Final = frozenset({
     "result_file_path", "run_delay", "run_frequency", "warmup_min_secs",
 })  # fmt: skip
 """Of the other groups, which are those of the command itself, all flags but these are listed."""
-
-
-def described(parameter: Parameter) -> tuple[str, str]:
-    """The choices of a flag, ``a|b``, empty for any value; and its help with its default."""
-    choices = "|".join(format_value(choice) for choice in parameter.choices if choice != "")
-    default = "" if parameter.given_counts else format_value(parameter.default)
-    return choices, parameter.help + (f" Default: {default}." if default else "")
-
-
-def in_paragraphs(text: str) -> str:
-    """The text with lines joined that were only broken to fit into the source: the long ones."""
-    return re.sub(rf"(?m)^(.{{{_LONG_LINE},}})\n(?=\S)", r"\1 ", text)
 
 
 def short_help(command: str, description: str, groups: Mapping[str, Sequence[Parameter]], columns: int | None) -> str:

@@ -17,6 +17,10 @@ from evaltools.cli.main import main
 from evaltools.commands.names import command_names
 from evaltools.engine.execution import available_cores
 from tests.command import evaltools, evaltools_here
+from tests.evaluation_set import make_evaluation_set
+
+MOST_LOADED = 200
+"""How many files of evaltools a run may load, so that it starts fast and its way through them can be followed."""
 
 
 def test_help_imports_neither_numpy_nor_a_runtime() -> None:
@@ -32,6 +36,22 @@ def test_help_imports_neither_numpy_nor_a_runtime() -> None:
     completed = subprocess.run(command, capture_output=True, text=True, check=True)
     assert completed.stderr.strip() == "[]"
     assert completed.stdout.count("usage: evaltools") == 1 + len(command_names())
+
+
+def test_a_run_loads_only_what_it_needs(tmp_path: Path) -> None:
+    """No task that was not asked for, no search, no page or chart, no other flag's parser; and few files in all."""
+    script = (
+        "import sys\nfrom evaltools.cli.main import main\nassert main(sys.argv[1:]) == 0\n"
+        "print(*(name for name in sys.modules if name.partition('.')[0] == 'evaltools'), file=sys.stderr)"
+    )
+    words = make_evaluation_set(tmp_path, count=20).flags("--kernels=default", "--quiet")
+    completed = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True)
+    loaded = completed.stderr.splitlines()[-1].split()
+    tasks = {name.split(".")[2] for name in loaded if name.startswith("evaltools.tasks.")}
+    assert tasks <= {"imagenet", "own", "shared"}
+    rooms = ("locate", "suite", "device", "benchmark", "report.page.charts", "request.help", "request.sweep")
+    assert [name for name in loaded if name.removeprefix("evaltools.").startswith(rooms)] == []
+    assert len(loaded) <= MOST_LOADED
 
 
 def test_ctrl_c_while_modules_are_imported_is_a_sentence(

@@ -13,12 +13,11 @@ from evaltools.known_tasks import Detail
 from evaltools.report.content import First, Page, Part, Sources, bounded_first
 from evaltools.report.page.rendering.terminal import show_block, show_page, show_section
 from evaltools.report.page.sections.answer import first_screen
-from evaltools.report.page.sections.devices import connected, devices
 from evaltools.report.page.sections.first import first_of_task, warnings_of
 from evaltools.report.page.sections.proof import opened_lines
 from evaltools.result.device import DeviceList
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.section import Lines, Note
+from evaltools.result.section import Lines, Note, Section
 
 if TYPE_CHECKING:
     from evaltools.gates.outcome import GateOutcome
@@ -46,8 +45,7 @@ def print_result(result: EvaluationResult, console: Console, detail: Detail = "f
 
         page = page_of(Sources({name: result}))
     else:
-        sections = [found for found in [devices(result.device_run)] if found is not None]
-        part = Part(name, "", tuple(sections), warnings_of(result))
+        part = Part(name, "", _of_devices(result), warnings_of(result))
         page = Page("", (bounded_first(first_of_task({name: result}, {})),), (part,))
     if detail != "answer":
         console.print()
@@ -56,6 +54,15 @@ def print_result(result: EvaluationResult, console: Console, detail: Detail = "f
         notes = tuple(note for note in first.notes if note.text.removeprefix("not measured: ") not in known)
         page = replace(page, first=(replace(first, notes=notes),))
     show_page(page, console, detail, _HINT)
+
+
+def _of_devices(result: EvaluationResult) -> tuple[Section, ...]:
+    if result.device_run is None:
+        return ()
+    from evaltools.report.page.sections.devices import devices
+
+    found = devices(result.device_run)
+    return () if found is None else (found,)
 
 
 def print_models(results: Mapping[str, EvaluationResult], console: Console) -> None:
@@ -91,6 +98,8 @@ def print_suite(result: SuiteResult, console: Console) -> None:
 
 def print_devices(found: DeviceList, console: Console) -> None:
     """The table, then a line for each device that cannot be used."""
+    from evaltools.report.page.sections.devices import connected
+
     for block in connected(found):
         show_block(block, console)
 

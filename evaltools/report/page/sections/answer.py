@@ -10,7 +10,6 @@ from evaltools.report.content import First
 from evaltools.report.page.sections.rows import TONES, ModelRow, ModelRows, tone_of
 from evaltools.report.page.sections.sentence import answer_of
 from evaltools.report.page.sections.summary import is_alike, summary_of
-from evaltools.report.page.sections.tradeoff import models_tradeoff
 from evaltools.report.words.facts import counted
 from evaltools.report.words.next_steps import SEARCH, after_evaluation, how_fast
 from evaltools.report.words.numbers import in_times
@@ -30,8 +29,11 @@ def first_screen(results: Mapping[str, EvaluationResult], located: Iterable[str]
     blocks: list[Block] = [Sentence(answer)] if answer else []
     summary = summary_of(results)
     blocks += [] if summary is None else [summary]
-    drawn = models_tradeoff(found) if several and is_alike(results.values()) else None
-    blocks += [] if drawn is None else [drawn]
+    if several and is_alike(results.values()):
+        from evaltools.report.page.sections.tradeoff import models_tradeoff
+
+        drawn = models_tradeoff(found)
+        blocks += [] if drawn is None else [drawn]
     notes: list[Note] = []
     steps: list[str] = []
     for name, result in results.items():

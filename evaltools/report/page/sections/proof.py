@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.content import merged, sentences, some_of
-from evaltools.report.page.charts.look import colours_of
-from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.words.facts import Opened, counted, delegate_name, describe_configuration, left_on_cpu
 from evaltools.report.words.numbers import megabytes
 from evaltools.result.evaluation import Model, Tensor
@@ -90,6 +88,9 @@ def _nodes(opened: Sequence[Opened], names: Sequence[str]) -> Chart | None:
     parts = list(dict.fromkeys(part for by in drawn.values() for part in by if part != _CPU))
     texts = [f"{name}: {', '.join(f'{part} {size:.0f}' for part, size in by.items())}" for name, by in drawn.items()]
     text = sentences("; ".join(texts), some_of(len(drawn), len(rows), "configurations"))
+    from evaltools.report.page.charts.look import colours_of
+    from evaltools.report.page.charts.times import shares_chart
+
     return Chart("Nodes by who ran them", shares_chart(drawn, colours_of([*parts, _CPU], _CPU), "nodes"), text)
 
 

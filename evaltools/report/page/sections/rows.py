@@ -12,7 +12,6 @@ from msgspec import Struct
 from evaltools.known_tasks import metric_named, metrics_of, task_command
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.metric import ABSENT, Better, Metric
-from evaltools.metrics.pareto import pareto_front
 from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Tone
@@ -110,6 +109,8 @@ class ModelRows(Struct, frozen=True):
         """
         if self.figure is None or self.better is None or self.are_outputs:
             return None
+        from evaltools.metrics.pareto import pareto_front
+
         sign = 1 if self.better == "higher" else -1
         return pareto_front([(row.p50_us, sign * row.figure(self.figure)) for row in self.rows])
 
