@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
-from evaltools.datasets.object_annotations import AnnotatedImage
 from evaltools.metrics.boxes import BoxAgreement, Detection, Detections, compare_boxes
 from evaltools.metrics.coco_stats import (
     CocoEvaluator,
@@ -155,23 +154,21 @@ def detected_pictures(pictures: EvaluatedPictures, every: Mapping[str, Measured]
     for index, path in enumerate(pictures.paths):
         given = {name: own for name, own in every.items() if index in own.found}
         if given:
-            first = next(iter(given.values()))
-            sized: AnnotatedImage | FoundObjects = truth.images[index] if truth else first.found[index]
+            image = truth.images[index] if truth else None
+            sized = image or next(iter(given.values())).found[index]
+            objects = []
+            if image is not None:
+                objects = [
+                    AnnotatedObject(each.category_id, image.shares(each), each.is_crowd) for each in image.annotations
+                ]
             found.append(
                 DetectedPicture(
                     example=printable_name(path.name),
                     image_id=pictures.ids[index],
                     width=sized.width,
                     height=sized.height,
-                    objects=_annotated_objects(truth.images[index]) if truth else [],
+                    objects=objects,
                     detections={name: _detections(own.found[index], own.mapping) for name, own in given.items()},
                 )
             )
     return found
-
-
-def _annotated_objects(image: AnnotatedImage) -> list[AnnotatedObject]:
-    return [
-        AnnotatedObject(annotation.category_id, image.shares(annotation), annotation.is_crowd)
-        for annotation in image.annotations
-    ]
