@@ -39,7 +39,7 @@ from evaltools.tasks.inference_diff.result import (
     OfOneKind,
     RunTimes,
 )
-from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile, SavedReference
+from evaltools.tasks.inference_diff.saved_outputs import INPUTS, Manifest, SavedConfiguration, SavedFile, SavedReference
 from evaltools.tasks.own.collecting import Concluded, RecordsOfRun
 from evaltools.tasks.own.definition import Whole
 from evaltools.tasks.shared.figures import RunSums
@@ -155,11 +155,11 @@ def _manifest(material: DiffMaterial, configurations: Sequence[ConfigurationResu
         invocations_per_run=material.options.invocations,
         warmup_runs=material.options.warmup_runs,
         inputs=[_saved_tensor(tensor) for tensor in material.plan.tensors],
-        input_files=material.writer.input_files,
+        input_files=material.writer.files(INPUTS),
         configurations=[
-            _saved_configuration(entry, entry.runtime, material, material.writer.outputs(entry.name))
+            _saved_configuration(entry, entry.runtime, material, material.writer.files(entry.name))
             for entry in configurations
-            if entry.runtime is not None and material.writer.outputs(entry.name)
+            if entry.runtime is not None and material.writer.files(entry.name)
         ],
         kinds={str(run): kind for run, kind in enumerate(material.plan.kinds)},
     )

@@ -209,8 +209,8 @@ def prepare(models: Sequence[ModelFile], options: DiffOptions) -> DiffMaterial:
     loaded = _loaded(options, model)
     loaded_outputs: tuple[TensorInfo, ...] = ()
     if loaded is not None:
-        inputs = _as_saved(model.inputs, loaded.manifest.inputs, loaded.input_order)
-        loaded_outputs = _as_saved(model.outputs, loaded.configuration.tensors, loaded.output_order)
+        inputs = _as_saved(model.inputs, loaded.manifest.inputs, loaded.input_order or ())
+        loaded_outputs = _as_saved(model.outputs, loaded.configuration.tensors, loaded.output_order or ())
     _check_limits(options, model, loaded_outputs or (pair.reference_outputs if pair else model.outputs))
     in_journal = (1 + len(options.tests)) * _bytes(model.outputs)
     keep = partial(

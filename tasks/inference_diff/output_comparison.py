@@ -94,15 +94,11 @@ class OutputComparison:
     ) -> None:
         self._model = model
         self._outputs = outputs
-        self.reference_outputs: Final = reference_outputs
+        self._reference_outputs = reference_outputs
         self._detection = model.detection
         self._native = native
         self._input_shapes = tuple(tensor.shape for tensor in model.inputs)
         self._forced_kinds = forced_kinds
-
-    def between(self, outputs: Sequence[TensorInfo], reference_outputs: Sequence[TensorInfo]) -> OutputComparison:
-        """The same comparison where the two sides give other tensors."""
-        return OutputComparison(self._model, outputs, reference_outputs, self._native, self._forced_kinds)
 
     def compare(self, outputs: Sequence[Array], reference: Sequence[Array]) -> Difference:
         """Compare the outputs of one run with the reference's."""
@@ -117,7 +113,7 @@ class OutputComparison:
         outputs, by_run = [], []
         for position, (info, name) in enumerate(zip(self._outputs, _shown_names(self._outputs), strict=True)):
             parts = [difference.tensors[position] for difference in differences]
-            is_real = info.is_quantized or self.reference_outputs[position].is_quantized
+            is_real = info.is_quantized or self._reference_outputs[position].is_quantized
             figures, answers = self._of_kind(position, differences)
             outputs.append(summarise_differences(name, info.dtype, parts, is_real, self._native, figures, answers))
             by_run.append(dict(zip(by_number, differences_by_run(info.dtype, parts, is_real, answers), strict=True)))
@@ -165,7 +161,7 @@ class OutputComparison:
         return kind.summarise([entry.values for entry in known]), [kind.answers(entry.values) for entry in known]
 
     def _scales(self, position: int) -> tuple[Scale | None, Scale | None]:
-        return _scale(self._outputs[position]), _scale(self.reference_outputs[position])
+        return _scale(self._outputs[position]), _scale(self._reference_outputs[position])
 
     def _boxes(self, outputs: Sequence[Array], reference: Sequence[Array]) -> BoxAgreement | None:
         if self._detection is None:

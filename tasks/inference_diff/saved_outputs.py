@@ -32,7 +32,8 @@ from evaltools.result.json_file import encode_json
 from evaltools.runtime.session import Array
 
 _MANIFEST: Final = "manifest.json"
-_INPUTS: Final = "inputs"
+INPUTS: Final = ""
+"""Whose files the inputs are: no configuration has this name."""
 _LOADED: Final = "load_reference="
 """``only_with`` of the options that make sense only with a reference that is loaded."""
 
@@ -86,29 +87,22 @@ class OutputsWriter:
     def __init__(self, folder: Path) -> None:
         self.failure: str | None = None
         self.folder: Final = folder
-        self._inputs: dict[int, SavedFile] = {}
-        self._outputs: dict[str, dict[int, SavedFile]] = {}
+        self._files: dict[str, dict[int, SavedFile]] = {}
         self._has_begun = False
         self._lock = threading.Lock()
 
-    @property
-    def input_files(self) -> list[SavedFile]:
-        """The files with the inputs, in the order of the runs."""
-        return [self._inputs[run] for run in sorted(self._inputs)]
-
-    def outputs(self, name: str) -> list[SavedFile]:
-        """The files with the outputs of a configuration in the order of the runs, none if nothing was saved of it."""
-        files = self._outputs.get(name, {})
-        return [files[run] for run in sorted(files)]
+    def files(self, name: str) -> list[SavedFile]:
+        """The files with the outputs of a configuration, or :data:`INPUTS`, in the order of the runs."""
+        return [file for _, file in sorted(self._files.get(name, {}).items())]
 
     def save(self, name: str, run: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Write the outputs of one configuration in a run, and the inputs, unless they were written before."""
         with self._lock:
-            if run not in self._inputs:
-                self._inputs[run] = self._write(_INPUTS, run, inputs)
-            files = self._outputs.setdefault(name, {})
-            part = f"outputs-{list(self._outputs).index(name)}-{re.sub(r'[^A-Za-z0-9_-]+', '_', name)}"
-            files[run] = self._write(part, run, outputs)
+            if run not in self._files.setdefault(INPUTS, {}):
+                self._files[INPUTS][run] = self._write("inputs", run, inputs)
+            files = self._files.setdefault(name, {})
+            number = list(self._files).index(name) - 1
+            files[run] = self._write(f"outputs-{number}-{re.sub(r'[^A-Za-z0-9_-]+', '_', name)}", run, outputs)
 
     def finish(self, manifest: Manifest) -> None:
         """Write the manifest, without which the folder cannot be read."""
@@ -136,14 +130,15 @@ class OutputsWriter:
 class SavedReference(Struct, frozen=True, dict=True):
     """The inputs in a folder and the outputs of its reference; each file is checked when it is read.
 
-    ``input_order`` and ``output_order`` are the saved positions of the tensors, in the order of this model's tensors.
+    ``input_order`` and ``output_order`` are the saved positions of the tensors, in the order of this model's tensors;
+    None: as they were saved.
     """
 
     folder: Path
     manifest: Manifest
     configuration: SavedConfiguration
-    input_order: tuple[int, ...] = ()
-    output_order: tuple[int, ...] = ()
+    input_order: Sequence[int] | None = None
+    output_order: Sequence[int] | None = None
 
     @cached_property
     def runs(self) -> list[int]:
@@ -164,7 +159,7 @@ class SavedReference(Struct, frozen=True, dict=True):
         return self._arrays(saved.outputs, self.runs[index], saved.tensors, self.output_order)
 
     def _arrays(
-        self, files: Sequence[SavedFile], run: int, tensors: Sequence[Tensor], order: Sequence[int]
+        self, files: Sequence[SavedFile], run: int, tensors: Sequence[Tensor], order: Sequence[int] | None
     ) -> tuple[Array, ...]:
         entry = next(file for file in files if file.run == run)
         path = self.folder / entry.file
@@ -180,7 +175,7 @@ class SavedReference(Struct, frozen=True, dict=True):
             dtype = "string" if array.dtype == object else array.dtype.name
             if dtype != tensor.dtype:
                 raise ImageError(f"{path} has {dtype} where the manifest states {tensor.dtype} ({tensor.name})")
-        return tuple(arrays[position] for position in order)
+        return tuple(arrays if order is None else [arrays[position] for position in order])
 
 
 def read_saved_reference(folder: Path) -> SavedReference:
@@ -201,13 +196,7 @@ def read_saved_reference(folder: Path) -> SavedReference:
     ordered = sorted(manifest.configurations, key=lambda saved: saved.role != "reference")
     if not ordered or not manifest.input_files:
         raise DataError(f"--load_reference: {path} names no outputs; save them again")
-    reference = SavedReference(
-        folder,
-        manifest,
-        ordered[0],
-        tuple(range(len(manifest.inputs))),
-        tuple(range(len(ordered[0].tensors))),
-    )
+    reference = SavedReference(folder, manifest, ordered[0])
     if not reference.runs:
         raise DataError(f"--load_reference: {path} has no run with both inputs and outputs; save them again")
     return reference

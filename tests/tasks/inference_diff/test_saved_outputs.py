@@ -15,6 +15,7 @@ from evaltools.errors import DataError, ImageError
 from evaltools.result.evaluation import RuntimeUsed, Tensor
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.saved_outputs import (
+    INPUTS,
     Manifest,
     OutputsWriter,
     SavedConfiguration,
@@ -49,11 +50,11 @@ def manifest(writer: OutputsWriter, *names: str) -> Manifest:
             num_threads=1,
             runtime=runtime,
             tensors=[IMAGE, TEXT],
-            outputs=writer.outputs(name),
+            outputs=writer.files(name),
         )
         for name in names
     ]
-    return Manifest("1", "", 1, 0, [IMAGE], writer.input_files, configurations)
+    return Manifest("1", "", 1, 0, [IMAGE], writer.files(INPUTS), configurations)
 
 
 def write_folder(folder: Path) -> Path:
@@ -121,9 +122,9 @@ def test_inputs_of_several_configurations_are_saved_once(tmp_path: Path) -> None
     for name in ("a", "b"):
         for run in (1, 0):
             writer.save(name, run, Numbers().inputs(run), answers(Numbers().inputs(run)))
-    assert [entry.run for entry in writer.input_files] == [0, 1]
-    assert [entry.run for entry in writer.outputs("b")] == [0, 1]
-    assert writer.outputs("unknown") == []
+    assert [entry.run for entry in writer.files(INPUTS)] == [0, 1]
+    assert [entry.run for entry in writer.files("b")] == [0, 1]
+    assert writer.files("unknown") == []
 
 
 def test_a_folder_that_has_gone_is_a_failure_that_ends_nothing(tmp_path: Path) -> None:
