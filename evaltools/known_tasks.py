@@ -172,10 +172,7 @@ def all_metrics() -> dict[str, Metric]:
 
 
 def metric_named(name: str) -> Metric | None:
-    """That of :func:`all_metrics`, or one of the same name that differs only in its meaning.
-
-    No more tasks are imported than are needed to find it.
-    """
+    """That of :func:`all_metrics`; no more tasks are imported than are needed to find it."""
     from evaltools.result.metrics import METRICS
 
     found = next((metric for metric in chain(METRICS, _metrics_of_tasks()) if metric.name == name), None)
