@@ -285,9 +285,14 @@ def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
     about = [run for run in runs if _may_be_of_run(run, gate.run)]
     commands = {run.command[0] for run in about if run.command}
     is_known = bool(commands) and all(run.command for run in about) and commands <= {*_commands_of_tree(), BENCHMARK}
-    is_foreign = not runs and gate.task not in built_in_tasks()
+    is_foreign = _may_be_of_files(runs) and gate.task not in built_in_tasks()
     is_named = is_foreign or any(_fits(name, gate.task) for name in _own_tasks(runs))
     return is_named and not is_known and bool(gate.task or gate.run)
+
+
+def _may_be_of_files(runs: Sequence[RunSource]) -> bool:
+    """Whether a result may come from a file, which says itself of which task it is."""
+    return not runs or any(not run.command for run in runs)
 
 
 def _commands_of_tree() -> set[str]:
@@ -311,7 +316,7 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
         raise UsageError(f"{place}: there is no run {gate.run!r}; there are {', '.join(names)}.{hint}")
     tasks = list(dict.fromkeys([*built_in_tasks(), BENCHMARK, *_own_tasks(runs)]))
     hint = did_you_mean(gate.task, tasks)
-    may_be_given = not runs and not hint and gate.task.isidentifier()
+    may_be_given = _may_be_of_files(runs) and not hint and gate.task.isidentifier()
     if not any(_fits(task, gate.task) for task in tasks) and not may_be_given:
         raise UsageError(f"{place}: there is no task {gate.task!r}; there are {', '.join(tasks)}.{hint}")
     try:

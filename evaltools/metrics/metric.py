@@ -1,7 +1,7 @@
 """A metric: everything that limits and documents need to know about a figure, in one object.
 
-A task lists its own in ``tasks/NAME/metrics.py``; those of any configuration are in ``evaltools/result/metrics.py``. A
-new one is an object, and one line in such a list.
+Those of any configuration are in ``evaltools/result/metrics.py``, those of a task in the module that its command names:
+a new one is an object, and one line in such a list. The mean of a score is ``et.mean(...)`` in the task itself.
 """
 
 from __future__ import annotations

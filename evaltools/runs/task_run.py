@@ -34,7 +34,7 @@ from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.collected_scores import collected
 from evaltools.tasks.own.collecting import AfterPass, Collected, RecordsOfRun
-from evaltools.tasks.own.definition import Setting, TopK, name_of
+from evaltools.tasks.own.definition import Checked, Setting, TopK, name_of
 from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.other_kernels import changes_of_other_kernels
 from evaltools.tasks.own.pictures import picture_transform
@@ -46,7 +46,7 @@ from evaltools.tasks.shared.figures import MeasuredPass, judge_records
 from evaltools.tasks.shared.observer import Observer
 from evaltools.tasks.shared.sound_reference import are_sound, fitting_normalization, other_range_in_words
 
-_CHOICE: Final = "what the task chose by its first examples"
+_CHECKED: Final = "what the task found in its first examples"
 _FIRST_RUNS: Final = "first runs"
 
 
@@ -84,8 +84,7 @@ class TaskRun:
         self.interrupted = False
         self._trouble = ""
         self._advice = ""
-        self._found: Sequence[str] = ()
-        self._choice: Any = None
+        self._checked = Checked()
         self._first_run_us: dict[str, float | None] = {}
         self._first_of_reference: Inference | None = None
         self._beside: Any = None
@@ -131,7 +130,7 @@ class TaskRun:
     def steps(self) -> Steps[ObservedScores[Any]]:
         """What the pass does with each example."""
         options = self.options
-        recipe = recipe_of(options.loaded, options.values, self.task, self.tensors, self._choice)
+        recipe = recipe_of(options.loaded, options.values, self.task, self.tensors, self._checked.choice)
         return steps_of(self.task, self.tensors, self.keeps_state, recipe)
 
     @property
@@ -229,15 +228,15 @@ class TaskRun:
             self._warm_up(opened.sessions, journal)
         if can_run and not self.keeps_state:
             try:
-                self._choose(self._check(opened.entries))
+                self._take(self._check(opened.entries))
             except InferenceError as error:
                 self._trouble = str(error)
                 return False
             if not task.in_order:
                 name, session = next(iter(opened.sessions.items()))
                 try_examples(self.steps, self.wrap(name, session), name == self.request.reference_name)
-        if task.chosen is not None:
-            journal.state({_CHOICE: encode(self._choice)})
+        if task.check is not None:
+            journal.state({_CHECKED: encode(self._checked)})
         self._advice = self._input_advice(opened.sessions)
         return can_run
 
@@ -257,30 +256,29 @@ class TaskRun:
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> None:
         """Take what :meth:`ready` found out from run folders, which have the records; no session is open."""
-        if self._stated.chosen is not None:
-            self._choose(fact_in(places[0].folders[0], _CHOICE, Any))
+        if self._stated.check is not None:
+            self._take(fact_in(places[0].folders[0], _CHECKED, Checked))
         for place in places if self._stated.warmup_runs else ():
             first_run_us = fact_in(place.folders[0], _FIRST_RUNS, dict[str, float | None])
             self._first_run_us |= {name + place.suffix: time for name, time in first_run_us.items()}
 
-    def _choose(self, choice: Any) -> None:
-        self._choice = choice
-        if choice is not None and self._stated.chosen is not None:
-            self.task = self._stated.chosen(choice)
+    def _take(self, checked: Checked) -> None:
+        """Go on with what the check found, and chose."""
+        self._checked = checked
+        if checked.choice is not None and self._stated.chosen is not None:
+            self.task = self._stated.chosen(checked.choice)
 
-    def _check(self, entries: Sequence[Opened]) -> Any:
-        """Let the task look at a few examples of its models; returns what it chose."""
+    def _check(self, entries: Sequence[Opened]) -> Checked:
+        """Let the task look at a few examples of its models."""
         check = self._stated.check
         if check is None:
-            return None
+            return Checked()
         own = [entry.session for entry in entries if entry.model is self.model]
         others = [entry.session for entry in entries if entry.model is not self.model]
         first = self._first_of_reference
         of_reference = SessionTrial(others, self._stated, self.tensors[-1], warmed_up=first) if others else None
         first = first if self.reference_model is None else None
-        checked = call_check(check, SessionTrial(own, self._stated, self.tensors[0], of_reference, first))
-        self._found = checked.notes
-        return checked.choice
+        return call_check(check, SessionTrial(own, self._stated, self.tensors[0], of_reference, first))
 
     def _input_advice(self, sessions: Mapping[str, Session]) -> str:
         """Which normalisation fits, where pictures are fed other values than the model shows or can take."""
@@ -397,7 +395,7 @@ class TaskRun:
     @property
     def warnings(self) -> list[str]:
         """What was found before the pass."""
-        return [*filter(None, [self._advice]), *self._found, *self.task.notes]
+        return [*filter(None, [self._advice]), *self._checked.notes, *self.task.notes]
 
 
 def _models_of(request: TaskRequest) -> list[ModelFile]:

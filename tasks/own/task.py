@@ -20,10 +20,6 @@ from evaltools.tasks.own.tensors import ModelTensors, Quantisation, TaskTensor
 from evaltools.tasks.shared.image_input import SHAPES, StatedLayout, has_free_size
 from evaltools.text import can_be_written
 
-_MOST_NAMED: Final = 3
-_LARGEST_SCORE: Final = 1e100
-_ROUNDING: Final = 1e-6
-"""Squares of scores and their sums are numbers, too."""
 _TAKEN_NAMES: Final = frozenset(
     {*(metric.name for metric in METRICS), "latency_ratio", "name", "reason", "delegation", "facts", "verdict", "entry",
      "figures", "is_measured", "in_words"}

@@ -66,6 +66,12 @@ def test_paths_are_those_of_the_files_folder(tmp_path: Path, monkeypatch: pytest
     assert (first.result, second.result) == (Path("ci/../a.json"), Path("/b.json"))
 
 
+def test_a_result_may_be_of_any_task_of_ones_own(tmp_path: Path) -> None:
+    text = '[runs.a]\nresult = "a.json"\n[[gates]]\ntask = "sure"\nlimits = ["certainty >= 0.7"]\n'
+    (gate,) = read_gate_file(written(tmp_path, text)).gates
+    assert (gate.task, [criterion.text for criterion in gate.criteria]) == ("sure", ["certainty >= 0.7"])
+
+
 def test_pyproject_has_them_in_a_table_of_its_own(tmp_path: Path) -> None:
     text = """\
 [project]

@@ -146,6 +146,13 @@ def test_a_task_in_one_file_has_its_own_check_and_lines(project: Path) -> None:
     assert completed.out.splitlines() == [f"INFO: Near: 0.050 of {EXAMPLES}", "INFO: over"]
     assert "looked at 2 examples" in completed.err
     assert native_lines(read_result(project / "result.json")) == completed.out.splitlines()
+    places = [project / "shard0", project / "shard1"]
+    for index, place in enumerate(places):
+        shard = run_here(project, f"--run_dir={place}", f"--shard_index={index}", "--shard_count=2")
+        assert shard.code == 0, shard.err
+    merged = evaltools_here("merge", *map(str, places))
+    assert merged.out == completed.out
+    assert "looked at 2 examples" in merged.err
     write_task(project, task_files.BRIGHTNESS.replace("        examples=", native.replace("'near'", "'far'")))
     completed = run_here(project)
     assert completed.code == 0, completed.err
