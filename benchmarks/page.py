@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from PIL import Image
 
 from benchmarks.summarise import PARAMETERS, figures, recorded_steps, write_journal
-from evaltools.engine.describe import describe_model
 from evaltools.engine.journal import open_journal
+from evaltools.engine.opening import describe_model
 from evaltools.engine.run import PassOptions, settle
 from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.latency import summarise_latency

@@ -21,9 +21,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.engine.describe import Role, comparison_pairs, describe_entry
 from evaltools.engine.journal import Finished, TaskJournal, open_journal
-from evaltools.engine.opening import NotMeasured
+from evaltools.engine.opening import NotMeasured, Role, comparison_pairs, describe_entry
 from evaltools.engine.run import PassOptions, PassOutcome, settle
 from evaltools.engine.steps import Record, Steps
 from evaltools.parameter import Parameter

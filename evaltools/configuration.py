@@ -22,7 +22,7 @@ from evaltools.delegates import (
     DelegateSettings,
 )
 from evaltools.delegates.external import EXTERNAL
-from evaltools.delegates.library_path import library_file
+from evaltools.delegates.provider import library_file
 from evaltools.delegates.registry import OURS
 from evaltools.errors import UsageError
 from evaltools.extensions import RUNTIMES as OTHER_RUNTIMES

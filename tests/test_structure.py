@@ -120,7 +120,7 @@ NOT_FROM_ELSEWHERE = {
     "a door for journals": "engine.journal",
     "what evaltools brings along": "cli.skill device.python_program locate.bundle preprocess.resize proto",
     "what the system says": (
-        "benchmark.conditions benchmark.self_measuring engine.machine_load result.environment "
+        "benchmark.conditions benchmark.self_measuring engine.sampling result.environment "
         "runtime.memory runtime.process.server runs.one_pass"
     ),
     "installed drivers and compilers, which are code": "runtime.compiled.gpu runtime.emulated.compiler",

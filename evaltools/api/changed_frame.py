@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.report.page.rendering.html import sections_html
-from evaltools.report.page.sections.first import own_sections
+from evaltools.report.page.sections.answer import own_sections
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Gallery, Section
 

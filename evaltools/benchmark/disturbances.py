@@ -23,7 +23,7 @@ def find_disturbances(before: Conditions, after: Conditions, drift: Drift | None
 
     What the samples do not contain is not judged. ``drift`` is the trend of the times that were measured. ``threads``
     is the configuration's number of threads; -1 (chosen by the runtime) counts as 1. What other processes did meanwhile
-    is measured beside: :mod:`evaltools.engine.machine_load`.
+    is measured beside: :mod:`evaltools.engine.sampling`.
 
     >>> start, end = Conditions([0, 1], [], [], {"cpu": 60.0}), Conditions([0, 1], [], [], {"cpu": 88.5})
     >>> for sentence in find_disturbances(start, end, Drift(0.12, 0.0004)):

@@ -21,9 +21,8 @@ from evaltools.benchmark.self_measuring import (
     run_warm_up,
 )
 from evaltools.configuration import Configuration
-from evaltools.engine.describe import describe_entry
-from evaltools.engine.machine_load import LoadOverTime
-from evaltools.engine.opening import NotMeasured, Opened, open_configuration
+from evaltools.engine.opening import NotMeasured, Opened, describe_entry, open_configuration
+from evaltools.engine.sampling import LoadOverTime
 from evaltools.errors import EvaltoolsError, InferenceError
 from evaltools.metrics.latency import drift
 from evaltools.metrics.op_profile import Opening, OpProfile

@@ -19,7 +19,7 @@ from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.run import with_ratios
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
-from evaltools.engine.describe import describe_model
+from evaltools.engine.opening import describe_model
 from evaltools.errors import DataError, UsageError
 from evaltools.file_content import Unreadable, content_of
 from evaltools.model import read_model

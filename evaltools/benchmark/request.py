@@ -14,7 +14,7 @@ from evaltools.benchmark.loop import PhaseLimits, RunPace
 from evaltools.benchmark.matrix import NONE, optional_names, overruled_flags
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates.external import EXTERNAL
-from evaltools.delegates.library_path import library_file, why_missing
+from evaltools.delegates.provider import library_file, why_missing
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.request import Options, Request

@@ -16,8 +16,7 @@ from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.accuracy import accuracies_of, with_accuracies
 from evaltools.benchmark.fresh_process import CandidateProgress, Watcher, describe_row, measure_in_fresh_process
 from evaltools.benchmark.request import BenchmarkOptions, BenchmarkRequest, Candidate, Inputs
-from evaltools.engine.describe import describe_model
-from evaltools.engine.opening import NotMeasured
+from evaltools.engine.opening import NotMeasured, describe_model
 from evaltools.metrics.latency import drift, median_interval, rounds_ratio, summarise_latency
 from evaltools.metrics.native_numbers import native_percentile
 from evaltools.native.logs.benchmark import medians_of
@@ -33,7 +32,7 @@ from evaltools.result.benchmark import (
     Round,
 )
 from evaltools.result.environment import describe_environment
-from evaltools.result.load import load_of_parts
+from evaltools.result.evaluation import load_of_parts
 
 PERCENTILES: Final = (1, 5, 10, 25, 50, 75, 90, 95, 99)
 _INTERRUPTED: Final = "it was interrupted"

@@ -50,7 +50,7 @@ def benchmark(asked: Request, missing: str = "") -> int:
     from evaltools.cli.benchmark_native import NativeFiles, NativeLines
     from evaltools.cli.shared.interrupts import interrupts_restored
     from evaltools.cli.shared.terminal import make_console
-    from evaltools.report.files.outputs import planned_outputs, write_outputs
+    from evaltools.report.files.output_file import planned_outputs, write_outputs
     from evaltools.report.page.screens import print_benchmark
 
     console, flags = make_console(), asked.options

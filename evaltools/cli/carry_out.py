@@ -33,12 +33,10 @@ from evaltools.report.files.evaluation import (
     planned_report,
     rendered,
 )
-from evaltools.report.files.output_file import write_measured
-from evaltools.report.files.outputs import planned_outputs, write_outputs, write_report
+from evaltools.report.files.output_file import planned_outputs, write_measured, write_outputs, write_report
 from evaltools.report.page.screens import print_configurations, print_result
 from evaltools.request import Options, Request
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.exit_code import exit_code_of
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, exit_code_of
 from evaltools.result.json_file import encode_json
 from evaltools.runs.evaluate import record
 from evaltools.runs.measure import FinishedShards, measure

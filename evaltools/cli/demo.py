@@ -141,7 +141,7 @@ def _evaluated(words: list[str], console: Console) -> str:
     from evaltools.report.content import Page
     from evaltools.report.page.rendering.terminal import show_page
     from evaltools.report.page.sections.answer import first_screen
-    from evaltools.report.page.sections.sentence import answer_of
+    from evaltools.report.page.sections.summary import answer_of
     from evaltools.runs.measure import measure
     from evaltools.tasks.shared.observer import Observer
 

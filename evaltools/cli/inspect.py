@@ -12,8 +12,7 @@ from evaltools.delegates.external import EXTERNAL
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
-from evaltools.report.files.output_file import write_file
-from evaltools.report.files.outputs import planned_outputs
+from evaltools.report.files.output_file import planned_outputs, write_file
 from evaltools.request.flags import parse_flags
 from evaltools.tasks.shared.options import MODEL_FILE
 

@@ -38,7 +38,7 @@ def locate_and_print(asked: Request) -> int:
     from evaltools.cli.shared.streams import complain, say
     from evaltools.cli.shared.terminal import make_console, text_for_stdout
     from evaltools.report.content import Sources
-    from evaltools.report.files.outputs import planned_outputs, write_outputs
+    from evaltools.report.files.output_file import planned_outputs, write_outputs
     from evaltools.report.page.file import measured_page
     from evaltools.report.page.screens import print_answer, print_operators
     from evaltools.result.json_file import encode_json

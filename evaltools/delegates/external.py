@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from evaltools.delegates.library_path import library_file
-from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate, Library
+from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate, Library, library_file
 from evaltools.errors import UsageError
 from evaltools.parameter import NotNative, Parameter, Value
 

@@ -6,16 +6,12 @@ A new delegate is one file beside this one plus one line in ``OURS``.
 from types import MappingProxyType
 from typing import Final
 
-from evaltools.delegates.coreml import COREML
 from evaltools.delegates.external import EXTERNAL
 from evaltools.delegates.gpu import GPU
-from evaltools.delegates.hexagon import HEXAGON
-from evaltools.delegates.nnapi import NNAPI
+from evaltools.delegates.native_only import COREML, HEXAGON, NNAPI, STABLE, YNNPACK
 from evaltools.delegates.npu import NPU
 from evaltools.delegates.provider import Delegate
-from evaltools.delegates.stable import STABLE
 from evaltools.delegates.xnnpack import XNNPACK
-from evaltools.delegates.ynnpack import YNNPACK
 from evaltools.extensions import DELEGATES as GROUP
 from evaltools.extensions import installed
 from evaltools.parameter import Parameter

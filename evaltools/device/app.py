@@ -20,7 +20,7 @@ from evaltools.device.device import Device
 from evaltools.device.errors import DeviceError
 from evaltools.device.work import SentFiles, Work
 from evaltools.errors import UsageError
-from evaltools.result.device_run import DeviceWork
+from evaltools.result.device import DeviceWork
 
 _PATIENCE_AT_END_S: Final = 10.0
 _INSTALL_S: Final = 600.0

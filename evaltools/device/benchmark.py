@@ -25,11 +25,11 @@ from evaltools.device.native_program import refuse_options, require_binary
 from evaltools.device.python_program import python_on
 from evaltools.device.request import carry_out_on_host, device_request, without_host_options
 from evaltools.device.work import StderrLines, Work
-from evaltools.engine.describe import describe_model
+from evaltools.engine.opening import describe_model
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow, read_benchmark
-from evaltools.result.device_run import HOST, DeviceWork
+from evaltools.result.device import HOST, DeviceWork
 from evaltools.result.environment import describe_environment
 from evaltools.result.host_names import HostNames
 from evaltools.runs.stored import to_bytes

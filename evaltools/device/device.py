@@ -26,8 +26,7 @@ from evaltools.device.store import RUNS, DeviceLock, archives, remote_path, runs
 from evaltools.device.transfer import pull, push
 from evaltools.device.work import Program, SentFiles, Work, WorkDone, cool_down
 from evaltools.errors import OutputError
-from evaltools.result.device import DeviceConditions, DeviceFacts
-from evaltools.result.device_run import DeviceWork
+from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceWork
 
 _LARGE: Final = 10_000_000
 """Bytes of a file about whose sending a line is printed."""

@@ -20,7 +20,7 @@ from evaltools.device.facts import find_devices, masks_of_cpus
 from evaltools.device.flags import KINDS_OF_CPUS, DeviceFlags, ProgramName
 from evaltools.device.work import WorkDone
 from evaltools.exit_codes import USAGE
-from evaltools.result.device_run import DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
+from evaltools.result.device import DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
 from evaltools.text import printable
 
 

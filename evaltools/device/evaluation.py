@@ -53,7 +53,7 @@ from evaltools.native.logs.delegates import delegate_lines
 from evaltools.report.files.evaluation import planned_files, planned_files_of_part
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
-from evaltools.result.device_run import HOST, DeviceLeftOut, DeviceRun, LostAttempt
+from evaltools.result.device import HOST, DeviceLeftOut, DeviceRun, LostAttempt
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result

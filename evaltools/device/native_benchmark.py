@@ -27,8 +27,7 @@ from evaltools.native.logs.delegates import delegate_lines
 from evaltools.native.logs.log_lines import plain_lines
 from evaltools.request import Options
 from evaltools.result.benchmark import BenchmarkRow
-from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DeviceWork
+from evaltools.result.device import DeviceFacts, DeviceWork
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.text import printable
 

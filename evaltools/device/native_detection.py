@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from evaltools.datasets.image_folder import printable_name
 from evaltools.device.native_inputs import NATIVE_CLASS_OFFSET, NativeInputs, normalization_warnings
 from evaltools.device.native_outcome import NativeOutcome, first_measured, part_fields, with_times
-from evaltools.engine.describe import comparison_pairs
+from evaltools.engine.opening import comparison_pairs
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import digest_of_files
 from evaltools.engine.steps import Record

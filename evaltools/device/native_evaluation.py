@@ -26,8 +26,7 @@ from evaltools.device.work import SentFolder, Work
 from evaltools.known_tasks import task_command
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.request import Request
-from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DeviceWork
+from evaltools.result.device import DeviceFacts, DeviceWork
 from evaltools.result.evaluation import EvaluationResult
 
 _PICTURES: Final = "pictures"

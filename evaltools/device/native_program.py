@@ -28,7 +28,7 @@ from evaltools.gone import PROGRAMS_GONE
 from evaltools.native.logs.evaluation import NativeTask
 from evaltools.parameter import Value
 from evaltools.request import Options
-from evaltools.result.device_run import DeviceWork
+from evaltools.result.device import DeviceWork
 from evaltools.text import printable
 
 _ELSEWHERE: Final = "leave it out, or take --device_program=evaltools"

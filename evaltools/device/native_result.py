@@ -22,7 +22,7 @@ from evaltools.device.native_outcome import (
     part_fields,
     with_times,
 )
-from evaltools.engine.describe import describe_model
+from evaltools.engine.opening import describe_model
 from evaltools.engine.run_folder import digest_of_files
 from evaltools.errors import DataError
 from evaltools.gates.criteria import Criterion

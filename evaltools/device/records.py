@@ -16,8 +16,7 @@ from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.engine.run_folder import digest, journals_of
 from evaltools.errors import DataError, OutputError
 from evaltools.file_content import content_of
-from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DeviceWork
+from evaltools.result.device import DeviceFacts, DeviceWork
 from evaltools.runs.merging import described_in
 
 RECORDS: Final = f"{RUN}/{JOURNAL_NAME}"

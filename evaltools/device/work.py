@@ -11,8 +11,7 @@ from typing import Final, Protocol
 from msgspec import Struct, field
 
 from evaltools.device.errors import CommandFailed
-from evaltools.result.device import DeviceConditions, hottest
-from evaltools.result.device_run import DeviceWork
+from evaltools.result.device import DeviceConditions, DeviceWork, hottest
 from evaltools.text import printable
 
 RUN: Final = "run"

@@ -1,16 +1,27 @@
-"""Opens the sessions of configurations. A configuration whose delegates did not run is not measured."""
+"""Opens the sessions of configurations, and describes these. One whose delegates did not run is not measured."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import Literal
 
 from msgspec import Struct
 
 from evaltools.configuration import Configuration
+from evaltools.delegates import DELEGATES, Delegate
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing
-from evaltools.model import ModelFile
-from evaltools.runtime import Open, Session
+from evaltools.model import ModelFile, TensorInfo
+from evaltools.model.contents import operator_counts, read_contents
+from evaltools.result.evaluation import (
+    ConfigurationResult,
+    DelegateUsed,
+    DelegationProof,
+    Model,
+    RuntimeUsed,
+    Tensor,
+)
+from evaltools.runtime import DelegateCoverage, Delegation, Open, RuntimeFacts, Session
 from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.session import Crashes
 
@@ -89,3 +100,119 @@ def open_configuration(
             return NotMeasured(configuration, f"{error}; {hint}", crashes=crashes)
         left_out.append(str(error))
     return Opened(model, configuration, session, running, "; ".join(left_out) or None, crashes)
+
+
+Role = Literal["reference", "test"]
+
+
+def describe_model(model: ModelFile) -> Model:
+    """The facts about the model file."""
+    return Model(
+        file=str(model.path),
+        sha256=model.sha256,
+        size_bytes=model.size_bytes,
+        node_count=model.node_count,
+        inputs=[describe_tensor(tensor) for tensor in model.inputs],
+        outputs=[describe_tensor(tensor) for tensor in model.outputs],
+        operators=operator_counts(read_contents(model).graphs),
+    )
+
+
+def describe_tensor(tensor: TensorInfo) -> Tensor:
+    """The facts about an input or output."""
+    return Tensor(tensor.name, tensor.dtype, list(tensor.shape_signature), tensor.scale, tensor.zero_point)
+
+
+def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResult:
+    """A configuration as the result has it before it is measured: its flags, runtime and delegates, and no figures."""
+    configuration = entry.configuration
+    opened = entry if isinstance(entry, Opened) else None
+    return ConfigurationResult(
+        name=configuration.name,
+        role=role,
+        flags=configuration.to_flags(),
+        num_threads=configuration.num_threads,
+        status="measured" if opened else "not measured",
+        reason=entry.reason if isinstance(entry, NotMeasured) else None,
+        fallback=opened.fallback if opened else None,
+        runtime=_runtime_used(opened.session.facts) if opened else None,
+        delegates=_delegates_used(configuration, opened),
+        delegation=_proof(opened.session.delegation) if opened else None,
+        inference_latency=None,
+        failed_examples=0,
+        cannot_exist=isinstance(entry, NotMeasured) and entry.cannot_exist,
+        crashes=entry.crashes.count,
+        first_crash=entry.crashes.first_reason,
+        load_ms=opened.session.facts.load_ms if opened and not opened.session.facts.emulator else None,
+    )
+
+
+def comparison_pairs(configurations: Sequence[ConfigurationResult]) -> list[tuple[str, str]]:
+    """Which configurations are compared: every test with the reference, and the other tests with the first one.
+
+    Where several places did the same, that first one is, for each test, the first with the same name at another place;
+    the reference of another place is compared only with the reference. Only those with figures.
+    """
+    measured = [entry for entry in configurations if entry.status == "measured"]
+    references = [entry for entry in measured if entry.role == "reference"]
+    tests = [entry for entry in measured if entry.role == "test"]
+    pairs = [(reference.name, test.name) for reference in references for test in tests]
+    for position, test in enumerate(tests):
+        first = next((earlier for earlier in [*references, *tests[:position]] if _is_namesake(earlier, test)), None)
+        if first is not None and first.role == "test":
+            pairs.append((first.name, test.name))
+    return pairs
+
+
+def _is_namesake(one: ConfigurationResult, other: ConfigurationResult) -> bool:
+    """Whether both are the same configuration at different places; or, without places, whether both are tests."""
+    if not one.place and not other.place:
+        return one.role == other.role
+    return one.place != other.place and _name_anywhere(one) == _name_anywhere(other)
+
+
+def _name_anywhere(entry: ConfigurationResult) -> str:
+    return entry.name.removesuffix(f"@{entry.place}")
+
+
+def _runtime_used(facts: RuntimeFacts) -> RuntimeUsed:
+    return RuntimeUsed(facts.name, facts.package, facts.version, facts.kernels, facts.messages, facts.emulator)
+
+
+def _proof(delegation: Delegation) -> DelegationProof:
+    return DelegationProof(delegation.total_nodes, delegation.delegated_nodes, dict(delegation.cpu_operators))
+
+
+def _delegates_used(configuration: Configuration, opened: Opened | None) -> list[DelegateUsed]:
+    """The delegates that were asked for, in order, then those that the runtime added.
+
+    Only those that the session has state their nodes.
+    """
+    requested = configuration.delegates.requested
+    if opened is None:
+        return [_delegate_used(delegate, True, configuration, None) for delegate in requested]
+    running = opened.running
+    covered = {entry.delegate: entry for entry in opened.session.delegation.delegates}
+    created = {delegate.name: covered.get(delegate.name) for delegate in running.delegates.requested}
+    asked_for = [_delegate_used(delegate, True, configuration, created.get(delegate.name)) for delegate in requested]
+    added = [
+        _delegate_used(delegate, False, running, covered[delegate.name])
+        for delegate in DELEGATES
+        if delegate.name in covered and delegate.name not in created
+    ]
+    return asked_for + added
+
+
+def _delegate_used(
+    delegate: Delegate, requested: bool, configuration: Configuration, coverage: DelegateCoverage | None
+) -> DelegateUsed:
+    return DelegateUsed(
+        name=delegate.name,
+        requested=requested,
+        options=configuration.delegates.effective_options(delegate),
+        nodes=coverage.nodes if coverage else None,
+        partitions=coverage.partitions if coverage else None,
+        device=coverage.device if coverage else "",
+        is_cpu=coverage.is_cpu if coverage else False,
+        evidence=coverage.evidence if coverage else "",
+    )

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 from evaltools.engine.journal import Finished, Journal, TaskJournal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
 from evaltools.engine.preparation import InThisProcess, Preparer, ReadyExample
-from evaltools.engine.stages import Span, StageTimes
 from evaltools.engine.steps import (
     INFERENCE,
     JOURNAL,
@@ -30,6 +29,8 @@ from evaltools.engine.steps import (
     Observation,
     Prepared,
     Record,
+    Span,
+    StageTimes,
     Steps,
 )
 from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded, TaskError

@@ -41,8 +41,7 @@ from evaltools.metrics.metric import Metric
 from evaltools.metrics.power import Change, CountedChange
 from evaltools.metrics.proportions import PairedCounts
 from evaltools.metrics.resampled import ResampledChange, resampled_change
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Tensor
-from evaltools.result.load import Load
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Load, Tensor
 from evaltools.result.verdict import Reason
 
 Earlier = TypeVar("Earlier")

@@ -14,8 +14,7 @@ from evaltools.metrics.means import MeanOfScores
 from evaltools.metrics.metric import ABSENT, Metric, OutputNames, present
 from evaltools.metrics.power import Change, Share
 from evaltools.result.benchmark import BenchmarkResult
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
-from evaltools.result.load import Load
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison, Load
 from evaltools.result.metrics import METRICS
 from evaltools.result.places import against_reference, reference_of
 from evaltools.result.verdict import Reason

@@ -9,9 +9,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.metrics.interval import Interval
-from evaltools.result.evaluation import SCHEMA_VERSION, Environment, EvaluationResult
+from evaltools.result.evaluation import SCHEMA_VERSION, Environment, EvaluationResult, Load
 from evaltools.result.json_file import json_of_version
-from evaltools.result.load import Load
 from evaltools.result.verdict import Verdict, VerdictKind
 from evaltools.result_file import with_typed_part
 

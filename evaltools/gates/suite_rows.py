@@ -8,8 +8,7 @@ from evaltools.gates.suite_result import SuiteRow
 from evaltools.known_tasks import task_command
 from evaltools.metrics.interval import Interval
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
-from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, EvaluationResult, RuntimeUsed
-from evaltools.result.load import Load
+from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, EvaluationResult, Load, RuntimeUsed
 from evaltools.result.places import against_reference
 
 

@@ -16,9 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.engine.describe import describe_entry, describe_model
 from evaltools.engine.journal import Journal
-from evaltools.engine.opening import NotMeasured, Opened
+from evaltools.engine.opening import NotMeasured, Opened, describe_entry, describe_model
 from evaltools.engine.run_folder import (
     REQUEST,
     RunIdentity,

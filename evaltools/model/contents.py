@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from evaltools.errors import ModelError
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
-from evaltools.model.signature import signature_keys
+from evaltools.model.metadata import signature_keys
 
 TENSOR_TYPES: Final = (
     "float32", "float16", "int32", "uint8", "int64", "string", "bool", "int16", "complex64", "int8", "float64",

@@ -19,8 +19,17 @@ from evaltools.file_content import MODEL_BYTES, Unreadable, content_of
 from evaltools.model.contents import Graph, GraphTensor, read_graphs
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
 from evaltools.model.graph import DetectionOutputs, find_detection_outputs, maker_of, range_by_graph, rows_selected
-from evaltools.model.metadata import InputNormalization, ValueRange, input_normalization, input_ranges, metadata_content
-from evaltools.model.signature import signature_graph, signature_keys, signature_names, with_main_graph
+from evaltools.model.metadata import (
+    InputNormalization,
+    ValueRange,
+    input_normalization,
+    input_ranges,
+    metadata_content,
+    signature_graph,
+    signature_keys,
+    signature_names,
+    with_main_graph,
+)
 from evaltools.model.verify import verify_model
 from evaltools.parameter import did_you_mean
 

@@ -10,10 +10,9 @@ from msgspec import Struct, field
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Drift, Latency, LatencyRatio
 from evaltools.metrics.op_profile import Opening, OpProfile
-from evaltools.result.device_run import DeviceRun
-from evaltools.result.evaluation import DelegateUsed, DelegationProof, Environment, Model, RuntimeUsed
+from evaltools.result.device import DeviceRun
+from evaltools.result.evaluation import DelegateUsed, DelegationProof, Environment, Load, Model, RuntimeUsed
 from evaltools.result.json_file import json_of_version, read_content
-from evaltools.result.load import Load
 
 BENCHMARK_SCHEMA_VERSION: Final = "3"
 _WHAT: Final = "evaltools benchmark result"

@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from evaltools.result.evaluation import Environment
-from evaltools.result.load import Load
+from evaltools.result.evaluation import Environment, Load
 
 _PACKAGES: Final = ("ai-edge-litert", "tflite-runtime", "numpy", "pillow", "scipy", "pycocotools", "protobuf")
 

@@ -11,16 +11,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools import exit_codes
-from evaltools.engine.describe import comparison_pairs, describe_model
 from evaltools.engine.journal import Journal
-from evaltools.engine.opening import open_all
+from evaltools.engine.opening import comparison_pairs, describe_model, open_all
 from evaltools.engine.run_folder import RunIdentity, digest_of_files, run_journal
 from evaltools.known_tasks import with_task_figures
 from evaltools.native.lines.evaluation import measured_tests
 from evaltools.report.words.facts import load_in_words
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
-from evaltools.result.fastest_cpu import with_cpu_ratios
+from evaltools.result.places import with_cpu_ratios
 from evaltools.result_consistency import missing_records
 from evaltools.runs.merging import (
     RunAtPlace,

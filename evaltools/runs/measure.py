@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evaltools.command import TaskCommand
 from evaltools.configuration import Configuration
 from evaltools.request import Request
-from evaltools.result.device_run import DeviceRun
+from evaltools.result.device import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.host_names import HostNames
 from evaltools.runs.evaluate import evaluate, merge

@@ -12,23 +12,19 @@ from typing import Any, Final
 import numpy as np
 from msgspec.structs import replace
 
-from evaltools.engine.capture import CaptureAnswers
 from evaltools.engine.execution import sessions_of_workers, worker_count
 from evaltools.engine.journal import Journal
 from evaltools.engine.ledger import Tally
-from evaltools.engine.machine_load import LoadOverTime
 from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
-from evaltools.engine.process_memory import MemoryOverTime, NamedProcess
 from evaltools.engine.quiet_latency import QuietTimes, Taken, examples_for_latency, measure_in_quiet, pooled, scattered
 from evaltools.engine.run import Pass, PassOutcome
 from evaltools.engine.run_folder import encode
-from evaltools.engine.stages import Span
-from evaltools.engine.steps import Prepared
-from evaltools.engine.trace import Trace
+from evaltools.engine.sampling import LoadOverTime, MemoryOverTime, NamedProcess
+from evaltools.engine.steps import Prepared, Span
+from evaltools.engine.trace import CaptureAnswers, Trace
 from evaltools.errors import InferenceError
 from evaltools.metrics.latency import FEWEST_PROCESSES, latency_ratio
-from evaltools.result.evaluation import NOT_REPEATABLE
-from evaltools.result.load import load_of_parts
+from evaltools.result.evaluation import NOT_REPEATABLE, load_of_parts
 from evaltools.runs.merging import CRASHES, NOT_CLEAN, QUIET, crashes_in, not_clean_in
 from evaltools.runs.opened import OpenConfigurations
 from evaltools.runs.task_run import TaskRun

@@ -10,8 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.engine.describe import describe_entry
-from evaltools.engine.opening import NotMeasured, Opened
+from evaltools.engine.opening import NotMeasured, Opened, describe_entry
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.result.evaluation import ConfigurationResult, Model

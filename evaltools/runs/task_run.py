@@ -10,9 +10,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.engine.describe import comparison_pairs, describe_model
 from evaltools.engine.journal import Journal
-from evaltools.engine.opening import Opened, open_all
+from evaltools.engine.opening import Opened, comparison_pairs, describe_model, open_all
 from evaltools.engine.run import PassOptions, PassOutcome
 from evaltools.engine.run_folder import RunIdentity, digest, encode
 from evaltools.engine.steps import Steps

@@ -21,7 +21,7 @@ from msgspec import Struct
 from evaltools.configuration import Configuration
 from evaltools.delegates import Delegate, Library
 from evaltools.delegates.external import EXTERNAL
-from evaltools.delegates.library_path import is_for_another_machine, why_missing
+from evaltools.delegates.provider import is_for_another_machine, why_missing
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.metrics.op_profile import Opening

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from evaltools.engine.describe import describe_tensor
+from evaltools.engine.opening import describe_tensor
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed, Tensor

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.gates.mean_verdict import mean_verdict
+from evaltools.gates.accuracy_verdict import mean_verdict
 from evaltools.metrics.means import (
     GROUPS,
     MOST_ALONE,

@@ -19,9 +19,9 @@ from evaltools.result.evaluation import (
     ExecutionUsed,
     FailedExample,
     LatencyComparison,
+    Load,
     ProcessMemory,
 )
-from evaltools.result.load import Load
 from evaltools.runtime.session import Crashes
 
 

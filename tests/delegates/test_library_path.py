@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.configuration import Configuration
-from evaltools.delegates.library_path import library_file
+from evaltools.delegates.provider import library_file
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libraries have other names elsewhere")
 

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from evaltools.delegates import PARAMETERS, DelegateSettings
-from evaltools.delegates.hexagon import HEXAGON
+from evaltools.delegates.native_only import HEXAGON
 from evaltools.delegates.npu_flags import FLAGS as VENDOR_FLAGS
 from evaltools.delegates.registry import OURS
 from evaltools.errors import UsageError

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from evaltools.engine import capture as module
-from evaltools.engine.capture import REQUEST_NAME, TRACE_NAME, CaptureAnswers, capture
+from evaltools.engine import trace as module
 from evaltools.engine.journal import JOURNAL_NAME
-from evaltools.engine.process_memory import NamedProcess
-from evaltools.engine.stages import Span
+from evaltools.engine.sampling import NamedProcess
+from evaltools.engine.steps import Span
+from evaltools.engine.trace import REQUEST_NAME, TRACE_NAME, CaptureAnswers, capture
 from evaltools.errors import UsageError
 
 SPAN = Span("decode", 5_000, 1_500, 0, "a.jpg")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from evaltools.engine.describe import comparison_pairs
+from evaltools.engine.opening import comparison_pairs
 from evaltools.result.evaluation import ConfigurationResult
 from tests.results import configuration
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.engine.machine_load import LoadOverTime, Reading, read_now
-from evaltools.result.load import Load
+from evaltools.engine.sampling import LoadOverTime, Reading, read_now
+from evaltools.result.evaluation import Load
 
 BUSY = "cpu  {} 0 0 0 0 0 0 {} 0 0\ncpu0 1 0 0 0 0 0 0 0 0 0\n"
 

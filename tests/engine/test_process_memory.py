@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from evaltools.engine.process_memory import MemoryOverTime, NamedProcess
+from evaltools.engine.sampling import MemoryOverTime, NamedProcess
 
 HOLDS = "import sys; held = bytearray(int(sys.argv[1])); print('ready', flush=True); sys.stdin.read()"
 MB = 1024 * 1024

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.engine.stages import Span, StageTimes
-from evaltools.engine.steps import STAGES
+from evaltools.engine.steps import STAGES, Span, StageTimes
 from evaltools.result.evaluation import InferenceSeconds
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaltools.engine.stages import Span
+from evaltools.engine.steps import Span
 from evaltools.engine.trace import Trace
 
 ODD = 'it\'s "quoted" \\ \u00fc \udcff\n'

@@ -19,7 +19,7 @@ from evaltools.metrics.power import CountedChange, Share
 from evaltools.metrics.proportions import PairedCounts, change_bound, change_scores
 from evaltools.metrics.resampled import ResampledChange
 from evaltools.report.words.gates import found_in_words, reason_in_words
-from evaltools.result.load import Load
+from evaltools.result.evaluation import Load
 from evaltools.result.verdict import Reason
 
 QUANTILE_95 = 1.6448536269514722

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from scipy import stats
 
-from evaltools.gates.mean_verdict import mean_verdict
+from evaltools.gates.accuracy_verdict import mean_verdict
 from evaltools.metrics.means import MeanChange
 from evaltools.report.words.verdicts import score_change_in_words
 

@@ -16,8 +16,7 @@ from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.gates.suite_rows import rows_of_evaluation
 from evaltools.metrics.interval import Interval
 from evaltools.report.words.gates import reason_in_words
-from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
-from evaltools.result.load import Load
+from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult, Load
 from tests.gates.test_compare import GOOD, NOBODY, measured
 from tests.report.benchmark_samples import benchmark, row
 from tests.results import earlier

@@ -21,8 +21,7 @@ from evaltools.gates.suite_result import SuiteEntry, SuiteRow
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedMemory, LoggedRound, Phase, StatFigures
-from evaltools.result.evaluation import DelegateUsed, DelegationProof
-from evaltools.result.load import Load
+from evaltools.result.evaluation import DelegateUsed, DelegationProof, Load
 from evaltools.result.verdict import Reason
 from tests.report.benchmark_samples import a_round, benchmark, row
 from tests.report.page.samples import classifier

@@ -11,7 +11,7 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ModelError
 from evaltools.model import read_model
 from evaltools.model.flatbuffer import Table
-from evaltools.model.signature import signature_names, with_main_graph
+from evaltools.model.metadata import signature_names, with_main_graph
 from evaltools.runtime import open_session
 from tests import tiny_models
 from tests.interpreters import runtime_module

@@ -18,8 +18,7 @@ from evaltools.result.benchmark import (
     Phase,
     Round,
 )
-from evaltools.result.evaluation import Environment, Model
-from evaltools.result.load import Load
+from evaltools.result.evaluation import Environment, Load, Model
 
 QUIET = Conditions([0, 1], [], [], {})
 PROFILE = OpProfile(

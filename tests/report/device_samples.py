@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from evaltools.result.device import DeviceConditions, DeviceFacts
-from evaltools.result.device_run import DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
+from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
 
 PHONE: Final = DeviceFacts("R58M", model="Pixel 7", soc="Google GS201")
 BOARD: Final = DeviceFacts("10.0.0.9:5555")

@@ -9,7 +9,7 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.sections.answer import first_screen
 from evaltools.report.words.next_steps import after_evaluation
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, LatencyComparison
-from evaltools.result.fastest_cpu import fastest_on_cpu, with_cpu_ratios
+from evaltools.result.places import fastest_on_cpu, with_cpu_ratios
 from tests.report.tables.cases import judged
 from tests.results import configuration, result
 

@@ -13,7 +13,7 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.device.benchmark import measure_on_devices, read_device_benchmark
 from evaltools.device.flags import DeviceFlags
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN
-from evaltools.report.files.outputs import planned_outputs, write_outputs
+from evaltools.report.files.output_file import planned_outputs, write_outputs
 from evaltools.report.page.screens import print_benchmark
 from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult

@@ -9,8 +9,7 @@ from evaltools.cli.shared.streams import complain, say
 from evaltools.device.flags import ADB, read_serials
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
-from evaltools.report.files.output_file import write_file
-from evaltools.report.files.outputs import planned_outputs
+from evaltools.report.files.output_file import planned_outputs, write_file
 from evaltools.request.flags import parse_flags
 
 DESCRIPTION: Final = """\

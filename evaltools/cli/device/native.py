@@ -13,10 +13,10 @@ from evaltools.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
 from evaltools.known_tasks import task_command
 from evaltools.report.content import Sources
 from evaltools.report.files.evaluation import planned_files, planned_report
-from evaltools.report.files.outputs import write_report
+from evaltools.report.files.output_file import write_report
 from evaltools.report.page.screens import print_configurations
 from evaltools.request import Request
-from evaltools.result.exit_code import exit_code_of
+from evaltools.result.evaluation import exit_code_of
 from evaltools.tasks.own import read
 
 

@@ -18,8 +18,7 @@ from evaltools.gates.decide import Decision
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.report.content import Sources
 from evaltools.report.files.gates import badge_json, junit_xml, markdown_summary
-from evaltools.report.files.output_file import first_bytes, is_written_in_place
-from evaltools.report.files.outputs import planned_outputs, write_outputs
+from evaltools.report.files.output_file import first_bytes, is_written_in_place, planned_outputs, write_outputs
 from evaltools.report.page.file import measured_page
 from evaltools.request.flags import GivenFlags
 from evaltools.result.json_file import encode_json

@@ -42,7 +42,7 @@ def run(arguments: list[str]) -> int:
     seconds, output = flags.real("secs"), Path(flags.text("output_file_path"))
     if not 0 < seconds <= _LONGEST_S:
         raise UsageError(f"--secs={seconds:g}: give a number of seconds above 0, up to {_LONGEST_S:g}")
-    from evaltools.engine.capture import capture
+    from evaltools.engine.trace import capture
     from evaltools.report.files.output_file import require_output_file, write_file
 
     require_output_file(output, "--output_file_path", [])

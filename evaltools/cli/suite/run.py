@@ -14,7 +14,7 @@ from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.engine.ledger import Tally
 from evaltools.gates.suite_result import SuiteResult
 from evaltools.report.content import Sources
-from evaltools.report.files.outputs import planned_outputs, write_outputs
+from evaltools.report.files.output_file import planned_outputs, write_outputs
 from evaltools.report.files.suite import csv_of_suite, junit_of_suite
 from evaltools.report.page.file import measured_page
 from evaltools.report.page.screens import print_suite

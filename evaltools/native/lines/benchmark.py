@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaltools.delegates import COMMON, DELEGATES
-from evaltools.delegates.nnapi import NNAPI
+from evaltools.delegates.native_only import NNAPI
 from evaltools.metrics.latency import summarise_latency, whole_us
 from evaltools.native.lines.stat_line import format_stat, stat_figures
 from evaltools.parameter import Parameter, Value

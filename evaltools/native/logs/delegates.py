@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.delegates.nnapi import CPU_DEVICES
+from evaltools.delegates.native_only import CPU_DEVICES
 from evaltools.native.logs.log_lines import plain_lines
 
 _NUMBER: Final = r"\d{1,9}"

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import DelegateSettings
-from evaltools.delegates.nnapi import CPU_DEVICES, nnapi_may_use_cpu
+from evaltools.delegates.native_only import CPU_DEVICES, nnapi_may_use_cpu
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.native.logs.delegates import (
     DelegateLog,

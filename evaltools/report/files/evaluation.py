@@ -13,8 +13,7 @@ from msgspec import Struct
 from evaltools.errors import UsageError
 from evaltools.known_tasks import file_named
 from evaltools.native.lines.evaluation import measured_tests
-from evaltools.report.files.output_file import require_output_file
-from evaltools.report.files.outputs import planned_outputs
+from evaltools.report.files.output_file import planned_outputs, require_output_file
 from evaltools.request import Request, require_apart
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json

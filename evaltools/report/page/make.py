@@ -15,9 +15,9 @@ from evaltools.known_tasks import subject_of, task_command
 from evaltools.report.content import Download, Page, Part, Sources, bounded, bounded_first
 from evaltools.report.page.sections import benchmarks, layers, suite
 from evaltools.report.page.sections.accuracy import accuracy
+from evaltools.report.page.sections.answer import at, first_of_task, own_sections, warnings_of
 from evaltools.report.page.sections.benchmark_details import details
 from evaltools.report.page.sections.devices import devices
-from evaltools.report.page.sections.first import at, first_of_task, own_sections, warnings_of
 from evaltools.report.page.sections.gates import limits
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.run import origin, pipeline

@@ -12,8 +12,7 @@ from rich.console import Console
 from evaltools.known_tasks import Detail
 from evaltools.report.content import First, Page, Part, Sources, bounded_first
 from evaltools.report.page.rendering.terminal import show_block, show_page, show_section
-from evaltools.report.page.sections.answer import first_screen
-from evaltools.report.page.sections.first import first_of_task, warnings_of
+from evaltools.report.page.sections.answer import first_of_task, first_screen, warnings_of
 from evaltools.report.page.sections.proof import opened_lines
 from evaltools.result.device import DeviceList
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult

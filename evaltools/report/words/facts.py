@@ -14,8 +14,8 @@ from evaltools.result.evaluation import (
     DelegateUsed,
     DelegationProof,
     LatencyComparison,
+    Load,
 )
-from evaltools.result.load import Load
 from evaltools.result.section import Word
 from evaltools.text import printable
 

@@ -10,7 +10,7 @@ from typing import Final
 from evaltools.extensions import named
 from evaltools.report.words.facts import Opened
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
-from evaltools.result.fastest_cpu import fastest_on_cpu, runs_on_cpu
+from evaltools.result.places import fastest_on_cpu, runs_on_cpu
 
 _ON_DEVICES: Final = ("device", "run")
 _WHICH_DEVICE: Final = ("serials", "adb", "device_program")

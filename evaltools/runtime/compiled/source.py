@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evaltools.model import ModelFile, read_model
 from evaltools.model.contents import read_graphs
 from evaltools.model.flatbuffer import Table
-from evaltools.model.signature import signature_graph, signature_keys, with_main_graph
+from evaltools.model.metadata import signature_graph, signature_keys, with_main_graph
 
 _LOOPS: Final = frozenset({"WHILE", "STABLEHLO_WHILE"})
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.engine.capture import REQUEST_NAME
 from evaltools.engine.journal import JOURNAL_NAME
+from evaltools.engine.trace import REQUEST_NAME
 from tests import tiny_models
 from tests.cli.evaluate.sample_runs import start
 from tests.command import evaltools_here

@@ -14,8 +14,7 @@ import pytest
 from evaltools.device.errors import CommandFailed
 from evaltools.device.native_program import NativeProgram, NativeRuns, StepDone, read_steps
 from evaltools.device.work import SentFiles, Work, WorkDone
-from evaltools.result.device import DeviceConditions
-from evaltools.result.device_run import DeviceWork
+from evaltools.result.device import DeviceConditions, DeviceWork
 
 _DATE = f"""#!/bin/sh
 exec {shutil.which("date")} --date='2024-06-15 12:00:00.5' "$@"

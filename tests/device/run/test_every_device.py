@@ -28,8 +28,7 @@ from evaltools.device.errors import (
     DeviceTimeout,
 )
 from evaltools.errors import UsageError
-from evaltools.result.device import DeviceConditions, DeviceFacts
-from evaltools.result.device_run import DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
+from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
 
 LONGEST_S = 30.0
 """What is not at its end by then never comes to it."""

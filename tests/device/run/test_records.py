@@ -27,8 +27,7 @@ from evaltools.device.work import Work, WorkDone
 from evaltools.engine.ledger import Tally
 from evaltools.errors import DataError, OutputError
 from evaltools.known_tasks import task_command
-from evaltools.result.device import DeviceConditions, DeviceCpu, DeviceFacts
-from evaltools.result.device_run import DeviceWork, LostAttempt
+from evaltools.result.device import DeviceConditions, DeviceCpu, DeviceFacts, DeviceWork, LostAttempt
 from evaltools.result.evaluation import RuntimeUsed
 from tests.tasks.part_runs import DESCRIBED, Part
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.delegates.nnapi import nnapi_may_use_cpu
+from evaltools.delegates.native_only import nnapi_may_use_cpu
 from evaltools.native.logs.delegates import (
     AppliedDelegate,
     DelegateLog,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from evaltools.report.page.sections.sentence import answer_of
-from evaltools.report.page.sections.summary import summary_of
+from evaltools.report.page.sections.summary import answer_of, summary_of
 from evaltools.report.words.numbers import in_times
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, FailedExample
 from evaltools.result.section import Word

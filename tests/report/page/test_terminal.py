@@ -7,7 +7,7 @@ import io
 import pytest
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.report.page.rendering.columns import folded, print_table
+from evaltools.report.page.rendering.terminal import folded, print_table
 from evaltools.result.section import Number, Table
 
 CHANGE = Number("-0.04449", -0.04449)

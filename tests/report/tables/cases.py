@@ -24,8 +24,7 @@ from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.run import pipeline
 from evaltools.report.page.sections.speed import speed
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase
-from evaltools.result.device import DeviceConditions, DeviceFinding, DeviceList
-from evaltools.result.device_run import DeviceLeftOut, DeviceRun
+from evaltools.result.device import DeviceConditions, DeviceFinding, DeviceLeftOut, DeviceList, DeviceRun
 from evaltools.result.evaluation import (
     ConfigurationResult,
     DelegateUsed,

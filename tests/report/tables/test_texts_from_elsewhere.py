@@ -11,8 +11,7 @@ from rich.console import Console
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.page.screens import print_configurations, print_result
-from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DeviceLeftOut
+from evaltools.result.device import DeviceFacts, DeviceLeftOut
 from evaltools.result.evaluation import FailedExample
 from tests.report.device_samples import lost, run_of, work
 from tests.report.tables.cases import missing, show_device_run

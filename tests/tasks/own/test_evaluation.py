@@ -14,7 +14,7 @@ from evaltools import exit_codes
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile
-from evaltools.result.exit_code import exit_code_of
+from evaltools.result.evaluation import exit_code_of
 from evaltools.runs.evaluate import evaluate
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Session, TensorSpec

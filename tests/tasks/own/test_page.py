@@ -11,7 +11,7 @@ from msgspec.structs import replace
 import evaltools as et
 from evaltools.datasets import sample
 from evaltools.report.content import Sources
-from evaltools.report.page.sections.first import own_sections
+from evaltools.report.page.sections.answer import own_sections
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.section import Number, Table

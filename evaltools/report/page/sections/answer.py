@@ -1,23 +1,28 @@
-"""The first screen of evaluations: a sentence that answers, one table, what is special of some configurations."""
+"""The first screen of evaluations: a sentence that answers, one table, what is special; with what the task adds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
+from evaltools.extensions import named
 from evaltools.known_tasks import subject_of
 from evaltools.report.content import First
 from evaltools.report.page.sections.rows import TONES, ModelRow, ModelRows, tone_of
-from evaltools.report.page.sections.sentence import answer_of
-from evaltools.report.page.sections.summary import is_alike, summary_of
+from evaltools.report.page.sections.summary import answer_of, is_alike, summary_of
 from evaltools.report.words.facts import counted
 from evaltools.report.words.next_steps import SEARCH, after_evaluation, how_fast
 from evaltools.report.words.numbers import in_times
 from evaltools.report.words.verdicts import judged_in_words, reasons_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.fastest_cpu import fastest_on_cpu, runs_on_cpu
-from evaltools.result.places import reference_of
-from evaltools.result.section import Block, Note, Sentence
+from evaltools.result.places import fastest_on_cpu, reference_of, runs_on_cpu
+from evaltools.result.section import Block, Lines, Note, Place, Section, Sentence
+
+if TYPE_CHECKING:
+    from evaltools.result.locate import LocateResult
+
 
 _FAILED: Final = "failed"
 
@@ -107,3 +112,47 @@ def _beside_cpu(result: EvaluationResult, entry: ConfigurationResult) -> str:
         return ""
     compared = in_times(ratio)
     return f"{compared} {'as' if compared == 'as fast' else 'than'} {cpu.name}, the fastest on the CPU"
+
+
+def first_of_task(results: Mapping[str, EvaluationResult], located: Mapping[str, Sequence[LocateResult]]) -> First:
+    """The answer to all results of a task, with what the task itself has on the first screen, and faulty operators."""
+    found = first_screen(results, [name for name in results if located.get(name)])
+    blocks, notes = list(found.blocks), list(found.notes)
+    broken = 0
+    for name, result in results.items():
+        own = at(own_sections(result), "first")
+        for block in (block for section in own for block in section.blocks):
+            broken += _bad_notes(block)
+            if isinstance(block, Lines) and len(results) > 1:
+                block = Lines([of_result(name, line) for line in block.lines])
+            blocks.append(block)
+        if located.get(name):
+            from evaltools.report.page.sections.layers import faults
+
+            notes += faults(located[name])
+    if broken and blocks and isinstance(blocks[0], Sentence):
+        blocks[0] = Sentence(f"{blocks[0].text} {counted(broken, 'limit')} broken.")
+    return replace(found, blocks=tuple(blocks), notes=tuple(notes))
+
+
+def _bad_notes(block: Block) -> int:
+    """How many remarks of the task say that something is wrong, which are limits that are broken."""
+    lines = block.lines if isinstance(block, Lines) else ()
+    return sum(isinstance(line, Note) and line.tone == "bad" for line in lines)
+
+
+def warnings_of(result: EvaluationResult) -> tuple[str, ...]:
+    """The warnings of a result, first that it ended early."""
+    stopped = [f"the run ended early: {result.stopped}"] if result.stopped else []
+    not_traced = result.execution.not_traced if result.execution is not None else None
+    return (*stopped, *([not_traced] if not_traced else []), *result.warnings)
+
+
+def at(sections: Sequence[Section], place: Place) -> list[Section]:
+    """The sections that stand at a place."""
+    return [section for section in sections if section.place == place]
+
+
+def own_sections(result: EvaluationResult) -> list[Section]:
+    """The sections of the task's part that have blocks."""
+    return [section for section in named(result.part.sections_at)(result) if section.blocks]

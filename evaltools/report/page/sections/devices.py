@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.page.sections.speed import temperatures
-from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList, hottest
-from evaltools.result.device_run import DeviceRun
+from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList, DeviceRun, hottest
 from evaltools.result.section import Block, Cell, Lines, Note, Section, Table, number_cell
 
 _COLUMNS: Final = (
