@@ -13,7 +13,6 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from evaltools.errors import DataError, UsageError
-from evaltools.gone import instead_of
 
 Value = bool | int | float | str
 TypeName = Literal["bool", "int32", "float", "string"]
@@ -283,6 +282,8 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     >>> did_you_mean("use_xnpack", ["use_gpu", "use_xnnpack"])
     ' Did you mean use_xnnpack?'
     """
+    from evaltools.gone import instead_of
+
     if instead := instead_of(wrong):
         return f" It is gone: {instead}."
     nearest = difflib.get_close_matches(wrong, [word for word in known if word], n=1, cutoff=0.6)

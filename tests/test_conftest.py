@@ -14,7 +14,7 @@ def test_no_handler_of_a_signal_is_left_for_the_next_test(pytester: pytest.Pytes
     pytester.makepyfile(
         """
         import signal
-        from evaltools.cli.shared.interrupts import ignore_interrupts
+        from evaltools.signals import ignore_interrupts
         def test_ignores_them(): ignore_interrupts()
         def test_hears_ctrl_c(): assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         """

@@ -131,7 +131,7 @@ NOT_FROM_ELSEWHERE = {
         "runtime.process.child "
         "runtime.process.shared_arrays"
     ),
-    "standard streams": "cli.main cli.shared.streams runtime.process.printed",
+    "standard streams": "cli.main cli.shared.streams runtime.process.supervisor",
     "a file that was looked at, and whose first bytes say whether it may be replaced": "report.files.output_file",
 }
 """The files that read others without the door, and why."""

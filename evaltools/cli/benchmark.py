@@ -48,10 +48,10 @@ def benchmark(asked: Request, missing: str = "") -> int:
     from evaltools.benchmark.request import read_request
     from evaltools.benchmark.run import measure_benchmark
     from evaltools.cli.benchmark_native import NativeFiles, NativeLines
-    from evaltools.cli.shared.interrupts import interrupts_restored
     from evaltools.cli.shared.terminal import make_console
     from evaltools.report.files.output_file import planned_outputs, write_outputs
     from evaltools.report.page.screens import print_benchmark
+    from evaltools.signals import interrupts_restored
 
     console, flags = make_console(), asked.options
     request = read_request(asked)

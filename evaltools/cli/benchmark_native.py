@@ -14,7 +14,6 @@ from rich.text import Text
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.request import BenchmarkOptions, BenchmarkRequest, Candidate
-from evaltools.cli.shared.interrupts import ignore_interrupts
 from evaltools.cli.shared.streams import say, stdout_is_terminal
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import OutputError, UsageError
@@ -44,6 +43,7 @@ from evaltools.report.words.facts import describe_configuration, model_names
 from evaltools.request import Options, Request, require_apart
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase, Round
 from evaltools.runtime.session import Array
+from evaltools.signals import ignore_interrupts
 from evaltools.text import printable
 
 _PROTOS: Final = "result_file_path"

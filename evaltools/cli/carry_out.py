@@ -14,7 +14,6 @@ from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.cli.shared.decided import Decided
-from evaltools.cli.shared.interrupts import ignore_interrupts, interrupts_restored
 from evaltools.cli.shared.progress import show_progress
 from evaltools.cli.shared.streams import complain, say, stdout_is_terminal
 from evaltools.cli.shared.terminal import make_console
@@ -40,6 +39,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, e
 from evaltools.result.json_file import encode_json
 from evaltools.runs.evaluate import record
 from evaltools.runs.measure import FinishedShards, measure
+from evaltools.signals import ignore_interrupts, interrupts_restored
 from evaltools.tasks.own import read
 from evaltools.tasks.shared.observer import Observer
 from evaltools.text import printable

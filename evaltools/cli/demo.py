@@ -53,9 +53,9 @@ def run(arguments: list[str]) -> int:
     flags = parse_flags("demo", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
     if flags.is_on("where"):
         return _print_folder(flags)
-    from evaltools.cli.shared.interrupts import interrupts_restored
     from evaltools.cli.shared.terminal import make_console
     from evaltools.runtime.process.server import start_server
+    from evaltools.signals import interrupts_restored
 
     start_server()
     console, folder = make_console(), sample.images_dir().parent

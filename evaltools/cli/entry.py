@@ -5,7 +5,7 @@ import sys
 
 def main() -> int:
     """Run one command; returns the exit code."""
-    from evaltools.cli.shared.interrupts import heed_interrupts, ignore_interrupts
+    from evaltools.signals import heed_interrupts, ignore_interrupts
 
     try:
         heed_interrupts()

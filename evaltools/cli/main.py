@@ -18,14 +18,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from evaltools.cli.shared.interrupts import heed_interrupts, interrupts_restored
 from evaltools.cli.shared.streams import complain, discard, say_wrapped
 from evaltools.commands.names import COMMANDS, QUESTIONS, SAME_JOB, command_names, task_aliases, task_of
 from evaltools.errors import DEBUG, EvaltoolsError, UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP, FAULT, INTERRUPTED, NOT_MEASURED, NOT_WRITTEN, OK, USAGE
-from evaltools.gone import COMMANDS_GONE
 from evaltools.known_tasks import task_command, task_names
 from evaltools.parameter import BOOLEANS, did_you_mean
+from evaltools.signals import heed_interrupts, interrupts_restored
 
 _DEBUG: Final = "--debug"
 _SWITCHES: Final = ("--help", "--version", _DEBUG)
@@ -190,6 +189,8 @@ def _no_command(name: str) -> str:
     """What is said of a word that is not a command; what was meant stands at the end, where it is seen."""
     if name.endswith(_ENDING):
         return f"{name} is a model, and the command comes before it:\n{_first_commands(name)}"
+    from evaltools.gone import COMMANDS_GONE
+
     instead = COMMANDS_GONE.get(name)
     hint = f" It is gone: {instead}" if instead else did_you_mean(name, command_names())
     return f"{name!r} is not a command; evaltools --help lists all.{hint}"

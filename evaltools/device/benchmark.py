@@ -31,7 +31,7 @@ from evaltools.request import Request
 from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow, read_benchmark
 from evaltools.result.device import HOST, DeviceWork
 from evaltools.result.environment import describe_environment
-from evaltools.result.host_names import HostNames
+from evaltools.result.task_part import HostNames
 from evaltools.runs.stored import to_bytes
 
 _RESULT: Final = "result.json"

@@ -18,7 +18,7 @@ from evaltools.errors import DataError, UsageError
 from evaltools.known_tasks import command_named
 from evaltools.parameter import Parameter
 from evaltools.request import Request
-from evaltools.result.host_names import HostNames
+from evaltools.result.task_part import HostNames
 from evaltools.runs.handing_over import Ended, carry_out, ending_in_words
 from evaltools.runs.merging import files_below
 from evaltools.runs.stored import rewritten

@@ -36,8 +36,8 @@ from evaltools.engine.steps import (
 from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded, TaskError
 from evaltools.result.evaluation import InferenceSeconds
 from evaltools.runtime import BlockSession, Inference, Session
-from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.session import run_each
+from evaltools.signals import deferred_interrupt
 
 _BLOCKS_WAITING: Final = 4
 _TURNS_LEFT: Final = 2

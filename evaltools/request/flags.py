@@ -15,7 +15,6 @@ from typing import Any, Final, NoReturn
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration, configurations_from_yaml
 from evaltools.errors import UsageError
-from evaltools.gone import instead_of
 from evaltools.parameter import BOOLEANS, Parameter, Value, described, did_you_mean, split_flag
 from evaltools.request import Options, Values, require_apart
 from evaltools.text import columns_of, in_paragraphs, wrapped
@@ -215,6 +214,8 @@ def _normalise(word: str, parameters: Mapping[str, Parameter]) -> str:
 
 
 def _unknown_flag(word: str, parameters: Mapping[str, Parameter], command: str) -> str:
+    from evaltools.gone import instead_of
+
     if not word.startswith("-"):
         return f"{word!r} is not a flag; everything is given as --name=value"
     name = word.lstrip("-").partition("=")[0].replace("-", "_")

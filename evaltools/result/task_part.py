@@ -1,17 +1,59 @@
-"""What every part of a result that a task adds can say of itself."""
+"""What every part of a result that a task adds can say of itself, also with the names that files have on the host."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.metrics.metric import Metric
+from evaltools.parameter import Value
 from evaltools.result.evaluation import ExecutionUsed
 
 if TYPE_CHECKING:
-    from evaltools.result.host_names import HostNames
+    from evaltools.result.evaluation import DelegateUsed
+
+
+class HostNames(Struct, frozen=True):
+    """The names that files and folders have on the host, by their names on devices.
+
+    evaltools made the names on devices, so that nothing else in a text is one of them.
+    ``reference`` is the name for outputs of the reference that the host computed, empty where it computed none.
+
+    >>> names = HostNames({"/store/1f/m.tflite": "models/m.tflite"})
+    >>> names.value("/store/1f/m.tflite"), names.text("/store/1f/m.tflite is damaged")
+    ('models/m.tflite', 'models/m.tflite is damaged')
+    """
+
+    by_device_name: Mapping[str, str] = field(default_factory=dict)
+    reference: str = ""
+
+    def value(self, value: Value) -> Value:
+        """The value of an option, replaced if it is the name of a file or folder on devices."""
+        return self.by_device_name.get(value, value) if isinstance(value, str) else value
+
+    def delegates(self, delegates: Sequence[DelegateUsed]) -> list[DelegateUsed]:
+        """Delegates with their options' values replaced as by :meth:`value`."""
+        return [
+            replace(used, options={name: self.value(value) for name, value in used.options.items()})
+            for used in delegates
+        ]
+
+    def text(self, text: str) -> str:
+        """A text that a program printed, with all names in it replaced; the longest first, for one may begin another.
+
+        >>> HostNames({"folder-1": "a", "folder-10": "b"}).text("in folder-10")
+        'in b'
+        """
+        for on_device in sorted(self.by_device_name, key=len, reverse=True):
+            text = text.replace(on_device, self.by_device_name[on_device])
+        return text
+
+    def reason(self, reason: str | None) -> str | None:
+        """A reason with all names in it replaced; None stays None."""
+        return None if reason is None else self.text(reason)
 
 
 class TaskPart(Struct, frozen=True):

@@ -14,7 +14,7 @@ from evaltools.configuration import Configuration
 from evaltools.request import Request
 from evaltools.result.device import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.host_names import HostNames
+from evaltools.result.task_part import HostNames
 from evaltools.runs.evaluate import evaluate, merge
 from evaltools.runs.merging import RunAtPlace
 from evaltools.tasks.own import read

@@ -26,7 +26,6 @@ from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.metrics.op_profile import Opening
 from evaltools.model import ModelFile
-from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.registry import require_support
 from evaltools.runtime.session import (
     Array,
@@ -36,6 +35,7 @@ from evaltools.runtime.session import (
     RuntimeFacts,
     TensorSpec,
 )
+from evaltools.signals import deferred_interrupt
 
 _LONGEST_REASON: Final = 1000
 _RESOLVERS: Final = {

@@ -14,8 +14,7 @@ from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_numbers import NativeError
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.result.evaluation import ExecutionUsed
-from evaltools.result.host_names import HostNames
-from evaltools.result.task_part import TaskPart
+from evaltools.result.task_part import HostNames, TaskPart
 
 
 def loaded_from(folder: str) -> str:

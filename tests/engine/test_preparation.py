@@ -24,8 +24,8 @@ from evaltools.engine.steps import Failure, Prepared, Steps
 from evaltools.errors import ImageError
 from evaltools.runtime import TensorSpec
 from evaltools.runtime.process import child as child_process
-from evaltools.runtime.process.printed import LONGEST_PART
 from evaltools.runtime.process.shared_arrays import SharedArrays
+from evaltools.runtime.process.supervisor import LONGEST_PART
 from evaltools.runtime.session import Array
 
 SHAPE = (2, 3)

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from evaltools.runtime.interrupts import deferred_interrupt
+from evaltools.signals import deferred_interrupt
 
 
 def test_the_block_is_finished_before_the_interrupt_takes_effect() -> None:

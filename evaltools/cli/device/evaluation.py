@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from evaltools.cli.carry_out import Terminal, carry_out
-from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.evaluation import records_of_devices
 from evaltools.device.flags import DeviceFlags
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK
 from evaltools.request import Request
+from evaltools.signals import interrupts_restored
 
 
 def evaluate_on_devices(request: Request, flags: DeviceFlags) -> int:

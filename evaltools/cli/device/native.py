@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from evaltools.cli.carry_out import has_native_lines, write_and_show
-from evaltools.cli.shared.interrupts import interrupts_restored
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_evaluation import evaluate_native
@@ -17,6 +16,7 @@ from evaltools.report.files.output_file import write_report
 from evaltools.report.page.screens import print_configurations
 from evaltools.request import Request
 from evaltools.result.evaluation import exit_code_of
+from evaltools.signals import interrupts_restored
 from evaltools.tasks.own import read
 
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from evaltools.cli.main import exit_code_of, set_up_process
-from evaltools.cli.shared.interrupts import heed_interrupts, ignore_interrupts
 from evaltools.errors import DataError
 from evaltools.exit_codes import INTERRUPTED
 from evaltools.file_content import content_of
+from evaltools.signals import heed_interrupts, ignore_interrupts
 
 if TYPE_CHECKING:
     from evaltools.request import Request

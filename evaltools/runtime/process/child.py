@@ -27,9 +27,8 @@ from msgspec import Struct
 from evaltools.errors import EvaltoolsError, SessionEnded
 from evaltools.runtime.memory import MOST_OF_MEMORY
 from evaltools.runtime.process.channel import SECRET_BYTES, Channel, WrongMessage
-from evaltools.runtime.process.printed import bounded_text, flush_printed
 from evaltools.runtime.process.server import Spawned, contexts, imports_not_from_this_folder, interrupts_kept_back
-from evaltools.runtime.process.supervisor import Ended, watched
+from evaltools.runtime.process.supervisor import Ended, bounded_text, flush_printed, watched
 from evaltools.runtime.session import Crashes
 from evaltools.signals import ENDINGS
 from evaltools.text import last_words, printable, shortened

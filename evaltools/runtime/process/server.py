@@ -19,8 +19,8 @@ from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.process.supervisor import close_all_but
+from evaltools.signals import deferred_interrupt
 
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _FORGET: Final = "import sys; sys.path[:1] = filter(None, sys.path[:1])"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.runtime.process.printed import bounded_text, native_messages
+from evaltools.runtime.process.supervisor import bounded_text, native_messages
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_both_streams_are_collected_and_passed_on_to_stderr(capfd: pytest.Captur
 
 def test_where_both_streams_are_one_file_nothing_is_lost_in_a_crash(tmp_path: Path) -> None:
     script = (
-        "import os\nfrom evaltools.runtime.process.printed import native_messages\n"
+        "import os\nfrom evaltools.runtime.process.supervisor import native_messages\n"
         "with native_messages() as messages:\n    os.write(1, b'one ')\n    os.write(2, b'two')\n"
         "open('text', 'w').write(messages.text)\n"
         "with native_messages():\n    os.write(2, b' last words')\n    os.abort()\n"
