@@ -21,11 +21,11 @@ from evaltools.model import ModelFile, read_model
 from evaltools.request import Options, Request
 from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import open_session
+from evaltools.tasks.framework import read
+from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.inference_diff import COMMAND
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.inputs import plan_inputs
-from evaltools.tasks.own import read
-from evaltools.tasks.shared.observer import Observer
 
 RUNS = 50
 REPEATS = 11

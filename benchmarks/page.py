@@ -33,9 +33,9 @@ from evaltools.request.flags import parse_flags
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.tasks.own.result import OwnPart
-from evaltools.tasks.own.topk import example_records, topk_verdicts
-from evaltools.tasks.shared.figures import latency_comparisons
+from evaltools.tasks.framework.result import ScoredPart
+from evaltools.tasks.framework.sums import latency_comparisons
+from evaltools.tasks.framework.topk import example_records, topk_verdicts
 
 _MODEL: Final = Path(__file__).resolve().parent.parent / "datasets/sample/models/int8.tflite"
 _PHOTO: Final = (500, 375)
@@ -77,7 +77,7 @@ def result_of(journal: Path, examples: int, names: list[str], images: str) -> Ev
     recorded = example_records(["0"] * examples, outcome)
     measured, sums, answers = figures(outcome, names, recorded)
     verdicts = topk_verdicts(answers.comparisons, 0.005)
-    part = OwnPart(
+    part = ScoredPart(
         name="imagenet",
         source="",
         sha256="",
@@ -107,7 +107,7 @@ def result_of(journal: Path, examples: int, names: list[str], images: str) -> Ev
     return with_task_figures(result)
 
 
-def without_examples(part: OwnPart) -> OwnPart:
+def without_examples(part: ScoredPart) -> ScoredPart:
     """The part without the single answers."""
     assert part.topk is not None
     return replace(part, topk=replace(part.topk, examples=None))

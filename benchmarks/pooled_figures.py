@@ -17,8 +17,8 @@ import numpy.typing as npt
 from evaltools.metrics.classification import mean_average_precision
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
-from evaltools.tasks.own.definition import Pooled, pooled
-from evaltools.tasks.own.figures import FigureTable
+from evaltools.tasks.framework.definition import Pooled, pooled
+from evaltools.tasks.framework.figures import FigureTable
 from evaltools.tasks.segmentation.pixels import mean_iou
 
 PARAMETERS = (

@@ -28,10 +28,10 @@ from evaltools.engine.steps import Record, Steps
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.tasks.own.steps import ObservedScores
-from evaltools.tasks.own.topk import AnswerCounts, Changes, topk_part
-from evaltools.tasks.own.topk_result import ExampleRecord, TopKPart
-from evaltools.tasks.shared.figures import MeasuredPass, RunSums, latency_comparisons, sum_up, with_conditions
+from evaltools.tasks.framework.steps import ObservedScores
+from evaltools.tasks.framework.sums import MeasuredPass, RunSums, latency_comparisons, sum_up, with_conditions
+from evaltools.tasks.framework.topk import AnswerCounts, Changes, topk_part
+from evaltools.tasks.framework.topk_result import ExampleRecord, TopKPart
 
 PARAMETERS = (
     Parameter("examples", "Pictures of the run.", default=50_000),

@@ -47,11 +47,11 @@ from evaltools.runtime.session import Array
 from evaltools.tasks import coco, imagenet
 from evaltools.tasks.coco.outputs import operator_output_map
 from evaltools.tasks.coco.reading import Choice
-from evaltools.tasks.own import loaded_of, own_options
-from evaltools.tasks.own.definition import Setting
-from evaltools.tasks.own.options import values_of
-from evaltools.tasks.own.steps import recipe_of, steps_of
-from evaltools.tasks.own.task import make_task, tensors_of_models
+from evaltools.tasks.framework import loaded_of, own_options
+from evaltools.tasks.framework.definition import Setting
+from evaltools.tasks.framework.options import values_of
+from evaltools.tasks.framework.steps import recipe_of, steps_of
+from evaltools.tasks.framework.task import make_task, tensors_of_models
 
 PARAMETERS = (
     Parameter("task", "What to measure.", default="imagenet", choices=("imagenet", "coco")),

@@ -37,7 +37,7 @@ _MODULES = {
     ),
     "evaltools.metrics.metric": ("Metric",),
     "evaltools.result.section": ("Drawing", "Panel"),
-    "evaltools.tasks.own.definition": (
+    "evaltools.tasks.framework.definition": (
         "Checked",
         "Example",
         "Mean",
@@ -50,7 +50,7 @@ _MODULES = {
         "task",
         "topk",
     ),
-    "evaltools.tasks.own.pictures": ("image_input", "pairs"),
+    "evaltools.tasks.framework.pictures": ("image_input", "pairs"),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_PLACES)

@@ -37,19 +37,19 @@ from evaltools.errors import UsageError as UsageError
 from evaltools.metrics.metric import Metric as Metric
 from evaltools.result.section import Drawing as Drawing
 from evaltools.result.section import Panel as Panel
-from evaltools.tasks.own.definition import Checked as Checked
-from evaltools.tasks.own.definition import Example as Example
-from evaltools.tasks.own.definition import Mean as Mean
-from evaltools.tasks.own.definition import Setting as Setting
-from evaltools.tasks.own.definition import Task as Task
-from evaltools.tasks.own.definition import TopK as TopK
-from evaltools.tasks.own.definition import WithContext as WithContext
-from evaltools.tasks.own.definition import mean as mean
-from evaltools.tasks.own.definition import pooled as pooled
-from evaltools.tasks.own.definition import task as task
-from evaltools.tasks.own.definition import topk as topk
-from evaltools.tasks.own.pictures import image_input as image_input
-from evaltools.tasks.own.pictures import pairs as pairs
+from evaltools.tasks.framework.definition import Checked as Checked
+from evaltools.tasks.framework.definition import Example as Example
+from evaltools.tasks.framework.definition import Mean as Mean
+from evaltools.tasks.framework.definition import Setting as Setting
+from evaltools.tasks.framework.definition import Task as Task
+from evaltools.tasks.framework.definition import TopK as TopK
+from evaltools.tasks.framework.definition import WithContext as WithContext
+from evaltools.tasks.framework.definition import mean as mean
+from evaltools.tasks.framework.definition import pooled as pooled
+from evaltools.tasks.framework.definition import task as task
+from evaltools.tasks.framework.definition import topk as topk
+from evaltools.tasks.framework.pictures import image_input as image_input
+from evaltools.tasks.framework.pictures import pairs as pairs
 
 class Figures:
     """A number each, None where it is not known."""

@@ -74,8 +74,8 @@ class TaskCommand(Command):
 
     ``summary`` is a line for ``--help``, ``description`` a few lines for the command's own. ``alias`` is a shorter name
     of the command. Tasks that come with evaltools are listed by ascending ``place``, equal ones by name. ``source`` is
-    the task's function and where it is from (``evaltools.tasks.own.loading.Loaded``). ``accuracy`` is None for a task
-    without a ground truth.
+    the task's function and where it is from, an ``evaltools.tasks.framework.loading.Loaded``. ``accuracy`` is None for
+    a task without a ground truth.
 
     What ends in ``_at`` is ``MODULE:NAME``, or a module with the functions: ``part_at`` the struct of the task's part
     of a result, a :class:`~evaltools.result.task_part.TaskPart`, ``reference_outputs_at`` how one reference serves
@@ -96,10 +96,10 @@ class TaskCommand(Command):
     place: int = 100
     source: Any = None
     accuracy: Accuracy | None = None
-    part_at: str = "evaltools.tasks.own.result:OwnPart"
+    part_at: str = "evaltools.tasks.framework.result:ScoredPart"
     native_at: str = ""
     reference_outputs_at: str = ""
-    stated_metrics: Mapping[str, str] | str = "evaltools.tasks.own.topk_metrics"
+    stated_metrics: Mapping[str, str] | str = "evaltools.tasks.framework.topk_result"
     more_than_records: bool = False
     has_limits: bool = False
     compares_models: bool = True

@@ -36,7 +36,7 @@ _OTHER_COMMANDS: Final = {
 """Where the commands that make requests and are no tasks are, by name."""
 OWN: Final = "own"
 """What results call every task of one's own."""
-_OUTSIDE: Final = "evaltools.tasks.own"
+_OUTSIDE: Final = "evaltools.tasks.framework"
 """Finds those that are not in the tree: ``FILE.py:NAME``, installed ones, which may be a function."""
 
 

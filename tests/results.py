@@ -20,8 +20,8 @@ from evaltools.result.evaluation import (
     Model,
     RuntimeUsed,
 )
-from evaltools.tasks.own.result import OwnPart
-from evaltools.tasks.own.topk_result import Classified, Comparison, TopKPart
+from evaltools.tasks.framework.result import ScoredPart
+from evaltools.tasks.framework.topk_result import Classified, Comparison, TopKPart
 
 
 def topk_of(ranks: Iterable[int | None], most: int) -> TopKAccuracy:
@@ -67,7 +67,7 @@ def result(
         classified={name: classified() for name in measured} | dict(answered or {}),
         comparisons=[Comparison(baseline.name, other.name, Agreement(4, 3, 1, 0)) for other in others],
     )
-    part = OwnPart(
+    part = ScoredPart(
         name="imagenet",
         source="",
         sha256="",

@@ -18,7 +18,7 @@ from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
 from evaltools.result.json_file import encode_json
 from evaltools.result_consistency import missing_records
 from evaltools.result_file import result_in
-from evaltools.tasks.own.topk_result import Classified, Comparison, ExampleAnswer, ExampleRecord, TopKChange
+from evaltools.tasks.framework.topk_result import Classified, Comparison, ExampleAnswer, ExampleRecord, TopKChange
 from tests.command import evaltools_here
 from tests.results import configuration, result, topk_of, with_part
 

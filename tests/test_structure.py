@@ -124,7 +124,7 @@ NOT_FROM_ELSEWHERE = {
         "runtime.memory runtime.process.server runs.one_pass"
     ),
     "installed drivers and compilers, which are code": "runtime.compiled.gpu runtime.emulated.compiler",
-    "code that the user names": "tasks.own.loading",
+    "code that the user names": "tasks.framework.loading",
     "what this run, or its own process, has written": (
         "device.app device.native_program device.on_device locate.by_name locate.child locate.measurement locate.part "
         "locate.run locate.sides pytest_plugin.session_runs runs.handing_over runs.on_ray "

@@ -25,9 +25,9 @@ from evaltools.known_tasks import OWN, task_command
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags
 from evaltools.runs.measure import measure
-from evaltools.tasks.own import own_command
-from evaltools.tasks.own.definition import Task, is_task
-from evaltools.tasks.own.loading import located
+from evaltools.tasks.framework import own_command
+from evaltools.tasks.framework.definition import Task, is_task
+from evaltools.tasks.framework.loading import located
 
 SeveralPaths = list[AnyPath] | list[str] | list[Path] | tuple[AnyPath, ...]
 _ARGUMENTS: Final = ("model", "inputs", "reference", "tests", "progress")

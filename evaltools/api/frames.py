@@ -13,9 +13,8 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, L
 from evaltools.result.places import against_reference
 from evaltools.tasks.coco.page import disagreements
 from evaltools.tasks.coco.result import BoxesPart, CocoPart
-from evaltools.tasks.own.result import OwnPart
-from evaltools.tasks.own.topk_metrics import topk_of
-from evaltools.tasks.own.topk_result import TopKPart
+from evaltools.tasks.framework.result import ScoredPart
+from evaltools.tasks.framework.topk_result import TopKPart, topk_of
 
 if TYPE_CHECKING:
     import pandas
@@ -77,7 +76,7 @@ def _intervals(result: EvaluationResult, entry: ConfigurationResult) -> dict[str
     known = all_metrics()
     named = [(name, known[name].interval) for name in entry.figures if name in known]
     found = {name: interval(result, entry) for name, interval in named if interval is not None}
-    if isinstance(result.part, OwnPart):
+    if isinstance(result.part, ScoredPart):
         found |= {mean.metric: mean.interval for mean in result.part.means if mean.configuration == entry.name}
     compared: LatencyComparison | None = against_reference(result, result.latency_comparisons, entry)
     return found if compared is None else found | {"latency_ratio": compared.interval}
@@ -110,7 +109,7 @@ def _answers(result: EvaluationResult) -> Iterator[tuple[str, str, Row]]:
                 best = max((box.score for box in boxes), default=None)
                 counts = {"objects": len(picture.objects), "detections": len(boxes)}
                 yield picture.example, name, {**counts, "best_score": best}
-    elif isinstance(part, OwnPart):
+    elif isinstance(part, ScoredPart):
         names = [metric.name for metric in part.metrics]
         for scored in part.scores or ():
             for name, scores in scored.scores.items():
@@ -120,7 +119,7 @@ def _answers(result: EvaluationResult) -> Iterator[tuple[str, str, Row]]:
 def changed_columns(result: EvaluationResult) -> list[str]:
     """The columns of :func:`changed_rows`."""
     part = result.part
-    own = _BOXES if isinstance(part, CocoPart) else _SCORES if isinstance(part, OwnPart) else ()
+    own = _BOXES if isinstance(part, CocoPart) else _SCORES if isinstance(part, ScoredPart) else ()
     return ["example", "model", "configuration", *(_ANSWERS if topk_of(result) else own)]
 
 
@@ -170,7 +169,7 @@ def _is_with_reference(result: EvaluationResult, compared: Any) -> bool:
 def _recorded(result: EvaluationResult) -> Any:
     """The part of the result with what is known of each example; raises :class:`UsageError` where that is nothing."""
     part = topk_of(result) or (result.part.boxes if isinstance(result.part, CocoPart) else result.part)
-    recorded: dict[type, str] = {TopKPart: "examples", BoxesPart: "pictures", OwnPart: "scores"}
+    recorded: dict[type, str] = {TopKPart: "examples", BoxesPart: "pictures", ScoredPart: "scores"}
     if type(part) not in recorded:
         command = task_command(result.task).words
         raise UsageError(f"a result of {command} says nothing of single examples; result.result.part has what it says")

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from evaltools.engine.ledger import Tally
-from evaltools.tasks.shared.observer import Observer
+from evaltools.tasks.framework.observer import Observer
 
 
 class Progress(Struct, frozen=True):

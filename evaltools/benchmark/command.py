@@ -19,7 +19,7 @@ from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.request.flags import TEST_NAME, GivenFlags, configurations_of_files_and_texts
 from evaltools.request.sweep import sweep_configurations
-from evaltools.tasks.shared.options import ALLOW_FALLBACK, CANDIDATES
+from evaltools.tasks.framework.common_options import ALLOW_FALLBACK, CANDIDATES
 
 GROUPS: Final = {
     "benchmark_model": benchmark_flags.PARAMETERS,

@@ -16,7 +16,7 @@ from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.file_content import MODEL_BYTES, Unreadable, content_of
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.session import Array
-from evaltools.tasks.shared.image_input import sizes_to_state
+from evaltools.tasks.framework.image_input import sizes_to_state
 
 SENTENCE: Final = b"we're have some friends over saturday to hang out in the yard"
 """What the native tool puts into every element of a tensor of texts."""

@@ -40,8 +40,8 @@ from evaltools.result.json_file import encode_json
 from evaltools.runs.evaluate import record
 from evaltools.runs.measure import FinishedShards, measure
 from evaltools.signals import ignore_interrupts, interrupts_restored
-from evaltools.tasks.own import read
-from evaltools.tasks.shared.observer import Observer
+from evaltools.tasks.framework import read
+from evaltools.tasks.framework.observer import Observer
 from evaltools.text import printable
 
 if TYPE_CHECKING:

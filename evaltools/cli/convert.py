@@ -20,7 +20,7 @@ from evaltools.gone import FORMATS_GONE
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.report.files.output_file import require_output_file, require_writable, write_file
 from evaltools.request.flags import GivenFlags, parse_flags
-from evaltools.tasks.shared.options import ALLOW_FALLBACK
+from evaltools.tasks.framework.common_options import ALLOW_FALLBACK
 
 if TYPE_CHECKING:
     from evaltools.datasets.picture_files import AnnotatedFolder

@@ -143,7 +143,7 @@ def _evaluated(words: list[str], console: Console) -> str:
     from evaltools.report.page.sections.answer import first_screen
     from evaltools.report.page.sections.summary import answer_of
     from evaltools.runs.measure import measure
-    from evaltools.tasks.shared.observer import Observer
+    from evaltools.tasks.framework.observer import Observer
 
     task, *options = words
     command = task_command("inference_diff" if task == "diff" else task)

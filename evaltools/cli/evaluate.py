@@ -12,7 +12,7 @@ from evaltools.errors import UsageError
 from evaltools.known_tasks import task_command
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags
-from evaltools.tasks.shared.options import MODEL_FILE
+from evaltools.tasks.framework.common_options import MODEL_FILE
 
 _USAGE_OF_RUN: Final = """\
 usage: evaltools run FILE.py:NAME MODEL.tflite --option=value ...

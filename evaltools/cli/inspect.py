@@ -14,7 +14,7 @@ from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 from evaltools.report.files.output_file import planned_outputs, write_file
 from evaltools.request.flags import parse_flags
-from evaltools.tasks.shared.options import MODEL_FILE
+from evaltools.tasks.framework.common_options import MODEL_FILE
 
 DESCRIPTION: Final = """\
 What is in a model, which kind of quantisation it has, which delegates are made for that kind, what XNNPACK, the GPU,

@@ -16,8 +16,8 @@ from evaltools.exit_codes import EXIT_CODE_HELP
 from evaltools.known_tasks import task_command
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags, parse_flags, read_tests
-from evaltools.tasks.own import own_options
-from evaltools.tasks.shared.options import MODEL_FILE, REFERENCE_MODEL_FILE
+from evaltools.tasks.framework import own_options
+from evaltools.tasks.framework.common_options import MODEL_FILE, REFERENCE_MODEL_FILE
 
 OF_ALL: Final = ("plot", "report")
 """Flags of files about all models."""

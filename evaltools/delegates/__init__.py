@@ -1,8 +1,9 @@
 """The shared delegate-parameter layer.
 
-Each delegate declares its flags once, in its own file. Command line, ``--config`` texts, YAML, the JSON record, the
-native command line and ``docs/delegate-flags.md`` are derived from that. A new delegate is one file here plus one line
-in ``registry.DELEGATES``; one from another package is an entry point of the group ``evaltools.delegates``.
+Each delegate declares its flags once; those that only native tools take share a file. Command line, ``--config`` texts,
+YAML, the JSON record, the native command line and ``docs/delegate-flags.md`` are derived from that. A new delegate is
+one file here plus one line in ``registry.DELEGATES``; one from another package is an entry point of the group
+``evaltools.delegates``.
 """
 
 from evaltools.delegates.external import parse_external_options

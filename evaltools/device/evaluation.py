@@ -61,9 +61,9 @@ from evaltools.runs.measure import FinishedShards
 from evaltools.runs.merging import RunAtPlace, files_below, run_identity, with_files
 from evaltools.runs.stored import to_bytes
 from evaltools.runs.task_run import TaskRun
-from evaltools.tasks.own import read
-from evaltools.tasks.own.request import flags_to_repeat
-from evaltools.tasks.shared.observer import Observer
+from evaltools.tasks.framework import read
+from evaltools.tasks.framework.observer import Observer
+from evaltools.tasks.framework.request import flags_to_repeat
 
 _SERIALS: Final = "devices"
 _KEPT_AS: Final = "folder of records on devices"

@@ -29,9 +29,9 @@ from evaltools.tasks.coco.evaluation import facts_of
 from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.result import BoxesPart, CocoPart
 from evaltools.tasks.coco.truth import picture_size
-from evaltools.tasks.own.collecting import RecordsOfRun
-from evaltools.tasks.own.steps import ObservedScores
-from evaltools.tasks.shared.figures import MeasuredPass, sum_up
+from evaltools.tasks.framework.collecting import RecordsOfRun
+from evaltools.tasks.framework.steps import ObservedScores
+from evaltools.tasks.framework.sums import MeasuredPass, sum_up
 
 _SIX_DIGITS: Final = (
     "the native tool prints detections with six digits; the figures of COCO and the comparisons of boxes are taken "

@@ -23,11 +23,11 @@ from evaltools.tasks.coco.detector import SSD, DetectorOptions, check_detector
 from evaltools.tasks.coco.evaluation import load_data
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map
 from evaltools.tasks.coco.reading import Choice
+from evaltools.tasks.framework.image_input import describe_normalization, input_transform
+from evaltools.tasks.framework.request import TaskRequest, require_margin
 from evaltools.tasks.imagenet.data import LabelledImages, check_model, class_count, load_labelled_images
 from evaltools.tasks.inference_diff.material import limits_of
 from evaltools.tasks.inference_diff.output_comparison import check_types, output_names
-from evaltools.tasks.own.request import TaskRequest, require_margin
-from evaltools.tasks.shared.image_input import describe_normalization, input_transform
 
 NATIVE_ENDINGS: Final = frozenset({".jpg", ".jpeg", ".rgb8"})
 NATIVE_RUNS: Final = 50

@@ -34,14 +34,14 @@ from evaltools.native.logs.figures import INVOCATIONS, NOTHING_TIMED, NativeFigu
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult, RuntimeUsed
 from evaltools.result.verdict import Reason, Verdict
+from evaltools.tasks.framework.result import ScoredPart
+from evaltools.tasks.framework.topk import classified
+from evaltools.tasks.framework.topk_result import TopKPart
 from evaltools.tasks.imagenet.data import LabelledImages
 from evaltools.tasks.imagenet.evaluation import facts_of
 from evaltools.tasks.inference_diff.judgement import METRIC
 from evaltools.tasks.inference_diff.output_comparison import output_names
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
-from evaltools.tasks.own.result import OwnPart
-from evaltools.tasks.own.topk import classified
-from evaltools.tasks.own.topk_result import TopKPart
 
 Limits = tuple[Criterion, ...]
 _WHAT_IS_NOT_KNOWN: Final = {
@@ -109,7 +109,7 @@ def _with_classification(
     answered = {name: classified(ClassificationMetrics(accuracies, None, None)) for name, accuracies in topk.items()}
     return replace(
         empty,
-        part=OwnPart(
+        part=ScoredPart(
             **part_fields(
                 inputs,
                 figures[shown].preprocessing if shown else NOTHING_TIMED,

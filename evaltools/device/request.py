@@ -22,7 +22,7 @@ from evaltools.result.task_part import HostNames
 from evaltools.runs.handing_over import Ended, carry_out, ending_in_words
 from evaltools.runs.merging import files_below
 from evaltools.runs.stored import rewritten
-from evaltools.tasks.own.loading import files_beside
+from evaltools.tasks.framework.loading import files_beside
 
 _PICTURES: Final = "evaltools-pictures-"
 _FOLDER: Final = "evaltools-folder-"

@@ -15,8 +15,8 @@ from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags, read_tests
+from evaltools.tasks.framework.common_options import CANDIDATES, EXECUTION, MODEL_FILE
 from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH, OF_INPUTS, SIGNATURE
-from evaltools.tasks.shared.options import CANDIDATES, EXECUTION, MODEL_FILE
 
 if TYPE_CHECKING:
     from evaltools.result.evaluation import EvaluationResult  # imports NumPy, which no help needs

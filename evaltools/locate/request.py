@@ -16,11 +16,11 @@ from evaltools.model.cut import CuttableModel
 from evaltools.parameter import did_you_mean
 from evaltools.request import Options, Request
 from evaltools.runtime.session import Array
+from evaltools.tasks.framework.image_input import StatedLayout
 from evaltools.tasks.inference_diff.input_options import SAVED, InputOptions
 from evaltools.tasks.inference_diff.inputs import InputPlan, Provider, RunInputs, plan_inputs, saying
 from evaltools.tasks.inference_diff.material import shaped
 from evaltools.tasks.inference_diff.output_comparison import check_types
-from evaltools.tasks.shared.image_input import StatedLayout
 
 _BY_NAME_OPTIONS: Final = ("reference_model_file", "reference_tensors")
 _INPUT_OPTIONS: Final = (

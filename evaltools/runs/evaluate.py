@@ -34,10 +34,12 @@ from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Crashes
-from evaltools.tasks.own.definition import Task
-from evaltools.tasks.own.faults import FAULTS, place_of, sentence
-from evaltools.tasks.own.request import TaskRequest
-from evaltools.tasks.shared.figures import (
+from evaltools.tasks.framework.definition import Task
+from evaltools.tasks.framework.faults import FAULTS, place_of, sentence
+from evaltools.tasks.framework.observer import Observer
+from evaltools.tasks.framework.request import TaskRequest
+from evaltools.tasks.framework.sound_reference import unsound_in_words
+from evaltools.tasks.framework.sums import (
     MeasuredPass,
     describe_execution,
     latency_comparisons,
@@ -45,8 +47,6 @@ from evaltools.tasks.shared.figures import (
     sum_up,
     with_conditions,
 )
-from evaltools.tasks.shared.observer import Observer
-from evaltools.tasks.shared.sound_reference import unsound_in_words
 
 
 def evaluate(

@@ -17,8 +17,8 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.task_part import HostNames
 from evaltools.runs.evaluate import evaluate, merge
 from evaltools.runs.merging import RunAtPlace
-from evaltools.tasks.own import read
-from evaltools.tasks.shared.observer import Observer
+from evaltools.tasks.framework import read
+from evaltools.tasks.framework.observer import Observer
 
 
 class FinishedShards(Struct, frozen=True):

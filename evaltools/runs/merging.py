@@ -35,8 +35,8 @@ from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime.session import Crashes
-from evaltools.tasks.shared.figures import MeasuredPass, nothing_measured
-from evaltools.tasks.shared.sound_reference import UNSOUND
+from evaltools.tasks.framework.sound_reference import UNSOUND
+from evaltools.tasks.framework.sums import MeasuredPass, nothing_measured
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"

@@ -31,9 +31,9 @@ from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.evaluate import record
 from evaltools.runs.stored import seen_from
-from evaltools.tasks.own import read
-from evaltools.tasks.own.request import flags_to_repeat
-from evaltools.tasks.shared.observer import Observer
+from evaltools.tasks.framework import read
+from evaltools.tasks.framework.observer import Observer
+from evaltools.tasks.framework.request import flags_to_repeat
 
 TASKS: Final = "tasks on the cluster"
 """The fact with the number of shards."""

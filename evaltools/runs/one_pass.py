@@ -30,9 +30,9 @@ from evaltools.runs.opened import OpenConfigurations
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Open, Session, Watched
 from evaltools.runtime.session import Array, Crashes
-from evaltools.tasks.shared.figures import MeasuredPass
-from evaltools.tasks.shared.observer import Observer, counted
-from evaltools.tasks.shared.sound_reference import UnsoundExamples
+from evaltools.tasks.framework.observer import Observer, counted
+from evaltools.tasks.framework.sound_reference import UnsoundExamples
+from evaltools.tasks.framework.sums import MeasuredPass
 
 _WORKERS: Final = "workers"
 _NARROW: Final = 1.05

@@ -31,19 +31,19 @@ from evaltools.runs.opened import OpenConfigurations, SessionWithOwnInputs, requ
 from evaltools.runtime import Inference, Open, Session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.collected_scores import collected
-from evaltools.tasks.own.collecting import AfterPass, Collected, RecordsOfRun
-from evaltools.tasks.own.definition import Checked, Setting, TopK, name_of
-from evaltools.tasks.own.faults import place_of
-from evaltools.tasks.own.other_kernels import changes_of_other_kernels
-from evaltools.tasks.own.pictures import picture_transform
-from evaltools.tasks.own.request import TaskOptions, TaskRequest, require_margin
-from evaltools.tasks.own.steps import ObservedScores, prepared_for, recipe_of, steps_of
-from evaltools.tasks.own.task import make_task, tensors_of_models
-from evaltools.tasks.own.trial import SessionTrial, call_check, warm_up
-from evaltools.tasks.shared.figures import MeasuredPass, judge_records
-from evaltools.tasks.shared.observer import Observer
-from evaltools.tasks.shared.sound_reference import are_sound, fitting_normalization, other_range_in_words
+from evaltools.tasks.framework.collected_scores import collected
+from evaltools.tasks.framework.collecting import AfterPass, Collected, RecordsOfRun
+from evaltools.tasks.framework.definition import Checked, Setting, TopK, name_of
+from evaltools.tasks.framework.faults import place_of
+from evaltools.tasks.framework.observer import Observer
+from evaltools.tasks.framework.other_kernels import changes_of_other_kernels
+from evaltools.tasks.framework.pictures import picture_transform
+from evaltools.tasks.framework.request import TaskOptions, TaskRequest, require_margin
+from evaltools.tasks.framework.sound_reference import are_sound, fitting_normalization, other_range_in_words
+from evaltools.tasks.framework.steps import ObservedScores, prepared_for, recipe_of, steps_of
+from evaltools.tasks.framework.sums import MeasuredPass, judge_records
+from evaltools.tasks.framework.task import make_task, tensors_of_models
+from evaltools.tasks.framework.trial import SessionTrial, call_check, warm_up
 
 _CHECKED: Final = "what the task found in its first examples"
 _FIRST_RUNS: Final = "first runs"

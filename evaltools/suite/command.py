@@ -13,7 +13,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, configurations_of_files_and_texts
-from evaltools.tasks.shared.options import CANDIDATES, EXECUTION
+from evaltools.tasks.framework.common_options import CANDIDATES, EXECUTION
 
 _SHARED: Final = {parameter.name: parameter for parameter in EXECUTION}
 _MODELS: Final = (

@@ -35,7 +35,7 @@ from evaltools.runtime.registry import installed_version, runtime_name
 from evaltools.suite.command import COMMAND
 from evaltools.suite.entries import Entry, entries_of
 from evaltools.suite.runs import Runs
-from evaltools.tasks.own.loading import files_beside
+from evaltools.tasks.framework.loading import files_beside
 
 OnEntry = Callable[[int, int], object]
 """Gets how many entries are done of how many, first before any is begun."""

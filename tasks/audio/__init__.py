@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from evaltools.command import Accuracy
-from evaltools.tasks.own import LABEL_METRICS, comes_with_evaltools
-from evaltools.tasks.own.definition import Task, task
-from evaltools.tasks.shared.options import ExampleOrder, Seed
+from evaltools.tasks.framework import LABEL_METRICS, comes_with_evaltools
+from evaltools.tasks.framework.common_options import ExampleOrder, Seed
+from evaltools.tasks.framework.definition import Task, task
 
 
 @task
@@ -28,7 +28,7 @@ def audio(
     are the reference's.
     """
     from evaltools.tasks.audio import sounds
-    from evaltools.tasks.own import label_scores
+    from evaltools.tasks.framework import label_scores
 
     return Task(
         examples=sounds.listed(recordings, labels, num_recordings, order, seed),

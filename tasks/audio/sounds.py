@@ -17,8 +17,8 @@ from evaltools.datasets.order import Order, chosen
 from evaltools.errors import DataError, ImageError, TaskError, UsageError
 from evaltools.file_content import DATA_BYTES, Unreadable, content_of
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example
-from evaltools.tasks.own.tensors import TaskTensor, as_input
+from evaltools.tasks.framework.definition import Example
+from evaltools.tasks.framework.tensors import TaskTensor, as_input
 
 _ENDINGS: Final = (".wav", ".npy")
 

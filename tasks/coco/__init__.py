@@ -9,9 +9,16 @@ from msgspec.structs import replace
 
 from evaltools.command import Accuracy
 from evaltools.parameter import NotNative, Parameter
-from evaltools.tasks.own import comes_with_evaltools
-from evaltools.tasks.own.definition import Setting, Task, task
-from evaltools.tasks.shared.options import CHANNEL_ORDER, IMAGES_PATH, NORMALIZATION, NUM_IMAGES, ExampleOrder, Seed
+from evaltools.tasks.framework import comes_with_evaltools
+from evaltools.tasks.framework.common_options import (
+    CHANNEL_ORDER,
+    IMAGES_PATH,
+    NORMALIZATION,
+    NUM_IMAGES,
+    ExampleOrder,
+    Seed,
+)
+from evaltools.tasks.framework.definition import Setting, Task, task
 
 DECODERS: Final = ("yolov5", "yolov8", "yolox", "yolo_nms")
 """The raw heads that can be read; how, says ``yolo_heads.py``."""
@@ -144,7 +151,7 @@ def coco(
     from evaltools.tasks.coco.boxes import Judging
     from evaltools.tasks.coco.detector import DetectorOptions
     from evaltools.tasks.coco.evaluation import detection, load_data
-    from evaltools.tasks.shared.image_input import require_native
+    from evaltools.tasks.framework.image_input import require_native
 
     if setting.native:
         require_native((_DECODER, decoder), (_RESIZE, resize))

@@ -18,10 +18,10 @@ from evaltools.tasks.coco.objects import Found
 from evaltools.tasks.coco.reading import Choice, DetectionData
 from evaltools.tasks.coco.result import BoxesPart, ClassMappingUsed, CocoData
 from evaltools.tasks.coco.warnings import general_warnings
-from evaltools.tasks.own.collecting import Concluded, RecordsOfRun
-from evaltools.tasks.own.definition import Whole
-from evaltools.tasks.shared.figures import Accumulator, Pair, PairAccumulator, RunSums
-from evaltools.tasks.shared.image_input import channel_order_of, describe_normalization
+from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun
+from evaltools.tasks.framework.definition import Whole
+from evaltools.tasks.framework.image_input import channel_order_of, describe_normalization
+from evaltools.tasks.framework.sums import Accumulator, Pair, PairAccumulator, RunSums
 
 DEFAULT_EVALUATOR: Final[CocoEvaluator] = "pycocotools"
 _FEWEST_RESAMPLES: Final = 100
@@ -71,7 +71,7 @@ class Boxes(Whole):
 
 
 class CollectedBoxes:
-    """The boxes of all configurations; it is a :class:`~evaltools.tasks.own.collecting.Collected`."""
+    """The boxes of all configurations; it is a :class:`~evaltools.tasks.framework.collecting.Collected`."""
 
     def __init__(self, metric: Boxes, run: RecordsOfRun) -> None:
         self._metric, self._run = metric, run

@@ -9,7 +9,7 @@ from msgspec import Struct
 from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile
 from evaltools.preprocess import ImageToTensor, Letterbox, parse_normalization
-from evaltools.tasks.shared.image_input import (
+from evaltools.tasks.framework.image_input import (
     ACCEPTED_TYPES,
     NATIVE_TYPES,
     StatedLayout,

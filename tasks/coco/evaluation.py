@@ -23,8 +23,8 @@ from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map, stat
 from evaltools.tasks.coco.reading import Choice, DetectionData, Read, Side, choice_of, fed, reader_of
 from evaltools.tasks.coco.result import CocoData
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
-from evaltools.tasks.own.definition import Checked, Example, Task, Trial
-from evaltools.tasks.own.tensors import Outputs
+from evaltools.tasks.framework.definition import Checked, Example, Task, Trial
+from evaltools.tasks.framework.tensors import Outputs
 
 
 def load_data(

@@ -15,14 +15,14 @@ from evaltools.tasks.coco.decoders import Coordinates, Decoder, Head, suppressed
 from evaltools.tasks.coco.detector import OUTPUT_TYPES, SSD, DetectorOptions, check_detector, detector_input
 from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.yolo_heads import DECODERS
-from evaltools.tasks.own.tensors import Outputs
-from evaltools.tasks.shared.image_input import (
+from evaltools.tasks.framework.image_input import (
     ACCEPTED_TYPES,
     PictureFrame,
     check_picture_input,
     picture_layout,
     picture_size,
 )
+from evaltools.tasks.framework.tensors import Outputs
 
 
 class DecoderCandidate(Struct, frozen=True):

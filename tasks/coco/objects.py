@@ -9,8 +9,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from evaltools.tasks.coco.result import OutputMap
-from evaltools.tasks.own.tensors import Outputs
-from evaltools.tasks.shared.image_input import PictureFrame
+from evaltools.tasks.framework.image_input import PictureFrame
+from evaltools.tasks.framework.tensors import Outputs
 
 
 class FoundObjects(Struct, frozen=True):

@@ -33,7 +33,7 @@ from evaltools.tasks.coco.result import (
     CocoPart,
     DetectedPicture,
 )
-from evaltools.tasks.own.report import folder_of_pictures
+from evaltools.tasks.framework.report import folder_of_pictures
 
 DRAWN_SCORE: Final = 0.3
 _VISIBLE_SHIFT: Final = 0.01

@@ -24,9 +24,9 @@ from evaltools.tasks.coco.outputs import NATIVE_ORDER, recognised_output_map, re
 from evaltools.tasks.coco.result import HeadSource, HeadUsed, OutputMap
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth, lying_on
 from evaltools.tasks.coco.warnings import findings_of
-from evaltools.tasks.own.definition import Trial, Tried, WithContext
-from evaltools.tasks.own.tensors import Outputs, TaskTensor
-from evaltools.tasks.shared.image_input import load_picture
+from evaltools.tasks.framework.definition import Trial, Tried, WithContext
+from evaltools.tasks.framework.image_input import load_picture
+from evaltools.tasks.framework.tensors import Outputs, TaskTensor
 
 PICTURES_TRIED: Final = 4
 MORE_PICTURES: Final = 32

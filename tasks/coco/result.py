@@ -13,7 +13,7 @@ from evaltools.metrics.interval import Interval
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.tasks.own.result import OwnPart
+from evaltools.tasks.framework.result import ScoredPart
 
 _FEW_PAIRS: Final = 20
 _MOSTLY: Final = 0.5
@@ -260,7 +260,7 @@ class BoxesPart(Struct, frozen=True):
     pictures: list[DetectedPicture] | None
 
 
-class CocoPart(OwnPart, frozen=True, kw_only=True):
+class CocoPart(ScoredPart, frozen=True, kw_only=True):
     """A detection task: what every task has, and the boxes."""
 
     sections_at: ClassVar[str] = "evaltools.tasks.coco.page:sections"

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from evaltools.command import Accuracy
-from evaltools.tasks.own import comes_with_evaltools
-from evaltools.tasks.own.definition import Task, task
-from evaltools.tasks.shared.options import ExampleOrder, Images, Normalized, NumImages, Seed
+from evaltools.tasks.framework import comes_with_evaltools
+from evaltools.tasks.framework.common_options import ExampleOrder, Images, Normalized, NumImages, Seed
+from evaltools.tasks.framework.definition import Task, task
 
 
 @task
@@ -27,7 +27,7 @@ def embeddings(
     The output may have any shape; its numbers are one vector. Without a ground truth: only the cosine.
     """
     from evaltools.tasks.embeddings import vectors
-    from evaltools.tasks.own.pictures import image_input
+    from evaltools.tasks.framework.pictures import image_input
 
     return Task(
         examples=vectors.labelled(images, ground_truth, num_images, order, seed),

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from evaltools.datasets.labels import read_labels
 from evaltools.datasets.order import Order
 from evaltools.errors import DataError, TaskError
-from evaltools.tasks.own.definition import SHARE, Example, Mean, mean, pooled
-from evaltools.tasks.own.pictures import pairs
-from evaltools.tasks.own.tensors import Outputs
+from evaltools.tasks.framework.definition import SHARE, Example, Mean, mean, pooled
+from evaltools.tasks.framework.pictures import pairs
+from evaltools.tasks.framework.tensors import Outputs
 
 _AT_ONCE: Final = 1024
 """Pictures whose distances to all others are looked at together."""

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from evaltools.command import Accuracy
-from evaltools.tasks.own import comes_with_evaltools
-from evaltools.tasks.own.definition import Task, task
-from evaltools.tasks.shared.options import ExampleOrder, Images, Normalized, NumImages, Seed
+from evaltools.tasks.framework import comes_with_evaltools
+from evaltools.tasks.framework.common_options import ExampleOrder, Images, Normalized, NumImages, Seed
+from evaltools.tasks.framework.definition import Task, task
 
 
 @task
@@ -30,8 +30,8 @@ def image_to_image(
     The output is a picture, [1,height,width,3] or [1,height,width,1]. Without targets: how near it is to the
     reference's.
     """
+    from evaltools.tasks.framework.pictures import image_input, pairs
     from evaltools.tasks.image_to_image import quality
-    from evaltools.tasks.own.pictures import image_input, pairs
 
     return Task(
         examples=pairs(images, targets, num_images, order, seed),

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from evaltools.errors import TaskError
 from evaltools.preprocess import ImageToTensor, decode_image
-from evaltools.tasks.own.definition import Mean, mean
-from evaltools.tasks.own.tensors import Outputs
+from evaltools.tasks.framework.definition import Mean, mean
+from evaltools.tasks.framework.tensors import Outputs
 
 Floats = npt.NDArray[np.float64]
 _PIXELS: Final = {"unit": (255.0, 0.0), "native": (127.5, 127.5), "none": (1.0, 0.0)}

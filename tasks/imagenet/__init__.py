@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 
 from evaltools.command import Accuracy
 from evaltools.parameter import NotNative, Parameter
-from evaltools.tasks.own import comes_with_evaltools
-from evaltools.tasks.own.definition import Setting, Task, task
-from evaltools.tasks.shared.options import IMAGES_PATH, NORMALIZATION, NUM_IMAGES, ExampleOrder, Seed
+from evaltools.tasks.framework import comes_with_evaltools
+from evaltools.tasks.framework.common_options import IMAGES_PATH, NORMALIZATION, NUM_IMAGES, ExampleOrder, Seed
+from evaltools.tasks.framework.definition import Setting, Task, task
 
 _LABELS: Final = Parameter(
     "model_output_labels",
@@ -77,7 +77,7 @@ def _labels(stated: Mapping[str, Any], folder: Path) -> Mapping[str, str]:
 
 COMMAND: Final = comes_with_evaltools(
     imagenet,
-    "evaltools.tasks.own.topk_metrics",
+    "evaltools.tasks.framework.topk_result",
     Accuracy("top1", "top-1"),
     native="evaltools.tasks.imagenet.native",
     place=1,

@@ -14,7 +14,7 @@ from evaltools.datasets.order import Order, chosen
 from evaltools.errors import DataError, ModelError
 from evaltools.lazy_sequence import LazySequence
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.tasks.shared.image_input import ACCEPTED_TYPES, NATIVE_TYPES, StatedLayout, check_picture_input
+from evaltools.tasks.framework.image_input import ACCEPTED_TYPES, NATIVE_TYPES, StatedLayout, check_picture_input
 
 _NATIVE_K: Final = 10
 

@@ -16,19 +16,19 @@ from evaltools.errors import DataError, ModelError
 from evaltools.model import ModelFile
 from evaltools.preprocess import ImageToTensor
 from evaltools.runtime.session import Array
-from evaltools.tasks.imagenet.data import LabelledImages, check_model, class_count
-from evaltools.tasks.imagenet.label_check import Labels, explain_label_count, require_fitting_labels, shifted
-from evaltools.tasks.own.definition import Example, Setting, Task, TopK, Trial, topk
-from evaltools.tasks.own.inputs import Prepare
-from evaltools.tasks.own.pictures import picture_transform
-from evaltools.tasks.own.tensors import Outputs, TaskTensor
-from evaltools.tasks.shared.image_input import (
+from evaltools.tasks.framework.definition import Example, Setting, Task, TopK, Trial, topk
+from evaltools.tasks.framework.image_input import (
     CLASSIFIER_CROP,
     channel_order_of,
     describe_normalization,
     input_transform,
     load_picture,
 )
+from evaltools.tasks.framework.pictures import picture_transform
+from evaltools.tasks.framework.steps import Prepare
+from evaltools.tasks.framework.tensors import Outputs, TaskTensor
+from evaltools.tasks.imagenet.data import LabelledImages, check_model, class_count
+from evaltools.tasks.imagenet.label_check import Labels, explain_label_count, require_fitting_labels, shifted
 
 
 def classification(

@@ -17,8 +17,8 @@ from evaltools.errors import DataError
 from evaltools.metrics.classification import best_classes
 from evaltools.metrics.proportions import PairedCounts, mcnemar_p
 from evaltools.preprocess import NORMALIZATION_NAMES
-from evaltools.tasks.own.definition import Trial
-from evaltools.tasks.own.inputs import Prepare
+from evaltools.tasks.framework.definition import Trial
+from evaltools.tasks.framework.steps import Prepare
 
 _MOST_PROBES: Final = 64
 _FEWEST_PROBES: Final = 20

@@ -9,7 +9,7 @@ import numpy as np
 
 from evaltools.native.lines.evaluation import fill_of_pictures, lines_of_pictures
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.own.result import OwnPart
+from evaltools.tasks.framework.result import ScoredPart
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
@@ -29,6 +29,6 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
 
 def _accuracies(result: EvaluationResult, configuration: ConfigurationResult) -> Sequence[float]:
     """Top-1, Top-2 and so on, which every measured configuration has."""
-    part: OwnPart = result.part
+    part: ScoredPart = result.part
     assert part.topk is not None
     return part.topk.classified[configuration.name].metrics.topk.accuracies

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
+from evaltools.tasks.framework import comes_with_evaltools
+from evaltools.tasks.framework.common_options import EXECUTION_WITH_ONE_WORKER
+from evaltools.tasks.framework.definition import Setting, Task, task
 from evaltools.tasks.inference_diff import options as flags
-from evaltools.tasks.own import comes_with_evaltools
-from evaltools.tasks.own.definition import Setting, Task, task
-from evaltools.tasks.shared.options import EXECUTION_WITH_ONE_WORKER
 
 _NOISE_FLOOR_RUNS: Final = 10
 

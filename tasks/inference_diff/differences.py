@@ -14,6 +14,9 @@ from evaltools.model import TensorInfo
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed, Tensor
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
+from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun
+from evaltools.tasks.framework.definition import Whole
+from evaltools.tasks.framework.sums import RunSums
 from evaltools.tasks.inference_diff.judgement import (
     far_variant_warnings,
     judge,
@@ -40,9 +43,6 @@ from evaltools.tasks.inference_diff.result import (
     RunTimes,
 )
 from evaltools.tasks.inference_diff.saved_outputs import INPUTS, Manifest, SavedConfiguration, SavedFile, SavedReference
-from evaltools.tasks.own.collecting import Concluded, RecordsOfRun
-from evaltools.tasks.own.definition import Whole
-from evaltools.tasks.shared.figures import RunSums
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Differences(Whole):
 
 
 class CollectedDifferences:
-    """Sums up and judges the differences; it is a :class:`~evaltools.tasks.own.collecting.Collected`."""
+    """Sums up and judges the differences; it is a :class:`~evaltools.tasks.framework.collecting.Collected`."""
 
     own: Mapping[str, Sequence[Any]] = {}
     paired: Mapping[tuple[str, str], Sequence[Any]] = {}

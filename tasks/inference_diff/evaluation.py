@@ -10,6 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from evaltools.runtime.session import Array
+from evaltools.tasks.framework.definition import Checked, Example, Task, Trial, Tried, WithContext
+from evaltools.tasks.framework.tensors import Outputs, TaskTensor
 from evaltools.tasks.inference_diff.differences import Differences
 from evaltools.tasks.inference_diff.material import DiffMaterial
 from evaltools.tasks.inference_diff.measure_noise_floor import noise_floor_of
@@ -17,8 +19,6 @@ from evaltools.tasks.inference_diff.output_comparison import DiffObservation
 from evaltools.tasks.inference_diff.output_order import COMPARED_RUNS, order_by_values
 from evaltools.tasks.inference_diff.result import OutputOrder
 from evaltools.tasks.inference_diff.value_ranges import are_sane
-from evaltools.tasks.own.definition import Checked, Example, Task, Trial, Tried, WithContext
-from evaltools.tasks.own.tensors import Outputs, TaskTensor
 
 
 class Run(Struct, frozen=True, eq=False):

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from evaltools.datasets.gaussian import NATIVE_SEED
-from evaltools.tasks.shared.image_input import (
+from evaltools.tasks.framework.image_input import (
     StatedLayout,
 )
 

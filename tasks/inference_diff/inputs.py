@@ -15,6 +15,7 @@ from evaltools.errors import ImageError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import parse_normalization
 from evaltools.runtime.session import Array
+from evaltools.tasks.framework.image_input import sizes_to_state
 from evaltools.tasks.inference_diff.input_options import DEFAULT_RUNS, FILES, NOISE, PHOTOS, InputOptions
 from evaltools.tasks.inference_diff.picture_inputs import PictureInputs, pictures_of
 from evaltools.tasks.inference_diff.value_ranges import (
@@ -25,7 +26,6 @@ from evaltools.tasks.inference_diff.value_ranges import (
     native_range,
     range_of_pixels,
 )
-from evaltools.tasks.shared.image_input import sizes_to_state
 
 Ranges = Mapping[int, DrawnRange]
 """The range of the numbers of an input, by position of the input."""

@@ -15,6 +15,10 @@ from evaltools.errors import ImageError
 from evaltools.gates.verdict import seen_boxes
 from evaltools.runtime import Open
 from evaltools.runtime.session import Array
+from evaltools.tasks.framework.collecting import AfterPass, Beside
+from evaltools.tasks.framework.observer import counted
+from evaltools.tasks.framework.roles import RunInRole, run_role
+from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.inference_diff.judgement import is_settled, judge, judges_of
 from evaltools.tasks.inference_diff.material import DiffMaterial, DiffOptions, spread
 from evaltools.tasks.inference_diff.noise_floor import (
@@ -28,10 +32,6 @@ from evaltools.tasks.inference_diff.noise_floor import (
     plan_roles,
 )
 from evaltools.tasks.inference_diff.output_comparison import Difference, DiffObservation, DiffSummary
-from evaltools.tasks.own.collecting import AfterPass, Beside
-from evaltools.tasks.own.roles import RunInRole, run_role
-from evaltools.tasks.own.steps import ObservedScores
-from evaltools.tasks.shared.observer import counted
 
 _FARTHEST_OF_EACH: Final = 3
 _SHORT_S: Final = 5.0

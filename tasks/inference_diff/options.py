@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.parameter import NotNative, Parameter
-from evaltools.tasks.shared.options import CHANNEL_ORDER, INPUT_LAYOUT
+from evaltools.tasks.framework.common_options import CHANNEL_ORDER, INPUT_LAYOUT
 
 INPUT_KINDS: Final = ("auto", "noise", "photos", "both")
 """What ``--inputs`` may ask for."""

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from evaltools.metrics.output_difference import KindFigures, RunAnswers
 from evaltools.metrics.scores import compare_scores
-from evaltools.tasks.shared.image_input import picture_channels, picture_layout, picture_size
+from evaltools.tasks.framework.image_input import picture_channels, picture_layout, picture_size
 
 PICTURE_CHANNELS: Final = (1, 3, 4)
 MADE_AS_SCORES: Final = ("SOFTMAX", "LOG_SOFTMAX", "LOGISTIC")

@@ -16,9 +16,7 @@ from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import ImageToTensor
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.input_options import NOISE, InputOptions
-from evaltools.tasks.inference_diff.value_ranges import PICTURE_CHANNELS, DrawnRange, is_normalised
-from evaltools.tasks.shared.image_input import (
+from evaltools.tasks.framework.image_input import (
     CLASSIFIER_CROP,
     SHAPES,
     Layout,
@@ -30,6 +28,8 @@ from evaltools.tasks.shared.image_input import (
     picture_layout,
     picture_size,
 )
+from evaltools.tasks.inference_diff.input_options import NOISE, InputOptions
+from evaltools.tasks.inference_diff.value_ranges import PICTURE_CHANNELS, DrawnRange, is_normalised
 
 _PICTURE_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
 _FEWEST_PIXELS: Final = 16

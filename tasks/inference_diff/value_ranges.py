@@ -14,7 +14,7 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.graph import real_range
 from evaltools.model.metadata import ValueRange
 from evaltools.preprocess import Normalization
-from evaltools.tasks.shared.image_input import picture_layout
+from evaltools.tasks.framework.image_input import picture_layout
 
 Origin = Literal["flag", "native", "table", "metadata", "quantization", "operators", "probe", "type", "default"]
 """Who states a range.

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from evaltools.command import Accuracy
-from evaltools.tasks.own import comes_with_evaltools
-from evaltools.tasks.own.definition import SHARE, Mean, Task, pooled, share_of, task
-from evaltools.tasks.shared.options import ExampleOrder, Images, Normalized, NumImages, Seed
+from evaltools.tasks.framework import comes_with_evaltools
+from evaltools.tasks.framework.common_options import ExampleOrder, Images, Normalized, NumImages, Seed
+from evaltools.tasks.framework.definition import SHARE, Mean, Task, pooled, share_of, task
 
 
 @task

@@ -20,9 +20,9 @@ from evaltools.documents import json_as
 from evaltools.errors import DataError, TaskError
 from evaltools.preprocess import decode_image
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example
-from evaltools.tasks.own.pictures import pairs, picture_transform
-from evaltools.tasks.own.tensors import TaskTensor
+from evaltools.tasks.framework.definition import Example
+from evaltools.tasks.framework.pictures import pairs, picture_transform
+from evaltools.tasks.framework.tensors import TaskTensor
 
 KEYPOINTS: Final = 17
 _PADDED: Final = 1.25

@@ -13,10 +13,10 @@ from PIL import Image, ImageDraw
 from evaltools.errors import TaskError
 from evaltools.preprocess.decode import picture_header
 from evaltools.result.section import Drawing
+from evaltools.tasks.framework.definition import Example
+from evaltools.tasks.framework.pictures import panel, small_size
+from evaltools.tasks.framework.tensors import Outputs
 from evaltools.tasks.keypoints.examples import KEYPOINTS, Person, Seen, Truth, region
-from evaltools.tasks.own.definition import Example
-from evaltools.tasks.own.pictures import panel, small_size
-from evaltools.tasks.own.tensors import Outputs
 
 Floats = npt.NDArray[np.float64]
 _ELSEWHERE: Final = 0.05

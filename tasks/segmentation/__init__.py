@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from evaltools.command import Accuracy
-from evaltools.tasks.own import comes_with_evaltools
-from evaltools.tasks.own.definition import Task, task
-from evaltools.tasks.shared.options import ExampleOrder, Images, Normalized, NumImages, Seed
+from evaltools.tasks.framework import comes_with_evaltools
+from evaltools.tasks.framework.common_options import ExampleOrder, Images, Normalized, NumImages, Seed
+from evaltools.tasks.framework.definition import Task, task
 
 
 @task
@@ -32,7 +32,7 @@ def segmentation(
     Scores are resized to the mask before the best class is taken. Without masks: how many pixels have the class that
     the reference gives them.
     """
-    from evaltools.tasks.own.pictures import image_input, pairs
+    from evaltools.tasks.framework.pictures import image_input, pairs
     from evaltools.tasks.segmentation import pixels
 
     return Task(

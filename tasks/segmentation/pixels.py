@@ -15,9 +15,9 @@ from evaltools.errors import ImageError, TaskError
 from evaltools.metrics.overlaps import overlap_by_class, overlaps
 from evaltools.preprocess.decode import picture_header, stored_values
 from evaltools.result.section import Drawing
-from evaltools.tasks.own.definition import SHARE, Example, Mean, mean, pooled, share_of
-from evaltools.tasks.own.pictures import panel, small_size
-from evaltools.tasks.own.tensors import Outputs
+from evaltools.tasks.framework.definition import SHARE, Example, Mean, mean, pooled, share_of
+from evaltools.tasks.framework.pictures import panel, small_size
+from evaltools.tasks.framework.tensors import Outputs
 
 Classes = npt.NDArray[np.int64]
 UNLABELLED: Final = -1

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from evaltools.command import Accuracy
-from evaltools.tasks.own import LABEL_METRICS, comes_with_evaltools
-from evaltools.tasks.own.definition import Task, task
-from evaltools.tasks.shared.options import ExampleOrder, Seed
+from evaltools.tasks.framework import LABEL_METRICS, comes_with_evaltools
+from evaltools.tasks.framework.common_options import ExampleOrder, Seed
+from evaltools.tasks.framework.definition import Task, task
 
 
 @task
@@ -27,7 +27,7 @@ def text(
     A cell has the tokens of an input, or other numbers; fewer than it takes are filled up with 0. For a model with one
     input the column may have any name. Without a label: how far answers are the reference's.
     """
-    from evaltools.tasks.own import label_scores
+    from evaltools.tasks.framework import label_scores
     from evaltools.tasks.text import rows
 
     answers = label_scores if answer == "label" else rows

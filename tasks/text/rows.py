@@ -16,8 +16,8 @@ from evaltools.datasets.files import decode_text, read_bytes
 from evaltools.datasets.order import Order, chosen
 from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example, Mean, mean, pooled
-from evaltools.tasks.own.tensors import Outputs, TaskTensor, as_input
+from evaltools.tasks.framework.definition import Example, Mean, mean, pooled
+from evaltools.tasks.framework.tensors import Outputs, TaskTensor, as_input
 
 
 def listed(

@@ -23,7 +23,7 @@ from tests import tiny_models
 from tests.cli.evaluate.sample_runs import figures
 from tests.command import evaltools_here
 from tests.report.page.reading import PageRead
-from tests.tasks.own.task_files import write_task, write_values
+from tests.tasks.framework.task_files import write_task, write_values
 
 PICTURES = 30
 ALL_PICTURES = 200

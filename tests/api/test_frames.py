@@ -14,7 +14,7 @@ import evaltools as et
 from evaltools.datasets import sample
 from tests import tiny_models
 from tests.api.test_evaluations import DATA, ONE, PICTURES
-from tests.tasks.own.task_files import write_task, write_values
+from tests.tasks.framework.task_files import write_task, write_values
 
 TESTS = {"<fast>": et.Configuration(use_xnnpack=True), "nowhere": "use_hexagon=true"}
 

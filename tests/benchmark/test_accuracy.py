@@ -15,7 +15,7 @@ from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
 from evaltools.result.benchmark import AccuracyGiven
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
 from evaltools.result.json_file import encode_json
-from evaltools.tasks.own.topk_result import Classified
+from evaltools.tasks.framework.topk_result import Classified
 from tests import results
 from tests.results import classified, configuration
 from tests.tasks.coco.results import detection_result

@@ -19,8 +19,8 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.difference import Scale, compare_tensors
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.objects import FoundObjects
+from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.inference_diff.output_comparison import Difference, DiffObservation
-from evaltools.tasks.own.steps import ObservedScores
 
 NAN_WITH_PAYLOAD = np.array([0x7FC00123, 0xFFC00000], np.uint32).view(np.float32)
 ARRAYS: list[Array] = [

@@ -16,7 +16,7 @@ from evaltools.gates.other_results import hold_all
 from evaltools.report.page.screens import print_result
 from evaltools.report.words.gates import found_in_words
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.own import topk_metrics as metrics
+from evaltools.tasks.framework import topk_result as metrics
 from tests.results import classified, configuration, result
 
 FILE = '''

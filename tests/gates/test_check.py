@@ -29,7 +29,7 @@ from evaltools.metrics.proportions import PairedCounts
 from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison, Model, Tensor
 from evaltools.result.verdict import Reason
-from evaltools.tasks.own.topk_result import Classified, TopKChange
+from evaltools.tasks.framework.topk_result import Classified, TopKChange
 from tests.results import configuration, result, topk_of, with_part
 from tests.tasks.coco.results import detection_result, with_boxes
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged

@@ -22,7 +22,7 @@ from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.report.words.gates import reason_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed, Load, Model, Tensor
-from evaltools.tasks.own.topk_result import Classified, ExampleAnswer, ExampleRecord
+from evaltools.tasks.framework.topk_result import Classified, ExampleAnswer, ExampleRecord
 from tests.results import configuration, result, topk_of, with_part
 
 NOBODY = 0.0

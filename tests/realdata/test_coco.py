@@ -23,7 +23,7 @@ from evaltools.result_file import read_result
 from evaltools.runtime import open_session
 from evaltools.tasks.coco.detector import DetectorOptions, detector_input
 from evaltools.tasks.coco.outputs import recognised_output_map
-from evaltools.tasks.shared.image_input import load_picture
+from evaltools.tasks.framework.image_input import load_picture
 from tests.command import Completed, evaltools_here
 
 

@@ -21,7 +21,7 @@ from evaltools.native.logs.delegates import delegate_lines, read_delegate_log
 from evaltools.native.logs.evaluation import LoggedPicture, NativeTask, parse_evaluation_log
 from evaltools.native.logs.figures import NativeFigures, read_figures
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.own.topk_result import Classified
+from evaltools.tasks.framework.topk_result import Classified
 from tests import results
 from tests.results import with_part
 from tests.tasks.coco.results import TRUTH, detection_result, figures, picture, with_data, with_figures

@@ -12,7 +12,7 @@ from evaltools.errors import UsageError
 from evaltools.known_tasks import task_command
 from evaltools.request import Options
 from evaltools.request.plain import from_plain, to_plain
-from evaltools.tasks.own.request import flags_to_repeat
+from evaltools.tasks.framework.request import flags_to_repeat
 from tests.requests import request_of
 
 WORDS = {

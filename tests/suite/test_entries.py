@@ -11,7 +11,7 @@ from evaltools.errors import DataError, UsageError
 from evaltools.request.flags import parse_flags
 from evaltools.suite.command import COMMAND, request_of_flags
 from evaltools.suite.entries import Entry, entries_of
-from tests.tasks.own.task_files import write_task
+from tests.tasks.framework.task_files import write_task
 
 SUITE = """
 models = ["models", "more/*.tflite"]

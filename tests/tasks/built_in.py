@@ -7,10 +7,10 @@ from typing import Any
 
 from evaltools.command import TaskCommand
 from evaltools.tasks import coco, imagenet
-from evaltools.tasks.own import loaded_of, own_options
-from evaltools.tasks.own.options import values_of
-from evaltools.tasks.own.request import TaskOptions
-from evaltools.tasks.shared.image_input import StatedLayout
+from evaltools.tasks.framework import loaded_of, own_options
+from evaltools.tasks.framework.image_input import StatedLayout
+from evaltools.tasks.framework.options import values_of
+from evaltools.tasks.framework.request import TaskOptions
 
 
 def options_of(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 import evaltools as et
 from evaltools.datasets import sample
-from evaltools.tasks.own.tensors import Outputs, Quantisation, TaskTensor
+from evaltools.tasks.framework.tensors import Outputs, Quantisation, TaskTensor
 
 SAMPLE: Final = Path(sample.__file__).resolve().parent
 OPTIONS: Final[dict[str, tuple[str, dict[str, Any]]]] = {

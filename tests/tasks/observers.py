@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from evaltools.engine.ledger import Tally
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.tasks.shared.observer import Observer
+from evaltools.tasks.framework.observer import Observer
 
 
 class Silent(Observer):

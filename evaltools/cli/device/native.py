@@ -17,7 +17,7 @@ from evaltools.report.page.screens import print_configurations
 from evaltools.request import Request
 from evaltools.result.evaluation import exit_code_of
 from evaltools.signals import interrupts_restored
-from evaltools.tasks.own import read
+from evaltools.tasks.framework import read
 
 
 def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:

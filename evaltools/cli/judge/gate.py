@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
-from evaltools.tasks.shared.options import MARGIN
+from evaltools.tasks.framework.common_options import MARGIN
 
 DESCRIPTION: Final = """\
 Compares results with limits, and says of each whether it is kept, broken, not decided by so few examples, or not

@@ -38,7 +38,7 @@ from evaltools.request import require_apart
 from evaltools.request.flags import GivenFlags
 from evaltools.result.json_file import encode_json
 from evaltools.runs.gate_runs import Run, by_kind, no_worse, read_any_result, result_of
-from evaltools.tasks.own.request import require_margin
+from evaltools.tasks.framework.request import require_margin
 
 _KEEP: Final = "keep_results"
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")

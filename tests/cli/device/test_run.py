@@ -18,8 +18,8 @@ from tests.cli.device import runs as device_runs
 from tests.cli.evaluate.sample_runs import coco, figures, figures_here, imagenet, inference_diff, journal_rows
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network
-from tests.tasks.own import task_files
-from tests.tasks.own.task_files import write_task, write_values
+from tests.tasks.framework import task_files
+from tests.tasks.framework.task_files import write_task, write_values
 
 pytestmark = pytest.mark.once
 

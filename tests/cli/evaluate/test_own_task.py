@@ -13,8 +13,8 @@ from evaltools.native.lines.evaluation import native_lines
 from evaltools.result_file import read_result
 from tests import tiny_models
 from tests.command import Completed, evaltools, evaltools_here, one_test
-from tests.tasks.own import task_files
-from tests.tasks.own.task_files import write_task, write_values
+from tests.tasks.framework import task_files
+from tests.tasks.framework.task_files import write_task, write_values
 
 EXAMPLES = 100
 

@@ -14,8 +14,8 @@ from evaltools.engine.trace import REQUEST_NAME
 from tests import tiny_models
 from tests.cli.evaluate.sample_runs import start
 from tests.command import evaltools_here
-from tests.tasks.own import task_files
-from tests.tasks.own.task_files import write_task, write_values
+from tests.tasks.framework import task_files
+from tests.tasks.framework.task_files import write_task, write_values
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -24,8 +24,8 @@ from evaltools.device.native_inputs import (
 )
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model.metadata import InputNormalization
+from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.inference_diff.input_options import InputOptions
-from evaltools.tasks.own.request import TaskRequest
 from tests import tiny_models
 from tests.device.native.runs import PLAIN, REFERENCE
 from tests.tasks.built_in import coco_options, imagenet_options

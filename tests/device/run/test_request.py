@@ -20,8 +20,8 @@ from evaltools.request import Options, Request, Stated
 from evaltools.request.flags import parse_flags
 from evaltools.request.plain import from_plain, to_plain
 from tests.cli.device.test_run_flags import TASKS
-from tests.tasks.own import task_files
-from tests.tasks.own.task_files import write_task
+from tests.tasks.framework import task_files
+from tests.tasks.framework.task_files import write_task
 
 ROOT = "/data/local/tmp/evaltools"
 FILES = (

@@ -30,7 +30,7 @@ from evaltools.result.evaluation import (
     RuntimeUsed,
 )
 from evaltools.result.locate import Errors, InFloat, KeepInFloat, Verdict, Weights
-from evaltools.tasks.own.definition import Better
+from evaltools.tasks.framework.definition import Better
 from tests.report.benchmark_samples import PROFILE, QUIET, a_round, benchmark, row
 from tests.report.device_samples import BOARD, PHONE, lost, run_of, work
 from tests.report.page.reading import transcript

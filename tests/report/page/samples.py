@@ -32,9 +32,9 @@ from evaltools.result.locate import (
 from evaltools.result.section import Drawing, Panel
 from evaltools.result.verdict import Verdict as TaskVerdict
 from evaltools.result_file import read_result
-from evaltools.tasks.own.definition import Better, Mean
-from evaltools.tasks.own.result import DrawnExample, ExampleScores, MetricComparison, MetricMean, OwnPart
-from evaltools.tasks.own.topk_result import ChangedAnswer, Classified, Comparison, FirstAnswer, TopKChange
+from evaltools.tasks.framework.definition import Better, Mean
+from evaltools.tasks.framework.result import DrawnExample, ExampleScores, MetricComparison, MetricMean, ScoredPart
+from evaltools.tasks.framework.topk_result import ChangedAnswer, Classified, Comparison, FirstAnswer, TopKChange
 from tests import results
 from tests.report.page.reading import PageRead
 
@@ -112,7 +112,7 @@ def own(task: str, text: str, better: Better = "higher", folder: str = "d") -> E
     worse = TaskVerdict("worse", text, "reference", "", -0.25, None, -0.001, 0.005, None, None)
     entries = [replace(entry, figures={text: 0.5, "none": None}) for entry in made.configurations]
     panels = (Panel(text, png()), Panel(text, png(), is_over=True), Panel("no picture", text.encode()))
-    part = OwnPart(
+    part = ScoredPart(
         name=text,
         source=text,
         sha256="",

@@ -23,7 +23,7 @@ from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import Verdict
 from evaltools.result.verdict import Verdict as JudgedVerdict
-from evaltools.tasks.own.definition import Better
+from evaltools.tasks.framework.definition import Better
 from tests.report.benchmark_samples import benchmark, row
 from tests.report.page.pages import alone, lone, not_as_asked, timed
 from tests.report.page.reading import PageRead

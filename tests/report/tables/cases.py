@@ -35,7 +35,7 @@ from evaltools.result.evaluation import (
     RuntimeUsed,
 )
 from evaltools.result.verdict import TOO_FEW_PICTURES, Reason, Verdict, VerdictKind
-from evaltools.tasks.own.topk_result import Comparison, TopKChange
+from evaltools.tasks.framework.topk_result import Comparison, TopKChange
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, on_front, row
 from tests.report.device_samples import BOARD, NOTHING, PHONE, lost, run_of, work
 from tests.results import classified, configuration, result, with_part

@@ -35,7 +35,7 @@ from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceFinding, DeviceList
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.verdict import UNCHANGED_ANSWERS, Reason, Verdict
-from evaltools.tasks.own.topk_result import ChangedAnswer, Comparison, FirstAnswer
+from evaltools.tasks.framework.topk_result import ChangedAnswer, Comparison, FirstAnswer
 from evaltools.text import wrapped
 from tests import results
 from tests.report.benchmark_samples import benchmark, on_front, row

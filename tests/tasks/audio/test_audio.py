@@ -14,8 +14,8 @@ from evaltools.errors import DataError, ImageError, TaskError
 from evaltools.metrics.classification import mean_average_precision
 from evaltools.tasks.audio import audio
 from evaltools.tasks.audio.sounds import model_input, samples_in
-from evaltools.tasks.own.label_scores import label_scores, score
-from evaltools.tasks.own.tensors import Quantisation, TaskTensor
+from evaltools.tasks.framework.label_scores import label_scores, score
+from evaltools.tasks.framework.tensors import Quantisation, TaskTensor
 from tests.tasks.declared import SAMPLE, outputs_of, run_sample
 
 FOLDER = SAMPLE / "audio"

@@ -22,8 +22,8 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.coco.detector import DetectorOptions, check_detector, detector_input
 from evaltools.tasks.coco.objects import FoundObjects, read_objects
 from evaltools.tasks.coco.result import OutputMap, boxes_of
-from evaltools.tasks.own.tensors import Outputs, TaskTensor
-from evaltools.tasks.shared.image_input import PictureFrame, load_picture
+from evaltools.tasks.framework.image_input import PictureFrame, load_picture
+from evaltools.tasks.framework.tensors import Outputs, TaskTensor
 from tests import tiny_models
 from tests.detection_set import DetectionSet, make_detection_set, pixels_of, save
 from tests.tasks.coco.fakes import (

@@ -12,7 +12,7 @@ import evaltools as et
 from evaltools.errors import DataError, TaskError
 from evaltools.tasks.embeddings import embeddings
 from evaltools.tasks.embeddings.vectors import agree, recall, vector
-from evaltools.tasks.own.tensors import Outputs
+from evaltools.tasks.framework.tensors import Outputs
 from tests.tasks.declared import SAMPLE, outputs_of
 
 IMAGES = SAMPLE / "images"

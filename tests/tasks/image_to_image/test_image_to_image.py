@@ -13,8 +13,8 @@ from PIL import Image
 
 from evaltools.errors import TaskError
 from evaltools.preprocess import decode_image
+from evaltools.tasks.framework.tensors import Quantisation
 from evaltools.tasks.image_to_image.quality import agree, picture, psnr, score, ssim
-from evaltools.tasks.own.tensors import Quantisation
 from tests.tasks.declared import SAMPLE, outputs_of, run_sample
 
 FOLDER = SAMPLE / "noise"

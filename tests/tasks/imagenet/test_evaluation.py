@@ -16,7 +16,7 @@ from evaltools.model import ModelFile
 from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import Delegation, Session, TensorSpec
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.request import TaskRequest
+from evaltools.tasks.framework.request import TaskRequest
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
 from tests.runtime.fake import FakeSession
 from tests.tasks.built_in import imagenet_options

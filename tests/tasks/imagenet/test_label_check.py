@@ -14,6 +14,10 @@ from PIL import Image
 from evaltools.errors import DataError, InferenceError
 from evaltools.runtime import Inference
 from evaltools.runtime.session import Array
+from evaltools.tasks.framework.definition import Example, Task, topk
+from evaltools.tasks.framework.pictures import image_input
+from evaltools.tasks.framework.tensors import ModelTensors, TaskTensor
+from evaltools.tasks.framework.trial import SessionTrial
 from evaltools.tasks.imagenet.label_check import (
     Labels,
     diagnose,
@@ -23,10 +27,6 @@ from evaltools.tasks.imagenet.label_check import (
     require_fitting_labels,
     shifted,
 )
-from evaltools.tasks.own.definition import Example, Task, topk
-from evaltools.tasks.own.pictures import image_input
-from evaltools.tasks.own.tensors import ModelTensors, TaskTensor
-from evaltools.tasks.own.trial import SessionTrial
 from tests.runtime.fake import FakeSession
 
 WNIDS = [f"n{index:08d}" for index in range(1000)]

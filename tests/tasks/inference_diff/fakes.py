@@ -14,11 +14,11 @@ from evaltools.model import ModelFile
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Inference, TensorSpec
 from evaltools.runtime.session import Array
+from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.inference_diff import COMMAND
 from evaltools.tasks.inference_diff.differences import Differences
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.material import DiffMaterial
-from evaltools.tasks.own.request import TaskRequest
 from tests import tiny_models
 from tests.runtime.fake import FakeSession
 from tests.tasks.built_in import options_of

@@ -17,10 +17,10 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import open_session
 from evaltools.runtime.session import Array
+from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
 from evaltools.tasks.inference_diff.result import DiffComparison
-from evaltools.tasks.own.request import TaskRequest
 from tests import tiny_models
 from tests.interpreters import RUNTIMES, make_interpreter, run
 from tests.tasks.inference_diff.fakes import material_of, request_for, stating

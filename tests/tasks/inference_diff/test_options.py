@@ -21,9 +21,9 @@ from evaltools.result.verdict import Verdict
 from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import Inference, Session, open_session
 from evaltools.runtime.session import Array
+from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.material import runs_to_keep
-from evaltools.tasks.own.request import TaskRequest
 from tests import tiny_models
 from tests.tasks.inference_diff.fakes import Function, Opener, asked, material_of, request_for, three_times
 from tests.tasks.observers import Silent

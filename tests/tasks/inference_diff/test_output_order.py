@@ -17,9 +17,9 @@ from evaltools.errors import UsageError
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import open_session
+from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.output_order import other_order_in_words
-from evaltools.tasks.shared.observer import Observer
 from tests.tasks.inference_diff.fakes import material_of, request_for
 from tests.tflite_writer import Graph
 

@@ -17,11 +17,11 @@ from pycocotools.cocoeval import COCOeval
 
 import evaltools as et
 from evaltools.errors import DataError, TaskError
+from evaltools.tasks.framework.definition import Pooled, share_of
+from evaltools.tasks.framework.tensors import Outputs, TaskTensor
 from evaltools.tasks.keypoints import keypoints
 from evaltools.tasks.keypoints.examples import Person, Seen, Truth, model_input
 from evaltools.tasks.keypoints.scoring import agree, draw, from_heat_maps, located, score
-from evaltools.tasks.own.definition import Pooled, share_of
-from evaltools.tasks.own.tensors import Outputs, TaskTensor
 from tests.tasks.declared import SAMPLE, run_sample
 from tests.tasks.declared import outputs_of as one_output
 

@@ -15,7 +15,7 @@ from PIL import Image
 import evaltools as et
 from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.preprocess import decode_image
-from evaltools.tasks.own.tensors import Quantisation, TaskTensor
+from evaltools.tasks.framework.tensors import Quantisation, TaskTensor
 from evaltools.tasks.segmentation import segmentation
 from evaltools.tasks.segmentation.pixels import agree, classes_of, draw, labelled_overlaps, mean_iou, read_mask
 from tests.tasks.declared import SAMPLE, outputs_of, run_sample

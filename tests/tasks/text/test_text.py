@@ -11,7 +11,7 @@ import pytest
 import evaltools as et
 from evaltools.errors import DataError, TaskError
 from evaltools.model import read_model
-from evaltools.tasks.own.tensors import TaskTensor
+from evaltools.tasks.framework.tensors import TaskTensor
 from evaltools.tasks.text import text
 from evaltools.tasks.text.rows import agree, correlation, model_inputs
 from tests import tiny_models

@@ -1,0 +1,365 @@
+"""What a task of your own is made of: examples, how one becomes inputs, how outputs are scored, which metrics.
+
+Needs neither NumPy nor a runtime, so that ``import evaltools`` stays quick.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeGuard, TypeVar
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from evaltools.configuration import Configuration
+    from evaltools.model import ModelFile
+    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+    from evaltools.result.section import Drawing
+    from evaltools.tasks.framework.image_input import StatedLayout
+    from evaltools.tasks.framework.tensors import Outputs, Quantisation, TaskTensor
+
+Function = TypeVar("Function", bound="Callable[..., Task]")
+Better = Literal["higher", "lower"]
+_MARK: Final = "__evaltools_task__"
+SHARE: Final = (0.0, 1.0)
+"""The bounds of a metric that is a share."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One example: ``prepare`` takes its ``input``, ``score`` its ``target``; ``id`` is unique and stays the same.
+
+    >>> Example("cat.jpg", "val/cat.jpg", target=3).target
+    3
+    """
+
+    id: str
+    input: Any
+    target: Any = None
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A metric of a task: the mean of what ``score`` gives under ``name``, over the examples.
+
+    ``margin`` is the change, in the metric's own unit, that counts as none in verdicts; None: that of ``--margin``.
+    ``bounds`` are the smallest and the largest score that there can be, None where none is known: without them few
+    unequal examples say nothing of others.
+    """
+
+    name: str
+    better: Better = "higher"
+    margin: float | None = None
+    bounds: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooled(Mean):
+    """A metric of all examples together: ``figure`` takes what ``score`` or ``agree`` gave of each, as arrays in order.
+
+    It gives one number, or one for each example, whose mean is the metric. NaN: there is no such figure.
+    """
+
+    figure: Callable[[Sequence[npt.NDArray[Any]]], float | npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Mean):
+    """A metric with a part of the result of its own, which it concludes from all records; a task has at most one.
+
+    ``score`` gives an array of numbers for it, or what the journal is to keep: ``kept`` is the type. ``part`` is the
+    field of the result's part that it fills, empty where it gives the whole part. ``collector`` is the class that does
+    so, a :class:`~evaltools.tasks.framework.collecting.Collected`; it and ``kept`` are ``MODULE:NAME``.
+    ``against_reference``: nothing is run where there are no outputs of the reference.
+    """
+
+    part: ClassVar[str] = ""
+    collector: ClassVar[str] = ""
+    kept: ClassVar[str] = "numpy:ndarray"
+    against_reference: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopK(Whole):
+    """Top-1 to Top-``most`` accuracy of a classifier, and the agreement of its best class with the reference's.
+
+    ``labels[i]`` is the label of class i, None for a class without one; an example's target is its right label, and
+    its score is what :meth:`score` gives. So it is the ``score`` of a task with no other metric.
+    """
+
+    part: ClassVar[str] = "topk"
+    collector: ClassVar[str] = "evaltools.tasks.framework.topk:CollectedAnswers"
+    name: str = "topk"
+    labels: Sequence[str | None]
+    most: int = 10
+
+    @property
+    def k(self) -> int:
+        """How many classes are ranked."""
+        return min(self.most, len(self.labels))
+
+    def score(self, outputs: Outputs, target: str) -> dict[str, npt.NDArray[Any]]:
+        """The best classes of the first output, which has one score per class in any shape, and the right one's rank.
+
+        Raises :class:`~evaltools.errors.TaskError` for an output with another number of scores than labels.
+        """
+        return {self.name: self.rank(outputs[0].ravel(), target, outputs.tensors[0].quantisation)}
+
+    def rank(self, scores: npt.NDArray[Any], target: str, quantisation: Quantisation | None = None) -> npt.NDArray[Any]:
+        """What :meth:`score` gives for scores (N,), raw where there is a quantisation."""
+        from evaltools.tasks.framework.answers import ranked
+
+        return ranked(scores, self.labels, target, self.k, quantisation)
+
+
+def share_of(rows: Sequence[npt.NDArray[Any]]) -> float:
+    """The sum of the first numbers by that of the second ones; NaN where that is 0.
+
+    >>> share_of([(1, 2), (0, 2)])
+    0.25
+    """
+    part, whole = (sum(float(row[place]) for row in rows) for place in (0, 1))
+    return part / whole if whole else float("nan")
+
+
+def mean(
+    name: str,
+    better: Better = "higher",
+    margin: float | None = None,
+    bounds: tuple[float, float] | None = None,
+) -> Mean:
+    """The mean over the examples of what ``score`` gives under this name.
+
+    >>> mean("error", better="lower", margin=0.5).margin
+    0.5
+    """
+    return Mean(name, better, margin, bounds)
+
+
+def pooled(
+    name: str,
+    figure: Callable[[Sequence[npt.NDArray[Any]]], float | npt.NDArray[Any]],
+    better: Better = "higher",
+    margin: float | None = None,
+    bounds: tuple[float, float] | None = None,
+) -> Pooled:
+    """A metric that is not a mean over examples, such as a ratio of sums over all of them.
+
+    >>> pooled("pixel_accuracy", lambda rows: sum(row[0] for row in rows) / sum(row[1] for row in rows)).name
+    'pixel_accuracy'
+    """
+    return Pooled(name=name, better=better, margin=margin, bounds=bounds, figure=figure)
+
+
+def topk(labels: Sequence[str | None], most: int = 10) -> TopK:
+    """Top-1 to Top-``most`` accuracy, where an example's target is the label of its right class.
+
+    ``labels[i]`` is the label of class i. Ties go to the lower class, as in the native tool.
+
+    >>> topk(["cat", "dog"]).k
+    2
+    """
+    return TopK(labels=labels, most=most)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a task is carried out with, beside its options: a function that needs it has a parameter of this type.
+
+    ``models`` are the model under test and, if it is another, the reference's. ``native`` is ``--compat=native``: do
+    what the native tool does, also where that is a trap. ``reference`` is the configuration that the ``tests`` are
+    compared with, None for none.
+    """
+
+    models: Sequence[ModelFile]
+    input_layout: StatedLayout = "auto"
+    channel_order: str = ""
+    native: bool = False
+    reference: Configuration | None = None
+    tests: Sequence[Configuration] = ()
+
+
+@dataclass(frozen=True)
+class WithContext:
+    """What ``prepare`` may give: the arrays, and what ``score`` and ``agree`` find as ``outputs.context``.
+
+    The context is anything that can be pickled, such as the place of a picture in its input.
+    """
+
+    arrays: Sequence[npt.ArrayLike]
+    context: Any = None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One example that was run: its place among the examples, its target, and the model's outputs."""
+
+    place: int
+    target: Any
+    outputs: Outputs
+
+
+class Trial(Protocol):
+    """Runs examples of a task on one model before the pass; a task's ``check`` gets it.
+
+    ``trouble`` is the error of the last example that failed, None where none did. ``first`` is the first example as the
+    reference ran it at the beginning of its warm-up; None without one, and for a model that is not the reference's.
+    """
+
+    trouble: Exception | None
+    first: Tried | None
+
+    @property
+    def of_reference(self) -> Trial | None:
+        """The same for the reference's model; None where that is no other model, or does not run."""
+
+    @property
+    def inputs(self) -> Sequence[TaskTensor]:
+        """The inputs of the model."""
+
+    @property
+    def targets(self) -> list[Any]:
+        """The target of every example of the task."""
+
+    def run(
+        self,
+        places: Sequence[int],
+        prepare: Callable[[Any, Sequence[TaskTensor]], Any] | None = None,
+        channel_order: str = "",
+        with_copies: bool = False,
+        most: int | None = None,
+    ) -> list[Tried]:
+        """Run the examples at these places, with inputs by another ``prepare``, in another order of channels.
+
+        Only the first ``most`` of those whose inputs can be made. Examples that fail are left out, and copies of one
+        that was run unless ``with_copies``: they say nothing new. They run on the first configuration of the model that
+        can run all of them, else on the one that runs most.
+        """
+
+    def run_on_each(self, places: Sequence[int]) -> list[list[Tried]]:
+        """The same on every configuration of the model, without those that can run none of the examples."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What ``check`` found: sentences that the result shows as warnings, and the ``choice`` for :attr:`Task.chosen`.
+
+    A choice is made of what JSON has, so that a run that goes on and its shards choose the same.
+    """
+
+    notes: Sequence[str] = ()
+    choice: Any = None
+
+
+def is_setting(hint: object) -> bool:
+    """Whether a parameter of this type takes the :class:`Setting`, and is no option.
+
+    >>> is_setting(Setting), is_setting("et.Setting"), is_setting("int")
+    (True, True, False)
+    """
+    return hint is Setting or (isinstance(hint, str) and hint.rpartition(".")[2] == Setting.__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A task over some examples.
+
+    ``prepare(input, tensors)`` gives one array per input of the model; each of ``tensors`` has ``name``, ``shape``,
+    ``dtype`` and ``quantisation``. ``score(outputs, target)`` gives a number per metric, ``{"iou": 0.8}``; ``outputs``
+    are the arrays as the model gives them, and ``outputs.real(0)`` is the first one as real numbers.
+    ``agree(outputs, reference, target)`` gives a number per metric, too: how far the outputs are those of the
+    reference, for which it is called with its own on both sides. A task has one of the two, or both. For a metric that
+    is :func:`pooled` they give an array of numbers. ``draw(outputs, reference, example)`` is asked where the outputs
+    are not those of the reference; it gives a ``Drawing``, or None where there is nothing to see, and the page shows
+    those that changed most.
+
+    ``check(trial)`` is called once before the pass: a :class:`Trial` runs any of the examples, also with other inputs.
+    It raises :class:`~evaltools.errors.DataError` for data that do not fit the model, and gives sentences that the
+    result shows as warnings, or a :class:`Checked` with what it chose, for which ``chosen(choice)`` makes the task that
+    is carried out. ``facts`` are texts by name that decide the scores beside the options, such as a checksum
+    of labels: results with other facts are not of the same examples, and the files that options name, but pictures, are
+    known by them. ``notes`` are warnings that the result shows, too.
+
+    ``in_order``: inputs are made one after the other, as random numbers are. Each configuration runs the first example
+    ``warmup_runs`` times before anything counts, and every example ``invocations`` times. ``models`` are those that
+    run, where they are not the models of the :class:`Setting` as they were read. ``pictures`` are the files that inputs
+    are made of, where they are not what the examples have as their input. ``beside`` is called after the pass with a
+    :class:`~evaltools.tasks.framework.collecting.AfterPass`, and measures what the figures are to be compared with.
+
+    ``native(result, row)`` gives the lines that stdout gets of a measured configuration, as a native tool for the same
+    prints them: ``row.figures`` are its figures by name. None: a line for each metric.
+
+    >>> import evaltools as et
+    >>> task = et.Task(
+    ...     examples=[et.Example("a", 1.0, target=2.0)],
+    ...     prepare=lambda value, tensors: [np.full(tensors[0].shape, value, tensors[0].dtype)],
+    ...     score=lambda outputs, target: {"error": abs(float(outputs[0].max()) - target)},
+    ...     metrics=[et.mean("error", better="lower")],
+    ... )
+    >>> task.examples[0].id
+    'a'
+    """
+
+    examples: Sequence[Example]
+    prepare: Callable[[Any, Sequence[TaskTensor]], Sequence[npt.ArrayLike] | WithContext]
+    score: Callable[[Outputs, Any], Mapping[str, Any]] | None = None
+    agree: Callable[[Outputs, Outputs, Any], Mapping[str, Any]] | None = None
+    metrics: Sequence[Mean] = field(default=())
+    draw: Callable[[Outputs, Outputs, Example], Drawing | None] | None = None
+    check: Callable[[Trial], Sequence[str] | Checked] | None = None
+    chosen: Callable[[Any], Task] | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    in_order: bool = False
+    warmup_runs: int = 0
+    invocations: int = 1
+    models: Sequence[ModelFile] = ()
+    pictures: Sequence[Path] | None = None
+    beside: Callable[[Any], Any] | None = None
+    native: Callable[[EvaluationResult, ConfigurationResult], Sequence[str]] | None = None
+
+    @property
+    def means(self) -> list[Mean]:
+        """The metrics without the one that has a part of its own."""
+        return [metric for metric in self.metrics if not isinstance(metric, Whole)]
+
+    @property
+    def whole(self) -> Whole | None:
+        """The metric that has a part of its own; None where there is none."""
+        return next((metric for metric in self.metrics if isinstance(metric, Whole)), None)
+
+
+def task(function: Function) -> Function:
+    """Make a function with typed parameters a task: ``images: Path`` is the option ``--images``.
+
+    It is the same function, marked so that it is found.
+
+    >>> from pathlib import Path
+    >>> @task
+    ... def rooms(images: Path, size: int = 3) -> Task:
+    ...     '''How well rooms are found.'''
+    ...     ...
+    >>> is_task(rooms), name_of(rooms), description_of(rooms)
+    (True, 'rooms', 'How well rooms are found.')
+    """
+    setattr(function, _MARK, True)
+    return function
+
+
+def is_task(found: object) -> TypeGuard[Callable[..., Task]]:
+    """Whether something is a function that :func:`task` marked."""
+    return getattr(found, _MARK, False) is True
+
+
+def name_of(function: Callable[..., Task]) -> str:
+    """What results call a task by: the name of its function."""
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def description_of(function: Callable[..., Task]) -> str:
+    """The docstring of a task's function; its first line is the summary."""
+    return inspect.cleandoc(function.__doc__ or "")

@@ -1,0 +1,56 @@
+"""What answers the question that a verdict on answers leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from evaltools.known_tasks import task_command
+from evaltools.metrics.power import POWER
+from evaltools.report.words.next_steps import next_command, stated
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
+from evaltools.result.verdict import FEW_DIFFERING, FEW_UNEQUAL, TEXT, TOO_FEW_PICTURES, Verdict
+from evaltools.tasks.framework.common_options import PICTURES
+
+_OF_PICTURES: Final = ("normalization", "channel_order", "input_layout")
+
+
+def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+    """How far the outputs are apart of a configuration whose answers are worse; what decides an open verdict."""
+    if configuration.verdict is None:
+        return []
+    if configuration.verdict.kind == "not decided":
+        decision = _to_a_decision(result, configuration, configuration.verdict)
+        return [decision] if decision else []
+    typed = result.environment.command
+    others = [f"--reference_model_file={model.file}" for model in other_models(result)]
+    flags = [*others, *configuration.flags, *_same_pictures(typed)]
+    command = next_command("diff", result.model.file, flags, typed)
+    return [f"{command} says how far the outputs themselves are apart"]
+
+
+def _same_pictures(typed: Sequence[str]) -> list[str]:
+    """How pictures were given to the model, if that was stated, and the pictures that it is about."""
+    how = list(stated(typed, _OF_PICTURES))
+    folders = [word.partition("=")[2] for word in stated(typed, PICTURES)]
+    return [*(f"--input_images={folder}" for folder in folders[:1]), *how] if how else []
+
+
+def _to_a_decision(result: EvaluationResult, configuration: ConfigurationResult, verdict: Verdict) -> str:
+    """How many examples would decide, as far as that is known; nothing where the reason itself says what is missing."""
+    if any(reason.kind == TEXT for reason in verdict.reasons):
+        return ""
+    has_pictures = "num_images" in task_command(result.task).parameters
+    more = "more pictures (--images=FOLDER, without --num_images)" if has_pictures else "more examples"
+    finished = f"this run had {configuration.finished_examples}"
+    if verdict.examples_needed is not None:
+        return f"give it {more}: about {verdict.examples_needed} decide in {100 * POWER:g} % of cases, {finished}"
+    fewest = [reason.numbers.get("fewest") for reason in verdict.reasons if reason.kind == TOO_FEW_PICTURES]
+    if fewest and fewest[0] is not None:
+        return f"give it {more}: {fewest[0]} are the fewest, {finished}"
+    kinds = {reason.kind for reason in verdict.reasons}
+    if FEW_UNEQUAL in kinds:
+        return f"state the bounds of {verdict.metric} in its task, or give it {more}, {finished}"
+    if FEW_DIFFERING in kinds:
+        return f"give it {more}, {finished}; too few of them differ to say how many decide"
+    return "no number of such examples is known to decide it; a wider --margin may, and so may a limit (evaltools gate)"

@@ -1,0 +1,134 @@
+"""The page about a task of one's own: what it draws of the most changed examples, and which lost most."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+import evaltools as et
+from evaltools.datasets import sample
+from evaltools.report.content import Sources
+from evaltools.report.page.sections.answer import own_sections
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import encode_json
+from evaltools.result.section import Number, Table
+from evaltools.result_file import read_result, result_in
+from evaltools.tasks.framework.figures import MOST_DRAWINGS, WorstDrawings
+from evaltools.tasks.framework.result import DrawnExample
+from evaltools.tasks.framework.steps import ObservedScores
+from evaltools.tasks.framework.tensors import Outputs
+from tests.command import evaltools_here
+from tests.report.page.reading import PageRead, at
+from tests.report.page.samples import png, read
+from tests.tasks.declared import SAMPLE
+from tests.tasks.framework.task_files import write_task, write_values
+
+HOSTILE = '"><script>alert(1)</script>\n{{7*7}}'
+
+
+def drawing(changed: float, *panels: et.Panel, picture: str = "a.png") -> et.Drawing:
+    return et.Drawing(changed, "2 pixels", picture, panels)
+
+
+@et.task
+def largest(images: Path) -> et.Task:
+    """The largest score, and how far it moved."""
+
+    def draw(outputs: Outputs, reference: Outputs, example: et.Example) -> et.Drawing:
+        moved = abs(float(outputs.real(0).max() - reference.real(0).max()))
+        return et.Drawing(moved, f"moved by {moved:g}", str(example.input), [et.Panel("test", png())])
+
+    return et.Task(
+        examples=et.pairs(images, None, num_images=3),
+        prepare=et.image_input,
+        score=lambda outputs, _target: {"score": float(outputs.real(0).max())},
+        metrics=[et.mean("score")],
+        draw=draw,
+    )
+
+
+@pytest.fixture(scope="module")
+def measured() -> EvaluationResult:
+    return et.run(
+        largest,
+        sample.model_file("float32"),
+        images=SAMPLE / "images",
+        record_examples=True,
+        tests={"fp16": "use_xnnpack=true xnnpack_force_fp16=true", "same": "kernels=builtin"},
+    ).result
+
+
+def test_a_run_keeps_what_its_task_drew_of_outputs_that_changed(measured: EvaluationResult) -> None:
+    place = {
+        example.example: abs(example.scores["fp16"][0] - example.scores["reference"][0])
+        for example in measured.part.scores
+    }
+    assert [(each.other, each.example) for each in measured.part.drawings] == [
+        ("fp16", name) for name in sorted(place, key=lambda name: -place[name])
+    ]
+    page = read(Sources({"r": measured}))
+    assert len([image for image in page.all("img") if image.attributes["alt"].startswith("test: ")]) == 3
+
+
+def page_with(result: EvaluationResult, *drawn: DrawnExample) -> PageRead:
+    return read(Sources({"r": replace(result, part=replace(result.part, drawings=list(drawn)))}))
+
+
+def test_the_most_changed_are_kept_and_of_equal_ones_the_first() -> None:
+    kept = WorstDrawings("gpu", "0123456789a")
+    changes = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0, 3.0, 0.5]
+    for index, changed in enumerate(changes):
+        kept.add(index, ObservedScores((), (), drawing(changed)))
+        kept.add(index, ObservedScores(()))
+    assert [entry.example for entry in kept.found] == ["5", "7", "4", "8", "2", "0", "9", "6"]
+    assert len(kept.found) == MOST_DRAWINGS
+
+
+def test_panels_stand_beside_the_picture_or_over_it_and_survive_the_file(measured: EvaluationResult) -> None:
+    panels = (et.Panel("truth", png()), et.Panel("ring: reference", png((5, 5)), is_over=True))
+    drawn = DrawnExample("fp16", "a person 1", drawing(1.0, *panels))
+    page = page_with(measured, drawn)
+    assert {element.attributes["alt"] for element in page.all("img")} == {"truth: a.png", "ring: reference"}
+    assert "Pictures that fp16 changes most" in page.headings
+    assert "a person 1" in [line.text for line in page.of_class("line")]
+    written = encode_json(replace(measured, part=replace(measured.part, drawings=[drawn])))
+    (again,) = result_in(written, Path("result.json")).part.drawings
+    assert again.drawing.panels[0].png == panels[0].png
+    assert json.loads(written)["part"]["drawings"][0]["drawing"]["changed"] == 1.0
+
+
+def test_what_is_no_small_png_is_left_out_and_names_are_shown_as_text(measured: EvaluationResult) -> None:
+    bad = [et.Panel("bomb", png((300, 300))), et.Panel("text", b"<svg onload=alert(1)>"), et.Panel(HOSTILE, png())]
+    page = page_with(measured, DrawnExample(HOSTILE, HOSTILE, drawing(1.0, *bad, picture=HOSTILE)))
+    (shown,) = page.all("img")
+    assert shown.attributes["src"].startswith("data:image/png;base64,")
+    assert len(page.all("script")) == 1
+    assert page.left_open == []
+
+
+def test_the_examples_that_lose_most_come_first(tmp_path: Path) -> None:
+    task, values = write_task(tmp_path), write_values(tmp_path)
+    model, saved = str(sample.model_file("float32")), tmp_path / "r.json"
+    flags = (f"--values={values}", "--config=plain: kernels=reference", "--record_examples=true", f"--output={saved}")
+    assert evaltools_here("run", f"{task}:brightness", model, *flags).code == 0
+    result = read_result(saved)
+    scores = {example.example: example.scores for example in result.part.scores}
+    sections = own_sections(result)
+    tables = [block for section in sections if section.place == "changes" for block in section.blocks]
+    assert tables
+    for table in tables:
+        assert isinstance(table, Table)
+        losses = []
+        for name, before, after in table.rows:
+            assert isinstance(before, Number)
+            assert isinstance(after, Number)
+            assert [before.value, after.value] == [scores[str(name)][each][0] for each in ("reference", "plain")]
+            losses.append((after.value or 0.0) - (before.value or 0.0))
+        assert losses == sorted(losses, reverse=True)
+    page = read(Sources({"r": result}, saved={"r": saved.read_bytes()}))
+    (offered,) = page.results
+    assert page.figures == {path: at(offered, path) for path in page.figures}
+    assert "Paired scores" in page.headings

@@ -1,0 +1,211 @@
+"""Metrics of all examples together, and agreement with the reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import stats
+
+import evaltools as et
+from evaltools.configuration import Configuration
+from evaltools.errors import InferenceError, TaskError
+from evaltools.metrics.means import contributions
+from evaltools.runs.evaluate import evaluate
+from evaltools.tasks.framework.definition import Task, mean, pooled
+from evaltools.tasks.framework.figures import FigureTable
+from evaltools.tasks.framework.loading import Loaded
+from evaltools.tasks.framework.request import TaskOptions, TaskRequest
+from evaltools.tasks.framework.result import MetricMean, ScoredPart
+from evaltools.tasks.framework.tensors import Outputs
+from tests import tiny_models
+from tests.tasks.framework.test_evaluation import sessions
+from tests.tasks.framework.test_task import a_task, own_task
+from tests.tasks.observers import Silent
+
+Rows = Sequence[npt.NDArray[Any]]
+INPUTS = (0.1, 0.4, 0.5, 0.9, 1.0)
+
+
+def ratio(rows: Rows) -> float:
+    parts, wholes = np.sum(rows, axis=0)
+    return float(parts / wholes) if wholes else math.nan
+
+
+def ranks(rows: Rows) -> npt.NDArray[np.float64]:
+    return np.array([float(row[0] > 0.5) for row in rows])
+
+
+def score(outputs: Outputs, target: float) -> dict[str, Any]:
+    return {"part": np.array([float(outputs[0].max()), 1 + target])}
+
+
+def agreement(ours: Outputs, theirs: Outputs, _target: object) -> dict[str, float]:
+    return {"same": float(np.array_equal(ours[0], theirs[0]))}
+
+
+def task_of(figure: Any = ratio) -> Task:
+    return Task(
+        examples=[et.Example(str(value), value, value) for value in INPUTS],
+        prepare=lambda value, tensors: [np.full(tensors[0].shape, value, np.float32)],
+        score=score,
+        agree=agreement,
+        metrics=[pooled("part", figure, bounds=(0.0, 1.0)), mean("same")],
+    )
+
+
+def largest(rows: Rows) -> float:
+    return max(float(row[0]) for row in rows)
+
+
+def first(rows: Rows) -> float:
+    return float(len(rows) > 0)
+
+
+def returned(task: Task) -> Task:
+    return task
+
+
+def part_of(folder: Path, task: Task, **shifts: Any) -> ScoredPart:
+    model = folder / "model.tflite"
+    model.write_bytes(tiny_models.vector_input(length=4))
+    asked = TaskRequest(
+        model_file=model,
+        reference=Configuration("reference", kernels="builtin"),
+        tests=(Configuration("a"),),
+        options=TaskOptions(Loaded(partial(returned, task), None), record_examples=True),
+    )
+    part: ScoredPart = evaluate(asked, Silent(), sessions(**shifts)).part
+    return part
+
+
+def still(_value: float) -> float:
+    return 0.0
+
+
+def mean_of(part: ScoredPart, configuration: str, metric: str) -> MetricMean:
+    [found] = [each for each in part.means if (each.configuration, each.metric) == (configuration, metric)]
+    return found
+
+
+def test_a_figure_that_an_example_alone_decides_is_0_without_it() -> None:
+    rows = [np.array([1.0, 2.0]), np.array([0.0, 0.0])]
+    assert contributions(ratio, rows).tolist() == [0.75, 0.25]
+
+
+def test_a_pooled_metric_has_the_figure_of_all_examples_and_the_interval_of_the_jackknife(tmp_path: Path) -> None:
+    part = part_of(tmp_path, task_of(), reference=still, a=still)
+    assert mean_of(part, "reference", "same").interval is None, "that of the reference with itself is certain"
+    assert mean_of(part, "reference", "part").interval is not None
+    assert mean_of(part, "a", "same").interval is not None
+    found = mean_of(part, "a", "part")
+    assert found.mean == pytest.approx(sum(INPUTS) / sum(1 + value for value in INPUTS))
+    without = [
+        sum(INPUTS[:place] + INPUTS[place + 1 :]) / sum(1 + value for value in INPUTS[:place] + INPUTS[place + 1 :])
+        for place in range(5)
+    ]
+    error = math.sqrt(4 / 5 * sum((value - np.mean(without)) ** 2 for value in without))
+    assert found.interval is not None
+    unseen = (1 - found.mean) * (1 - 0.025 ** (1 / 5))
+    assert found.interval.high == pytest.approx(min(1.0, found.mean + stats.t.ppf(0.975, 4) * error + unseen), rel=1e-5)
+
+
+def test_examples_that_differ_are_those_whose_numbers_differ(tmp_path: Path) -> None:
+    part = part_of(tmp_path, task_of(), reference=still, a=lambda value: 0.1 if value > 0.8 else 0.0)
+    changes = {found.metric: found.change for found in part.comparisons}
+    assert (changes["part"].differing, changes["part"].count) == (2, 5)
+    assert changes["part"].change == pytest.approx(0.2 / sum(1 + value for value in INPUTS), rel=1e-5)
+    assert changes["same"].change == pytest.approx(-0.4)
+
+
+def test_an_example_whose_numbers_differ_without_a_change_of_the_figure_counts_as_the_same(tmp_path: Path) -> None:
+    part = part_of(tmp_path, task_of(largest), reference=still, a=lambda value: -0.05)
+    changes = {found.metric: found.change for found in part.comparisons}
+    assert changes["part"].differing == 1
+    assert changes["part"].change == pytest.approx(-0.05, rel=1e-5)
+    assert (
+        part_of(tmp_path, task_of(first), reference=still, a=lambda value: -value / 10).comparisons[0].change.differing
+        == 0
+    )
+
+
+def test_recorded_scores_have_the_figure_as_their_mean(tmp_path: Path) -> None:
+    part = part_of(tmp_path, task_of(), reference=still, a=lambda value: value)
+    scores = [example.scores["a"][0] for example in part.scores or ()]
+    assert np.mean([score for score in scores if score is not None]) == pytest.approx(mean_of(part, "a", "part").mean)
+    assert len(scores) == 5
+
+
+def test_a_figure_may_give_a_score_for_each_example(tmp_path: Path) -> None:
+    part = part_of(tmp_path, task_of(ranks), reference=still, a=lambda value: value)
+    assert [mean_of(part, name, "part").mean for name in ("reference", "a")] == [0.4, 0.8]
+
+
+def test_there_is_no_mean_where_there_is_no_such_figure(tmp_path: Path) -> None:
+    part = part_of(tmp_path, task_of(lambda rows: math.nan), reference=still, a=still)
+    assert {each.metric for each in part.means} == {"same"}
+
+
+def test_agreement_is_not_measured_where_the_reference_fails(tmp_path: Path) -> None:
+    def failing(value: float) -> float:
+        if value > 0.8:
+            raise InferenceError("node 7 failed")
+        return 0.0
+
+    part = part_of(tmp_path, task_of(), reference=failing, a=still)
+    assert (mean_of(part, "a", "same").examples, mean_of(part, "a", "part").examples) == (3, 5)
+    assert [example.scores["a"][1] for example in part.scores or ()] == [1.0, 1.0, 1.0, None, None]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("text", "gave error='text' for 'a'; give an array"),
+        ([math.nan, 1.0], "gave error=an array with other numbers for 'a'; give finite numbers"),
+        ([object()], "gave error an array of object for 'a'; give numbers"),
+    ],
+)
+def test_what_a_pooled_metric_cannot_take_is_told(given: object, message: str) -> None:
+    task = own_task(metrics=[pooled("error", ratio)], score=lambda outputs, target: {"error": given})
+    with pytest.raises(TaskError, match=message.replace("[", r"\[")):
+        task.observe(task.prepare(0), [np.ones((1, 2), np.float32)])
+
+
+def test_a_task_may_have_agreement_alone() -> None:
+    task = replace(a_task(), score=None, agree=lambda ours, theirs, target: {"error": float(target)})
+    outputs = [np.ones((1, 2), np.float32)]
+    made = own_task(score=None, agree=task.agree)
+    assert made.observe(made.prepare(0), outputs, outputs).values[0] == 2.0
+    assert made.observe(made.prepare(0), outputs, None).values[0] is None
+
+
+@pytest.mark.parametrize(
+    ("changing", "others", "differing"),
+    [
+        (range(1000), range(0), 1000),
+        (range(0, 1000, 2), range(1, 1000, 2), 500),
+        (range(0), range(1000), 0),
+        ((4,), range(5, 1004), 5),
+        ((5,), (4, *range(6, 1003)), 1),
+    ],
+    ids=["all that differ", "every second one", "none", "one that is tried", "one that is not"],
+)
+def test_of_many_examples_some_tell_how_many_change_the_figure(
+    changing: Sequence[int], others: Sequence[int], differing: int
+) -> None:
+    """A row is what counts, and what does not: of 3000, these differ in the first, those in the second number."""
+    before = {number: (np.array([1.0, 0.0]),) for number in range(3000)}
+    after = dict(before)
+    after |= {number: (np.array([0.0, 0.0]),) for number in changing}
+    after |= {number: (np.array([1.0, 5.0]),) for number in others}
+    table = FigureTable([pooled("part", lambda rows: float(np.sum(rows, axis=0)[0]))], {"a": before, "b": after})
+    [comparison] = table.comparisons("a", "b")
+    assert comparison.change.change == -len(changing)
+    assert comparison.change.differing == differing
