@@ -234,8 +234,7 @@ class TaskRun:
             if not task.in_order:
                 name, session = next(iter(opened.sessions.items()))
                 try_examples(self.steps, self.wrap(name, session), name == self.request.reference_name)
-        if task.check is not None:
-            journal.state({_CHECKED: encode(self._checked)})
+        journal.state({_CHECKED: encode(self._checked)})
         self._advice = self._input_advice(opened.sessions)
         return can_run
 

@@ -82,7 +82,8 @@ class CollectedDifferences:
             if entry.status == "measured" and not entry.is_emulated
         }
         loaded = [] if material.loaded is None else [_loaded_reference(material.loaded)]
-        comparisons, judges = [], judges_of(material, noise_floor)
+        tests = [entry.name for entry in configurations if entry.role == "test"]
+        comparisons, judges = [], judges_of(material, noise_floor, tests)
         for entry in configurations:
             if entry.role == "test":
                 differences = differences_of(run.outcome, entry.name)

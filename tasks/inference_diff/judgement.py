@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -110,19 +110,20 @@ class OutputJudge(Struct, frozen=True):
         return NoiseFloor(floor, precisions, self.model.node_count, self.other_model, measured.missing, largest)
 
 
-def judges_of(material: DiffMaterial, measured: RoleOutcomes) -> dict[str, OutputJudge]:
-    """Of each test by name, what judges its outputs."""
+def judges_of(material: DiffMaterial, measured: RoleOutcomes, names: Iterable[str]) -> dict[str, OutputJudge]:
+    """Of each configuration by name, what judges its outputs; one that ran elsewhere has kernels of another machine."""
     precisions = {entry.role.name: entry.summary for entry in measured.of_kind(PRECISION) if entry.summary}
+    kernels_by_name = {test.name: kernels_of(test) for test in material.options.tests}
     judges = {}
-    for test in material.options.tests:
-        kernels = kernels_of(test)
+    for name in names:
+        kernels = kernels_by_name.get(name, "")
         floor = {
             entry.role.name: entry.summary
             for entry in measured.of_kind(NOISE_FLOOR)
             if entry.summary
             and (entry.role.name in (FEW_ROUNDINGS, KEPT_TENSORS) or entry.role.configuration.kernel_set != kernels)
         }
-        judges[test.name] = OutputJudge(material.model, measured, floor, precisions, material.compares_models)
+        judges[name] = OutputJudge(material.model, measured, floor, precisions, material.compares_models)
     return judges
 
 

@@ -190,7 +190,7 @@ def _summaries(material: DiffMaterial, outcome: Outcome) -> dict[str, DiffSummar
 
 def _are_settled(material: DiffMaterial, summaries: Mapping[str, DiffSummary], seen: Sequence[RoleOutcome]) -> bool:
     """Whether what was measured so far is enough for every verdict."""
-    judges = judges_of(material, RoleOutcomes(seen))
+    judges = judges_of(material, RoleOutcomes(seen), summaries)
     return all(is_settled(judge(name, judges[name], summary, ())) for name, summary in summaries.items())
 
 

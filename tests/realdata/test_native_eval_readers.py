@@ -38,7 +38,7 @@ def rendered(figures: NativeFigures, pictures: Sequence[LoggedPicture] = ()) -> 
 
 def _classification(found: NativeFigures) -> EvaluationResult:
     accuracies = TopKAccuracy(found.runs, tuple(count / (found.runs or 1) for count in found.right))
-    measured = replace(results.configuration("test"), inference_latency=found.inference)
+    measured = replace(results.configuration("test"), inference_latency=found.inference, finished_examples=found.runs)
     answered = {"test": Classified(ClassificationMetrics(accuracies, 0, 1), [])}
     return results.result(measured, preprocessing=found.preprocessing, answered=answered)
 
