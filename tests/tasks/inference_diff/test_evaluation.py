@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
+from evaltools.engine.execution import Execution
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
 from evaltools.model import ModelFile
 from evaltools.report.words.verdicts import outputs_in_words
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.runs.evaluate import evaluate
+from evaltools.runs.evaluate import evaluate, merge
+from evaltools.runs.merging import RunAtPlace
 from evaltools.runtime import Session, TensorSpec
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
 from tests.tasks.inference_diff.fakes import SHAPE, Function, Opener, asked, three_times
@@ -190,6 +193,22 @@ def test_a_configuration_that_cannot_be_opened_does_not_stop_the_others(tmp_path
         ("test", IDENTICAL),
     ]
     assert "noise floor: all tensors kept not measured: not here" in result.warnings
+
+
+def test_a_place_where_no_test_can_run_is_merged_as_not_measured(tmp_path: Path) -> None:
+    """As a phone whose delegate is refused, beside others."""
+    opener = Opener()
+
+    def open_some(model: ModelFile, configuration: Configuration) -> Session:
+        if configuration.name == "test":
+            raise ConfigurationUnavailable("not here")
+        return opener(model, configuration)
+
+    request = asked(tmp_path)
+    run_dir = tmp_path / "run"
+    evaluate(replace(request, execution=Execution(run_dir=run_dir)), Silent(), open_some)
+    result = merge(request, [RunAtPlace((run_dir,), "phone")], Silent(), open_some)
+    assert judged(result) == [("test@phone", "not measured: not here")]
 
 
 def test_a_constant_reference_is_named_also_where_the_first_test_was_not_measured(tmp_path: Path) -> None:
