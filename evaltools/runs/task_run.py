@@ -223,6 +223,7 @@ class TaskRun:
         task, can_run = self._stated, opened.runnable
         if can_run and task.whole is not None and task.whole.against_reference:
             can_run = self.request.reference_name in (None, *opened.sessions)
+            self._trouble = "" if can_run else "the reference does not run, so that there is nothing to compare with"
         self._warm_up(opened.sessions if can_run else {}, journal)
         if can_run and not self.keeps_state:
             try:

@@ -195,6 +195,20 @@ def test_a_configuration_that_cannot_be_opened_does_not_stop_the_others(tmp_path
     assert "noise floor: all tensors kept not measured: not here" in result.warnings
 
 
+def test_without_a_reference_that_runs_nothing_is_run(tmp_path: Path) -> None:
+    opener = Opener()
+
+    def open_some(model: ModelFile, configuration: Configuration) -> Session:
+        if configuration.name == "reference":
+            raise ConfigurationUnavailable("not here")
+        return opener(model, configuration)
+
+    result = evaluate(asked(tmp_path), Silent(), open_some)
+    assert result.examples_done == 0
+    reason = "not measured: the reference does not run, so that there is nothing to compare with"
+    assert judged(result) == [("test", reason)]
+
+
 def test_a_place_where_no_test_can_run_is_merged_as_not_measured(tmp_path: Path) -> None:
     """As a phone whose delegate is refused, beside others."""
     opener = Opener()
