@@ -36,12 +36,24 @@ def valid_text(value: Any) -> Any:
     if isinstance(value, str):
         return _HALVES.sub("\ufffd", value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if isinstance(value, msgspec.Struct):
-        return {name: valid_text(getattr(value, name)) for name in value.__struct_fields__}
+        return _fields(value)
     if is_dataclass(value):  # of a task from elsewhere
         return {each.name: valid_text(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, dict):
         return {valid_text(key): valid_text(item) for key, item in value.items()}
     return [valid_text(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _fields(value: msgspec.Struct) -> dict[str, Any]:
+    """The fields of a struct by name: its tag, if it has one, and without defaults where its type leaves these out."""
+    config = value.__struct_config__
+    found = {config.tag_field: config.tag} if config.tag_field is not None else {}
+    for each in msgspec.structs.fields(value):
+        item = getattr(value, each.name)
+        default = each.default_factory() if callable(each.default_factory) else each.default
+        if not (config.omit_defaults and item == default and type(item) is type(default)):
+            found[each.name] = valid_text(item)
+    return found
 
 
 def read_content(path: Path) -> bytes:

@@ -44,7 +44,7 @@ class Drawing(Struct, frozen=True):
     panels: Sequence[Panel]
 
 
-class Number(Struct, frozen=True):
+class Number(Struct, frozen=True, tag="number"):
     """A figure in a cell.
 
     ``text`` is shown, ``value`` is what is sorted by, and ``path`` leads to it in the JSON result, as in
@@ -56,7 +56,7 @@ class Number(Struct, frozen=True):
     path: str = ""
 
 
-class Word(Struct, frozen=True):
+class Word(Struct, frozen=True, tag="word"):
     """A word in a cell, in the colour of what it says."""
 
     text: str
@@ -89,7 +89,7 @@ def text_of(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
-class Table(Struct, frozen=True):
+class Table(Struct, frozen=True, tag_field="kind", tag="table"):
     """``caption`` says what it is; ``below`` is a line under it, empty for none. Without ``columns``: names and values.
 
     ``names`` is how many of the first columns are names, which take several lines before another column is left out
@@ -148,7 +148,7 @@ class Table(Struct, frozen=True):
         )
 
 
-class Chart(Struct, frozen=True):
+class Chart(Struct, frozen=True, tag_field="kind", tag="chart"):
     """A Vega-Lite specification; ``text`` says in a sentence, with the figures, what there is to see."""
 
     kind: ClassVar = "chart"
@@ -181,7 +181,7 @@ class Picture(Struct, frozen=True):
     panels: Sequence[Panel] = ()
 
 
-class Gallery(Struct, frozen=True):
+class Gallery(Struct, frozen=True, tag_field="kind", tag="gallery"):
     """Pictures, the most important first; ``below`` says how many are left out."""
 
     kind: ClassVar = "gallery"
@@ -190,7 +190,7 @@ class Gallery(Struct, frozen=True):
     below: str = ""
 
 
-class Sentence(Struct, frozen=True):
+class Sentence(Struct, frozen=True, tag_field="kind", tag="sentence"):
     """The answer to the question that was asked."""
 
     kind: ClassVar = "sentence"
@@ -205,7 +205,7 @@ class Note(Struct, frozen=True):
     tone: Tone = ""
 
 
-class Lines(Struct, frozen=True):
+class Lines(Struct, frozen=True, tag_field="kind", tag="lines"):
     """Sentences and remarks, each an item of a list."""
 
     kind: ClassVar = "lines"
@@ -219,7 +219,7 @@ class Linked(Struct, frozen=True):
     about: str
 
 
-class Files(Struct, frozen=True):
+class Files(Struct, frozen=True, tag_field="kind", tag="files"):
     """Files to which the page leads, each with its size, by links that hold while they keep their places."""
 
     kind: ClassVar = "files"

@@ -1,0 +1,110 @@
+"""Reads results, and refuses what evaltools never writes: figures that contradict each other."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from evaltools.errors import DataError
+from evaltools.result.json_file import json_in, require_version
+from evaltools.result.result import VERSION, Change, Figure, Result, Row
+
+_WHAT: Final = "evaltools result"
+_ROUNDING: Final = 1e-9
+
+
+def result_in(content: bytes, path: Path) -> Result:
+    """The result in the content of a file.
+
+    Raises :class:`~evaltools.errors.DataError` for a content that does not fit, naming the field, for another version,
+    and for one whose figures contradict each other.
+    """
+    head = json_in(content, path, _Head, _WHAT)
+    require_version(head.version or head.schema_version or head.suite_version, VERSION, path, _WHAT)
+    found = json_in(content, path, Result, _WHAT)
+    wrong = contradiction(found)
+    if wrong:
+        raise DataError(f"{path}: its figures contradict each other ({wrong}); take the file as evaltools wrote it")
+    return found
+
+
+class _Head(Struct):
+    """What a file, also an earlier one, says of itself before anything else is read."""
+
+    version: str = ""
+    schema_version: str = ""
+    suite_version: str = ""
+
+
+def contradiction(result: Result) -> str:
+    """The first thing that cannot be, as a sentence without its end; empty for a result that holds together."""
+    return next(_contradictions(result), "")
+
+
+def _contradictions(result: Result) -> Iterator[str]:
+    names = Counter((row.command, row.model, row.name) for row in result.rows)
+    yield from (f"{row[-1]!r} is the name of {count} rows" for row, count in names.items() if count > 1)
+    for row in result.rows:
+        if not 0 <= row.model < max(1, len(result.models)):
+            yield f"{row.name!r} is of model {row.model}, and there are {len(result.models)}"
+        yield from (f"{row.name!r}: {text}" for text in _of_row(row, result))
+
+
+def _of_row(row: Row, result: Result) -> Iterator[str]:
+    yield from (f"{name} is {count}" for name, count in row.counts.items() if count < 0)
+    proof = row.delegation
+    if proof is not None and not 0 <= proof.delegated_nodes <= proof.total_nodes:
+        yield f"{proof.delegated_nodes} of {proof.total_nodes} nodes are delegated"
+    for name, figure in row.figures.items():
+        yield from _of_figure(name, figure)
+        if figure.change is not None:
+            yield from _of_change(name, figure, figure.change, result)
+    known = {each.name for each in result.rows}
+    for verdict in row.verdicts:
+        if verdict.against and verdict.against not in known:
+            yield f"it was judged against {verdict.against!r}, which is not a row"
+        numbers = (verdict.change, verdict.low, verdict.high, verdict.margin, verdict.p_value)
+        if not all(number is None or math.isfinite(number) for number in numbers):
+            yield f"a number of its verdict on {verdict.metric} is not finite"
+    for part in row.rows:
+        yield from (f"{part.name!r}: {text}" for text in _of_row(part, result))
+
+
+def _of_figure(name: str, figure: Figure) -> Iterator[str]:
+    value, count, interval = figure.value, figure.count, figure.interval
+    if count is not None and count < 0:
+        yield f"{name} is of {count}"
+    if value is None:
+        return
+    if not math.isfinite(value):
+        yield f"{name} is {value}"
+    elif figure.is_share and not 0 <= value <= 1:
+        yield f"{name} is {value}, and a share is 0 to 1"
+    elif figure.is_share and count is not None and abs(value * count - round(value * count)) > _ROUNDING * (count + 1):
+        yield f"{name} is {value}, and no number of {count} is such a share"
+    if interval is not None and not interval.low - _ROUNDING <= value <= interval.high + _ROUNDING:
+        yield f"{name} is {value}, and its interval is {interval.low} to {interval.high}"
+
+
+def _of_change(name: str, figure: Figure, change: Change, result: Result) -> Iterator[str]:
+    other = next((each for each in result.rows if each.name == change.against), None)
+    if other is None:
+        yield f"{name} is compared with {change.against!r}, which is not a row"
+        return
+    lost, gained = change.lost, change.gained
+    if lost is not None and gained is not None:
+        if min(lost, gained) < 0 or lost + gained > change.count:
+            yield f"{name} has {lost} lost and {gained} gained of {change.count}"
+        elif abs(change.value * change.count - (gained - lost)) > _ROUNDING * (change.count + 1):
+            yield f"{name} changed by {change.value}, with {lost} lost and {gained} gained of {change.count}"
+    base = other.figures.get(name)
+    of_same = base is not None and base.count == figure.count == change.count
+    if base is None or base.value is None or figure.value is None or not of_same:
+        return
+    if abs(change.value - (figure.value - base.value)) > _ROUNDING * (1 + abs(figure.value)):
+        yield f"{name} changed by {change.value}, and it is {figure.value} where {other.name!r} has {base.value}"
