@@ -11,8 +11,9 @@ from typing import Final
 from msgspec import Struct
 
 from evaltools.errors import DataError
+from evaltools.result.figure import Change, Figure
 from evaltools.result.json_file import json_in, require_version
-from evaltools.result.result import VERSION, Change, Figure, Result, Row
+from evaltools.result.result import VERSION, Result, Row
 
 _WHAT: Final = "evaltools result"
 _ROUNDING: Final = 1e-9

@@ -10,71 +10,14 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from evaltools.metrics.interval import Interval
-from evaltools.metrics.metric import Better
 from evaltools.parameter import Value
 from evaltools.result.device import DeviceRun
 from evaltools.result.evaluation import DelegateUsed, DelegationProof, Environment, FailedExample, Model, RuntimeUsed
+from evaltools.result.figure import Figure
 from evaltools.result.section import Note, Section
 from evaltools.result.verdict import Verdict
 
 VERSION: Final = "7"
-
-
-class Spread(Struct, frozen=True, omit_defaults=True):
-    """How numbers of examples differ: what the bounds of their mean follow from.
-
-    ``deviation`` is the standard deviation. ``unequal`` of them are not the most frequent one. They lie from ``low`` to
-    ``high``: the metric's own bounds if ``is_bounded``, else the smallest and the largest that were seen, 0 included.
-    """
-
-    deviation: float
-    unequal: int = 0
-    low: float = 0.0
-    high: float = 0.0
-    is_bounded: bool = False
-
-
-class Change(Struct, frozen=True, omit_defaults=True):
-    """How a figure differs from that of the row ``against``: ``value`` is this row's minus the other's.
-
-    Both are of the same ``count`` examples. ``lost`` and ``gained`` count, of a share, the examples that changed sides.
-    ``spread`` is that of the differences of single examples, of a mean. ``draws`` are differences over draws of the
-    examples, of a figure that is neither. ``interval`` is the 95 % interval, ``p_value`` the one of the test, corrected
-    for several comparisons with one row.
-    """
-
-    against: str
-    value: float
-    interval: Interval | None = None
-    count: int = 0
-    lost: int | None = None
-    gained: int | None = None
-    spread: Spread | None = None
-    draws: list[float] = field(default_factory=list)
-    differing: float | None = None
-    p_value: float | None = None
-
-
-class Figure(Struct, frozen=True, omit_defaults=True):
-    """A number of a row, with all that is known of it; ``value`` is null where there is no number for it.
-
-    ``interval`` is the 95 % interval; ``withheld`` says why there is none. The value is that of ``count`` examples,
-    runs or pairs. A share has that many examples behind it, of which ``round(value * count)`` count; a mean has the
-    ``spread`` of its scores. ``scores`` are those of each example in order, where they were recorded. ``better`` is
-    empty where neither direction is.
-    """
-
-    value: float | None
-    unit: str = ""
-    better: Better | None = None
-    interval: Interval | None = None
-    withheld: str = ""
-    count: int | None = None
-    is_share: bool = False
-    spread: Spread | None = None
-    change: Change | None = None
-    scores: list[float | None] = field(default_factory=list)
 
 
 class Row(Struct, frozen=True, omit_defaults=True):

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from evaltools.errors import DataError
 from evaltools.metrics.interval import Interval
 from evaltools.result.environment import describe_environment
+from evaltools.result.figure import Change, Figure
 from evaltools.result.json_file import encode_json
 from evaltools.result.reading import result_in
-from evaltools.result.result import Change, Figure, Result, Row
+from evaltools.result.result import Result, Row
 from evaltools.result.section import Chart, Lines, Note, Number, Section, Sentence, Table, Word
 
 
