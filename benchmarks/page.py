@@ -20,10 +20,8 @@ import numpy as np
 from msgspec.structs import replace
 from PIL import Image
 
-from benchmarks.summarise import PARAMETERS, figures, recorded_steps, write_journal
-from evaltools.engine.journal import open_journal
+from benchmarks.summarise import PARAMETERS, figures, settled, write_journal
 from evaltools.engine.opening import describe_model
-from evaltools.engine.run import PassOptions, settle
 from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import read_model
@@ -73,7 +71,7 @@ def main(arguments: list[str]) -> int:
 
 def result_of(journal: Path, examples: int, names: list[str], images: str) -> EvaluationResult:
     """The result of a finished run, with every answer."""
-    outcome = settle(recorded_steps(examples), names, open_journal(journal), names[0], PassOptions())
+    outcome = settled(journal, examples, names)
     recorded = example_records(["0"] * examples, outcome)
     measured, sums, answers = figures(outcome, names, recorded)
     verdicts = topk_verdicts(answers.comparisons, 0.005)

@@ -21,8 +21,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.engine.journal import Finished, TaskJournal, open_journal
+from evaltools.engine.journal import open_journal, read_journal
 from evaltools.engine.opening import NotMeasured, Role, comparison_pairs, describe_entry
+from evaltools.engine.records import Records
 from evaltools.engine.run import PassOptions, PassOutcome, settle
 from evaltools.engine.steps import Record, Steps
 from evaltools.parameter import Parameter
@@ -71,7 +72,6 @@ def write_journal(folder: Path, examples: int, names: list[str]) -> None:
     """Records as real classifiers give them: about 70 % right, tests that mostly answer like the reference."""
     chance = np.random.default_rng(0)
     journal = open_journal(folder)
-    rows = TaskJournal(journal, examples, _ANSWER)
     for example in range(examples):
         observation = observed(chance)
         records = []
@@ -79,9 +79,9 @@ def write_journal(folder: Path, examples: int, names: list[str]) -> None:
             if chance.random() < 0.05:
                 observation = observed(chance)
             invoke_us = 4000 + int(chance.integers(2000))
-            records.append(Record(example, name, (invoke_us,), observation, None, 5))
-        rows.add(Finished(example, 2000, records))
-    rows.flush()
+            records.append(Record(example, name, (invoke_us,), observation, None, 5, 2000))
+        journal.add(records)
+    journal.flush()
     journal.close()
 
 
@@ -95,16 +95,22 @@ def observed(chance: np.random.Generator) -> ObservedScores[Any]:
 
 def measured(folder: Path, examples: int, names: list[str]) -> tuple[float, float, float, float]:
     """Seconds of settling and of the figures; MB that the process had before, and at most."""
-    journal = open_journal(folder)
     before = peak_memory_mb()
     start = time.perf_counter()
-    outcome = settle(recorded_steps(examples), names, journal, names[0], PassOptions())
-    settled = time.perf_counter()
+    outcome = settled(folder, examples, names)
+    then = time.perf_counter()
     configurations, sums, _ = figures(outcome, names, None)
     latency_comparisons(sums)
     end = time.perf_counter()
     assert [entry.finished_examples for entry in configurations] == [examples] * len(names)
-    return settled - start, end - settled, before, peak_memory_mb()
+    return then - start, end - then, before, peak_memory_mb()
+
+
+def settled(folder: Path, examples: int, names: list[str]) -> PassOutcome[ObservedScores[Any]]:
+    """What the journal of a finished run holds."""
+    steps = recorded_steps(examples)
+    records = Records([(read_journal(folder), "")], examples, steps.observation_type)
+    return settle(steps, names, records, names[0], PassOptions())
 
 
 def figures(

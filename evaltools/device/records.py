@@ -12,8 +12,8 @@ from msgspec import Struct, field
 
 from evaltools.device.work import RUN
 from evaltools.documents import json_as
-from evaltools.engine.journal import JOURNAL_NAME
-from evaltools.engine.run_folder import digest, journals_of
+from evaltools.engine.journal import JOURNAL_NAME, read_journal
+from evaltools.engine.run_folder import digest
 from evaltools.errors import DataError, OutputError
 from evaltools.file_content import content_of
 from evaltools.result.device import DeviceFacts, DeviceWork
@@ -99,5 +99,5 @@ def progress_of(line: bytes) -> Progress | None:
 
 def messages_in(folder: Path) -> str:
     """What native code printed while the models of a run were loaded: the runtime's and the delegates' own words."""
-    with journals_of([folder]) as (journal,):
-        return "\n".join(entry.runtime.messages for entry in described_in(journal) if entry.runtime is not None)
+    described = described_in(read_journal(folder))
+    return "\n".join(entry.runtime.messages for entry in described if entry.runtime is not None)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import types
 import typing
-from typing import Annotated, Any, Final, Generic
+from typing import Any, Final, Generic
 
 import msgspec
 import numpy as np
 
-from evaltools.engine.steps import Failure, Observation
+from evaltools.engine.steps import Observation, Record
 from evaltools.errors import DataError
 
 _TEXTS: Final = "texts"
@@ -18,42 +18,30 @@ _NUMBERS: Final = re.compile("[<>|][biufcSUV][0-9]{1,9}")
 """Types whose bytes can be taken as they are; NumPy would read far more into a text."""
 
 
-_Microseconds = Annotated[float, msgspec.Meta(ge=0, le=2**53)]
+class RecordDecoder(Generic[Observation]):
+    """Reads records with one type of observation; arrays keep type, shape and bytes.
 
-
-class Stored(msgspec.Struct, Generic[Observation], frozen=True, array_like=True):
-    """The content of a record in the journal; example and configuration are columns of their own."""
-
-    invokes_us: tuple[_Microseconds, ...]
-    read_us: _Microseconds | None
-    observation: Observation | None
-    failure: Failure | None
-
-
-class Codec(Generic[Observation]):
-    """MessagePack of :class:`Stored` with one type of observation; arrays keep type, shape and bytes.
-
-    >>> codec = Codec(float)
-    >>> codec.decode(codec.encode(Stored((3,), 1, 0.5, None))).observation
-    0.5
+    >>> record = Record(3, "cpu", (7.5,), 0.25)
+    >>> RecordDecoder(float).decode(encode_record(record)) == record
+    True
     """
 
     def __init__(self, observation_type: type[Observation]) -> None:
-        self._encoder = msgspec.msgpack.Encoder(enc_hook=_to_plain)
-        stored: Any = Stored[observation_type]  # type: ignore[valid-type]
-        self._decoder = msgspec.msgpack.Decoder(stored, dec_hook=_from_plain)
+        record: Any = Record[observation_type]  # type: ignore[valid-type]
+        self._decoder = msgspec.msgpack.Decoder(record, dec_hook=_from_plain)
 
-    def encode(self, stored: Stored[Observation]) -> bytes:
-        """Bytes for the journal."""
-        return self._encoder.encode(stored)
-
-    def decode(self, content: bytes) -> Stored[Observation]:
+    def decode(self, content: bytes) -> Record[Observation]:
         """The record in some bytes; raises :class:`DataError` for bytes that hold none."""
         try:
-            decoded: Stored[Observation] = self._decoder.decode(content)
+            decoded: Record[Observation] = self._decoder.decode(content)
         except (msgspec.DecodeError, ValueError, TypeError, OverflowError, RecursionError) as error:
             raise DataError(f"a record of the journal cannot be read: {error}; start the run anew") from error
         return decoded
+
+
+def encode_record(record: Record[Any]) -> bytes:
+    """A record as MessagePack, whatever was observed."""
+    return _encoder.encode(record)
 
 
 def _to_plain(value: Any) -> Any:
@@ -64,6 +52,9 @@ def _to_plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a {type(value).__name__} cannot be written")
+
+
+_encoder: Final = msgspec.msgpack.Encoder(enc_hook=_to_plain)
 
 
 def _from_plain(wanted: Any, plain: Any) -> Any:

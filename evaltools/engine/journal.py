@@ -1,139 +1,215 @@
-"""The journal of a run: one row per example and configuration, in SQLite, so that nothing finished is lost.
+"""The journal of a run: an append-only file of frames, so that nothing finished is lost, and no damage is silent.
 
-Rows are written in batches of at most half a second, each in one transaction; whatever kills the process, the file
-holds whole batches. It is locked while a run uses it.
+The file begins with its format and a random mark. A frame is :data:`_FRAME`, the length and the CRC-32 of what follows,
+and that: a :class:`Fact` about the run or a :class:`~evaltools.engine.steps.Record`, as MessagePack. The checksum is
+also over the mark and the frame's place, so that a frame of another run, or in another place, is as damaged as one with
+a flipped bit. Of facts with one name, and of records of one example and configuration, the last one counts.
+
+Records are written in batches of at most half a second. The file is locked while a run writes it; it can be read at any
+time.
 """
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
+import mmap
+import os
+import struct
 import tempfile
 import time
 import zlib
 from array import array
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, Generic
+from typing import Annotated, Any, BinaryIO, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
-from evaltools.engine.codec import Codec, Stored
-from evaltools.engine.steps import Failure, Observation, Record
+from evaltools.engine.codec import encode_record
+from evaltools.engine.steps import Failure, Record
 from evaltools.errors import DataError, OutputError, UsageError
 
-JOURNAL_NAME: Final = "journal.sqlite3"
+JOURNAL_NAME: Final = "journal.evaltools"
+_EARLIER: Final = "journal.sqlite3"
+_FORMAT: Final = b"evaltools journal "
+_VERSION: Final = b"2\n"
+_MARK_BYTES: Final = 8
+_CHECK: Final = struct.Struct("<I")
+_BEGINNING: Final = len(_FORMAT) + len(_VERSION) + _MARK_BYTES + _CHECK.size
+_FRAME: Final = b"\x00\xf5ev"
+_HEAD: Final = struct.Struct("<4sII")
+_PLACE: Final = struct.Struct("<Q")
 _SECONDS_PER_BATCH: Final = 0.5
-_ROWS_PER_BATCH: Final = 1000
-_WRITTEN_AHEAD: Final = "-wal"
-_BEGINNING: Final = 32
-_TRIES_TO_COPY: Final = 5
-_DAMAGED: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""What reading a damaged file raises; SQLite's own message may hold bytes of it, which are no text."""
-_TABLES: Final = """
-CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS inputs (example INTEGER PRIMARY KEY, preprocessing_us INTEGER, checksum INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS records (
-    configuration TEXT, example INTEGER, failed INTEGER NOT NULL, content BLOB NOT NULL, checksum INTEGER NOT NULL,
-    PRIMARY KEY (configuration, example)
-) WITHOUT ROWID;
-"""
-_TABLE_NAMES: Final = ("facts", "inputs", "records")
+_RECORDS_PER_BATCH: Final = 1000
 
 
-class Finished(Struct, Generic[Observation], frozen=True):
-    """A finished example with the records of the configurations that were tried.
+class Fact(Struct, frozen=True, array_like=True, tag="fact"):
+    """Something about the whole run."""
 
-    ``preprocessing_us`` is the time of making its input in microseconds, None if it has no input.
+    name: str
+    value: str
+
+
+class _Outline(Struct, frozen=True, array_like=True, tag="record"):
+    """What is read of each record when a journal is opened, field for field as in a :class:`Record`."""
+
+    example: Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
+    configuration: str
+    invokes_us: Raw
+    observation: Raw
+    failure: Failure | None
+    read_us: float | None
+    prepared_us: Annotated[int, msgspec.Meta(ge=0, lt=2**62)] | None
+
+
+_outlines: Final = msgspec.msgpack.Decoder(Fact | _Outline)
+_facts: Final = msgspec.msgpack.Encoder()
+
+
+class Entries(Struct, frozen=True):
+    """Where the records of one configuration are, in the order of the file.
+
+    ``prepared_us`` is -1 where the input could not be made.
     """
 
-    example: int
-    preprocessing_us: int | None
-    records: Sequence[Record[Observation]]
+    examples: array[int] = msgspec.field(default_factory=lambda: array("q"))
+    offsets: array[int] = msgspec.field(default_factory=lambda: array("q"))
+    sizes: array[int] = msgspec.field(default_factory=lambda: array("q"))
+    failed: array[int] = msgspec.field(default_factory=lambda: array("b"))
+    prepared_us: array[int] = msgspec.field(default_factory=lambda: array("q"))
+
+    def add(self, outline: _Outline | Record[Any], offset: int, size: int) -> None:
+        """Note a record that starts at a byte of the file."""
+        self.examples.append(outline.example)
+        self.offsets.append(offset)
+        self.sizes.append(size)
+        self.failed.append(outline.failure is not None)
+        self.prepared_us.append(-1 if outline.prepared_us is None else outline.prepared_us)
 
 
 class Journal:
-    """The journal of any task: facts about the run, and rows that can be counted and copied.
+    """A journal that is open: ``facts`` by name, ``entries`` by configuration, ``damage`` in words.
 
-    :class:`TaskJournal` reads and writes the records. Without a folder the rows are in a temporary file, which is
-    deleted when the journal is closed.
-
-    Every method may raise :class:`OutputError` where the file cannot be written, :class:`DataError` where it cannot be
-    read.
+    Without a folder it is a temporary file, which is deleted when the journal is closed. Every method may raise
+    :class:`OutputError` where the file cannot be written, :class:`DataError` where it cannot be read.
     """
 
-    def __init__(self, connection: sqlite3.Connection, folder: Path | None) -> None:
+    def __init__(self, file: BinaryIO | None, folder: Path | None, mark: bytes) -> None:
         self.folder: Final = folder
-        self._connection = connection
+        self.entries: Final[dict[str, Entries]] = {}
+        self.damage: Final[list[str]] = []
+        self._facts: dict[str, str] = {}
+        self._file = file
+        self._mark = mark
+        self._end = _BEGINNING
+        self._waiting: list[Record[Any]] = []
+        self._written_at = time.monotonic()
 
     def fact(self, name: str) -> str | None:
         """A fact about the whole run, None if no such fact was written."""
-        with self._reading():
-            return next((row[0] for row in self._rows("SELECT value FROM facts WHERE name = ?", (name,))), None)
+        return self._facts.get(name)
 
     def state(self, facts: Mapping[str, str]) -> None:
-        """Write facts, all or none."""
-        with self._writing():
-            self._connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", map(checked, facts.items()))
+        """Write facts at once."""
+        self._append([_facts.encode(Fact(name, value)) for name, value in facts.items()])
+        self._facts.update(facts)
 
-    def count(self, configuration: str, last_example: int) -> int:
-        """The number of records of one configuration up to an example."""
-        query = "SELECT count(*) FROM records WHERE configuration = ? AND example <= ?"
-        return next(int(row[0]) for row in self._rows(query, (configuration, last_example)))
+    def add(self, records: Sequence[Record[Any]]) -> None:
+        """Take the records of an example, which are written with the next batch."""
+        self._waiting += records
+        is_late = time.monotonic() - self._written_at >= _SECONDS_PER_BATCH
+        if is_late or len(self._waiting) >= _RECORDS_PER_BATCH:
+            self.flush()
 
-    def preprocessing_us(self, last_example: int) -> Sequence[int]:
-        """Microseconds of preprocessing of each example up to ``last_example`` whose input could be made, in order."""
-        query = (
-            "SELECT preprocessing_us FROM inputs WHERE preprocessing_us IS NOT NULL AND example <= ? ORDER BY example"
-        )
-        return array("q", (row[0] for row in self._rows(query, (last_example,))))
-
-    def take_over(self, other: Journal, suffix: str = "") -> None:
-        """Copy all rows of another journal, with ``suffix`` appended to the names of its configurations.
-
-        If several copied journals have the same example, the time of its preprocessing is that of the first.
-        """
-        with (
-            closing(other._rows("SELECT example, preprocessing_us FROM inputs")) as inputs,
-            closing(
-                other._rows("SELECT configuration || ?, example, failed, content FROM records", (suffix,))
-            ) as records,
-            self._writing(),
-        ):
-            self._connection.executemany("INSERT OR IGNORE INTO inputs VALUES (?, ?, ?)", map(checked, inputs))
-            self._connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?)", map(checked, records))
+    def flush(self) -> None:
+        """Write the records that wait for the next batch."""
+        contents = [encode_record(record) for record in self._waiting]
+        offset = self._end
+        self._append(contents)
+        for record, content in zip(self._waiting, contents, strict=True):
+            offset += _HEAD.size
+            self.entries.setdefault(record.configuration, Entries()).add(record, offset, len(content))
+            offset += len(content)
+        self._waiting.clear()
+        self._written_at = time.monotonic()
 
     def examples(self) -> set[int]:
-        """The numbers of the examples that have rows."""
-        return {int(row[0]) for row in self._rows("SELECT example FROM inputs")}
+        """The numbers of the examples that have records."""
+        return {example for entries in self.entries.values() for example in entries.examples}
+
+    def contents(self, places: Sequence[tuple[int, int]]) -> list[bytes]:
+        """The bytes of records by their offset and size."""
+        with self._to_read() as file:
+            found = []
+            for offset, size in places:
+                file.seek(offset)
+                found.append(file.read(size))
+            return found
 
     def close(self) -> None:
-        """Close the file; examples that wait in a :class:`TaskJournal` and were not flushed are lost."""
-        self._connection.close()
-
-    def _rows(self, query: str, values: Sequence[object] = ()) -> Generator[tuple[Any, ...]]:
-        with self._reading():
-            yield from self._connection.execute(query, values)
+        """Close the file; records that wait and were not flushed are lost."""
+        if self._file is not None:
+            self._file.close()
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _to_read(self) -> Iterator[BinaryIO]:
+        """The file; where it is only read it is open no longer than that, for there may be thousands of shards."""
         try:
-            with self._connection:
-                yield
-        except sqlite3.Error as error:
-            raise OutputError(f"{self._place} cannot be written: {error}. {self._next_step}") from error
+            if self._file is not None:
+                yield self._file
+                return
+            assert self.folder is not None
+            with open(self.folder / JOURNAL_NAME, "rb") as file:
+                yield file
+        except OSError as error:
+            raise DataError(f"{self._name} cannot be read: {error.strerror}; start the run anew elsewhere") from error
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _append(self, contents: Sequence[bytes]) -> None:
+        """Write frames at the end, all or none."""
+        frames = bytearray()
+        for content in contents:
+            frames += _frame(content, self._mark, self._end + len(frames))
+        assert self._file is not None
         try:
-            yield
-        except _DAMAGED as error:
-            raise DataError(f"{self._place} cannot be read: {error}; start the run anew in another folder") from error
+            self._file.seek(self._end)
+            self._file.write(frames)
+            self._file.flush()
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._file.fileno(), self._end)
+            raise OutputError(f"{self._name} cannot be written: {error.strerror}. {self._next_step}") from error
+        self._end += len(frames)
+
+    def take_frames(self, content: bytes | mmap.mmap, is_kept: bool) -> None:
+        """Note everything in the content of the file. ``is_kept``: frames are appended, over what is cut at the end."""
+        at, lost = self._end, 0
+        while at < len(content):
+            entry, size = _entry_at(content, self._mark, at)
+            if entry is None:
+                following = content.find(_FRAME, at + 1)
+                following = len(content) if following < 0 else following
+                lost += following - at
+                at = following
+                continue
+            self._note_damage(at, lost)
+            lost = 0
+            start = at + _HEAD.size
+            if isinstance(entry, Fact):
+                self._facts[entry.name] = entry.value
+            else:
+                self.entries.setdefault(entry.configuration, Entries()).add(entry, start, size)
+            at = self._end = start + size
+        self._note_damage(at, lost)
+        if lost and is_kept and self._file is not None:
+            os.ftruncate(self._file.fileno(), self._end)
+
+    def _note_damage(self, end: int, lost: int) -> None:
+        if lost:
+            self.damage.append(f"{self._name} is damaged: bytes {end - lost} to {end} hold no record that can be read")
 
     @property
-    def _place(self) -> str:
+    def _name(self) -> str:
         return "the temporary journal" if self.folder is None else str(self.folder / JOURNAL_NAME)
 
     @property
@@ -143,108 +219,36 @@ class Journal:
         return f"What was written before is kept: mend it, then evaltools resume {self.folder}"
 
 
-class TaskJournal(Journal, Generic[Observation]):
-    """A journal whose task is known, so that its records can be read and written.
-
-    It has so many ``examples``, whose records are found by their number; ``observation_type`` is the type of what is
-    observed of each. It uses the file of ``journal``, and closes it like that.
-    """
-
-    def __init__(self, journal: Journal, examples: int, observation_type: type[Observation]) -> None:
-        super().__init__(journal._connection, journal.folder)
-        self._examples = examples
-        self._codec: Codec[Observation] = Codec(observation_type)
-        self._waiting: list[Finished[Observation]] = []
-        self._rows_waiting = 0
-        self._written_at = time.monotonic()
-
-    def add(self, finished: Finished[Observation]) -> None:
-        """Take an example, which is written with the next batch."""
-        self._waiting.append(finished)
-        self._rows_waiting += len(finished.records)
-        if self._rows_waiting >= _ROWS_PER_BATCH or time.monotonic() - self._written_at >= _SECONDS_PER_BATCH:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the examples that wait for the next batch."""
-        inputs = [(entry.example, entry.preprocessing_us) for entry in self._waiting]
-        rows = [
-            (record.configuration, record.example, int(record.failure is not None), self._content(record))
-            for entry in self._waiting
-            for record in entry.records
-        ]
-        with self._writing():
-            self._connection.executemany("INSERT OR REPLACE INTO inputs VALUES (?, ?, ?)", map(checked, inputs))
-            self._connection.executemany("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?)", map(checked, rows))
-        self._waiting.clear()
-        self._rows_waiting = 0
-        self._written_at = time.monotonic()
-
-    def fates(self) -> Iterator[tuple[int, dict[str, Failure | None]]]:
-        """Every written example in order, with the failure of each configuration; None where it did not fail."""
-        query = (
-            "SELECT example, configuration, CASE WHEN failed THEN content END FROM records "
-            "ORDER BY example, configuration"
-        )
-        current, fates = -1, dict[str, Failure | None]()
-        for example, configuration, content in self._rows(query):
-            self._require_known(example)
-            if example != current and fates:
-                yield current, fates
-                fates = {}
-            current = example
-            fates[configuration] = None if content is None else self._codec.decode(content).failure
-        if fates:
-            yield current, fates
-
-    def records(self, configuration: str, last_example: int) -> JournalRecords[Observation]:
-        """The records of one configuration up to an example, in order; they are read when they are gone through."""
-        return JournalRecords(self, configuration, last_example)
-
-    def read(self, configuration: str, last_example: int) -> Iterator[Record[Observation]]:
-        """Read the records of one configuration up to an example one by one, in order."""
-        query = "SELECT example, content FROM records WHERE configuration = ? AND example <= ? ORDER BY example"
-        for example, content in self._rows(query, (configuration, last_example)):
-            self._require_known(example)
-            stored = self._codec.decode(content)
-            yield Record(
-                example,
-                configuration,
-                stored.invokes_us,
-                stored.observation,
-                stored.failure,
-                stored.read_us,
-            )
-
-    def _content(self, record: Record[Observation]) -> bytes:
-        return self._codec.encode(Stored(record.invokes_us, record.read_us, record.observation, record.failure))
-
-    def _require_known(self, index: int) -> None:
-        """Raise :class:`DataError` for the number of an example that the task does not have."""
-        if not 0 <= index < self._examples:
-            raise DataError(f"{self._place} names example {index} of {self._examples}; start the run anew")
+def _frame(content: bytes, mark: bytes, at: int) -> bytes:
+    """The frame of some content that begins at a byte of the file."""
+    return _HEAD.pack(_FRAME, len(content), _checksum(content, mark, at)) + content
 
 
-class JournalRecords(Collection[Record[Observation]]):
-    """Records of one configuration, which are read from the journal each time that they are gone through."""
+def _checksum(content: bytes, mark: bytes, at: int) -> int:
+    return zlib.crc32(content, zlib.crc32(mark + _PLACE.pack(at)))
 
-    def __init__(self, journal: TaskJournal[Observation], configuration: str, last_example: int) -> None:
-        self._journal = journal
-        self._place = (configuration, last_example)
 
-    def __iter__(self) -> Iterator[Record[Observation]]:
-        return self._journal.read(*self._place)
-
-    def __len__(self) -> int:
-        return self._journal.count(*self._place)
-
-    def __contains__(self, record: object) -> bool:
-        return any(record == own for own in self)
+def _entry_at(content: bytes | mmap.mmap, mark: bytes, at: int) -> tuple[Fact | _Outline | None, int]:
+    """What the frame at a byte holds, None where there is no sound frame, and how many bytes that has."""
+    start = at + _HEAD.size
+    if start > len(content):
+        return None, 0
+    frame, size, checksum = _HEAD.unpack_from(content, at)
+    if frame != _FRAME or start + size > len(content):
+        return None, 0
+    data = content[start : start + size]
+    if _checksum(data, mark, at) != checksum:
+        return None, 0
+    try:
+        return _outlines.decode(data), size
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None, 0
 
 
 def temporary_journal() -> Journal:
     """A journal in a temporary file, for a run that cannot be resumed."""
-    return _with_tables(sqlite3.connect(""), None)
+    file = tempfile.TemporaryFile(prefix="evaltools-")  # noqa: SIM115
+    return _begun(file, None)
 
 
 def open_journal(folder: Path) -> Journal:
@@ -256,115 +260,93 @@ def open_journal(folder: Path) -> Journal:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         foreign = not path.exists() and any(folder.iterdir())
+        _require_no_earlier(folder)
+        if foreign:
+            raise UsageError(f"--run_dir={folder} holds other files and no journal; give a new or an empty folder")
+        if path.exists() and not path.is_file():
+            raise UsageError(f"--run_dir={folder}: {path} is no file; give another folder")
+        file = open(path, "r+b" if path.exists() else "w+b")  # noqa: SIM115
     except OSError as error:
         raise UsageError(f"--run_dir={folder} cannot be used: {error.strerror}; give a folder that can") from error
-    if foreign:
-        raise UsageError(f"--run_dir={folder} holds other files and no journal; give a new or an empty folder")
-    connection: sqlite3.Connection | None = None
     try:
-        connection = sqlite3.connect(path, timeout=1)
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        return _with_tables(connection, folder)
-    except _DAMAGED as error:
-        if connection is not None:
-            connection.close()
-        raise UsageError(f"--run_dir={folder}: {_why_unusable(path, error)}") from error
+        _lock(file, folder)
+        if not path.stat().st_size:
+            return _begun(file, folder)
+        return _read(file, folder, is_kept=True)
+    except BaseException:
+        file.close()
+        raise
 
 
-@contextmanager
-def copied_journal(folder: Path) -> Iterator[Journal]:
-    """A context with a copy of a journal as far as it is written, so that a run that goes on is not disturbed.
+def read_journal(folder: Path) -> Journal:
+    """The journal of a run folder as far as it is written, to be read; a run that goes on is not disturbed.
 
-    Raises :class:`UsageError` where there is no journal, :class:`DataError` where the run writes faster than it can be
-    copied, and :class:`OutputError` where there is no room for the copy.
+    Raises :class:`UsageError` where there is none, or one that cannot be used.
     """
-    if not (folder / JOURNAL_NAME).is_file():
+    _require_no_earlier(folder)
+    path = folder / JOURNAL_NAME
+    if not path.is_file():
         raise UsageError(f"{folder} is not a run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
-    with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
-        copy = Path(temporary, JOURNAL_NAME)
-        for _ in range(_TRIES_TO_COPY):
-            before = _written_ahead_since(folder)
-            try:
-                _copy(folder, copy)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise OutputError(f"the journal in {folder} cannot be copied: {error.strerror}") from error
-            if before == _written_ahead_since(folder):
-                break
-        else:
-            raise DataError(f"the journal in {folder} changes while it is copied; try again")
-        with closing(sqlite3.connect(copy)) as connection:
-            try:
-                journal = _with_tables(connection, folder)
-            except _DAMAGED as error:
-                raise UsageError(f"{folder}: {_why_unusable(folder / JOURNAL_NAME, error)}") from error
-            yield journal
-
-
-def _copy(folder: Path, copy: Path) -> None:
-    """Copy a journal and what is written ahead of it, if anything is."""
-    shutil.copyfile(folder / JOURNAL_NAME, copy)
-    copied_ahead = copy.with_name(f"{JOURNAL_NAME}{_WRITTEN_AHEAD}")
-    copied_ahead.unlink(missing_ok=True)
-    with suppress(FileNotFoundError):
-        shutil.copyfile(folder / copied_ahead.name, copied_ahead)
-
-
-def _written_ahead_since(folder: Path) -> bytes:
-    """The beginning of what is written ahead, which is another whenever that was moved into the journal."""
     try:
-        with open(folder / f"{JOURNAL_NAME}{_WRITTEN_AHEAD}", "rb") as file:
-            return file.read(_BEGINNING)
-    except OSError:
-        return b""
+        with open(path, "rb") as file:
+            return _read(file, folder, is_kept=False)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _with_tables(connection: sqlite3.Connection, folder: Path | None) -> Journal:
-    connection.execute("PRAGMA cache_size = -256")  # KiB: rows are written once and read in order
-    _require_own_schema(connection)
-    with connection:
-        _make_tables(connection)
-    _require_sound(connection)
-    return Journal(connection, folder)
+def _require_no_earlier(folder: Path) -> None:
+    if (folder / _EARLIER).exists():
+        raise UsageError(
+            f"{folder} holds a run of an earlier evaltools ({_EARLIER}), which this one cannot read; start it anew in "
+            "another folder"
+        )
 
 
-def _make_tables(connection: sqlite3.Connection) -> None:
-    for statement in _TABLES.strip().split(";\n"):
-        connection.execute(statement)
+def _begun(file: BinaryIO, folder: Path | None) -> Journal:
+    mark = os.urandom(_MARK_BYTES)
+    beginning = _FORMAT + _VERSION + mark
+    try:
+        file.write(beginning + _CHECK.pack(zlib.crc32(beginning)))
+        file.flush()
+    except OSError as error:
+        name = "the temporary journal" if folder is None else str(folder / JOURNAL_NAME)
+        raise OutputError(f"{name} cannot be written: {error.strerror}") from error
+    return Journal(file, folder, mark)
 
 
-def _require_own_schema(connection: sqlite3.Connection) -> None:
-    """Raise :class:`sqlite3.DatabaseError` for a file with other tables: one bit can change what the file defines."""
-    found = _schema(connection)
-    with closing(sqlite3.connect(":memory:")) as empty:
-        _make_tables(empty)
-        if found and found != _schema(empty):
-            raise sqlite3.DatabaseError("it holds other tables than the journal of a run")
+def _read(file: BinaryIO, folder: Path, is_kept: bool) -> Journal:
+    """The journal in a file that is not empty; raises :class:`UsageError` for one that is not of this format."""
+    beginning = file.read(_BEGINNING)
+    path = folder / JOURNAL_NAME
+    stated, check = beginning[: -_CHECK.size], beginning[-_CHECK.size :]
+    if not beginning:
+        return Journal(None, folder, b"")
+    if len(beginning) < _BEGINNING or check != _CHECK.pack(zlib.crc32(stated)):
+        raise UsageError(f"{path} cannot be used: its beginning is damaged, or it is no journal; give another folder")
+    if not stated.startswith(_FORMAT + _VERSION):
+        version = stated[len(_FORMAT) : -_MARK_BYTES].decode("ascii", "replace").strip()
+        raise UsageError(
+            f"{path} is a journal of version {version}; this evaltools reads {_VERSION.decode().strip()}, so use the "
+            "evaltools that wrote it"
+        )
+    journal = Journal(file if is_kept else None, folder, stated[-_MARK_BYTES:])
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        journal.take_frames(content, is_kept)
+    return journal
 
 
-def _schema(connection: sqlite3.Connection) -> set[tuple[str, ...]]:
-    return set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
+def _lock(file: BinaryIO, folder: Path) -> None:
+    """Keep others from writing as long as the file is open; raises :class:`UsageError` where another run writes it."""
+    try:
+        if os.name == "nt":
+            import msvcrt
 
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl
 
-def checked(row: tuple[object, ...]) -> tuple[object, ...]:
-    """A row with the checksum of its values behind them: SQLite does not notice that a bit of a value is another."""
-    return (*row, zlib.crc32(msgspec.msgpack.encode(row)))
-
-
-def _require_sound(connection: sqlite3.Connection) -> None:
-    """Raise :class:`sqlite3.DatabaseError` where a page, or a row, is not as it was written."""
-    for (found,) in connection.execute("PRAGMA quick_check(1)"):
-        if found != "ok":
-            raise sqlite3.DatabaseError("its pages are damaged")
-    for table in _TABLE_NAMES:
-        if any(checked(row[:-1]) != row for row in connection.execute(f"SELECT * FROM {table}")):
-            raise sqlite3.DatabaseError(f"a row of its {table} is damaged")
-
-
-def _why_unusable(path: Path, error: Exception) -> str:
-    if "locked" in str(error):
-        return "another run is using it; wait for that, or give another folder"
-    return f"{path} cannot be used: {error}; give another folder"
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise UsageError(
+            f"--run_dir={folder}: another run is using it; wait for that, or give another folder"
+        ) from error

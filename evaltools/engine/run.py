@@ -17,9 +17,10 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.engine.journal import Finished, Journal, TaskJournal
+from evaltools.engine.journal import Journal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
 from evaltools.engine.preparation import InThisProcess, Preparer, ReadyExample
+from evaltools.engine.records import Records
 from evaltools.engine.steps import (
     INFERENCE,
     JOURNAL,
@@ -108,19 +109,18 @@ def _number(record: Record[Any]) -> int:
 def settle(
     steps: Steps[Observation],
     configurations: Sequence[str],
-    journal: Journal,
+    records: Records[Observation],
     reference: str | None,
     options: PassOptions,
     examples: Sequence[int] | None = None,
     ended: Stop | None = None,
 ) -> PassOutcome[Observation]:
-    """The outcome of the records in a journal; nothing is run. ``examples`` are those that count, None for all.
+    """The outcome of the records of a run; nothing is run. ``examples`` are those that count, None for all.
 
     A configuration that has no record of an example counts as given up before it. ``ended`` is why there may be no
     record of an example at all.
     """
     wanted = range(len(steps.names)) if examples is None else examples
-    records = TaskJournal(journal, len(steps.names), steps.observation_type)
     ledger = _ledger(wanted, configurations, reference, options)
     numbers = set(wanted)
     for example, fates in records.fates():
@@ -132,9 +132,12 @@ def settle(
 
 
 class Turn(Struct, Generic[Observation], frozen=True):
-    """The examples that a worker finished in one turn, and the times that it took; ``inference`` by configuration."""
+    """The examples that a worker finished in one turn, and the times that it took; ``inference`` by configuration.
 
-    examples: Sequence[Finished[Observation]]
+    Of each there are the records of the configurations that were tried.
+    """
+
+    examples: Mapping[int, Sequence[Record[Observation]]]
     spans: Sequence[Span]
     inference: Mapping[str, InferenceSeconds]
 
@@ -187,32 +190,32 @@ class Worker(Generic[Observation]):
             slowest_ns = max(slowest_ns, duration_ns)
             inference[name] = _inference_seconds(duration_ns, [own[name] for own in runs if name in own])
         start_ns = time.perf_counter_ns()
-        finished = [self._finish(ready, given, names) for ready, given in zip(block, runs, strict=True)]
+        finished = {ready.example: self._finish(ready, given, names) for ready, given in zip(block, runs, strict=True)}
         observing_ns = self._note(METRICS, start_ns, f"{len(block)} examples")
         preparing_ns = 1000 * sum(ready.duration_us for ready in block)
         self.block_size = _next_size(max(preparing_ns, slowest_ns, observing_ns) / 1e9 / len(block), self._longest)
         spans, self._spans = self._spans, []
         return Turn(finished, spans, inference)
 
-    def _finish(self, ready: ReadyExample, runs: Runs, names: Sequence[str]) -> Finished[Observation]:
+    def _finish(self, ready: ReadyExample, runs: Runs, names: Sequence[str]) -> list[Record[Observation]]:
+        example, took_us = ready.example, ready.duration_us
         if isinstance(ready.prepared, Failure):
-            failed = [Record[Observation](ready.example, name, (), None, ready.prepared) for name in names]
-            return Finished(ready.example, None, failed)
+            return [Record[Observation](example, name, (), None, ready.prepared) for name in names]
         base = runs.get(self._reference) if self._reference is not None else None
         base_outputs = base.outputs if isinstance(base, Inference) else None
         records: list[Record[Observation]] = []
         for name in names:
             run = runs[name]
             if isinstance(run, Failure):
-                records.append(Record(ready.example, name, (), None, run))
+                records.append(Record(example, name, (), None, run, None, took_us))
                 continue
             try:
                 observation = self._steps.observe(ready.prepared, run.outputs, base_outputs, name)
             except TaskError as error:
-                records.append(Record(ready.example, name, (), None, Failure("score", str(error))))
+                records.append(Record(example, name, (), None, Failure("score", str(error)), None, took_us))
                 continue
-            records.append(Record(ready.example, name, run.invokes_us, observation, read_us=run.read_us))
-        return Finished(ready.example, ready.duration_us, records)
+            records.append(Record(example, name, run.invokes_us, observation, None, run.read_us, took_us))
+        return records
 
     def _note(self, stage: str, start_ns: int, label: str) -> int:
         duration_ns = time.perf_counter_ns() - start_ns
@@ -275,7 +278,8 @@ class Pass(Generic[Observation]):
         self._sessions = workers
         self._names = list(workers[0])
         self._makers = makers or [InThisProcess(steps.prepare) for _ in workers]
-        self._journal = TaskJournal(journal, len(steps.names), steps.observation_type)
+        self._journal = journal
+        self._records = Records([(journal, "")], len(steps.names), steps.observation_type)
         self._examples = range(len(steps.names)) if examples is None else examples
         self._ledger = _ledger(self._examples, self._names, reference, options)
         self._on_progress = on_progress
@@ -311,7 +315,7 @@ class Pass(Generic[Observation]):
             is_interrupted = True
         self._journal.flush()
         outcome = _outcome(
-            self._journal,
+            self._records,
             self._ledger,
             self._names,
             self._steps.names,
@@ -325,8 +329,8 @@ class Pass(Generic[Observation]):
         """Count the examples that the journal has from an earlier part of the run; the others are to be run."""
         names, known = set(self._names), np.zeros(len(self._steps.names), np.bool_)
         examples = self._examples
-        if not self._steps.keeps_state or sum(1 for _ in self._journal.fates()) >= len(examples):
-            for example, found in self._journal.fates():
+        if not self._steps.keeps_state or len(self._journal.examples()) >= len(examples):
+            for example, found in self._records.fates():
                 fates = {name: fate for name, fate in found.items() if name in names}
                 if names - set(fates) <= set(self._ledger.given_up):
                     known[example] = True
@@ -426,10 +430,10 @@ class Pass(Generic[Observation]):
             return True
         start_ns = time.perf_counter_ns()
         with deferred_interrupt():
-            for finished in result.examples:
-                self._journal.add(finished)
-                fates = {record.configuration: record.failure for record in finished.records}
-                self._ledger.add(finished.example, fates)
+            for example, records in result.examples.items():
+                self._journal.add(records)
+                fates = {record.configuration: record.failure for record in records}
+                self._ledger.add(example, fates)
                 self._tally.add(fates)
                 self._on_progress(self._tally)
         journal = Span(JOURNAL, start_ns, time.perf_counter_ns() - start_ns, -1, f"{len(result.examples)} examples")
@@ -459,7 +463,7 @@ def _ledger(
 
 
 def _outcome(
-    journal: TaskJournal[Observation],
+    records: Records[Observation],
     ledger: Ledger,
     configurations: Iterable[str],
     names: Sequence[str],
@@ -470,8 +474,8 @@ def _outcome(
         name: ledger.given_up[name].after if name in ledger.given_up else ledger.last_settled for name in configurations
     }
     return PassOutcome(
-        records={name: journal.records(name, end) for name, end in ends.items()},
-        preprocessing_us=journal.preprocessing_us(ledger.last_settled),
+        records={name: records.of(name, end) for name, end in ends.items()},
+        preprocessing_us=records.preprocessing_us(ledger.last_settled),
         examples_done=ledger.tally.done,
         failed_examples=ledger.tally.failed_examples,
         stopped=ledger.stopped,

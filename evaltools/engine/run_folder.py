@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import tempfile
@@ -17,7 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.documents import json_values
-from evaltools.engine.journal import Journal, copied_journal, open_journal, temporary_journal
+from evaltools.engine.journal import Journal, open_journal, temporary_journal
 from evaltools.errors import DataError, UsageError
 
 REQUEST: Final = "request"
@@ -96,18 +95,11 @@ def run_folder(stated: Path | None) -> Iterator[Path]:
 @contextmanager
 def run_journal(run_dir: Path | None) -> Iterator[Journal]:
     """A context with the journal of a run: in its folder, or a temporary one without a folder."""
-    journal: Journal = temporary_journal() if run_dir is None else open_journal(run_dir)
+    journal = temporary_journal() if run_dir is None else open_journal(run_dir)
     try:
         yield journal
     finally:
         journal.close()
-
-
-@contextmanager
-def journals_of(folders: Sequence[Path]) -> Iterator[list[Journal]]:
-    """A context with copies of the journals of finished runs, to be read."""
-    with contextlib.ExitStack() as opened:
-        yield [opened.enter_context(copied_journal(folder)) for folder in folders]
 
 
 def require_same_run(journal: Journal, identity: RunIdentity, has_begun: bool = False) -> None:

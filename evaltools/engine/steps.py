@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from evaltools.result.evaluation import InferenceSeconds
 from evaltools.runtime.session import Array
@@ -21,6 +21,9 @@ INPUT_STAGES: Final = (READ, DECODE, RESIZE, PREPARATION)
 STAGES: Final = (READ, DECODE, RESIZE, PREPARATION, INFERENCE, METRICS, JOURNAL)
 """Those of every pass."""
 Observation = TypeVar("Observation")
+
+
+Microseconds = Annotated[float, Meta(ge=0, le=2**53)]
 
 
 class Prepared(Struct, frozen=True):
@@ -45,19 +48,21 @@ class Failure(Struct, frozen=True):
     crashed: bool = False
 
 
-class Record(Struct, Generic[Observation], frozen=True):
+class Record(Struct, Generic[Observation], frozen=True, array_like=True, tag="record"):
     """What one configuration did with one example, by its number: an observation, or a failure.
 
     ``invokes_us`` has only the time of each ``invoke`` in microseconds to the nanosecond, ``read_us`` that of reading
-    the outputs after the last one; a failed example has neither.
+    the outputs after the last one; a failed example has neither. ``prepared_us`` is the time of making the example's
+    input, None where that could not be made.
     """
 
     example: int
     configuration: str
-    invokes_us: tuple[float, ...]
+    invokes_us: tuple[Microseconds, ...]
     observation: Observation | None
     failure: Failure | None = None
-    read_us: float | None = None
+    read_us: Microseconds | None = None
+    prepared_us: int | None = None
 
 
 class Steps(Struct, Generic[Observation], frozen=True):

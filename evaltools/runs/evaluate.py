@@ -132,12 +132,11 @@ def merge(
     task_run = TaskRun(request)
     opener = open_with or _in_own_process(request)
     task_run.ready_to_merge(places)
-    with run_journal(None) as journal:
-        reference, options = task_run.request.reference_name, task_run.pass_options
-        merged = merged_run(journal, places, task_run.steps, task_run.identity(), reference, options)
-        observer.opened(merged.described)
-        task_run.after_merge(merged.measured, places, observer, opener)
-        return _assemble(task_run, merged.described, merged.measured, started_at, observer)
+    reference, options = task_run.request.reference_name, task_run.pass_options
+    merged = merged_run(places, task_run.steps, task_run.identity(), reference, options)
+    observer.opened(merged.described)
+    task_run.after_merge(merged.measured, places, observer, opener)
+    return _assemble(task_run, merged.described, merged.measured, started_at, observer)
 
 
 def _in_own_process(request: TaskRequest) -> Open:

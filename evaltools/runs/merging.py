@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.engine.execution import Shard
-from evaltools.engine.journal import JOURNAL_NAME, Journal
+from evaltools.engine.journal import JOURNAL_NAME, Journal, read_journal
 from evaltools.engine.ledger import Stop
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes, pooled
+from evaltools.engine.records import Records
 from evaltools.engine.run import PassOptions, settle
 from evaltools.engine.run_folder import (
     RunIdentity,
@@ -22,7 +23,6 @@ from evaltools.engine.run_folder import (
     encode,
     has_request,
     identity_of,
-    journals_of,
     request_facts,
     require_same_files,
     require_same_run,
@@ -105,8 +105,7 @@ def not_clean_in(journal: Journal) -> dict[str, str]:
 
 def fact_in(folder: Path, name: str, wanted: Any) -> Any:
     """A fact of the run in a folder; raises :class:`UsageError` where the run ended before it was written."""
-    with journals_of([folder]) as (journal,):
-        text = journal.fact(name)
+    text = read_journal(folder).fact(name)
     if text is None:
         raise UsageError(f"the run in {folder} ended before its first example; finish it with evaltools resume")
     return decode(text, wanted, folder)
@@ -222,19 +221,19 @@ class MergedRun(Struct, frozen=True):
 
 
 def merged_run(
-    journal: Journal,
     places: Sequence[RunAtPlace],
     steps: Steps[Observation],
     identity: RunIdentity,
     reference: str | None,
     options: PassOptions,
 ) -> MergedRun:
-    """Copy the rows of all shards into ``journal``, and settle them in the order of the examples.
+    """Settle the records of all shards in the order of the examples.
 
     The reference is that of the first place; those of others are tests. A place without a quiet phase had one worker,
     so that its times are those of the pass. Raises :class:`UsageError` for folders of other runs, or where examples
     are missing.
     """
+    parts: list[tuple[Journal, str]] = []
     quiet: list[QuietTimes] = []
     quiet_examples = missing = unsound = 0
     described: list[ConfigurationResult] = []
@@ -244,13 +243,14 @@ def merged_run(
         require_one_run(place, identity)
         own: list[ConfigurationResult] = []
         own_quiet: list[QuietTimes] = []
+        shards = list(map(read_journal, place.folders))
         inputs_us: list[int] = []
         done = 0
-        for shard in _one_by_one(place.folders):
+        for shard in shards:
             own = own or described_in(shard)
             done += len(shard.examples())
-            inputs_us += shard.preprocessing_us(len(steps.names))
-            journal.take_over(shard, place.suffix)
+            inputs_us += records_of(steps, [(shard, "")]).preprocessing_us(len(steps.names))
+            parts.append((shard, place.suffix))
             unsound += int(shard.fact(UNSOUND) or 0) if place is places[0] else 0
             for name, found in crashes_in(shard).items():
                 crashes[name + place.suffix] = crashes.get(name + place.suffix, Crashes()) + found
@@ -276,7 +276,8 @@ def merged_run(
         return MergedRun(described, nothing_measured(dict.fromkeys(names)))
     folders = [folder for place in places for folder in place.folders]
     first = None if reference is None else reference + places[0].suffix
-    outcome = settle(steps, names, journal, first, options)
+    records = records_of(steps, parts)
+    outcome = settle(steps, names, records, first, options)
     if missing and outcome.stopped is None:
         ended = _why_ended(folders, steps, names, first, options)
         if ended is None:
@@ -284,7 +285,7 @@ def merged_run(
                 f"{missing} of {len(steps.names)} examples are in none of the {len(folders)} folders; give all "
                 "shards, and finish those that were interrupted with evaltools resume"
             )
-        outcome = settle(steps, names, journal, first, options, ended=ended)
+        outcome = settle(steps, names, records, first, options, ended=ended)
     measured = MeasuredPass(outcome, workers=0, merged_shards=len(folders))
     if quiet:
         together = replace(pooled(quiet), examples=quiet_examples)
@@ -294,11 +295,9 @@ def merged_run(
     return MergedRun(described, replace(measured, crashes=crashes, not_clean=not_clean, unsound=unsound))
 
 
-def _one_by_one(folders: Iterable[Path]) -> Iterator[Journal]:
-    """The journal of each folder; one is open at a time, for there may be thousands."""
-    for folder in folders:
-        with journals_of([folder]) as (journal,):
-            yield journal
+def records_of(steps: Steps[Observation], parts: Sequence[tuple[Journal, str]]) -> Records[Observation]:
+    """The records in some journals; the texts are appended to the names of their configurations."""
+    return Records(parts, len(steps.names), steps.observation_type)
 
 
 def _why_ended(
@@ -310,10 +309,10 @@ def _why_ended(
 ) -> Stop | None:
     """Why a shard ended before its last example; None where one is not given, or has not ended."""
     why, examples = None, 0
-    for shard in _one_by_one(folders):
+    for shard in map(read_journal, folders):
         index, _, count = (_identity_in(shard).shard or _WHOLE).partition("/")
         own = Shard(int(index), int(count)).numbers_of(len(steps.names))
-        outcome = settle(steps, names, shard, reference, options, own)
+        outcome = settle(steps, names, records_of(steps, [(shard, "")]), reference, options, own)
         if outcome.examples_done < len(own) and outcome.stopped is None:
             return None
         why = why or outcome.stopped
@@ -324,7 +323,7 @@ def _why_ended(
 def require_one_run(place: RunAtPlace, identity: RunIdentity) -> None:
     """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
     first = place.folders[0]
-    identities = [_identity_in(shard) for shard in _one_by_one(place.folders)]
+    identities = [_identity_in(shard) for shard in map(read_journal, place.folders)]
     stated = identities[0].portable()
     for folder, found in zip(place.folders, identities, strict=True):
         task, own_task = (each.inputs.get(TASK, "none") for each in (stated, found))
@@ -374,8 +373,7 @@ def run_identity(folder: Path) -> RunIdentity:
 
     Raises :class:`UsageError` where it never began.
     """
-    with journals_of([folder]) as (journal,):
-        return _identity_in(journal).portable()
+    return _identity_in(read_journal(folder)).portable()
 
 
 def _identity_in(shard: Journal) -> RunIdentity:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
-from evaltools.engine.journal import copied_journal
+from evaltools.engine.journal import read_journal
 from evaltools.engine.run_folder import REQUEST, decode, encode, identity_of
 from evaltools.errors import UsageError
 from evaltools.known_tasks import moved
@@ -35,9 +35,9 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter]) ->
 
     Raises :class:`UsageError` where there is none, or one of another version.
     """
-    with copied_journal(run_dir) as journal:
-        text, identity = journal.fact(REQUEST), identity_of(journal)
-        has_examples = bool(journal.examples())
+    journal = read_journal(run_dir)
+    text, identity = journal.fact(REQUEST), identity_of(journal)
+    has_examples = bool(journal.examples())
     if text is None and has_examples:
         raise UsageError(f"the run in {run_dir} was started from a program of its own; start it from there")
     if text is None:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from msgspec import Struct
 
-from evaltools.engine.codec import Codec, Stored
-from evaltools.engine.steps import Failure
+from evaltools.engine.codec import RecordDecoder, encode_record
+from evaltools.engine.steps import Failure, Record
 from evaltools.errors import DataError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.difference import Scale, compare_tensors
@@ -53,12 +53,12 @@ class Several:
     text: str | None
 
 
-CODEC = Codec(Several)
+DECODER = RecordDecoder(Several)
 
 
 def and_back(observation: Any) -> Any:
-    codec: Codec[Any] = Codec(type(observation))
-    return codec.decode(codec.encode(Stored((1,), 2, observation, None))).observation
+    decoder: RecordDecoder[Any] = RecordDecoder(type(observation))
+    return decoder.decode(encode_record(Record(0, "a", (1,), observation))).observation
 
 
 def require_same(found: Any, sent: Any) -> None:
@@ -114,28 +114,28 @@ def test_every_type_of_observation_comes_back(observation: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "stored",
+    "record",
     [
-        Stored((1, 2, 3), 4, 0.5, None),
-        Stored((), None, None, Failure("input", "is [no] picture")),
-        Stored((), None, None, Failure("inference", "died \u2014 twice", crashed=True)),
+        Record(0, "a", (1, 2, 3), 0.5, None, 4, 5),
+        Record(7, "\u00fc", (), None, Failure("input", "is [no] picture")),
+        Record(7, "a", (), None, Failure("inference", "died \u2014 twice", crashed=True), None, 9),
     ],
 )
-def test_times_and_failures_come_back(stored: Stored[float]) -> None:
-    codec = Codec(float)
-    assert codec.decode(codec.encode(stored)) == stored
+def test_times_and_failures_come_back(record: Record[float]) -> None:
+    assert RecordDecoder(float).decode(encode_record(record)) == record
 
 
 def test_numbers_of_numpy_are_written_as_numbers() -> None:
-    stored: Any = Stored((np.int64(3),), np.int32(1), Several((), np.float32(0.5), np.uint8(7), None), None)  # type: ignore[arg-type]
-    found = CODEC.decode(CODEC.encode(stored))
+    observed = Several((), np.float32(0.5), np.uint8(7), None)  # type: ignore[arg-type]
+    record: Any = Record(0, "a", (np.int64(3),), observed, None, np.int32(1))  # type: ignore[arg-type]
+    found = DECODER.decode(encode_record(record))
     assert (found.invokes_us, found.read_us, found.observation) == ((3,), 1, Several((), 0.5, 7, None))
 
 
 def with_array(plain: Any) -> bytes:
     """A record that is right but for its array."""
     observation = {"arrays": [plain], "number": 0.5, "count": 1, "text": None}
-    return msgspec.msgpack.encode(((3,), 1, observation, None))
+    return msgspec.msgpack.encode(("record", 0, "a", (3,), observation, None, 1, 2))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def with_array(plain: Any) -> bytes:
 )
 def test_an_array_that_is_none_is_a_data_error(plain: Any) -> None:
     with pytest.raises(DataError, match="a record of the journal cannot be read: .*; start the run anew"):
-        CODEC.decode(with_array(plain))
+        DECODER.decode(with_array(plain))
 
 
 @pytest.mark.parametrize(
@@ -175,20 +175,22 @@ def test_an_array_that_is_none_is_a_data_error(plain: Any) -> None:
         b"\xdd\xff\xff\xff\xff",
         b"\x91" * 100_000,
         with_array(0)[: with_array(0).index(b"arrays") + 6] + b"\x91" * 100_000,
-        msgspec.msgpack.encode(((3,), 1, None, {"stage": "elsewhere", "reason": "x", "crashed": False})),
-        msgspec.msgpack.encode(((3,), 1, {"arrays": []}, None)),
-        msgspec.msgpack.encode((("3",), 1, None, None)),
+        msgspec.msgpack.encode(
+            ("record", 0, "a", (3,), None, {"stage": "elsewhere", "reason": "x", "crashed": False}, None, None)
+        ),
+        msgspec.msgpack.encode(("record", 0, "a", (3,), {"arrays": []}, None, None, None)),
+        msgspec.msgpack.encode(("record", 0, "a", ("3",), None, None, None, None)),
     ],
     ids=lambda content: repr(content[:12]),
 )
 def test_bytes_that_are_no_record_are_a_data_error(content: bytes) -> None:
     with pytest.raises(DataError):
-        CODEC.decode(content)
+        DECODER.decode(content)
 
 
 def test_whatever_is_damaged_nothing_but_a_data_error_is_raised() -> None:
     chance = random.Random(7)
-    whole = CODEC.encode(Stored((3,), 1, Several((ARRAYS[0], ARRAYS[9], ARRAYS[11]), 0.5, 1, "text"), None))
+    whole = encode_record(Record(0, "a", (3,), Several((ARRAYS[0], ARRAYS[9], ARRAYS[11]), 0.5, 1, "text")))
     refused = 0
     for _ in range(20_000):
         damaged = bytearray(whole)
@@ -199,7 +201,7 @@ def test_whatever_is_damaged_nothing_but_a_data_error_is_raised() -> None:
             else:
                 damaged[place] ^= 1 << chance.randrange(8) if chance.random() < 0.5 else chance.randrange(1, 256)
         try:
-            CODEC.decode(bytes(damaged))
+            DECODER.decode(bytes(damaged))
         except DataError:
             refused += 1
     assert refused > 1000

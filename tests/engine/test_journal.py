@@ -1,76 +1,54 @@
-"""The journal: what is in it after batches, reopening and damage, which folders it refuses, and what it takes over."""
+"""The journal: what is in it after batches, reopening and damage, which folders it refuses; several read as one."""
 
 from __future__ import annotations
 
 import os
 import random
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
-import numpy as np
-import numpy.typing as npt
 import pytest
-from msgspec import Struct
 
-from evaltools.engine.journal import (
-    JOURNAL_NAME,
-    Finished,
-    Journal,
-    TaskJournal,
-    copied_journal,
-    open_journal,
-    temporary_journal,
-)
+from evaltools.engine.journal import _BEGINNING, JOURNAL_NAME, Journal, open_journal, read_journal, temporary_journal
+from evaltools.engine.records import Records
 from evaltools.engine.run_folder import RunIdentity, digest, identity_of, require_same_run
 from evaltools.engine.steps import Failure, Record
 from evaltools.errors import DataError, OutputError, UsageError
 
 CRASHED = Failure("inference", "died", crashed=True)
-BROKEN = Failure("score", "is broken")
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[TaskJournal[float]]:
+def opened(tmp_path: Path) -> Iterator[Journal]:
     """A new journal in a folder that is not there yet."""
-    journal = expecting(open_journal(tmp_path / "new" / "run"))
+    journal = open_journal(tmp_path / "new" / "run")
     yield journal
     journal.close()
 
 
-def expecting(journal: Journal, examples: int = 10) -> TaskJournal[Any]:
-    return TaskJournal(journal, examples, float)
+def records_in(*journals: Journal | tuple[Journal, str], examples: int = 10) -> Records[float]:
+    parts = [each if isinstance(each, tuple) else (each, "") for each in journals]
+    return Records(parts, examples, float)
 
 
-def finished(index: int, *names: str, failure: Failure | None = None) -> Finished[float]:
-    """Example ``index`` with an observation, or a failure, of each configuration."""
+def finished(index: int, *names: str, failure: Failure | None = None) -> list[Record[float]]:
+    """Records of example ``index`` with an observation, or a failure, of each configuration."""
     if failure is not None:
-        records = [Record[float](index, name, (), None, failure) for name in names]
-        return Finished(index, None if failure.stage == "input" else 7, records)
-    return Finished(index, 7 + index, [Record(index, name, (index, 9), index / 4, read_us=1) for name in names])
+        return [Record(index, name, (), None, failure, None, 7) for name in names]
+    return [Record(index, name, (index, 9), index / 4, None, 1, 7 + index) for name in names]
 
 
-def written(folder: Path, table: str = "records") -> int:
-    """Rows that another reader of a copy would find; the journal itself must be closed."""
-    with sqlite3.connect(folder / JOURNAL_NAME) as connection:
-        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-    connection.close()
-    return int(count)
-
-
-def test_what_was_added_is_read_in_the_order_of_the_examples(opened: TaskJournal[float]) -> None:
+def test_what_was_added_is_read_in_the_order_of_the_examples(opened: Journal) -> None:
     for index in (3, 0, 9, 2):
         opened.add(finished(index, "a", "b"))
     opened.add(finished(1, "a", failure=CRASHED))
     opened.flush()
-    assert [record.example for record in opened.records("a", 9)] == [0, 1, 2, 3, 9]
-    assert list(opened.records("b", 9)) == [
-        Record(index, "b", (index, 9), index / 4, None, 1) for index in (0, 2, 3, 9)
-    ]
-    assert [record.failure for record in opened.records("a", 2)] == [None, CRASHED, None]
-    assert list(opened.fates()) == [
+    records = records_in(opened)
+    assert [record.example for record in records.of("a")] == [0, 1, 2, 3, 9]
+    assert list(records.of("b")) == [each for index in (0, 2, 3, 9) for each in finished(index, "b")]
+    assert [record.failure for record in records.of("a", 2)] == [None, CRASHED, None]
+    assert list(records.fates()) == [
         (0, {"a": None, "b": None}),
         (1, {"a": CRASHED}),
         (2, {"a": None, "b": None}),
@@ -80,74 +58,80 @@ def test_what_was_added_is_read_in_the_order_of_the_examples(opened: TaskJournal
     assert opened.examples() == {0, 1, 2, 3, 9}
 
 
-def test_records_end_at_the_example_that_they_were_asked_up_to(opened: TaskJournal[float]) -> None:
+def test_records_end_at_the_example_that_they_were_asked_up_to(opened: Journal) -> None:
     """As where a configuration was given up while another worker went on."""
     for index in range(6):
         opened.add(finished(index, "a"))
     opened.flush()
+    records = records_in(opened)
     for end, count in ((-1, 0), (0, 1), (3, 4), (9, 6)):
-        records = opened.records("a", end)
-        assert (len(records), len(list(records)), len(list(records))) == (count,) * 3
-        assert list(opened.preprocessing_us(end)) == [7, 8, 9, 10, 11, 12][:count]
-    assert len(opened.records("unknown", 9)) == 0
-    third = Record(3, "a", (3, 9), 0.75, None, 1)
-    assert third in opened.records("a", 3)
-    assert third not in opened.records("a", 2)
+        found = records.of("a", end)
+        assert (len(found), len(list(found)), len(list(found))) == (count,) * 3
+        assert records.preprocessing_us(end) == [7, 8, 9, 10, 11, 12][:count]
+    assert len(records.of("unknown")) == 0
+    (third,) = finished(3, "a")
+    assert third in records.of("a", 3)
+    assert third not in records.of("a", 2)
 
 
-def test_rows_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaltools.engine.journal._ROWS_PER_BATCH", 5)
+def test_the_last_record_of_an_example_counts(opened: Journal) -> None:
+    for value in (0.5, 0.75):
+        opened.add([Record(4, "a", (1,), value)])
+    opened.flush()
+    assert [record.observation for record in records_in(opened).of("a")] == [0.75]
+
+
+def test_records_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltools.engine.journal._RECORDS_PER_BATCH", 5)
     monkeypatch.setattr("evaltools.engine.journal._SECONDS_PER_BATCH", 3600.0)
-    journal = expecting(open_journal(tmp_path))
-    for index in range(5):  # two rows each: the third makes a batch
+    journal = open_journal(tmp_path)
+    for index in range(5):  # two records each: the third makes a batch
         journal.add(finished(index, "a", "b"))
-    assert len(journal.records("a", 9)) == 3
     journal.close()
-    assert (written(tmp_path), written(tmp_path, "inputs")) == (6, 3), "what waits is lost, whole examples are kept"
+    again = records_in(read_journal(tmp_path))
+    assert [len(again.of(name)) for name in ("a", "b")] == [3, 3], "what waits is lost, whole examples are kept"
 
 
-def test_a_batch_waits_no_longer_than_its_time(opened: TaskJournal[float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_waits_no_longer_than_its_time(opened: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr("evaltools.engine.journal.time.monotonic", lambda: now[0])
     opened.flush()
     for index, (seconds, count) in enumerate([(0.0, 0), (0.4, 0), (0.2, 3), (0.4, 3), (0.2, 5)]):
         now[0] += seconds
         opened.add(finished(index, "a"))
-        assert len(opened.records("a", 9)) == count
+        assert len(records_in(opened).of("a")) == count
 
 
 def test_a_journal_goes_on_where_it_was_closed(tmp_path: Path) -> None:
-    first = expecting(open_journal(tmp_path))
+    first = open_journal(tmp_path)
     first.add(finished(1, "a"))
     first.flush()
     first.state({"command": "x", "other": "y"})
     first.state({"command": "z"})
-    first.close()
-    for _ in range(2):
-        with copied_journal(tmp_path) as copy:
-            again = expecting(copy)
-            assert [again.fact(name) for name in ("command", "other", "none")] == ["z", "y", None]
-            assert [record.observation for record in again.records("a", 9)] == [0.25]
-    again = expecting(open_journal(tmp_path))
-    again.add(finished(0, "a"))
-    again.flush()
-    assert [record.observation for record in again.records("a", 9)] == [0.0, 0.25]
-    again.close()
+    for _ in range(2):  # it can be read also while it is written
+        again = read_journal(tmp_path)
+        assert [again.fact(name) for name in ("command", "other", "none")] == ["z", "y", None]
+        assert [record.observation for record in records_in(again).of("a")] == [0.25]
+        first.close()
+    second = open_journal(tmp_path)
+    second.add(finished(0, "a"))
+    second.flush()
+    assert [record.observation for record in records_in(second).of("a")] == [0.0, 0.25]
+    second.close()
 
 
 def test_a_journal_without_a_folder_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    journal = expecting(temporary_journal())
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    journal = temporary_journal()
     journal.add(finished(1, "a"))
     journal.flush()
-    assert len(journal.records("a", 9)) == 1
+    assert len(list(records_in(journal).of("a"))) == 1
     journal.close()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_journal_that_is_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    connect = sqlite3.connect
-    monkeypatch.setattr("evaltools.engine.journal.sqlite3.connect", lambda path, **_more: connect(path, timeout=0.05))
+def test_a_journal_that_is_in_use_is_refused(tmp_path: Path) -> None:
     first = open_journal(tmp_path)
     with pytest.raises(UsageError, match=f"^--run_dir={tmp_path}: another run is using it; wait for that"):
         open_journal(tmp_path)
@@ -158,43 +142,38 @@ def test_a_journal_that_is_in_use_is_refused(tmp_path: Path, monkeypatch: pytest
     second.close()
 
 
-def opened_as_a_copy(folder: Path) -> Journal:
-    with copied_journal(folder) as journal:
-        return journal
+def closed_again(folder: Path) -> None:
+    open_journal(folder).close()
 
 
-OPENERS = pytest.mark.parametrize("opener", [open_journal, opened_as_a_copy])
+OPENERS = pytest.mark.parametrize("opener", [closed_again, read_journal])
 
 
 @OPENERS
-def test_a_database_of_something_else_is_refused(opener: Callable[[Path], Journal], tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / JOURNAL_NAME)) as connection:
-        connection.execute("CREATE TABLE more (x)")
-        connection.commit()
-    with pytest.raises(UsageError, match="it holds other tables than the journal of a run; give another folder"):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"something else than a journal of ours", "its beginning is damaged, or it is no journal; give another"),
+        (b"evaltools", "its beginning is damaged, or it is no journal; give another folder"),
+        (None, "is a journal of version 9; this evaltools reads 2, so use the evaltools that wrote it"),
+    ],
+)
+def test_a_file_of_something_else_is_refused(opener: Any, content: bytes | None, message: str, tmp_path: Path) -> None:
+    if content is None:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("evaltools.engine.journal._VERSION", b"9\n")
+            open_journal(tmp_path).close()
+    else:
+        (tmp_path / JOURNAL_NAME).write_bytes(content)
+    with pytest.raises(UsageError, match=message):
         opener(tmp_path)
 
 
 @OPENERS
-def test_a_journal_that_was_cut_is_refused(opener: Callable[[Path], Journal], tmp_path: Path) -> None:
-    journal = expecting(open_journal(tmp_path))
-    for index in range(10):
-        journal.add(finished(index, "a"))
-    journal.flush()
-    journal.close()
-    os.truncate(tmp_path / JOURNAL_NAME, (tmp_path / JOURNAL_NAME).stat().st_size - 1)
-    with pytest.raises(UsageError, match=r"journal\.sqlite3 cannot be used: .*; give another folder"):
+def test_a_run_of_an_earlier_evaltools_is_refused_by_name(opener: Any, tmp_path: Path) -> None:
+    (tmp_path / "journal.sqlite3").touch()
+    with pytest.raises(UsageError, match=r"a run of an earlier evaltools \(journal\.sqlite3\).* start it anew in"):
         opener(tmp_path)
-
-
-def test_a_copy_has_what_an_open_journal_has_written_ahead_and_leaves_a_closed_one_as_it_is(tmp_path: Path) -> None:
-    journal = open_journal(tmp_path)
-    journal.state({"a": "1"})
-    for _ in range(2):
-        with copied_journal(tmp_path) as copy:
-            assert copy.fact("a") == "1"
-        journal.close()
-    assert [path.name for path in tmp_path.iterdir()] == [JOURNAL_NAME]
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
@@ -203,78 +182,134 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
         open_journal(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
     with pytest.raises(UsageError, match=f"{tmp_path} is not a run folder: it has no {JOURNAL_NAME}"):
-        opened_as_a_copy(tmp_path)
+        read_journal(tmp_path)
     with pytest.raises(UsageError, match=r"note.txt cannot be used: (File exists|Not a directory)"):
         open_journal(tmp_path / "note.txt")
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("record", "message"),
     [
-        ("UPDATE records SET content = x'94c1'", "a record of the journal cannot be read"),
-        ("UPDATE records SET example = 700", "names example 700 of 10"),
-        ("UPDATE records SET example = -3", "names example -3 of 10"),
-        ("DROP TABLE records", "no such table: records"),
+        (Record[Any](0, "a", (1,), "no number"), "a record of the journal cannot be read"),
+        (Record[Any](700, "a", (1,), 0.5), "names example 700 of 10"),
     ],
 )
-def test_rows_that_make_no_sense_are_a_data_error(change: str, message: str, opened: TaskJournal[float]) -> None:
-    opened.add(finished(0, "a"))
+def test_records_that_make_no_sense_are_a_data_error(record: Record[Any], message: str, opened: Journal) -> None:
+    opened.add([record])
     opened.flush()
-    opened._connection.execute(change)
     with pytest.raises(DataError, match=message):
-        list(opened.records("a", 1000))
+        list(records_in(opened).of("a"))
 
 
 def everything_in(journal: Journal) -> Any:
-    task = expecting(journal)
-    records = [list(task.records(name, 9)) for name in ("a", "b")]
-    return records, list(task.fates()), list(task.preprocessing_us(9)), task.fact("command")
+    records = records_in(journal)
+    return [list(records.of(name)) for name in ("a", "b")], list(records.fates()), journal.fact("command")
 
 
-@pytest.mark.parametrize("opener", [lambda folder: closing(open_journal(folder)), copied_journal])
-def test_a_journal_with_a_flipped_bit_is_refused_or_reads_the_same(
-    opener: Callable[[Path], AbstractContextManager[Journal]], opened: TaskJournal[float], tmp_path: Path
-) -> None:
+def a_journal(folder: Path) -> bytes:
+    """The content of one with facts and twenty records."""
+    journal = open_journal(folder)
+    journal.state({"command": "x" * 100})
     for index in range(10):
-        opened.add(finished(index, "a", "b"))
-    opened.flush()
-    opened.state({"command": "x" * 100})
-    was = everything_in(opened)
-    opened.close()
-    sound = (tmp_path / "new" / "run" / JOURNAL_NAME).read_bytes()
-    in_use = [place for place, byte in enumerate(sound) if byte]
+        journal.add(finished(index, "a", "b"))
+        journal.flush()
+    journal.close()
+    return (folder / JOURNAL_NAME).read_bytes()
+
+
+def put(content: bytes, folder: Path) -> Path:
+    folder.mkdir()
+    (folder / JOURNAL_NAME).write_bytes(content)
+    return folder
+
+
+def test_no_flipped_bit_is_read_without_a_word(tmp_path: Path) -> None:
+    sound = a_journal(tmp_path / "sound")
+    was = everything_in(read_journal(tmp_path / "sound"))
+    known = {each for records in was[0] for each in map(repr, records)}
     chance = random.Random(1)
-    refused = 0
-    for number in range(100):
-        place, bit = chance.choice(in_use), chance.randrange(8)
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        (folder / JOURNAL_NAME).write_bytes(sound[:place] + bytes([sound[place] ^ 1 << bit]) + sound[place + 1 :])
-        try:
-            with opener(folder) as journal:
-                assert everything_in(journal) == was, f"bit {bit} of byte {place}"
-        except (DataError, UsageError):
-            refused += 1
-    assert refused > 80
+    for number in range(200):
+        place, bit = chance.randrange(len(sound)), chance.randrange(8)
+        folder = put(sound[:place] + bytes([sound[place] ^ 1 << bit]) + sound[place + 1 :], tmp_path / str(number))
+        if place < _BEGINNING:
+            with pytest.raises(UsageError, match="its beginning is damaged"):
+                read_journal(folder)
+            continue
+        journal = read_journal(folder)
+        found = everything_in(journal)
+        assert len(journal.damage) == 1, f"bit {bit} of byte {place}"
+        lost = 20 - sum(map(len, found[0])) + (found[2] is None)
+        assert lost == 1, "only what stood there is lost"
+        assert {each for records in found[0] for each in map(repr, records)} <= known
 
 
-def test_a_write_that_fails_is_undone_and_says_how_to_go_on(
-    opened: TaskJournal[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def frames_of(content: bytes) -> list[bytes]:
+    first, *others = content.split(b"\x00\xf5ev")
+    return [first, *(b"\x00\xf5ev" + each for each in others)]
+
+
+def test_frames_in_other_places_or_of_other_runs_are_damaged(tmp_path: Path) -> None:
+    first, other = (frames_of(a_journal(tmp_path / name)) for name in ("a", "b"))
+    exchanged = [*first[:4], first[6], first[5], first[4], *first[7:]]
+    foreign = [*first[:4], other[4], *first[5:]]
+    for frames, lost in ((exchanged, 2), (foreign, 1), ([*first[:4], first[3], *first[4:]], len(first) - 4)):
+        folder = put(b"".join(frames), tmp_path / str(lost))
+        journal = read_journal(folder)
+        assert journal.damage
+        assert sum(len(records_in(journal).of(name)) for name in ("a", "b")) == 20 - lost, "those that stand elsewhere"
+
+
+def test_what_is_cut_at_the_end_is_said_and_written_over(tmp_path: Path) -> None:
+    sound = a_journal(tmp_path / "sound")
+    folder = put(sound[:-3], tmp_path / "cut")
+    for _ in range(2):
+        journal = read_journal(folder)
+        assert len(records_in(journal).of("b")) == 9
+        assert len(journal.damage) == 1
+        assert "is damaged: bytes " in journal.damage[0]
+    again = open_journal(folder)
+    assert len(again.damage) == 1
+    again.add(finished(9, "b"))
+    again.flush()
+    again.close()
+    whole = read_journal(folder)
+    assert (whole.damage, everything_in(whole)) == ([], everything_in(read_journal(tmp_path / "sound")))
+
+
+class Full:
+    """A file on a full disk, in the place of the journal's own."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, content: bytes) -> int:
+        """Write the first half."""
+        self._file.write(content[: len(content) // 2])
+        raise OSError(28, "No space left on device")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def test_a_write_that_fails_is_undone_and_says_how_to_go_on(opened: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaltools.engine.journal._SECONDS_PER_BATCH", 3600.0)
     opened.add(finished(0, "a"))
     opened.flush()
-    opened._connection.execute("CREATE TRIGGER full BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'full'); END")
+    file = opened._file
+    assert file is not None
+    opened._file = cast(BinaryIO, Full(file))
     opened.add(finished(1, "a"))
-    with pytest.raises(OutputError, match=r"cannot be written: full\. What was written before is kept: .* resume "):
+    with pytest.raises(OutputError, match=r"No space left on device\. What was written before is kept: .* resume "):
         opened.flush()
+    opened._file = file
     assert opened.examples() == {0}
-    opened._connection.execute("DROP TRIGGER full")
     opened.flush()
     assert opened.examples() == {0, 1}, "what could not be written still waits"
+    assert opened.folder is not None
+    assert read_journal(opened.folder).damage == []
 
 
-def test_a_run_goes_on_only_as_what_it_was(opened: TaskJournal[float], tmp_path: Path) -> None:
+def test_a_run_goes_on_only_as_what_it_was(opened: Journal, tmp_path: Path) -> None:
     assert identity_of(opened) is None
     require_same_run(opened, RunIdentity({"model": "not yet"}))
     require_same_run(opened, RunIdentity({"model": "m", "labels": "x" * 100}))
@@ -288,7 +323,7 @@ def test_a_run_goes_on_only_as_what_it_was(opened: TaskJournal[float], tmp_path:
     assert identity_of(opened) == RunIdentity({"model": "m", "labels": "x" * 100})
 
 
-def test_a_run_whose_examples_lie_elsewhere_has_begun_too(opened: TaskJournal[float]) -> None:
+def test_a_run_whose_examples_lie_elsewhere_has_begun_too(opened: Journal) -> None:
     with pytest.raises(UsageError, match="holds records, and not what they are of, as no run leaves it"):
         require_same_run(opened, RunIdentity({"model": "m"}), has_begun=True)
     require_same_run(opened, RunIdentity({"model": "m"}))
@@ -300,53 +335,38 @@ def test_a_digest_tells_texts_apart_also_by_where_they_end() -> None:
     assert len({digest(texts) for texts in (["ab"], ["a", "b"], ["ab", ""], [], ["\udcff"], ["\u00ff"])}) == 6
 
 
-def test_rows_of_several_places_are_taken_over_under_names_of_their_own(tmp_path: Path) -> None:
+def test_records_of_several_places_have_names_of_their_own(tmp_path: Path) -> None:
     """The same examples, run by each; an input counts as the first one had it."""
-    places = [expecting(open_journal(tmp_path / name)) for name in ("here", "there")]
-    for number, place in enumerate(places):
+    suffixes = ("@10.0.0.2:5555", "@漢字 --")
+    journals = [open_journal(tmp_path / str(number)) for number in range(2)]
+    for number, journal in enumerate(journals):
         for index in range(3):
-            example, value = index, 10 * number + index
-            place.add(Finished(example, 100 * number + index, [Record(example, "a", (value,), value / 2, read_us=1)]))
-        place.flush()
-    places[1].add(finished(3, "a", failure=CRASHED))
-    places[1].flush()
-    whole = expecting(temporary_journal())
-    for suffix, place in zip(("@here", "@there"), places, strict=True):
-        whole.take_over(place, suffix)
-    assert list(whole.records("a", 9)) == []
-    assert [record.observation for record in whole.records("a@here", 9)] == [0.0, 0.5, 1.0]
-    assert [(record.configuration, record.observation) for record in whole.records("a@there", 9)] == [
-        ("a@there", 5.0),
-        ("a@there", 5.5),
-        ("a@there", 6.0),
-        ("a@there", None),
+            value = 10 * number + index
+            journal.add([Record(index, "a", (value,), value / 2, None, 1, 100 * number + index)])
+        journal.flush()
+    journals[1].add(finished(3, "a", failure=CRASHED))
+    journals[1].flush()
+    whole = records_in(*zip(journals, suffixes, strict=True))
+    here, there = (f"a{suffix}" for suffix in suffixes)
+    assert list(whole.of("a")) == []
+    assert [record.observation for record in whole.of(here)] == [0.0, 0.5, 1.0]
+    assert [(record.configuration, record.observation) for record in whole.of(there)] == [
+        (there, value) for value in (5.0, 5.5, 6.0, None)
     ]
-    assert list(whole.preprocessing_us(9)) == [0, 1, 2, 7]
-    assert whole.examples() == {0, 1, 2, 3}
-    assert list(whole.fates()) == [
-        *((index, {"a@here": None, "a@there": None}) for index in range(3)),
-        (3, {"a@there": CRASHED}),
-    ]
-    for journal in (*places, whole):
+    assert whole.preprocessing_us(9) == [0, 1, 2, 7]
+    assert list(whole.fates()) == [*((index, {here: None, there: None}) for index in range(3)), (3, {there: CRASHED})]
+    for journal in journals:
         journal.close()
 
 
-def test_a_suffix_is_text_whatever_it_holds_and_is_taken_once(tmp_path: Path) -> None:
-    shard, whole = expecting(open_journal(tmp_path)), expecting(temporary_journal())
-    shard.add(Finished(0, 7, [Record(0, "a", (1,), 0.5)]))
-    shard.flush()
-    for suffix in ("@10.0.0.2:5555", "@it's; DROP TABLE records --", "@漢字", "@%_"):
-        whole.take_over(shard, suffix)
-        with pytest.raises(OutputError, match="the temporary journal cannot be written: UNIQUE"):
-            whole.take_over(shard, suffix)
-        assert len(whole.records(f"a{suffix}", 9)) == 1
-    for journal in (shard, whole):
-        journal.close()
-
-
-class Answer(Struct, frozen=True):
-    """What some task observes."""
-
-    rank: int | None
-    boxes: npt.NDArray[np.float32]
-    names: tuple[str, ...]
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+def test_shards_are_read_in_the_order_of_the_examples(order: Sequence[int], tmp_path: Path) -> None:
+    for number in range(3):
+        with_shard = open_journal(tmp_path / str(number))
+        for index in range(number, 10, 3):
+            with_shard.add(finished(index, "a"))
+        with_shard.flush()
+        with_shard.close()
+    shards = [read_journal(tmp_path / str(number)) for number in order]
+    assert [record.example for record in records_in(*shards).of("a")] == list(range(10))
+    assert os.listdir(tmp_path / "0") == [JOURNAL_NAME]

@@ -6,16 +6,13 @@ import json
 import os
 import random
 import shutil
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
-from evaltools.engine.journal import JOURNAL_NAME, checked
+from evaltools.engine.journal import JOURNAL_NAME
 from tests.hostile.edited_results import another_value, places_in
+from tests.journals import Plain, rewrite
 
 
 def edited(seed: int, sound: Path, folder: Path) -> str:
@@ -23,46 +20,36 @@ def edited(seed: int, sound: Path, folder: Path) -> str:
     chance = random.Random(seed)
     shutil.copytree(sound, folder)
     what = chance.choice(list(_EDITS))
-    return f"{seed}: {what} {_EDITS[what](folder / JOURNAL_NAME, chance)}"
+    return f"{seed}: {what} {_EDITS[what](folder, chance)}"
 
 
-def _check_anew(connection: sqlite3.Connection) -> None:
-    """Write the checksums of all rows anew, as who means harm would."""
-    for table in ("facts", "inputs", "records"):
-        rows = [row[:-1] for row in connection.execute(f"SELECT * FROM {table}")]
-        for row in rows:
-            values = ", ".join("?" * (len(row) + 1))
-            connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({values})", checked(row))
-
-
-def _in_a_fact(journal: Path, chance: random.Random) -> str:
+def _in_a_fact(folder: Path, chance: random.Random) -> str:
     """One value of the request, or of what the run is of, is another."""
-    with closing(sqlite3.connect(journal)) as connection:
-        name = chance.choice(("request", "identity"))
-        ((text,),) = connection.execute("SELECT value FROM facts WHERE name = ?", (name,))
-        document = json.loads(text)
+    name = chance.choice(("request", "identity"))
+    done = ""
+
+    def change(facts: dict[str, str]) -> dict[str, str]:
+        nonlocal done
+        document = json.loads(facts[name])
         done = _another(document, chance)
-        connection.execute("UPDATE facts SET value = ? WHERE name = ?", (json.dumps(document), name))
-        _check_anew(connection)
-        connection.commit()
+        return {**facts, name: json.dumps(document)}
+
+    rewrite(folder, facts=change)
     return f"{name}{done}"
 
 
-def _in_records(journal: Path, chance: random.Random) -> str:
+def _in_records(folder: Path, chance: random.Random) -> str:
     """One value of each record is another, in the same place."""
     seed = chance.randrange(1 << 30)
     done = ""
-    with closing(sqlite3.connect(journal)) as connection:
-        rows = connection.execute("SELECT configuration, example, content FROM records").fetchall()
-        for configuration, example, content in rows:
-            decoded = msgspec.msgpack.decode(content)
-            done = _another(decoded, random.Random(seed))
-            connection.execute(
-                "UPDATE records SET content = ? WHERE configuration = ? AND example = ?",
-                (msgspec.msgpack.encode(decoded), configuration, example),
-            )
-        _check_anew(connection)
-        connection.commit()
+
+    def change(records: list[Plain]) -> list[Plain]:
+        nonlocal done
+        for record in records:
+            done = _another(record, random.Random(seed))
+        return records
+
+    rewrite(folder, records=change)
     return done
 
 
@@ -72,7 +59,8 @@ def _another(document: Any, chance: random.Random) -> str:
     return f"{place} = {str(parent[key])[:40]}"
 
 
-def _in_bytes(journal: Path, chance: random.Random) -> str:
+def _in_bytes(folder: Path, chance: random.Random) -> str:
+    journal = folder / JOURNAL_NAME
     content = bytearray(journal.read_bytes())
     start = chance.choice((0, chance.randrange(100), chance.randrange(len(content))))
     count = chance.choice((1, 2, 4, 100, 4096))
@@ -81,7 +69,8 @@ def _in_bytes(journal: Path, chance: random.Random) -> str:
     return f"{count} bytes from {start} on"
 
 
-def _in_length(journal: Path, chance: random.Random) -> str:
+def _in_length(folder: Path, chance: random.Random) -> str:
+    journal = folder / JOURNAL_NAME
     size = chance.choice((0, 1, 99, 4096, 5000, journal.stat().st_size + 4096))
     os.truncate(journal, size)
     return f"of {size} bytes"

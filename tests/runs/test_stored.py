@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
-from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.cli.runs.folders import read_given, resume
-from evaltools.engine.journal import JOURNAL_NAME, Finished, TaskJournal, open_journal
+from evaltools.engine.journal import open_journal
 from evaltools.engine.run_folder import IDENTITY as IDENTITY_FACT
 from evaltools.engine.run_folder import RunIdentity, request_facts
 from evaltools.engine.steps import Record
@@ -21,6 +19,7 @@ from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.runs.stored import changed, stored_request
 from tests.command import evaltools_here
+from tests.journals import rewrite
 from tests.requests import request_of
 
 IDENTITY = RunIdentity({"the model": "m"})
@@ -139,9 +138,8 @@ def test_a_run_that_never_began_is_told_so(tmp_path: Path) -> None:
 
 def test_a_run_of_a_program_of_its_own_has_no_request(tmp_path: Path) -> None:
     journal = open_journal(tmp_path / "run")
-    rows = TaskJournal(journal, 1, float)
-    rows.add(Finished(0, 1, [Record(0, "test", (1,), 0.5)]))
-    rows.flush()
+    journal.add([Record(0, "test", (1,), 0.5)])
+    journal.flush()
     journal.close()
     with pytest.raises(UsageError, match="was started from a program of its own; start it from there"):
         stored_request(tmp_path / "run", {})
@@ -157,9 +155,7 @@ def test_why_a_run_cannot_go_on_is_one_line(tmp_path: Path) -> None:
 
 def test_a_run_that_says_nothing_of_what_it_is_of_does_not_go_on(tmp_path: Path) -> None:
     run_dir = stored(request_of("imagenet"), tmp_path / "run")
-    with closing(sqlite3.connect(run_dir / JOURNAL_NAME)) as facts:
-        facts.execute("DELETE FROM facts WHERE name = ?", (IDENTITY_FACT,))
-        facts.commit()
+    rewrite(run_dir, facts=lambda facts: {name: fact for name, fact in facts.items() if name != IDENTITY_FACT})
     with pytest.raises(UsageError, match="cannot go on: it does not say what it is of"):
         stored_request(run_dir, {})
 

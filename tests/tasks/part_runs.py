@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from evaltools.engine.execution import Shard
-from evaltools.engine.journal import Finished, TaskJournal, open_journal
+from evaltools.engine.journal import open_journal
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run_folder import RunIdentity, encode
 from evaltools.engine.steps import Failure, Record, Steps
@@ -64,12 +64,11 @@ class Part(Struct, frozen=True):
         """Write it; the folder again."""
         journal = open_journal(folder)
         begin_run(journal, self.described, self.identity, self.shard, None)
-        rows = TaskJournal(journal, self.count, int)
         for example in self.shard.numbers_of(self.count):
             if example not in self.without:
-                records = [self._record(example, entry.name) for entry in self.described if entry.status == "measured"]
-                rows.add(Finished(example, self.preprocessing_us, records))
-        rows.flush()
+                names = [entry.name for entry in self.described if entry.status == "measured"]
+                journal.add([self._record(example, name) for name in names])
+        journal.flush()
         if self.quiet is not None:
             journal.state({QUIET: encode(self.quiet)})
         journal.close()
@@ -77,6 +76,6 @@ class Part(Struct, frozen=True):
 
     def _record(self, example: int, name: str) -> Record[int]:
         if name == "test" and example in self.died:
-            return Record(example, name, (), None, DIED)
+            return Record(example, name, (), None, DIED, None, self.preprocessing_us)
         value = self.first + example
-        return Record(example, name, (value,), value, None, 1)
+        return Record(example, name, (value,), value, None, 1, self.preprocessing_us)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
-import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +15,7 @@ from typing import Any
 import pytest
 
 from evaltools.datasets import sample
-from evaltools.engine.journal import JOURNAL_NAME
+from evaltools.engine.journal import read_journal
 from tests.command import Completed, evaltools_here, one_test
 
 PICTURES = 40
@@ -211,22 +208,14 @@ def left_after(mark: str) -> list[str]:
 
 
 def journal_rows(folder: Path) -> dict[tuple[int, str], bytes]:
-    """Every row of a run folder by example and configuration, read from a copy, of which nothing may be damaged.
+    """Every record of a run folder by example and configuration; nothing of it may be damaged.
 
     Each example in it must have all configurations, or those that were not given up before.
     """
-    with tempfile.TemporaryDirectory() as copy:
-        for file in folder.glob(f"{JOURNAL_NAME}*"):
-            shutil.copy(file, copy)
-        connection = sqlite3.connect(Path(copy, JOURNAL_NAME))
-        try:
-            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'records'").fetchall():
-                return {}
-            inputs = {example for (example,) in connection.execute("SELECT example FROM inputs")}
-            rows = connection.execute("SELECT example, configuration, content FROM records").fetchall()
-        finally:
-            connection.close()
-    found = {(example, configuration): content for example, configuration, content in rows}
-    assert {example for example, _ in found} == inputs
+    journal = read_journal(folder)
+    assert journal.damage == []
+    found: dict[tuple[int, str], bytes] = {}
+    for name, entries in journal.entries.items():
+        contents = journal.contents(list(zip(entries.offsets, entries.sizes, strict=True)))
+        found |= {(example, name): content for example, content in zip(entries.examples, contents, strict=True)}
     return found

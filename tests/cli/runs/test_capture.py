@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
     [
         ([], "missing: --run_dir=.... See evaltools capture --help"),
         (["run", "--secs=0"], "--secs=0: give a number of seconds above 0, up to 600"),
-        (["run"], "run is not a run folder: it has no journal.sqlite3; give the folder of a --run_dir"),
+        (["run"], "run is not a run folder: it has no journal.evaltools; give the folder of a --run_dir"),
         (["run", "--output_folder=x"], "--output_folder is gone: --output_file_path names the trace"),
     ],
 )

@@ -29,18 +29,18 @@ import os, signal, sys
 from evaltools.cli.main import main
 from evaltools.engine import journal
 moment, rows = os.environ["EVALTOOLS_TEST_KILL"].split()
-flush, written = journal.TaskJournal.flush, 0
+flush, written = journal.Journal.flush, 0
 def flush_and_die(self):
     global written
-    written += self._rows_waiting
+    written += len(self._waiting)
     if moment == "after":
         flush(self)
     if written >= int(rows):
         os.kill(os.getpid(), signal.SIGKILL)
     if moment == "before":
         flush(self)
-journal.TaskJournal.flush = flush_and_die
-journal._ROWS_PER_BATCH = 30
+journal.Journal.flush = flush_and_die
+journal._RECORDS_PER_BATCH = 30
 sys.exit(main(sys.argv[1:]))
 """
 

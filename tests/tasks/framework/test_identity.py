@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.engine.execution import Shard
-from evaltools.engine.journal import Finished, Journal, TaskJournal, open_journal
+from evaltools.engine.journal import Journal, open_journal
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run_folder import REQUEST, RunIdentity, identity_of
 from evaltools.engine.steps import Record
@@ -50,9 +50,8 @@ def run_dir(tmp_path: Path) -> Path:
 def begun_with_one_example(folder: Path, described: Sequence[ConfigurationResult]) -> Journal:
     journal = open_journal(folder)
     begun(journal, described)
-    rows = TaskJournal(journal, 1, float)
-    rows.add(Finished(0, 1, [Record(0, "test", (1,), 0.5)]))
-    rows.flush()
+    journal.add([Record(0, "test", (1,), 0.5)])
+    journal.flush()
     return journal
 
 

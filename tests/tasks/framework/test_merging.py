@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.engine.execution import Shard
-from evaltools.engine.journal import open_journal, temporary_journal
+from evaltools.engine.journal import open_journal
 from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.errors import UsageError
@@ -28,8 +28,7 @@ def merged(
     reference: str | None = "reference",
     max_crashes: int = 3,
 ) -> MergedRun:
-    journal = temporary_journal()
-    return merged_run(journal, places, numbers(count), identity, reference, PassOptions(max_crashes=max_crashes))
+    return merged_run(places, numbers(count), identity, reference, PassOptions(max_crashes=max_crashes))
 
 
 def merged_shards(folders: Sequence[Path], count: int, identity: RunIdentity = IDENTITY) -> MergedRun:
