@@ -27,7 +27,6 @@ from msgspec import Struct
 
 from evaltools.model import read_model
 from evaltools.parameter import Parameter
-from evaltools.report.words.verdicts import outputs_in_words
 from evaltools.request.flags import parse_flags
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.verdict import Verdict
@@ -206,7 +205,7 @@ def main(arguments: list[str]) -> int:
             missed = [(name, verdict) for name, verdict in (entry or {}).items() if verdict.kind not in _SEEN]
             print(f"{model.name}: {len(missed)} missed" if entry else f"{model.name}: cannot be run", flush=True)
             for name, verdict in missed:
-                print(f"    {name}: {outputs_in_words(verdict)}", flush=True)
+                print(f"    {name}: {verdict.sentence}", flush=True)
     print_table(
         [entry for entry in found if entry], _DELEGATE_FAULTS if library else [each.__name__ for each in FAULTS]
     )

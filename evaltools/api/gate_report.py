@@ -11,7 +11,7 @@ from evaltools.api.frames import data_frame
 from evaltools.api.results_in_common import html_table
 from evaltools.errors import LimitNotKept
 from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
-from evaltools.report.words.gates import decision_in_words, reason_in_words
+from evaltools.report.words.gates import decision_in_words
 
 if TYPE_CHECKING:
     import pandas
@@ -56,7 +56,7 @@ class GateReport(Struct, frozen=True):
                 "high": each.found.high if each.found else None,
                 "examples": each.examples,
                 "examples_needed": each.examples_needed,
-                "reason": reason_in_words(each) or None,
+                "reason": each.reason or None,
             }
             for each in self.decisions
         ]

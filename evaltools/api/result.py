@@ -22,8 +22,6 @@ from evaltools.metrics.latency import Latency
 from evaltools.report.content import Sources
 from evaltools.report.page.sections.summary import summary_of
 from evaltools.report.words.facts import describe_configuration
-from evaltools.report.words.gates import obstacle_in_words
-from evaltools.report.words.verdicts import verdict_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.metrics import METRICS
 from evaltools.result.verdict import Verdict
@@ -84,13 +82,12 @@ class Measured(Entry[EvaluationResult, ConfigurationResult], Figures):
     @property
     def in_words(self) -> list[str]:
         """What ran it, with proof of its delegates, then each verdict: the sentences of the command line."""
-        return [describe_configuration(self.entry), *map(verdict_in_words, self.entry.verdicts)]
+        return [describe_configuration(self.entry), *(verdict.sentence for verdict in self.entry.verdicts)]
 
     @property
     def why_no_figures(self) -> str:
         """Why there are none, where that is so."""
-        obstacle = evidence_of(self._result, self.entry).not_measured
-        return super().why_no_figures if obstacle is None else obstacle_in_words(obstacle)
+        return evidence_of(self._result, self.entry).not_measured or super().why_no_figures
 
     @property
     def main_figures(self) -> Mapping[str, float | None]:
@@ -132,7 +129,7 @@ class Result(Entries[EvaluationResult, Measured]):
     def warnings(self) -> list[str]:
         """What needs attention: also what was not measured, ended early, failed, or did not end cleanly."""
         obstacles = {entry.name: evidence_of(self.result, entry).not_measured for entry in self.result.configurations}
-        found = [f"{name}: {obstacle_in_words(why)}" for name, why in obstacles.items() if why is not None]
+        found = [f"{name}: {why}" for name, why in obstacles.items() if why]
         return list(dict.fromkeys([*self.result.warnings, *found]))
 
     def examples(self) -> pandas.DataFrame:

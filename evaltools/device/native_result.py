@@ -29,17 +29,17 @@ from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import check_limits
 from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
+from evaltools.metrics.native_numbers import NativeError
 from evaltools.native.logs.delegation import reference_delegation
 from evaltools.native.logs.figures import INVOCATIONS, NOTHING_TIMED, NativeFigures, merge_latencies
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult, RuntimeUsed
-from evaltools.result.verdict import Reason, Verdict
+from evaltools.result.verdict import OF_OUTPUTS, Verdict
 from evaltools.tasks.framework.result import ScoredPart
 from evaltools.tasks.framework.topk import classified
 from evaltools.tasks.framework.topk_result import TopKPart
 from evaltools.tasks.imagenet.data import LabelledImages
 from evaltools.tasks.imagenet.evaluation import facts_of
-from evaltools.tasks.inference_diff.judgement import METRIC
 from evaltools.tasks.inference_diff.output_comparison import output_names
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
 
@@ -170,15 +170,24 @@ def _with_verdict(
     """Only outputs that are the same to the last bit can be judged: the tool gives one number of each."""
     figures = next(outcome.figures for outcome in outcomes if outcome.described.name == entry.name)
     if figures is None:
-        verdict = Verdict("not measured", METRIC, reference, reasons=[Reason.of_text(entry.reason or "")])
+        verdict = Verdict("not measured", OF_OUTPUTS, reference, texts=[entry.reason] if entry.reason else [])
     elif _is_equal(figures):
-        verdict = Verdict("identical", METRIC, reference, reasons=[Reason("same_raw_numbers")])
+        same = "the raw numbers are the same in every element of every run"
+        verdict = Verdict("identical", OF_OUTPUTS, reference, texts=[same])
     else:
         named = zip((shown[0] for shown in output_names(inputs.model)), figures.errors, strict=True)
         name, error = max(named, key=lambda pair: math.inf if pair[1].avg_error is None else pair[1].avg_error)
-        numbers = {"avg_error": error.avg_error, "max_error": error.max_error}
-        verdict = Verdict("not judged", METRIC, reference, name, reasons=[Reason("avg_error", numbers)])
+        verdict = Verdict("not judged", OF_OUTPUTS, reference, name, texts=[_error_in_words(error)])
     return replace(entry, verdicts=[verdict])
+
+
+def _error_in_words(error: NativeError) -> str:
+    if error.avg_error is None:
+        return "avg_error is not a number: one side has NaN or infinite values, or the output has no elements"
+    return (
+        f"avg_error {error.avg_error:g} in raw numbers, at most {error.max_error:g} in a run; the native tool gives "
+        "nothing to compare that with"
+    )
 
 
 def _is_equal(figures: NativeFigures) -> bool:

@@ -7,18 +7,11 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from evaltools.metrics.interval import Interval
-from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange
-from evaltools.metrics.power import examples_to_judge
+from evaltools.metrics.means import FEWEST_DIFFERING, MeanChange
+from evaltools.metrics.power import POWER, examples_to_judge
 from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p, share_bound
-from evaltools.result.verdict import (
-    FEW_DIFFERING,
-    FEW_UNEQUAL,
-    IDENTICAL_ANSWERS,
-    UNCHANGED_ANSWERS,
-    Reason,
-    Verdict,
-    VerdictKind,
-)
+from evaltools.metrics.words import change as change_in_words
+from evaltools.result.verdict import Verdict, VerdictKind
 
 DEFAULT_MARGIN: Final = 0.005
 LEVEL: Final = 0.05
@@ -27,39 +20,75 @@ _ONE_SIDE: Final = 0.975
 
 
 def accuracy_verdict(
-    metric: str, counts: PairedCounts, margin: float = DEFAULT_MARGIN, p_value: float | None = None, tests: int = 1
+    metric: str,
+    counts: PairedCounts,
+    margin: float = DEFAULT_MARGIN,
+    p_value: float | None = None,
+    tests: int = 1,
+    identical: int = 0,
 ) -> Verdict:
     """A verdict on a share of examples, with the 95 % interval of its change (Tango's score).
 
     A change is ``worse`` or ``better`` only where McNemar's exact test agrees: ``p_value``, that of the counts
     themselves where it is not corrected for so many ``tests``. Where nothing is decided, ``examples_needed`` is the
-    number of examples that would decide at the same rates in 80 % of cases.
+    number of examples that would decide at the same rates in 80 % of cases. ``identical`` examples have the same
+    answer bit for bit.
 
     >>> accuracy_verdict("top1", PairedCounts(5000, 41, 32)).examples_needed
     7172
-    >>> accuracy_verdict("top1", PairedCounts(5000, 178, 42)).kind
-    'worse'
+    >>> accuracy_verdict("top1", PairedCounts(5000, 178, 42)).texts
+    ['WORSE by 2.72 points [-3.32, -2.16]']
     """
     p_value = mcnemar_p(counts) if p_value is None else p_value
     found = change_verdict(metric, counts.change, change_interval(counts), margin, p_value <= LEVEL)
     needed = examples_to_judge(counts, margin, _ONE_SIDE, LEVEL / tests) if found.kind == "not decided" else None
-    return replace(found, p_value=p_value, examples_needed=needed)
+    is_unchanged = found.kind == "not decided" and counts.lost == counts.gained == 0
+    found = replace(found, p_value=p_value, examples_needed=needed)
+    return in_words(found, counts.count, identical, is_unchanged)
 
 
-def unchanged_reasons(examples: int, identical: int, is_unchanged: bool) -> list[Reason]:
-    """What to say first where nothing was seen to change: how many examples like these can, at most (95 %).
+def in_words(
+    verdict: Verdict,
+    examples: int,
+    identical: int = 0,
+    is_unchanged: bool = False,
+    is_share: bool = True,
+    why: str = "",
+) -> Verdict:
+    """The verdict with its sentence; ``why`` says why nothing is decided, or how sure it is.
 
-    By the exact one-sided bound of 0 of ``examples``. ``identical`` of them have the same answer bit for bit;
+    Where nothing was seen to change, that comes first, with how many examples like these can, at most: by the exact
+    one-sided bound of 0 of ``examples`` (95 %). ``identical`` of them have the same answer bit for bit;
     ``is_unchanged``: the figure is the same whichever of them are taken.
 
-    >>> unchanged_reasons(60, 60, is_unchanged=True)[0].kind
-    'identical_answers'
+    >>> in_words(Verdict("not decided", "top1", change=0.0), 60, 60).seen
+    'identical'
+    >>> in_words(Verdict("worse", "iou", change=-0.027, low=-0.033, high=-0.021), 60, is_share=False).texts
+    ['WORSE: -0.027 [-0.033, -0.021]']
     """
-    if examples == 0 or not (is_unchanged or identical == examples):
-        return []
-    kind = IDENTICAL_ANSWERS if identical == examples else UNCHANGED_ANSWERS
-    most = share_bound(0, examples, 1 - LEVEL, upper=True)
-    return [Reason(kind, {"examples": examples, "most_differing": most})]
+    if examples and (is_unchanged or identical == examples):
+        most = f"{100 * share_bound(0, examples, 1 - LEVEL, upper=True):.2g}"
+        sure = f"95 % confident: fewer than {most} % of such examples"
+        if identical == examples:
+            text = f"identical: all {examples} answers are bit for bit the reference's; {sure} differ"
+            return replace(verdict, texts=[text], seen="identical")
+        text = f"unchanged: no answer of {examples} changed it; {sure} do"
+        return replace(verdict, texts=[text], seen="unchanged")
+    return replace(verdict, texts=[_sentence(verdict, is_share, why)])
+
+
+def _sentence(verdict: Verdict, is_share: bool, why: str) -> str:
+    change = "" if verdict.change is None else change_in_words(verdict.change, verdict.low, verdict.high, is_share)
+    within = f" within {100 * (verdict.margin or 0.0):g} points" if is_share else f" within {verdict.margin or 0.0:g}"
+    if verdict.kind == "equivalent":
+        return f"equivalent{within}: {change}"
+    if verdict.kind in ("worse", "better"):
+        word = "WORSE" if verdict.kind == "worse" else "better"
+        return f"{word} by {change.lstrip('+-')}" if is_share else f"{word}: {change}"
+    if verdict.examples_needed is not None:
+        cases = f"{100 * POWER:g} % of cases"
+        why = f"about {verdict.examples_needed} examples would decide in {cases} whether it is{within}"
+    return f"{verdict.kind}: {'; '.join(filter(None, (change, why)))}"
 
 
 def change_verdict(
@@ -90,23 +119,24 @@ def mean_verdict(metric: str, change: MeanChange, better: Better, margin: float,
 
     ``equivalent`` where the whole interval lies within ``margin`` of no change, ``worse`` or ``better`` where it lies
     on one side of no change, else ``not decided``, with the number of examples that would decide in 80 % of cases where
-    ten or more differ. Without an interval it is not decided either, and a reason says why.
+    ten or more differ. Without an interval it is not decided either, and the sentence says why.
 
     >>> mean_verdict("error", MeanChange(40, 0.3, 0.1, 40, 1.0), "lower", 0.005).kind
     'worse'
     """
-    interval = change.interval()
-    reasons = unchanged_reasons(change.count, 0, is_unchanged=change.differing == 0)
-    verdict = Verdict("not decided", metric, against, change=change.change, margin=margin, reasons=reasons)
+    interval, differing = change.interval(), change.differing
+    verdict = Verdict("not decided", metric, against, change=change.change, margin=margin, differing=differing)
+    few = ""
     if interval is None:
-        few = Reason(FEW_UNEQUAL, {"differing": change.differing, "fewest": FEWEST_UNEQUAL})
-        return replace(verdict, reasons=[*reasons, few] if change.count > 1 else reasons)
-    verdict = replace(verdict, low=interval.low, high=interval.high)
-    if -margin <= interval.low and interval.high <= margin:
-        return replace(verdict, kind="equivalent")
-    if interval.low <= 0 <= interval.high:
-        if change.differing < FEWEST_DIFFERING:
-            few = Reason(FEW_DIFFERING, {"differing": change.differing, "fewest": FEWEST_DIFFERING})
-            return replace(verdict, reasons=[*reasons, few])
-        return replace(verdict, examples_needed=change.examples_to_judge(margin))
-    return replace(verdict, kind="better" if (interval.low > 0) == (better == "higher") else "worse")
+        few = f"only {differing} examples differ and the metric states no bounds, so others may decide"
+    else:
+        verdict = replace(verdict, low=interval.low, high=interval.high)
+        if -margin <= interval.low and interval.high <= margin:
+            verdict = replace(verdict, kind="equivalent")
+        elif not interval.low <= 0 <= interval.high:
+            verdict = replace(verdict, kind="better" if (interval.low > 0) == (better == "higher") else "worse")
+        elif differing < FEWEST_DIFFERING:
+            few = f"only {differing} examples differ, so nothing says how many would decide"
+        else:
+            verdict = replace(verdict, examples_needed=change.examples_to_judge(margin))
+    return in_words(verdict, change.count, is_unchanged=differing == 0, is_share=False, why=few)

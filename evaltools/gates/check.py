@@ -26,7 +26,6 @@ from evaltools.gates.decide import Decision, decide
 from evaltools.gates.evidence import Allowed, Evidence, evidence_of
 from evaltools.gates.gate_file import Gate
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.verdict import Reason
 
 _FEW: Final = 0.95
 """Limits without a confidence are distinguished from those that would be kept with this one."""
@@ -73,8 +72,8 @@ def hold_against_old(run: str, result: EvaluationResult, old: Old[EvaluationResu
     other results that are compared together with it.
     """
     entries = [entry for entry in result.configurations if entry.role == "test"] or result.configurations
-    changed_model = _changed_model(result) or (None if entries else Reason("no_configurations"))
-    if changed_model is not None:
+    changed_model = _changed_model(result) or ("" if entries else "the result has no configuration")
+    if changed_model:
         return _report(run, result, (_missing("*", changed_model),))
     held: list[tuple[Criterion, Evidence, Evidence]] = []
     timed: list[tuple[Criterion, Evidence]] = []
@@ -83,7 +82,7 @@ def hold_against_old(run: str, result: EvaluationResult, old: Old[EvaluationResu
     for entry in entries:
         own = evidence_of(result, entry, old.allowed)
         since = own if own.not_measured else evidence_since(old, result, entry, own, old.allowed)
-        if since.not_measured is not None:
+        if since.not_measured:
             decisions.append(_missing(entry.name, since.not_measured, own))
             continue
         held += [(criterion, own, since) for criterion in limits_since(old, entry, own)]
@@ -98,7 +97,7 @@ def hold_against_old(run: str, result: EvaluationResult, old: Old[EvaluationResu
     ]
     names = {entry.name for entry in entries}
     lost = [
-        _missing(entry.name, Reason("not_in_new", names={"old": old.name}))
+        _missing(entry.name, not_in_new(old.name))
         for entry in old.result.configurations
         if entry.role == entries[0].role and entry.name not in names
     ]
@@ -108,7 +107,7 @@ def hold_against_old(run: str, result: EvaluationResult, old: Old[EvaluationResu
     return replace(report, warnings=(*changed, *report.warnings))
 
 
-def _missing(name: str, reason: Reason, own: Evidence | None = None) -> Decision:
+def _missing(name: str, reason: str, own: Evidence | None = None) -> Decision:
     examples = 0 if own is None else own.examples
     limit = "no worse than before"
     return Decision(name, limit, "not measured", reason=reason, examples=examples)
@@ -122,12 +121,10 @@ def _held(gate: Gate, run: str, result: EvaluationResult, old: Old[EvaluationRes
     tests = [entry for entry in result.configurations if entry.role == "test"]
     named = [entry for entry in tests if gate.names(entry.name)]
     changed = _changed_model(result)
-    if changed is not None:
+    if changed:
         return _report(run, result, nothing_shown(gate, changed))
     if not named:
-        there_are = ", ".join(entry.name for entry in tests) or "none"
-        names = {"configuration": gate.configuration, "run": run, "there_are": there_are}
-        return _report(run, result, nothing_shown(gate, Reason("no_configuration", names=names)))
+        return _report(run, result, none_named(gate, run, [entry.name for entry in tests]))
     found = [_evidence(result, entry, gate.allowed, old) for entry in named]
     held = [(criterion, evidence) for evidence in found for criterion in gate.criteria]
     decisions = decide_together(held)
@@ -157,19 +154,19 @@ def _rest_on_few(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence
     return found
 
 
-def _changed_model(result: EvaluationResult) -> Reason | None:
-    """The reason where the model's file has another content by now than when it was measured."""
+def _changed_model(result: EvaluationResult) -> str:
+    """That the model's file has another content by now than when it was measured; empty where it has not."""
     path = _model_path(result)
     if path is None:
-        return None
+        return ""
     try:
         status = path.stat()
         sha256 = _sha256(path, status.st_mtime_ns, status.st_size)
     except (OSError, Unreadable):
-        return None
+        return ""
     if sha256 == result.model.sha256:
-        return None
-    return Reason("model_changed", names={"file": result.model.file})
+        return ""
+    return f"the model file {result.model.file} has another content by now than when it was measured; measure again"
 
 
 @cache
@@ -236,6 +233,17 @@ def _broken(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence[Deci
     return sum(criterion.confidence is not None and each.verdict == "fail" for (criterion, _), each in together)
 
 
-def nothing_shown(gate: Gate, reason: Reason) -> tuple[Decision, ...]:
+def not_in_new(old: str) -> str:
+    """That the file ``old`` has a configuration which was not measured again."""
+    return f"{old} has this configuration, the new result has not; measure it too"
+
+
+def none_named(gate: Gate, run: str, names: Sequence[str]) -> tuple[Decision, ...]:
+    """The decisions of a gate on a result that has none of its configurations; ``names`` are those that it has."""
+    there_are = ", ".join(names) or "none"
+    return nothing_shown(gate, f"no configuration is named {gate.configuration!r} in {run}; there are {there_are}")
+
+
+def nothing_shown(gate: Gate, reason: str) -> tuple[Decision, ...]:
     """Each limit of a gate as ``not measured``."""
     return tuple(Decision(gate.configuration, limit.text, "not measured", reason=reason) for limit in gate.criteria)

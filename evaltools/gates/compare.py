@@ -42,7 +42,6 @@ from evaltools.metrics.power import Change, CountedChange
 from evaltools.metrics.proportions import PairedCounts
 from evaltools.metrics.resampled import ResampledChange, resampled_change
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Load, Tensor
-from evaltools.result.verdict import Reason
 
 Earlier = TypeVar("Earlier")
 Part = TypeVar("Part")
@@ -161,18 +160,21 @@ def evidence_since(
     earlier = _same_name(old.result, entry)
     if earlier is None:
         names = ", ".join(each.name for each in old.result.configurations)
-        return Evidence(entry.name, Reason("not_in_old", names={"old": old.name, "there_are": names}))
+        return Evidence(entry.name, f"{old.name} has no such configuration; it has {names}")
     obstacle = of_another(EARLIER, why_not_measured(old.result, earlier, allowed))
     others = other_inputs(old.result, new)
-    if obstacle is None and others and not old.other_examples:
-        obstacle = Reason("other_examples", names={"others": "; ".join(others)})
-    if obstacle is not None:
+    if not obstacle and others and not old.other_examples:
+        obstacle = (
+            f"other inputs than before ({'; '.join(others)}); measure on the same, or give --allow_other_examples=true "
+            "for a comparison of two samples"
+        )
+    if obstacle:
         return Evidence(entry.name, obstacle)
     sides = _Sides(old.result, earlier, new, entry, paired=not others)
     changes = {figure: _change(figure, own, sides) for figure in entry.figures if figure in earlier.figures}
     return replace(
         own,
-        reference_not_measured=None,
+        reference_not_measured="",
         changes={figure: change for figure, change in changes.items() if change is not None},
         ratio=_ratio(sides),
         loads=loads_of(new) | loads_of(old.result, EARLIER),
@@ -282,7 +284,7 @@ def kept_since(
     if decision.found is None or not is_same or not _has_no_other_answer(since.changes.get(criterion.figure)):
         return decision
     found = replace(decision.found, low=None, high=None)
-    return replace(decision, verdict="pass", found=found, reason=None, examples_needed=None)
+    return replace(decision, verdict="pass", found=found, reason="", examples_needed=None)
 
 
 def _has_no_other_answer(change: Change | None) -> bool:
@@ -319,8 +321,7 @@ def _of_verdicts(earlier: ConfigurationResult, entry: ConfigurationResult) -> De
     grades: list[str] = list(GRADES)
     ranks = [grades.index(kind) if kind in grades else len(grades) for kind in (then, now)]
     worse: GateVerdict = "inconclusive" if now in (NOT_DECIDED, ODD_REFERENCE) else "fail"
-    reason = Reason("verdict", names={"now": now})
-    return Decision(entry.name, limit, worse if ranks[1] > ranks[0] else "pass", reason=reason)
+    return Decision(entry.name, limit, worse if ranks[1] > ranks[0] else "pass", reason=f"now {now}")
 
 
 def _of_outputs(old: EvaluationResult, earlier: ConfigurationResult, since: Evidence) -> list[Decision]:
@@ -351,6 +352,7 @@ def nodes_decision(configuration: str, before: int | None, now: int | None) -> l
         return []
     limit = f"nodes on delegates >= {before} (old)"
     if now is None:
-        return [Decision(configuration, limit, "not measured", reason=Reason("no_nodes"))]
+        unknown = "how many nodes a delegate took is not known now"
+        return [Decision(configuration, limit, "not measured", reason=unknown)]
     verdict: GateVerdict = "pass" if now >= before else "fail"
     return [Decision(configuration, limit, verdict, Found("nodes on delegates", float(now)))]

@@ -16,14 +16,28 @@ from evaltools.metrics.between_runs import IndependentMeans, IndependentShares
 from evaltools.metrics.interval import Interval, confidence_of_each
 from evaltools.metrics.latency import LatencyRatio, at_confidence
 from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange, MeanOfScores
-from evaltools.metrics.power import Change, examples_to_place
+from evaltools.metrics.power import POWER, Change, examples_to_place
 from evaltools.metrics.proportions import share_bound
 from evaltools.parameter import did_you_mean
-from evaltools.result.verdict import CANNOT_EXIST, FEW_UNEQUAL, TEXT, Reason
 
 GateVerdict = Literal["skipped", "pass", "inconclusive", "fail", "not measured"]
 GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("skipped", "pass", "inconclusive", "fail", "not measured")
 """From best to worst; ``skipped`` is what cannot exist here, where the gate has ``allow_missing``."""
+_NO_OLD: Final = (
+    "there is no earlier evaluation to compare with; give --against=OLD.json, or against in the run (of benchmarks "
+    "--against compares the times by itself)"
+)
+_NO_NUMBER: Final = "no number: a side has NaN or infinite values or another shape, or the reference is 0 everywhere"
+_AT_THE_LIMIT: Final = "what was found is so close to the limit that no number of examples would decide; move the limit"
+_RUNS_APART: Final = "two runs differ by so much that this shows nothing; measure where less runs, or both in one run"
+_JUMPED: Final = (
+    "the times jumped or drifted while they were measured, so the ratio has no interval; measure where nothing else "
+    "runs and the clock is steady"
+)
+_MEDIANS_ONLY: Final = (
+    "only the medians of both are known, no single times on the same examples, so there is no interval; leave 'at ...' "
+    "out"
+)
 _OF_OLD_TIMES: Final = 0.95
 """The confidence of a limit on times vs old that states none."""
 
@@ -53,16 +67,16 @@ class Found(Struct, frozen=True):
 class Decision(Struct, frozen=True):
     """The verdict on one limit for one configuration.
 
-    ``found`` is what the limit was compared with, None where there is nothing; ``reason`` why it did not pass, None
-    where ``found`` says it all. ``examples`` counts those that the figures are of. ``examples_needed`` would decide an
-    inconclusive one in 80 % of cases, None where no number would, or none is known.
+    ``found`` is what the limit was compared with, None where there is nothing; ``reason`` why it did not pass, with the
+    next step, empty where ``found`` says it all. ``examples`` counts those that the figures are of. ``examples_needed``
+    would decide an inconclusive one in 80 % of cases, None where no number would, or none is known.
     """
 
     configuration: str
     limit: str
     verdict: GateVerdict
     found: Found | None = None
-    reason: Reason | None = None
+    reason: str = ""
     examples_needed: int | None = None
     examples: int = 0
 
@@ -79,35 +93,35 @@ def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -
     >>> decide(parse_criterion("top1 >= 0.7"), Evidence("xnnpack", figures={"top1": 0.75})).verdict
     'pass'
     """
-    if evidence.not_measured is not None:
+    if evidence.not_measured:
         decision = _without_evidence(criterion, evidence, evidence.not_measured)
     elif not criterion.of_old:
         decision = _decided(criterion, evidence, limits_together)
     elif evidence.old is None:
-        decision = _missing(criterion, evidence, Reason("no_old"))
-    elif evidence.old.not_measured is not None:
+        decision = _missing(criterion, evidence, _NO_OLD)
+    elif evidence.old.not_measured:
         decision = _missing(criterion, evidence, evidence.old.not_measured)
     else:
         decision = _decided(criterion, evidence.old, limits_together)
     return replace(decision, examples=evidence.examples)
 
 
-def _without_evidence(criterion: Criterion, evidence: Evidence, why: Reason) -> Decision:
+def _without_evidence(criterion: Criterion, evidence: Evidence, why: str) -> Decision:
     """What this machine cannot have is skipped where the gate allows that; else the reason says how to allow it."""
     decision = _missing(criterion, evidence, why)
     if not evidence.cannot_exist:
         return decision
     if evidence.allowed.missing:
         return replace(decision, verdict="skipped")
-    return replace(decision, reason=replace(why, kind=CANNOT_EXIST) if why.kind == TEXT else why)
+    return replace(decision, reason=f"{why}; allow_missing = true in the gate skips what cannot exist here")
 
 
 def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
-    if criterion.is_relative and evidence.reference_not_measured is not None:
+    if criterion.is_relative and evidence.reference_not_measured:
         return _missing(criterion, evidence, evidence.reference_not_measured)
     if evidence.is_emulated and criterion.figure.startswith("latency"):
-        return _missing(criterion, evidence, Reason("emulated"))
-    if evidence.busy is not None and criterion.figure.startswith("latency"):
+        return _missing(criterion, evidence, "emulated: no latency; measure it on the device")
+    if evidence.busy and criterion.figure.startswith("latency"):
         return _missing(criterion, evidence, evidence.busy)
     if criterion.kind in ("drop", "rise"):
         return _decide_change(criterion, evidence, limits_together)
@@ -123,7 +137,8 @@ def _decide_value(criterion: Criterion, evidence: Evidence, limits_together: int
         return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
     value = evidence.figures[criterion.figure]
     if value is None:
-        return _missing(criterion, evidence, Reason("no_value", names={"figure": criterion.figure}))
+        nothing = f"{criterion.figure} has no value: there is nothing in the data that it could be measured on"
+        return _missing(criterion, evidence, nothing)
     found = Found(criterion.figure, value, unit=criterion.unit or criterion.metric.unit)
     share = evidence.shares.get(criterion.figure)
     if criterion.confidence is None:
@@ -141,12 +156,15 @@ def _decide_value(criterion: Criterion, evidence: Evidence, limits_together: int
     return _bounded(criterion, evidence, found, partial(_share_bounds, *counts), limits_together, place)
 
 
-def _no_interval(criterion: Criterion) -> Reason:
-    return Reason("no_interval", names={"figure": criterion.figure})
+def _no_interval(criterion: Criterion) -> str:
+    return f"{criterion.figure} has no interval in this result"
 
 
 def _few_unequal(criterion: Criterion, evidence: Evidence, found: Found) -> Decision:
-    reason = Reason(FEW_UNEQUAL, {"fewest": FEWEST_UNEQUAL})
+    reason = (
+        f"fewer than {FEWEST_UNEQUAL} examples are unequal and the metric states no bounds, so nothing says how others "
+        "would be; state its bounds=(LOWEST, HIGHEST), or measure more"
+    )
     return Decision(evidence.configuration, criterion.text, "inconclusive", found, reason)
 
 
@@ -162,13 +180,11 @@ def _drop_bounds(change: Change, confidence: float) -> Interval:
     return Interval(0.0 - change.bound(confidence, upper=True), 0.0 - change.bound(confidence, upper=False))
 
 
-def _no_such_figure(criterion: Criterion, evidence: Evidence) -> Reason:
-    names = {"figure": criterion.figure}
+def _no_such_figure(criterion: Criterion, evidence: Evidence) -> str:
     if not criterion.metric.is_of_own_task:
-        return Reason("no_such_figure", names=names | {"meaning": criterion.metric.meaning})
-    there_are = ", ".join(evidence.figures)
+        return f"this result has no {criterion.figure} ({criterion.metric.meaning})"
     hint = did_you_mean(criterion.figure, evidence.figures)
-    return Reason("no_such_own_figure", names=names | {"hint": hint, "there_are": there_are})
+    return f"this result has no figure {criterion.figure!r}.{hint} It has {', '.join(evidence.figures)}"
 
 
 def _decide_change(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
@@ -177,12 +193,14 @@ def _decide_change(criterion: Criterion, evidence: Evidence, limits_together: in
         return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
     is_lower_better = criterion.figure in evidence.means and evidence.metrics[criterion.figure].better == "lower"
     wanted = "rise" if is_lower_better else "drop"
-    names = {"figure": criterion.figure, "wanted": wanted}
     if criterion.kind != wanted:
-        return _missing(criterion, evidence, Reason("other_direction", names=names))
+        better = "lower" if is_lower_better else "higher"
+        write = f"write '{criterion.figure} {wanted} <= ...'"
+        return _missing(criterion, evidence, f"{better} is better for {criterion.figure}: {write}")
     change = evidence.changes.get(criterion.figure)
     if change is None:
-        return _missing(criterion, evidence, Reason("no_change", names=names))
+        no_change = f"there is no change of {criterion.figure} against a reference"
+        return _missing(criterion, evidence, f"{no_change}; run with a reference on the same examples")
     figure = f"{criterion.figure} {wanted}{' vs old' if criterion.of_old else ''}"
     found = Found(figure, 0.0 - change.change, unit=criterion.unit)
     if criterion.confidence is None:
@@ -200,7 +218,8 @@ def _decide_change(criterion: Criterion, evidence: Evidence, limits_together: in
 def _decide_ratio(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
     """Decide a limit on a latency ratio; one to an earlier run is never decided by only the ratio."""
     if evidence.ratio is None:
-        return _missing(criterion, evidence, Reason("no_old_times" if criterion.of_old else "no_reference_times"))
+        no_times = "there is no reference whose times belong to the same examples"
+        return _missing(criterion, evidence, "one of the two results has no times" if criterion.of_old else no_times)
     ratio, interval = evidence.ratio.ratio, evidence.ratio.interval
     figure = f"latency_ratio{' vs old' if criterion.of_old else ''}"
     if criterion.confidence is None and not criterion.of_old:
@@ -213,14 +232,14 @@ def _decide_ratio(criterion: Criterion, evidence: Evidence, limits_together: int
     asked = replace(criterion, confidence=criterion.confidence or _OF_OLD_TIMES)
     decision = _bounded(asked, evidence, found, partial(at_confidence, ratio, interval), limits_together)
     if criterion.of_old and decision.verdict == "inconclusive":
-        return replace(decision, reason=Reason("runs_apart"))
+        return replace(decision, reason=_RUNS_APART)
     return decision
 
 
-def _no_ratio_interval(ratio: LatencyRatio) -> Reason:
+def _no_ratio_interval(ratio: LatencyRatio) -> str:
     if not ratio.pairs:
-        return Reason("medians_only")
-    return Reason("times_jumped" if ratio.withheld == "jumped" else "no_ratio_interval")
+        return _MEDIANS_ONLY
+    return _JUMPED if ratio.withheld == "jumped" else "so few pairs of times give no interval; measure more"
 
 
 def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:
@@ -231,12 +250,9 @@ def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:
         if criterion.figure in values and (criterion.output is None or criterion.output in names)
     ]
     if not named:
-        names = {
-            "output": str(criterion.output),
-            "figure": criterion.figure,
-            "there_are": ", ".join(names[0] for names, _ in evidence.outputs) or "none",
-        }
-        return _missing(criterion, evidence, Reason("no_such_output", names=names))
+        there_are = ", ".join(names[0] for names, _ in evidence.outputs) or "none"
+        no_output = f"no output {str(criterion.output)!r} has {criterion.figure}"
+        return _missing(criterion, evidence, f"{no_output}; outputs of this result: {there_are}")
     return _compared(criterion, evidence, max(named, key=lambda found: _badness(criterion, found.value)))
 
 
@@ -249,7 +265,7 @@ def _badness(criterion: Criterion, value: float | None) -> float:
 
 def _compared(criterion: Criterion, evidence: Evidence, found: Found) -> Decision:
     if _is_no_number(found.value):
-        return Decision(evidence.configuration, criterion.text, "fail", found, Reason("no_number"))
+        return Decision(evidence.configuration, criterion.text, "fail", found, _NO_NUMBER)
     assert found.value is not None
     verdict: GateVerdict = "pass" if _keeps(criterion, found.value) else "fail"
     return Decision(evidence.configuration, criterion.text, verdict, found)
@@ -283,9 +299,14 @@ def _bounded(
         return decision
     needed = None if how_many is None else how_many()
     if how_many is not None and needed is None:
-        return replace(decision, reason=Reason("at_the_limit"))
+        return replace(decision, reason=_AT_THE_LIMIT)
     is_beyond = verdict_of(criterion, interval, interval) == "fail"
-    reason = Reason("beyond_for_one", {"limits": limits_together}) if is_beyond else Reason("too_few")
+    beyond = f"beyond it, but not clearly enough for one of {limits_together} limits"
+    if needed is not None:
+        more = f"about {needed} would do in {100 * POWER:g} % of cases if they are like these"
+    else:
+        more = f"measure more{', or where nothing else runs' if found.figure.startswith('latency') else ''}"
+    reason = f"{beyond if is_beyond else 'too few examples to decide'}; {more}"
     return replace(decision, reason=reason, examples_needed=needed)
 
 
@@ -310,7 +331,7 @@ def _keeps(criterion: Criterion, value: float) -> bool:
     return value <= criterion.value if criterion.at_most else value >= criterion.value
 
 
-def _missing(criterion: Criterion, evidence: Evidence, reason: Reason) -> Decision:
+def _missing(criterion: Criterion, evidence: Evidence, reason: str) -> Decision:
     return Decision(evidence.configuration, criterion.text, "not measured", reason=reason)
 
 

@@ -17,12 +17,16 @@ from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison, Load
 from evaltools.result.metrics import METRICS
 from evaltools.result.places import against_reference, reference_of
-from evaltools.result.verdict import Reason
 
 MOST_LOAD: Final = 1.0
 """Other processes for each core, on average, beside which latencies still count where a gate allows no other load."""
 MOST_STEAL: Final = 0.1
 """The share of the time of all cores that a hypervisor may take from latencies that count."""
+NO_REFERENCE: Final = "this result has no reference to compare it with; run with one"
+_UNKNOWN_LOAD: Final = (
+    "what else the machine did is not known, and it may have been busy; measure where it says so, or allow_load = inf "
+    "in the gate, or give --allow_any_load"
+)
 
 
 class Allowed(Struct, frozen=True):
@@ -57,9 +61,9 @@ class Evidence(Struct, frozen=True):
     """
 
     configuration: str
-    not_measured: Reason | None = None
+    not_measured: str = ""
     cannot_exist: bool = False
-    reference_not_measured: Reason | None = None
+    reference_not_measured: str = ""
     figures: Mapping[str, float | None] = field(default_factory=dict)
     outputs: Sequence[tuple[Sequence[str], Mapping[str, float | None]]] = ()
     shares: Mapping[str, Share] = field(default_factory=dict)
@@ -74,10 +78,10 @@ class Evidence(Struct, frozen=True):
     old: Evidence | None = None
 
     @property
-    def busy(self) -> Reason | None:
-        """Why no latency counts; None where the machine was quiet enough."""
+    def busy(self) -> str:
+        """Why no latency counts; empty where the machine was quiet enough."""
         found = (of_another(whose, why_too_busy(load, self.allowed.load)) for whose, load in self.loads.items())
-        return next(filter(None, found), None)
+        return next(filter(None, found), "")
 
 
 def evidence_of(
@@ -86,7 +90,7 @@ def evidence_of(
     """The evidence in a result on one of its configurations, as limits need it."""
     examples = configuration.finished_examples
     obstacle = why_not_measured(result, configuration, allowed)
-    if obstacle is not None:
+    if obstacle:
         missing = configuration.cannot_exist
         return Evidence(configuration.name, obstacle, missing, examples=examples, allowed=allowed)
     read = {metric.name: metric.read(result, configuration) for metric in METRICS}
@@ -128,21 +132,28 @@ def loads_of(result: EvaluationResult | BenchmarkResult, whose: str = "") -> dic
     return {} if result.device_run is not None else {whose: result.environment.load}
 
 
-def why_too_busy(load: Load | None, most: float) -> Reason | None:
+def why_too_busy(load: Load | None, most: float) -> str:
     """Why latencies do not count: more than ``most`` other processes for each core, or much time stolen.
 
     Where nobody knows how many others ran, it may have been any number.
 
-    >>> why_too_busy(Load(2, 11.0), 1.0).kind, why_too_busy(Load(8, 2.0), 1.0), why_too_busy(None, 1.0).kind
-    ('busy', None, 'unknown_load')
+    >>> why_too_busy(Load(2, 11.0), 1.0)[:54], why_too_busy(Load(8, 2.0), 1.0)
+    ('the machine was busy, 11 other processes on 2 cores, an', '')
     """
     if load is None or load.others is None:
-        return None if math.isinf(most) else Reason("unknown_load")
+        return "" if math.isinf(most) else _UNKNOWN_LOAD
     if load.others > most * load.cpu_count:
-        return Reason("busy", {"others": round(load.others), "cores": load.cpu_count, "most": most})
+        return (
+            f"the machine was busy, {round(load.others)} other processes on {load.cpu_count} cores, and latencies "
+            f"count up to {most:g} for each core; measure where less runs, or allow_load = NUMBER in the gate, or give "
+            "--allow_any_load"
+        )
     if load.steal is not None and load.steal > MOST_STEAL:
-        return Reason("stolen", {"steal": round(100 * load.steal), "most": round(100 * MOST_STEAL)})
-    return None
+        return (
+            f"the hypervisor gave {round(100 * load.steal)} % of the time to others, and latencies count up to "
+            f"{round(100 * MOST_STEAL)} %; measure where its host is less busy"
+        )
+    return ""
 
 
 def _ratio(found: LatencyComparison | None) -> LatencyRatio | None:
@@ -153,53 +164,65 @@ def _ratio(found: LatencyComparison | None) -> LatencyRatio | None:
 
 def why_not_measured(
     result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed = NOTHING_ALLOWED
-) -> Reason | None:
+) -> str:
     """Why no figure of a configuration counts: what its own command would end with 3 or 4 for, or a part of a run."""
     if configuration.status == "not measured":
-        return Reason.of_text(configuration.reason or "not measured")
+        return configuration.reason or "not measured"
     if configuration.fallback is not None:
-        return Reason("fallback", names={"why": configuration.fallback})
+        return fell_back(configuration.fallback)
     if not result.complete:
-        return Reason("ended_early", names={"why": str(result.stopped)})
+        return ended_early(str(result.stopped))
     if result.execution is not None and result.execution.shard is not None:
-        return Reason("shard", names={"shard": result.execution.shard})
+        return f"it is only shard {result.execution.shard}; put all of them together: evaltools merge"
     return _why_not_clean(result, configuration, allowed) or _why_reference_crashed(result, configuration, allowed)
 
 
-def _why_not_clean(result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed) -> Reason | None:
+def _why_not_clean(result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed) -> str:
     failed, nan_outputs = configuration.failed_examples, configuration.nan_outputs
     if failed > allowed.failed_examples:
         first = next((each for each in result.failed if each.configuration in (configuration.name, None)), None)
         why = f" (first {first.example}: {first.reason})" if first else ""
-        return Reason("failed", {"failed": failed, "tried": failed + configuration.finished_examples}, {"why": why})
+        allows = f"a gate with allow_failed_examples = {failed} allows it"
+        return f"{failed} of {failed + configuration.finished_examples} examples failed{why}; {allows}"
     if nan_outputs > allowed.nan_outputs:
-        return Reason("nan", {"nan_outputs": nan_outputs})
+        allows = f"a gate with allow_nan_outputs = {nan_outputs} allows it"
+        return f"{nan_outputs} of its outputs are NaN or infinite; {allows}"
     crashes = configuration.crashes
     if crashes > allowed.crashes or (configuration.not_clean and not crashes):
-        return Reason("not_clean", {"crashes": crashes}, {"why": configuration.not_clean})
-    return None
+        return _not_clean(configuration.not_clean, crashes)
+    return ""
 
 
-def _why_reference_crashed(
-    result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed
-) -> Reason | None:
+def fell_back(why: str) -> str:
+    """That figures are those of the CPU."""
+    return f"it was measured on the CPU instead of what it asked for: {why}"
+
+
+def ended_early(why: str) -> str:
+    """That figures are those of a part of the examples."""
+    return f"the run ended early ({why}); its figures are those of a part of the examples"
+
+
+def _not_clean(why: str, crashes: int) -> str:
+    return f"not clean: {why}; a gate with allow_crashes = {crashes} allows it"
+
+
+def _why_reference_crashed(result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed) -> str:
     """The crash of the reference, which the command that measured ends with 4 for, whatever the limit is about."""
     reference = reference_of(configuration, result.configurations)
     if reference is None or reference.crashes <= allowed.crashes:
-        return None
-    crashed = Reason("not_clean", {"crashes": reference.crashes}, {"why": reference.not_clean or reference.first_crash})
+        return ""
+    crashed = _not_clean(reference.not_clean or reference.first_crash, reference.crashes)
     return of_another("the reference", crashed)
 
 
-def _why_no_reference(result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed) -> Reason | None:
+def _why_no_reference(result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed) -> str:
     reference = reference_of(configuration, result.configurations)
     if reference is None:
-        return Reason("no_reference")
+        return NO_REFERENCE
     return of_another("the reference", why_not_measured(result, reference, allowed))
 
 
-def of_another(whose: str, obstacle: Reason | None) -> Reason | None:
+def of_another(whose: str, obstacle: str) -> str:
     """The same obstacle as that of ``the reference``, or of ``the earlier result``; ``whose`` may be empty."""
-    if obstacle is None or not whose:
-        return obstacle
-    return Reason(obstacle.kind, obstacle.numbers, {**obstacle.names, "whose": whose})
+    return f"{whose}: {obstacle}" if obstacle and whose else obstacle

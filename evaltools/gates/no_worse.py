@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from evaltools.errors import DataError
-from evaltools.gates.check import GateDecisions, decide_together, hold_against_old
+from evaltools.gates.check import GateDecisions, decide_together, hold_against_old, not_in_new
 from evaltools.gates.compare import EARLIER, Old, crowding, nodes_decision, slowdown
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.decide import Decision
@@ -22,7 +22,6 @@ from evaltools.metrics.latency import LatencyRatio
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.result.verdict import Reason
 
 
 def compare_results(run: str, now: Result, old: Old[Result]) -> list[GateDecisions]:
@@ -55,11 +54,11 @@ def compare_results(run: str, now: Result, old: Old[Result]) -> list[GateDecisio
         if isinstance(now, SuiteResult):
             report = _without_what_neither_measured(report, part, earlier[name])
         reports.append(report)
-    not_in_new = Reason("not_in_new", names={"old": old.name})
-    reports += [_lost(name, part, not_in_new) for name, part in earlier.items() if name not in parts]
+    reports += [_lost(name, part, not_in_new(old.name)) for name, part in earlier.items() if name not in parts]
     if not any(report.decisions for report in reports):
-        nothing = Decision("*", "no worse than before", "not measured", reason=Reason("nothing_twice"))
-        reports.append(GateDecisions(run, "", (nothing,)))
+        nothing = "nothing was measured in both, so nothing is compared; run what the earlier suite ran"
+        decision = Decision("*", "no worse than before", "not measured", reason=nothing)
+        reports.append(GateDecisions(run, "", (decision,)))
     return reports
 
 
@@ -112,7 +111,7 @@ def _compared(name: str, now: AnyResult, old: Old[AnyResult], others: int) -> Ga
         return hold_against_old(name, now, old.of(before), others)
     if isinstance(now, OtherResult) and isinstance(before, OtherResult) and now.rows:
         return _rows_compared(name, now, old.of(before), others)
-    return _lost(name, before, Reason.of_text(_why_alone(now, old.name)))
+    return _lost(name, before, _why_alone(now, old.name))
 
 
 def _without_what_neither_measured(report: GateDecisions, now: AnyResult, before: AnyResult) -> GateDecisions:
@@ -139,9 +138,7 @@ def _rows_compared(name: str, now: OtherResult, old: Old[OtherResult], others: i
         if then is None:
             continue
         if not _is_measured(row):
-            decisions.append(
-                _not_again(row.configuration, Reason.of_text(row.fallback or row.reason or "not measured"))
-            )
+            decisions.append(_not_again(row.configuration, row.fallback or row.reason or "not measured"))
             continue
         ratio = _ratio(then, row)
         if ratio is not None:
@@ -153,21 +150,20 @@ def _rows_compared(name: str, now: OtherResult, old: Old[OtherResult], others: i
         if then.flags != row.flags or then.runtime != row.runtime:
             sides = [" ".join([each.runtime, *each.flags]) for each in (then, row)]
             warnings.append(f"{row.configuration}: {sides[0]} then, {sides[1]} now")
-    not_in_new = Reason("not_in_new", names={"old": old.name})
-    lost = [_not_again(configuration, not_in_new) for configuration in earlier]
+    lost = [_not_again(configuration, not_in_new(old.name)) for configuration in earlier]
     return GateDecisions(
         name, now.model, (*decide_together(timed, others), *decisions, *lost), warnings=tuple(warnings)
     )
 
 
-def _lost(name: str, before: AnyResult, reason: Reason) -> GateDecisions:
+def _lost(name: str, before: AnyResult, reason: str) -> GateDecisions:
     """Each configuration that was measured before, and is not any more."""
     rows = [row for row in _rows(before) if row.role == "test"] or _rows(before)
     lost = tuple(_not_again(row.configuration, reason) for row in rows if _is_measured(row))
     return GateDecisions(name, model_name(before), lost)
 
 
-def _not_again(configuration: str, reason: Reason) -> Decision:
+def _not_again(configuration: str, reason: str) -> Decision:
     return Decision(configuration, "measured again", "not measured", reason=reason)
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.gates.check import NO_OLD, GateDecisions, decide_together, hold_gate, nothing_shown
+from evaltools.gates.check import NO_OLD, GateDecisions, decide_together, hold_gate, none_named, nothing_shown
 from evaltools.gates.compare import Old
 from evaltools.gates.decide import Decision
-from evaltools.gates.evidence import Evidence, loads_of
+from evaltools.gates.evidence import NO_REFERENCE, Evidence, ended_early, fell_back, loads_of
 from evaltools.gates.gate_file import BENCHMARK, Gate
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.gates.suite_rows import rows_of_benchmark
@@ -24,7 +24,6 @@ from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.metrics import RUNS_FOR_P90, RUNS_FOR_P99, partitions_of, share_delegated
 from evaltools.result.shown_figures import shown_figures
-from evaltools.result.verdict import Reason
 
 
 class OtherResult(Struct, frozen=True):
@@ -131,7 +130,7 @@ def hold_all(
                 reports.append(hold_gate(gate, run, result, old.get(run)))
         if not about:
             there_are = ", ".join(_described(*entry) for entry in results.items()) or "none"
-            nothing = nothing_shown(gate, Reason("no_result", names={"there_are": there_are}))
+            nothing = nothing_shown(gate, f"no result is about it; there are {there_are}")
             reports.append(GateDecisions(gate.run, gate.model, nothing))
     return reports
 
@@ -141,7 +140,7 @@ def unjudged(gates: Sequence[Gate], results: Mapping[str, AnyResult]) -> list[Ga
     reports = []
     for run, result in results.items():
         if not any(_is_about(gate, run, result) for gate in gates):
-            reason = Reason("no_gate", names={"result": _described(run, result)})
+            reason = f"no gate is about {_described(run, result)}; add one, or leave the result out"
             reports.append(
                 GateDecisions(run, model_name(result), (Decision("*", "no limit", "not measured", reason=reason),))
             )
@@ -185,18 +184,16 @@ def _held(gate: Gate, run: str, result: OtherResult) -> GateDecisions:
     if held:
         decisions = tuple(decide_together(held))
     elif result.failure:
-        decisions = nothing_shown(gate, Reason.of_text(result.failure))
+        decisions = nothing_shown(gate, result.failure)
     else:
-        there_are = ", ".join(evidence.configuration for evidence in result.found) or "none"
-        names = {"configuration": gate.configuration, "run": run, "there_are": there_are}
-        decisions = nothing_shown(gate, Reason("no_configuration", names=names))
+        decisions = none_named(gate, run, [evidence.configuration for evidence in result.found])
     return GateDecisions(run, result.model, decisions, result.elapsed_s)
 
 
 def evidence_of_row(row: BenchmarkRow, result: BenchmarkResult) -> Evidence:
     """The evidence in a benchmark on one of its rows, as limits need it."""
     obstacle = _obstacle(row.status == "measured", row.reason, row.fallback, result.stopped)
-    if obstacle is not None:
+    if obstacle:
         return Evidence(row.name, obstacle, row.cannot_exist)
     figures: dict[str, Figure] = {
         "delegated_share": share_delegated(row.delegation),
@@ -212,7 +209,7 @@ def evidence_of_row(row: BenchmarkRow, result: BenchmarkResult) -> Evidence:
     figures |= {name: value / 1000 for name, value in times_us.items() if value is not None}
     if shown.peak_mb is not None:
         figures["peak_memory_mb"] = shown.peak_mb
-    no_first = None if row.versus_first else Reason("no_reference")
+    no_first = "" if row.versus_first else NO_REFERENCE
     return Evidence(
         row.name,
         reference_not_measured=no_first,
@@ -224,7 +221,7 @@ def evidence_of_row(row: BenchmarkRow, result: BenchmarkResult) -> Evidence:
 
 def _of_row(row: SuiteRow) -> Evidence:
     obstacle = _obstacle(row.status == "measured", row.reason, row.fallback, None)
-    if obstacle is not None:
+    if obstacle:
         return Evidence(row.configuration, obstacle)
     figures: dict[str, float | None] = {}
     if row.p50_us is not None:
@@ -234,10 +231,10 @@ def _of_row(row: SuiteRow) -> Evidence:
     return Evidence(row.configuration, figures=figures, loads={"": row.load})
 
 
-def _obstacle(is_measured: bool, reason: str | None, fallback: str | None, stopped: str | None) -> Reason | None:
+def _obstacle(is_measured: bool, reason: str | None, fallback: str | None, stopped: str | None) -> str:
     """Why a configuration has no figures of its own."""
     if not is_measured:
-        return Reason.of_text(reason or "not measured")
+        return reason or "not measured"
     if fallback is not None:
-        return Reason("fallback", names={"why": fallback})
-    return None if stopped is None else Reason("ended_early", names={"why": stopped})
+        return fell_back(fallback)
+    return "" if stopped is None else ended_early(stopped)

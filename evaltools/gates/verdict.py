@@ -40,7 +40,7 @@ from msgspec.structs import replace
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference, RunDifference
 from evaltools.metrics.proportions import share_bound
-from evaltools.result.verdict import Reason
+from evaltools.metrics.words import two_digits
 
 Grade = Literal[
     "identical", "equivalent", "fp16", "bf16", "int8", "not decided", "the reference is the odd one out", "diverged"
@@ -87,6 +87,9 @@ _FLOAT32: Final = 2.0**-24
 _CONFIDENCE: Final = 0.95
 _EXPLAINS: Final = 0.8
 """A factor that makes so much of the difference is named."""
+OTHER_INPUTS: Final = "try others (--input_images, --input_files)"
+_REAL_DATA: Final = "accuracy on real data decides (imagenet, coco, a task of your own)"
+_NO_NOISE_FLOOR: Final = "no noise floor was measured (--noise_floor_runs)"
 
 ByRun = Mapping[int, RunDifference]
 
@@ -125,8 +128,8 @@ class NoiseFloor(Struct, frozen=True):
     """What an output, or boxes, are compared with.
 
     ``floor`` has the CPU variants by name, ``precisions`` the copies in fp16, bf16 and int8.
-    ``other_model``: the two sides run different models, one of which may be quantised. ``missing`` is the kind of the
-    reason why not all of these were measured, empty where they were. ``largest`` is the largest value inside of the
+    ``other_model``: the two sides run different models, one of which may be quantised. ``missing`` says why not
+    all of these were measured, empty where they were. ``largest`` is the largest value inside of the
     model, 0 where it is not known.
     """
 
@@ -147,7 +150,7 @@ class OutputVerdict(Struct, frozen=True):
     """The grade of one output and why; ``tolerances`` has the largest value accepted for each grade, in ``unit``."""
 
     grade: Grade
-    reasons: list[Reason]
+    reasons: list[str]
     unit: str
     tolerances: dict[str, float]
 
@@ -175,7 +178,7 @@ def judge_output(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     difference = found.difference
     assert difference is not None
     damage = _damage(difference)
-    if damage is not None:
+    if damage:
         return OutputVerdict(DIVERGED, [damage], "", {})
     if difference.reference.nan:
         return OutputVerdict(NOT_DECIDED, [_not_finite(difference)], "", {})
@@ -183,12 +186,12 @@ def judge_output(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
         return OutputVerdict(IDENTICAL, [_identical(difference)], "", {})
     verdict = judge_runs(found, noise_floor)
     broken = _stands_still(difference) or _not_computed(found, noise_floor)
-    if broken is not None and found.size > ROUNDOFF["fp16"]:
+    if broken and found.size > ROUNDOFF["fp16"]:
         return replace(verdict, grade=DIVERGED, reasons=[broken, *verdict.reasons])
     distinct = max(difference.test.distinct_outputs, difference.reference.distinct_outputs)
     if distinct < min(FEW_OUTPUTS, difference.runs) and not difference.reference.between:
-        numbers = {"distinct": distinct, "runs": difference.runs}
-        return replace(verdict, grade=NOT_DECIDED, reasons=[Reason("few_outputs", numbers), *verdict.reasons])
+        few = f"there are {distinct} different outputs in {difference.runs} runs, which show little; {OTHER_INPUTS}"
+        return replace(verdict, grade=NOT_DECIDED, reasons=[few, *verdict.reasons])
     return verdict
 
 
@@ -215,31 +218,33 @@ def judge_runs(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     )
     coarsest = [entry for entry in granted if entry.grade != NOT_DECIDED][-1]
     why = _why_not_decided(accepting, share, coarsest.share, noise_floor)
-    if why is None and (accepting is None or not accepting.decides(size, share)):
-        why = _cancelled(found.difference, noise_floor) or (Reason("amplifies_rounding") if accepting else None)
+    if not why and (accepting is None or not accepting.decides(size, share)):
+        amplified = f"this model amplifies rounding on these inputs; {_REAL_DATA}" if accepting else ""
+        why = _cancelled(found.difference, noise_floor) or amplified
     explaining = coarsest if accepting is None or accepting.grade == NOT_DECIDED else accepting
-    grade = NOT_DECIDED if why is not None else DIVERGED if accepting is None else accepting.grade
-    reasons = [*([why] if why is not None else []), *_said(found, explaining, noise_floor)]
+    grade = NOT_DECIDED if why else DIVERGED if accepting is None else accepting.grade
+    reasons = [*([why] if why else []), *_said(found, explaining, noise_floor)]
     return OutputVerdict(grade, reasons, _unit(found.difference), {entry.grade: entry.size for entry in granted})
 
 
-def _why_not_decided(
-    accepting: _Granted | None, share: float, explained: float, noise_floor: NoiseFloor
-) -> Reason | None:
-    """Why neither a pass nor ``diverged`` is shown, None where one is.
+def _why_not_decided(accepting: _Granted | None, share: float, explained: float, noise_floor: NoiseFloor) -> str:
+    """Why neither a pass nor ``diverged`` is shown, empty where one is.
 
     ``share`` is that of the answers which are others, ``explained`` the one that rounding explains.
     """
     if accepting is not None and accepting.grade == EQUIVALENT:
-        return None
+        return ""
     if noise_floor.missing:
-        return Reason(noise_floor.missing)
-    if accepting is not None:
-        kind = "rounding_of_int8" if share <= explained else "all_answers" if share == 1 else "other_answers"
-        return Reason(kind) if accepting.grade == NOT_DECIDED else None
-    if not noise_floor.variants and not noise_floor.precisions:
-        return Reason("no_noise_floor")
-    return None
+        return noise_floor.missing
+    if accepting is None:
+        return "" if noise_floor.variants or noise_floor.precisions else _NO_NOISE_FLOOR
+    if accepting.grade != NOT_DECIDED:
+        return ""
+    if share <= explained:
+        return f"rounding in another way explains it, but so may a fault; {_REAL_DATA}"
+    if share == 1:
+        return f"all answers changed, more than rounding explains; {_REAL_DATA}"
+    return f"more answers changed than rounding explains, but few; {_REAL_DATA}"
 
 
 def _granted(found: Seen, noise_floor: NoiseFloor) -> list[_Granted]:
@@ -298,62 +303,72 @@ def repeats_itself(found: Seen, node_count: int) -> bool:
     return is_close and difference.kind == "real" and difference.quanta is None
 
 
-def _cancelled(difference: OutputDifference | None, noise_floor: NoiseFloor) -> Reason | None:
+def _cancelled(difference: OutputDifference | None, noise_floor: NoiseFloor) -> str:
     """Where every difference lies within one rounding of the largest value inside of the model."""
     if difference is None or difference.kind != "real" or (difference.max or 0.0) > 2 * _FLOAT32 * noise_floor.largest:
-        return None
-    return Reason("cancellation", {"largest": noise_floor.largest})
+        return ""
+    return (
+        "no difference is larger than one rounding of the largest value inside of the model "
+        f"({noise_floor.largest:.3g}), compared with which the output is small; {_REAL_DATA}"
+    )
 
 
-def _damage(found: OutputDifference) -> Reason | None:
+def _damage(found: OutputDifference) -> str:
     """What makes figures meaningless."""
     if not found.same_shape:
-        return Reason("other_shape")
+        return "the shapes of the outputs differ"
     missing = found.elements - found.compared - found.same_not_finite
     sides = (found.test, found.reference)
     if any(side.nan or side.infinite for side in sides) and missing:
         return _not_finite(found)
     if found.kind != "exact" and missing:
-        return Reason("no_counterpart", {"elements": found.elements, "missing": missing})
-    return Reason("never_written", {"elements": found.never_written}) if found.never_written else None
+        return f"{missing} of {found.elements} elements have no counterpart of their type"
+    if not found.never_written:
+        return ""
+    return (
+        f"{found.never_written} denormal numbers (below 1e-37) stand where the other side has ordinary values: memory "
+        "that was never written looks like this"
+    )
 
 
-def _not_finite(found: OutputDifference) -> Reason:
-    sides = {"test": found.test, "reference": found.reference}
-    counts = {f"{name}_nan": side.nan for name, side in sides.items()}
-    counts |= {f"{name}_infinite": side.infinite for name, side in sides.items()}
-    return Reason("not_finite", {"elements": found.elements, **counts})
+def _not_finite(found: OutputDifference) -> str:
+    counts = []
+    for name, side in (("test", found.test), ("reference", found.reference)):
+        words = [f"{count} {word}" for count, word in ((side.nan, "NaN"), (side.infinite, "infinite")) if count]
+        counts += [f"the {name} has {' and '.join(words)}"] if words else []
+    return f"{' and '.join(counts)} of {found.elements} values"
 
 
-def _identical(found: OutputDifference) -> Reason:
+def _identical(found: OutputDifference) -> str:
     """With the largest share of such inputs that may differ all the same: the exact bound of none of so many runs."""
     if not found.elements:
-        return Reason("no_elements")
-    bound = share_bound(0, found.runs, _CONFIDENCE, upper=True)
-    return Reason("identical", {"runs": found.runs, "at_most": bound})
+        return "it has no elements, so nothing was compared"
+    bound = f"{100 * share_bound(0, found.runs, _CONFIDENCE, upper=True):.2g} %"
+    sure = f"95 % confident: fewer than {bound} of such inputs differ"
+    return f"identical in every element of {found.runs} runs; {sure}"
 
 
-def _stands_still(found: OutputDifference) -> Reason | None:
+def _stands_still(found: OutputDifference) -> str:
     """One side is the same in every run, or one number everywhere, and the other is not."""
     for side, other, name in ((found.test, found.reference, "test"), (found.reference, found.test, "reference")):
         if side.constant and not other.constant:
-            return Reason("constant", {"value": side.low}, {"side": name})
+            return f"the {name}'s output is {side.low or 0.0:g} everywhere, in every run"
         moves = other.distinct_outputs >= min(FEW_OUTPUTS, found.runs) > 1
         if moves and side.distinct_outputs == 1:
-            return Reason("same_in_every_run", names={"side": name})
-    return None
+            return f"the {name}'s output is the same in every run, whatever the input"
+    return ""
 
 
-def _not_computed(found: Seen, noise_floor: NoiseFloor) -> Reason | None:
+def _not_computed(found: Seen, noise_floor: NoiseFloor) -> str:
     """Runs that give an earlier output, or one number everywhere, where no variant does so as often."""
     others = [other.runs.values() for other in (*noise_floor.variants.values(), *noise_floor.precisions.values())]
     runs = found.runs.values()
     repeated, level = sum(run.repeats for run in runs), sum(run.is_level for run in runs)
     if repeated > max((sum(run.repeats for run in other) for other in others), default=0):
-        return Reason("repeated", {"repeated": repeated, "runs": len(runs)})
+        return f"the outputs of {repeated} of {len(runs)} runs are earlier ones, where the other side gives others"
     if level > max((sum(run.is_level for run in other) for other in others), default=0):
-        return Reason("level", {"level": level, "runs": len(runs)})
-    return None
+        return f"in {level} of {len(runs)} runs one side has the same number everywhere, and the other has not"
+    return ""
 
 
 def seen_boxes(boxes: Mapping[int, BoxAgreement]) -> Seen:
@@ -373,19 +388,14 @@ def judge_boxes(boxes: Mapping[int, BoxAgreement], noise_floor: NoiseFloor) -> O
     """Grade the boxes of a detector by the rule; those that score too little to matter are not among them."""
     found = seen_boxes(boxes)
     total = sum(boxes.values(), start=BoxAgreement.nothing())
-    numbers = {
-        "matched": total.matched,
-        "mean_iou": total.mean_iou,
-        "lost": total.lost,
-        "new": total.new,
-        "other_class": total.class_changes,
-    }
     if not any(run.answers for run in found.runs.values()):
-        return OutputVerdict(NOT_DECIDED, [Reason("no_boxes")], "", {})
+        return OutputVerdict(NOT_DECIDED, [f"no box scores enough to matter on these inputs; {OTHER_INPUTS}"], "", {})
     verdict = judge_runs(found, noise_floor)
     if verdict.grade == EQUIVALENT and not any(run.size or run.changed for run in found.runs.values()):
         verdict = replace(verdict, grade=IDENTICAL)
-    return replace(verdict, reasons=[*verdict.reasons, Reason("boxes", numbers)])
+    iou = "" if total.mean_iou is None else f" (mean IoU {total.mean_iou:.3f})"
+    others = f"{total.lost} lost, {total.new} new, {total.class_changes} of another class"
+    return replace(verdict, reasons=[*verdict.reasons, f"{total.matched} boxes matched{iou}, {others}"])
 
 
 def _unit(difference: OutputDifference | None) -> str:
@@ -396,34 +406,51 @@ def _unit(difference: OutputDifference | None) -> str:
     return "relative RMS of the difference in the worst run"
 
 
-def _said(found: Seen, granted: _Granted, noise_floor: NoiseFloor) -> list[Reason]:
+def _said(found: Seen, granted: _Granted, noise_floor: NoiseFloor) -> list[str]:
     """The worst run and channel compared with what is granted, the noise floor, the answers, and what it looks like."""
     difference, reasons = found.difference, []
-    if difference is not None and difference.quanta is not None:
-        equal, one, two, more = difference.quanta.shares
-        numbers = {"equal": equal, "off_by_1": one, "off_by_2": two, "off_by_more": more}
-        reasons.append(Reason("quanta", {**numbers, "largest": difference.quanta.max, "rms": difference.quanta.rms}))
-    names = {"explanation": granted.grade, "kind": "boxes" if difference is None else difference.kind}
-    if difference is None or difference.quanta is None or difference.quanta.max > 1:
-        index = max(found.runs, key=lambda run: found.runs[run].size)
-        reasons.append(Reason("worst_run", {"value": found.size, "index": index, "tolerance": granted.size}, names))
+    quanta = None if difference is None else difference.quanta
+    if quanta is not None:
+        equal, one, two, more = (f"{100 * (share or 0):.3g} %" for share in quanta.shares)
+        sizes = f"RMS {two_digits(quanta.rms)}, max {quanta.max} quanta"
+        reasons.append(
+            f"{equal} of the elements are equal, {one} off by 1 quantum, {two} by 2, {more} by more; {sizes}"
+        )
+    if quanta is None or quanta.max > 1:
+        reasons.append(_worst_run(found, granted))
     if found.channel > granted.channel and difference is not None and difference.farthest_channel is not None:
-        numbers = {"value": found.channel, "index": difference.farthest_channel.index, "tolerance": granted.channel}
-        reasons.append(Reason("worst_channel", numbers, names))
+        off = f"only channel {difference.farthest_channel.index} is off by {two_digits(found.channel)}"
+        reasons.append(f"{off}, where {two_digits(granted.channel)} is explained")
     if noise_floor.variants:
         variant = max(noise_floor.variants, key=lambda name: noise_floor.variants[name].size)
         floor = noise_floor.variants[variant].size
-        reasons.append(Reason("noise_floor", {"value": floor}, {"variant": variant if floor else ""}))
+        of_variant = f" ({variant})" if floor else ""
+        reasons.append(f"worst run of the CPU variants: {two_digits(floor)}{of_variant}")
     elif not noise_floor.missing:
-        reasons.append(Reason("no_noise_floor"))
+        reasons.append(_NO_NOISE_FLOOR)
     total = sum(run.answers for run in found.runs.values())
     if total:
-        reasons.append(Reason("answers", {"changed": sum(run.changed for run in found.runs.values()), "of": total}))
+        reasons.append(f"answers changed: {sum(run.changed for run in found.runs.values())} of {total}")
     return reasons + _explanations(difference)
 
 
-def _explanations(found: OutputDifference | None) -> list[Reason]:
+def _worst_run(found: Seen, granted: _Granted) -> str:
+    """The run that decides, with the limit that its size is compared with."""
+    index = max(found.runs, key=lambda run: found.runs[run].size)
+    kind = "boxes" if found.difference is None else found.difference.kind
+    what = {
+        "exact": "of the less frequent elements differ",
+        "boxes": "is how far boxes move or scores change on average",
+    }.get(kind, "relative RMS")
+    name = "CPU kernels explain" if granted.grade == EQUIVALENT else f"rounding to {granted.grade} explains"
+    more = "no more" if found.size <= granted.size else "more"
+    return f"run {index} is worst, {two_digits(found.size)} {what}, {more} than {name} ({two_digits(granted.size)})"
+
+
+def _explanations(found: OutputDifference | None) -> list[str]:
     """What makes most of the difference, where one thing does; it decides nothing."""
     if found is None or not found.relative_rms or found.gain is None:
         return []
-    return [Reason("gain", {"value": found.gain})] if abs(found.gain) > _EXPLAINS * found.relative_rms else []
+    if abs(found.gain) <= _EXPLAINS * found.relative_rms:
+        return []
+    return [f"all values together are {100 * abs(found.gain):.2g} % {'larger' if found.gain > 0 else 'smaller'}"]

@@ -17,9 +17,9 @@ from evaltools.gates.verdict import PASSES
 from evaltools.parameter import did_you_mean
 from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.pytest_plugin.settings import Settings
-from evaltools.report.words.gates import found_in_words, reason_in_words
-from evaltools.report.words.verdicts import kind_in_words, why_in_words
+from evaltools.report.words.gates import found_in_words
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.verdict import kind_in_words
 from evaltools.tasks.inference_diff.options import INPUT_KINDS
 from evaltools.text import printable
 
@@ -60,7 +60,7 @@ def properties(reports: Sequence[GateDecisions], results: Mapping[str, AnyResult
                 "model": report.model,
                 "verdict": decision.verdict,
                 "found": found_in_words(decision.found),
-                "reason": reason_in_words(decision),
+                "reason": decision.reason,
                 "examples_needed": "" if decision.examples_needed is None else str(decision.examples_needed),
             }
             if decision.found is not None and decision.found.value is not None:
@@ -77,20 +77,19 @@ def _place(report: GateDecisions, decision: Decision) -> str:
 def _line(entries: Sequence[tuple[GateDecisions, Decision]]) -> str:
     return printable(
         "; ".join(
-            _headline(report, decision)
-            + (f", {reason_in_words(decision)}" if decision.found and decision.reason else "")
+            _headline(report, decision) + (f", {decision.reason}" if decision.found and decision.reason else "")
             for report, decision in entries
         )
     )
 
 
 def _headline(report: GateDecisions, decision: Decision) -> str:
-    text = found_in_words(decision.found) or reason_in_words(decision)
+    text = found_in_words(decision.found) or decision.reason
     return f"{_place(report, decision)}: {decision.verdict}: {text}"
 
 
 def _block(report: GateDecisions, decision: Decision) -> str:
-    reason = reason_in_words(decision) if decision.found else ""
+    reason = decision.reason if decision.found else ""
     if decision.verdict == "inconclusive":
         reason += ". That is not a proof: the limit may be broken"
     lines = {"limit": decision.limit, "model": report.model, "reason": reason}
@@ -157,4 +156,4 @@ def judge_diff(result: Result, within: str, allow_missing: bool = False) -> Outc
     if verdict.kind in WITHIN[: WITHIN.index(within) + 1]:
         return Outcome("pass")
     asked = f"asked for {kind_in_words(within)} or better"
-    return Outcome("fail", f"{place}: {kind_in_words(verdict.kind)}, {asked}: {why_in_words(verdict)}")
+    return Outcome("fail", f"{place}: {kind_in_words(verdict.kind)}, {asked}: {verdict.why}")

@@ -24,7 +24,6 @@ from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult, benchmark_in
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import json_in, read_content
-from evaltools.result.verdict import Reason
 from evaltools.result_file import result_in
 from evaltools.runs.handing_over import carry_out, ending_in_words
 
@@ -89,7 +88,7 @@ class Run(Struct, frozen=True):
     def failed(self, error: EvaltoolsError) -> dict[str, OtherResult]:
         """What gates are compared with where it gave no result."""
         failure = self.why(error)
-        found = tuple(Evidence(name, Reason.of_text(failure)) for name in self.configurations)
+        found = tuple(Evidence(name, failure) for name in self.configurations)
         if not self.models:
             return {self.source.name: OtherResult("", "", "", found, failure)}
         return {run: OtherResult(*self._task, Path(model).name, found, failure) for run, model in self._named_models}
@@ -145,7 +144,7 @@ def no_worse(
             raise result
         found = compare_results(name, result, old)
     except EvaltoolsError as error:
-        reason = Reason.of_text(run.why(error))
+        reason = run.why(error)
         return [GateDecisions(name, "", (Decision("*", NO_WORSE, "not measured", reason=reason),))]
     if not is_slower(found) or run.source.result is not None:
         return found

@@ -11,14 +11,14 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from evaltools.gates.accuracy_verdict import LEVEL, change_verdict, unchanged_reasons
+from evaltools.gates.accuracy_verdict import LEVEL, change_verdict, in_words
 from evaltools.metrics.coco_bootstrap import ImageMatches, category_precisions, coco_figures, resample_weights
 from evaltools.metrics.coco_stats import CocoStats
 from evaltools.metrics.interval import Interval, holm
 from evaltools.metrics.means import FEWEST_DIFFERING
 from evaltools.metrics.power import examples_to_judge_figure
 from evaltools.metrics.resampled import FEWEST_EXAMPLES, SEED, resampled_change
-from evaltools.result.verdict import TOO_FEW_PICTURES, Reason, Verdict
+from evaltools.result.verdict import Verdict
 from evaltools.tasks.coco.result import BoxComparison, CategoryChange, DetectionFigures, StatChange
 
 _STATS: Final = tuple(field.name for field in fields(CocoStats))
@@ -157,21 +157,14 @@ def _by_interval(comparison: BoxComparison, change: StatChange, margin: float, t
     others.
     """
     verdict = change_verdict("ap", change.change, change.interval, margin, is_clear(change))
-    reasons = unchanged_reasons(
-        comparison.example_count, comparison.identical, is_unchanged=change.change == change.differing == 0
-    )
     needed = None
     if verdict.kind == "not decided" and change.differing >= FEWEST_DIFFERING:
         needed = examples_to_judge_figure(
             change.change, change.interval, margin, comparison.example_count, LEVEL / tests
         )
-    return replace(
-        verdict,
-        against=comparison.baseline,
-        p_value=change.p_value_holm,
-        reasons=reasons,
-        examples_needed=needed,
-    )
+    verdict = replace(verdict, against=comparison.baseline, p_value=change.p_value_holm, examples_needed=needed)
+    is_unchanged = change.change == change.differing == 0
+    return in_words(verdict, comparison.example_count, comparison.identical, is_unchanged)
 
 
 def _without_interval(
@@ -180,21 +173,23 @@ def _without_interval(
     """The verdict "not decided", with the change of mAP where both sides have one."""
     before, after = (entry.evaluation.stats.ap if entry and entry.evaluation else None for entry in (baseline, other))
     change = None if before is None or after is None else after - before
-    reasons = unchanged_reasons(comparison.example_count, comparison.identical, is_unchanged=False)
-    reasons = reasons or [_why_no_interval(comparison, baseline, other)]
-    return Verdict("not decided", "ap", comparison.baseline, change=change, margin=margin, reasons=reasons)
+    why, fewest = _why_no_interval(comparison, baseline, other)
+    verdict = Verdict("not decided", "ap", comparison.baseline, change=change, margin=margin, fewest_examples=fewest)
+    return in_words(verdict, comparison.example_count, comparison.identical, why=why)
 
 
 def _why_no_interval(
     comparison: BoxComparison, baseline: DetectionFigures | None, other: DetectionFigures | None
-) -> Reason:
+) -> tuple[str, int | None]:
+    """Why, and how many pictures would be the fewest, where that is the reason."""
     both = [entry for entry in (baseline, other) if entry is not None]
     if any(entry.evaluation is None for entry in both):
-        return Reason.of_text("without a ground truth there is no mAP")
+        return "without a ground truth there is no mAP", None
     if any(entry.pictures != comparison.example_count for entry in both):
-        return Reason.of_text("the two did not finish the same pictures")
+        return "the two did not finish the same pictures", None
     if comparison.example_count < FEWEST_EXAMPLES:
-        return Reason(TOO_FEW_PICTURES, {"pictures": comparison.example_count, "fewest": FEWEST_EXAMPLES})
+        few = f"{comparison.example_count} pictures, {FEWEST_EXAMPLES} are the fewest for an interval"
+        return few, FEWEST_EXAMPLES
     if not all(entry.resampled for entry in both):
-        return Reason.of_text("--bootstrap_resamples=0 leaves no interval")
-    return Reason.of_text("mAP has no interval on these pictures")
+        return "--bootstrap_resamples=0 leaves no interval", None
+    return "mAP has no interval on these pictures", None

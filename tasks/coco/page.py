@@ -9,7 +9,8 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.metrics.boxes import Detection, Detections, match_boxes
-from evaltools.report.words.numbers import change, p_value, percent
+from evaltools.metrics.words import change
+from evaltools.report.words.numbers import p_value, percent
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import (
     Block,

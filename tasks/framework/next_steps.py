@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.known_tasks import task_command
+from evaltools.metrics.means import FEWEST_DIFFERING
 from evaltools.metrics.power import POWER
 from evaltools.report.words.next_steps import next_command, stated
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
-from evaltools.result.verdict import FEW_DIFFERING, FEW_UNEQUAL, TEXT, TOO_FEW_PICTURES, Verdict
+from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.common_options import PICTURES
 
 _OF_PICTURES: Final = ("normalization", "channel_order", "input_layout")
@@ -37,20 +38,18 @@ def _same_pictures(typed: Sequence[str]) -> list[str]:
 
 
 def _to_a_decision(result: EvaluationResult, configuration: ConfigurationResult, verdict: Verdict) -> str:
-    """How many examples would decide, as far as that is known; nothing where the reason itself says what is missing."""
-    if any(reason.kind == TEXT for reason in verdict.reasons):
-        return ""
+    """How many examples would decide, as far as that is known; nothing where the verdict says what is missing."""
     has_pictures = "num_images" in task_command(result.task).parameters
     more = "more pictures (--images=FOLDER, without --num_images)" if has_pictures else "more examples"
     finished = f"this run had {configuration.finished_examples}"
     if verdict.examples_needed is not None:
         return f"give it {more}: about {verdict.examples_needed} decide in {100 * POWER:g} % of cases, {finished}"
-    fewest = [reason.numbers.get("fewest") for reason in verdict.reasons if reason.kind == TOO_FEW_PICTURES]
-    if fewest and fewest[0] is not None:
-        return f"give it {more}: {fewest[0]} are the fewest, {finished}"
-    kinds = {reason.kind for reason in verdict.reasons}
-    if FEW_UNEQUAL in kinds:
+    if verdict.fewest_examples is not None:
+        return f"give it {more}: {verdict.fewest_examples} are the fewest, {finished}"
+    if verdict.low is None and verdict.differing is not None:
         return f"state the bounds of {verdict.metric} in its task, or give it {more}, {finished}"
-    if FEW_DIFFERING in kinds:
+    if verdict.low is None and not verdict.seen:
+        return ""
+    if verdict.differing is not None and verdict.differing < FEWEST_DIFFERING:
         return f"give it {more}, {finished}; too few of them differ to say how many decide"
     return "no number of such examples is known to decide it; a wider --margin may, and so may a limit (evaltools gate)"

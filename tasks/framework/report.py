@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from evaltools.metrics.words import change
 from evaltools.report.content import some_of
 from evaltools.report.words.facts import counted
-from evaltools.report.words.numbers import change
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Cell, Gallery, Lines, Number, Picture, Section, Table
 from evaltools.tasks.framework import topk_report

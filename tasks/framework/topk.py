@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from evaltools.engine.run import PassOutcome
-from evaltools.gates.accuracy_verdict import accuracy_verdict, unchanged_reasons
+from evaltools.gates.accuracy_verdict import accuracy_verdict
 from evaltools.metrics.classification import (
     AnswerPairs,
     ClassificationMetrics,
@@ -268,10 +268,9 @@ def topk_verdicts(comparisons: Sequence[Comparison], margin: float) -> dict[str,
         if entry.topk:
             top1 = entry.topk[0]
             counts = PairedCounts(entry.agreement.example_count, top1.lost, top1.gained)
-            verdict = accuracy_verdict("top1", counts, margin, top1.p_value_holm, tests[entry.baseline])
-            is_unchanged = verdict.kind == "not decided" and top1.lost == top1.gained == 0
-            reasons = unchanged_reasons(counts.count, entry.identical, is_unchanged)
-            found.setdefault(entry.other, []).append(replace(verdict, against=entry.baseline, reasons=reasons))
+            several = tests[entry.baseline]
+            verdict = accuracy_verdict("top1", counts, margin, top1.p_value_holm, several, entry.identical)
+            found.setdefault(entry.other, []).append(replace(verdict, against=entry.baseline))
     return found
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from evaltools.metrics.words import change
 from evaltools.report.content import some_of
-from evaltools.report.words.numbers import change, p_value
+from evaltools.report.words.numbers import p_value
 from evaltools.result.section import Cell, Gallery, Note, Number, Picture, Table, Tone
 from evaltools.tasks.framework.topk_result import ChangedAnswer, Comparison, TopKPart
 

@@ -18,6 +18,7 @@ from evaltools.gates.verdict import (
     IDENTICAL,
     NOT_DECIDED,
     ODD_REFERENCE,
+    OTHER_INPUTS,
     PASSES,
     NoiseFloor,
     OutputVerdict,
@@ -30,7 +31,7 @@ from evaltools.gates.verdict import (
     worst,
 )
 from evaltools.model import ModelFile
-from evaltools.result.verdict import Reason, Verdict
+from evaltools.result.verdict import OF_OUTPUTS, Verdict
 from evaltools.tasks.inference_diff.material import DiffMaterial
 from evaltools.tasks.inference_diff.metrics import output_figures
 from evaltools.tasks.inference_diff.noise_floor import (
@@ -44,7 +45,17 @@ from evaltools.tasks.inference_diff.noise_floor import (
 from evaltools.tasks.inference_diff.output_comparison import DiffSummary, output_names
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
 
-METRIC: Final = "outputs"
+_NOT_REPEATABLE: Final = "not repeatable: a second time, the same inputs gave other outputs"
+_FIRST_INFERENCE: Final = "the first inference after loading gave other outputs than the same inputs later"
+_REFERENCE_NOT_REPEATABLE: Final = (
+    "a second time, the same inputs gave other outputs, of the reference too; compare with another "
+    '(--reference="num_threads=1 use_xnnpack=false")'
+)
+_ALL_ZERO: Final = f"all outputs are 0 everywhere, as they are where nothing is written; {OTHER_INPUTS}"
+_ODD: Final = (
+    "its own kernels with all tensors kept give what the test gives; compare with other kernels "
+    '(--reference="kernels=default")'
+)
 _KEPT_IS_FAR: Final = ", with the same kernels: the reference itself may be wrong"
 
 
@@ -138,19 +149,19 @@ def judge(
         return DiffComparison(configuration, [], None, None, repeatability, [], False if limits else None)
     verdicts = judge_by.outputs(summary)
     if repeated is not None and repeated.summary is not None:
-        again, kind = judge_by.repeats(repeated.summary), "not_repeatable"
+        again, why = judge_by.repeats(repeated.summary), _NOT_REPEATABLE
         with_first = measured.with_first(configuration)
         if with_first is not None and all(again):
-            again, kind = judge_by.repeats(with_first), "first_inference"
+            again, why = judge_by.repeats(with_first), _FIRST_INFERENCE
         if measured.repeated_reference is not None and not all(judge_by.repeats(measured.repeated_reference)):
-            kind = "reference_not_repeatable"
+            why = _REFERENCE_NOT_REPEATABLE
         verdicts = [
-            verdict if same else _not_again(verdict, kind) for verdict, same in zip(verdicts, again, strict=True)
+            verdict if same else _not_again(verdict, why) for verdict, same in zip(verdicts, again, strict=True)
         ]
     kept = measured.kept_tensors
     verdicts = _suspecting_the_reference(verdicts, judge_by, kept.tests.get(configuration) if kept else None)
     if all(found.identical and found.reference.all_zero for found in summary.outputs):
-        verdicts = [replace(verdict, grade=NOT_DECIDED, reasons=[Reason("all_zero")]) for verdict in verdicts]
+        verdicts = [replace(verdict, grade=NOT_DECIDED, reasons=[_ALL_ZERO]) for verdict in verdicts]
     outputs = [
         JudgedOutput(
             found,
@@ -179,10 +190,10 @@ def is_settled(comparison: DiffComparison) -> bool:
     return all(verdict.grade in (IDENTICAL, EQUIVALENT) for verdict in verdicts)
 
 
-def _not_again(verdict: OutputVerdict, kind: str) -> OutputVerdict:
+def _not_again(verdict: OutputVerdict, why: str) -> OutputVerdict:
     """The verdict on an output that is another when the same input comes again."""
-    grade = NOT_DECIDED if kind == "reference_not_repeatable" else DIVERGED
-    return replace(verdict, grade=grade, reasons=[Reason(kind), *verdict.reasons], tolerances={})
+    grade = NOT_DECIDED if why == _REFERENCE_NOT_REPEATABLE else DIVERGED
+    return replace(verdict, grade=grade, reasons=[why, *verdict.reasons], tolerances={})
 
 
 def _suspecting_the_reference(
@@ -194,7 +205,7 @@ def _suspecting_the_reference(
     found = []
     for position, (verdict, again) in enumerate(zip(verdicts, judge_by.outputs(from_kept), strict=True)):
         is_odd = verdict.grade not in PASSES and again.grade in PASSES and KEPT_TENSORS in judge_by.far(position)
-        odd = replace(verdict, grade=ODD_REFERENCE, reasons=[Reason("odd_reference"), *verdict.reasons])
+        odd = replace(verdict, grade=ODD_REFERENCE, reasons=[_ODD, *verdict.reasons])
         found.append(odd if is_odd else verdict)
     return found
 
@@ -206,10 +217,10 @@ def verdict_of(comparison: DiffComparison, against: str, why_not: str | None) ->
     """
     verdicts = _decisive(comparison.outputs, comparison.boxes_verdict)
     if not verdicts:
-        return Verdict("not measured", METRIC, against, reasons=[Reason.of_text(why_not or "")])
+        return Verdict("not measured", OF_OUTPUTS, against, texts=[why_not] if why_not else [])
     grade = worst([verdict.grade for _, verdict, _ in verdicts])
     name, verdict, _ = max((entry for entry in verdicts if entry[1].grade == grade), key=lambda entry: entry[2])
-    return Verdict(grade, METRIC, against, name, reasons=verdict.reasons)
+    return Verdict(grade, OF_OUTPUTS, against, name, texts=verdict.reasons)
 
 
 def _in_boxes(model: ModelFile, summary: DiffSummary, position: int) -> bool:

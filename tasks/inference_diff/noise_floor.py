@@ -104,8 +104,11 @@ class RoleOutcomes(Struct, frozen=True):
 
     @property
     def missing(self) -> str:
-        """The kind of the reason why not all of them were done, empty where they were."""
-        return "interrupted" if self.interrupted else "out_of_time" if self.left_out else ""
+        """Why not all of them were done, empty where they were."""
+        if self.interrupted:
+            return "interrupted before all CPU variants and precisions were measured; run it again to the end"
+        late = "not all CPU variants and precisions were measured in time; --max_secs=0 measures all"
+        return late if self.left_out else ""
 
     @property
     def kept_tensors(self) -> RoleOutcome | None:

@@ -10,14 +10,15 @@ from typing import Final
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.metrics.proportions import wilson_interval
+from evaltools.metrics.words import ends
 from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.figures import QUANTA, Apart, floor_chart
 from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.words.facts import counted
-from evaltools.report.words.numbers import ends, figure, milliseconds, percent
-from evaltools.report.words.verdicts import kind_in_words
+from evaltools.report.words.numbers import figure, milliseconds, percent
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Cell, Chart, Lines, Note, Number, Section, Table, number_cell, path_to
+from evaltools.result.verdict import kind_in_words
 from evaltools.tasks.inference_diff.output_kinds import KINDS
 from evaltools.tasks.inference_diff.output_order import other_order_in_words
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff

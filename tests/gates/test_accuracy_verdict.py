@@ -8,7 +8,6 @@ from scipy import optimize, stats
 
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN, accuracy_verdict
 from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p
-from evaltools.report.words.verdicts import change_in_words
 
 QUANTILE = 1.959963985
 
@@ -51,7 +50,7 @@ def test_a_verdict_follows_from_an_interval_found_by_search(counts: tuple[int, i
     assert found.kind == ("equivalent" if within else "worse" if high < 0 else "better" if low > 0 else "not decided")
     assert [found.low, found.high] == pytest.approx([low, high], abs=1e-6)
     assert (found.metric, found.change, found.p_value) == ("top1", pairs.change, mcnemar_p(pairs))
-    assert change_in_words(found).startswith(f"{words}[{100 * low:+.2f}, {100 * high:+.2f}]")
+    assert found.why.startswith(f"{words}[{100 * low:+.2f}, {100 * high:+.2f}]")
 
 
 def test_a_clear_change_within_the_margin_is_equivalent() -> None:
@@ -62,17 +61,17 @@ def test_the_number_of_examples_that_would_tell_is_named_with_its_power() -> Non
     verdict = accuracy_verdict("top1", PairedCounts(5000, 41, 32))
     assert verdict.examples_needed is not None
     said = f"; about {verdict.examples_needed} examples would decide in 80 % of cases whether it is within 0.5 points"
-    assert change_in_words(verdict).endswith(said)
+    assert verdict.why.endswith(said)
 
 
 def test_the_margin_is_named() -> None:
     verdict = accuracy_verdict("top1", PairedCounts(50_000, 40, 35), margin=0.02)
-    assert change_in_words(verdict).startswith("equivalent within 2 points: ")
+    assert verdict.why.startswith("equivalent within 2 points: ")
 
 
 def test_nothing_measured_is_nothing_decided() -> None:
     verdict = accuracy_verdict("top1", PairedCounts(0, 0, 0))
-    assert (verdict.examples_needed, change_in_words(verdict)) == (
+    assert (verdict.examples_needed, verdict.why) == (
         None,
         "not decided: +0.00 points [-100.00, +100.00]",
     )

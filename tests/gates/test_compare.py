@@ -20,7 +20,6 @@ from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio, summarise_latency
-from evaltools.report.words.gates import reason_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed, Load, Model, Tensor
 from evaltools.tasks.framework.topk_result import Classified, ExampleAnswer, ExampleRecord
 from tests.results import configuration, result, topk_of, with_part
@@ -159,7 +158,7 @@ def test_other_inputs_are_not_measured_unless_that_is_allowed(change: dict[str, 
         new = with_part(new, facts={**new.part.facts, **change})
     report = compared(new, old)
     assert {each.verdict for each in report.decisions} == {"not measured"}
-    assert said in reason_in_words(report.decisions[0])
+    assert said in report.decisions[0].reason
     assert f"since old.json: {said}" in report.warnings
     allowed = compared(new, old, other_examples=True)
     assert of_accuracy(allowed).verdict == "inconclusive"
@@ -180,8 +179,8 @@ def test_a_configuration_that_one_of_the_two_lacks_is_not_measured() -> None:
         ("other", "not measured"),
         ("fast", "not measured"),
     ]
-    assert "it has reference, fast" in reason_in_words(report.decisions[0])
-    assert "measure it too" in reason_in_words(report.decisions[1])
+    assert "it has reference, fast" in report.decisions[0].reason
+    assert "measure it too" in report.decisions[1].reason
 
 
 def shard(made: EvaluationResult) -> EvaluationResult:
@@ -198,8 +197,8 @@ def shard(made: EvaluationResult) -> EvaluationResult:
 def test_an_earlier_result_that_is_not_whole_is_no_baseline(broken: EvaluationResult, why: str) -> None:
     (decision,) = compared(measured(GOOD), broken).decisions
     assert decision.verdict == "not measured"
-    assert reason_in_words(decision).startswith("the earlier result: ")
-    assert why in reason_in_words(decision)
+    assert decision.reason.startswith("the earlier result: ")
+    assert why in decision.reason
 
 
 def test_another_model_of_the_same_name_is_said_first_with_what_changed_in_it() -> None:
@@ -250,7 +249,7 @@ def test_an_earlier_result_of_a_busy_machine_shows_no_slowdown_unless_that_is_al
     new, old = measured(GOOD, 4_126.0), measured(GOOD, others=11.0)
     found = of_latency(compared(new, old))
     assert found.verdict == "not measured"
-    assert reason_in_words(found).startswith("the earlier result: the machine was busy, 11 other processes on 2 cores")
+    assert found.reason.startswith("the earlier result: the machine was busy, 11 other processes on 2 cores")
     allowed = Old("old.json", old, allowed=Allowed(load=math.inf))
     assert of_latency(hold_against_old("new", new, allowed)).verdict == "fail"
 
@@ -297,4 +296,4 @@ def test_limits_may_be_against_the_earlier_result(limit: str, verdict: str) -> N
     assert [each.verdict for each in report.decisions] == [verdict]
     (alone,) = hold_all([gate], {"new": new})
     assert [each.verdict for each in alone.decisions] == ["not measured"]
-    assert "--against=OLD.json" in reason_in_words(alone.decisions[0])
+    assert "--against=OLD.json" in alone.decisions[0].reason

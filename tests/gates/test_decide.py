@@ -18,9 +18,8 @@ from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.power import CountedChange, Share
 from evaltools.metrics.proportions import PairedCounts, change_bound, change_scores
 from evaltools.metrics.resampled import ResampledChange
-from evaltools.report.words.gates import found_in_words, reason_in_words
+from evaltools.report.words.gates import found_in_words
 from evaltools.result.evaluation import Load
-from evaltools.result.verdict import Reason
 
 QUANTILE_95 = 1.6448536269514722
 
@@ -81,7 +80,7 @@ def test_a_latency_of_a_busy_machine_is_not_measured(load: Load | None, found: G
 
 def test_a_busy_machine_is_told_with_what_is_allowed_and_how_to_allow_more() -> None:
     evidence = Evidence("x", figures={"latency_ms": 5.0}, loads={"": Load(2, 11.2, 1.3)})
-    assert reason_in_words(decided("latency_ms <= 9", evidence)) == (
+    assert decided("latency_ms <= 9", evidence).reason == (
         "the machine was busy, 11 other processes on 2 cores, and latencies count up to 1 for each core; measure where "
         "less runs, or allow_load = NUMBER in the gate, or give --allow_any_load"
     )
@@ -99,7 +98,7 @@ def test_a_figure_that_is_nan_breaks_limits_and_one_without_a_value_shows_nothin
     assert (damaged.verdict, found_in_words(damaged.found)) == ("fail", "latency_ms nan")
     nothing = decided("ap_small >= 0.5", Evidence("x", figures={"ap_small": None}))
     assert nothing.verdict == "not measured"
-    assert "ap_small has no value" in reason_in_words(nothing)
+    assert "ap_small has no value" in nothing.reason
 
 
 def test_a_figure_that_the_result_lacks_is_not_measured() -> None:
@@ -107,30 +106,30 @@ def test_a_figure_that_the_result_lacks_is_not_measured() -> None:
     for limit, figure in (("top10 >= 0.5", "top10"), ("top5 drop <= 0.1 at 95 %", "top5"), ("snr_db >= 1", "snr_db")):
         found = decided(limit, evidence)
         assert found.verdict == "not measured"
-        assert figure in reason_in_words(found)
+        assert figure in found.reason
 
 
 @pytest.mark.parametrize("limit", ["top1 >= 0.1", "top1 drop <= 0.9", "latency_ratio <= 99", "snr_db >= 0"])
 def test_what_was_not_measured_keeps_no_limit(limit: str) -> None:
     evidence = replace(
         share(9, 10),
-        not_measured=Reason.of_text("no NNAPI here"),
+        not_measured="no NNAPI here",
         cannot_exist=True,
         changes=flips(10, 0, 0).changes,
         ratio=LatencyRatio(1, 0.5, None),
         outputs=outputs(("y", {"snr_db": 99.0})).outputs,
     )
-    reason = Reason("cannot_exist", names={"text": "no NNAPI here"})
+    reason = "no NNAPI here; allow_missing = true in the gate skips what cannot exist here"
     assert decided(limit, evidence) == Decision("x", limit, "not measured", reason=reason)
     allowed = decided(limit, replace(evidence, allowed=Allowed(missing=True)))
-    assert allowed == Decision("x", limit, "skipped", reason=Reason.of_text("no NNAPI here"))
+    assert allowed == Decision("x", limit, "skipped", reason="no NNAPI here")
     assert decided(limit, replace(evidence, not_measured=None)).verdict == "pass"
 
 
 def test_without_a_reference_only_what_needs_none_is_decided() -> None:
     evidence = replace(
         share(9, 10),
-        reference_not_measured=Reason.of_text("the reference died"),
+        reference_not_measured="the reference died",
         changes=flips(10, 0, 0).changes,
         ratio=LatencyRatio(1, 0.5, None),
         outputs=outputs(("y", {"max_error": 0.0})).outputs,
@@ -165,7 +164,7 @@ def test_so_many_examples_with_the_same_share_decide_in_80_of_100_cases(limit: f
     assert found.verdict == "inconclusive"
     needed = found.examples_needed
     assert needed is not None
-    assert f"about {needed} would do in 80 % of cases" in reason_in_words(found)
+    assert f"about {needed} would do in 80 % of cases" in found.reason
     counts = np.arange(needed + 1)
     broken = proportion_confint(counts, needed, alpha=2 * 0.05 / together, method="beta")[1] < limit
     kept = proportion_confint(counts, needed, alpha=2 * 0.05, method="beta")[0] >= limit
@@ -256,7 +255,7 @@ def test_so_many_examples_with_the_same_flips_would_decide_a_drop() -> None:
     assert found.verdict == "inconclusive"
     needed = found.examples_needed
     assert needed is not None
-    assert f"about {needed} would do" in reason_in_words(found)
+    assert f"about {needed} would do" in found.reason
     assert likelihood_score(needed, round(0.010 * needed), round(0.008 * needed))(-0.005) > QUANTILE_95
 
 
@@ -284,7 +283,7 @@ def test_the_bounds_of_a_resampled_drop_are_those_of_its_draws() -> None:
 @pytest.mark.parametrize("evidence", [resampled([]), resampled([0.0, 0.0], examples=1), resampled([math.nan] * 9)])
 def test_what_cannot_be_resampled_has_no_interval(evidence: Evidence) -> None:
     found = decided("ap drop <= 0.1 at 95 %", evidence)
-    assert (found.verdict, reason_in_words(found)) == ("not measured", "ap has no interval in this result")
+    assert (found.verdict, found.reason) == ("not measured", "ap has no interval in this result")
 
 
 def test_a_ratio_is_compared_with_its_interval() -> None:
@@ -335,7 +334,7 @@ def test_an_output_that_is_not_there_is_not_measured() -> None:
     for given, names in ((evidence, "a, b"), (Evidence("x", figures={"top1": 0.5}), "none")):
         missing = decided("max_error[c] <= 1", given)
         assert missing.verdict == "not measured"
-        assert reason_in_words(missing).endswith(names)
+        assert missing.reason.endswith(names)
 
 
 def test_not_measured_is_worse_than_fail_and_that_than_inconclusive() -> None:

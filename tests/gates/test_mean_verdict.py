@@ -10,7 +10,6 @@ from scipy import stats
 
 from evaltools.gates.accuracy_verdict import mean_verdict
 from evaltools.metrics.means import MeanChange
-from evaltools.report.words.verdicts import score_change_in_words
 
 
 @pytest.mark.parametrize(
@@ -42,12 +41,12 @@ def test_an_undecided_verdict_names_the_examples_that_decide() -> None:
     half = 1.96 * 0.0707 / math.sqrt(needed) + 1 - 0.025 ** (1 / needed)
     spread = stats.norm(0.0005, 0.0707 / math.sqrt(needed))
     assert spread.cdf(0.005 - half) - spread.cdf(half - 0.005) == pytest.approx(0.8, abs=0.05)
-    assert f"about {verdict.examples_needed} examples would decide" in score_change_in_words(verdict)
+    assert f"about {verdict.examples_needed} examples would decide" in verdict.why
 
 
 def test_where_no_example_differs_that_comes_first() -> None:
     """None of 50: at most 1 - 0.05 ** (1 / 50) = 5.8 % of such examples."""
-    said = score_change_in_words(mean_verdict("score", MeanChange(50, 0.0, 0.0, 0, 1.0), "higher", 0.005))
+    said = mean_verdict("score", MeanChange(50, 0.0, 0.0, 0, 1.0), "higher", 0.005).why
     assert said == "unchanged: no answer of 50 changed it; 95 % confident: fewer than 5.8 % of such examples do"
 
 
@@ -60,7 +59,7 @@ def test_few_unequal_examples_without_bounds_decide_nothing_and_name_no_number()
     """The 12 equal losses of 94 from which 65823 examples were once told."""
     verdict = mean_verdict("error", MeanChange(94, 0.0005, 0.002, 12, 3.0), "lower", 0.005)
     assert (verdict.kind, verdict.low, verdict.examples_needed) == ("not decided", None, None)
-    said = score_change_in_words(verdict)
+    said = verdict.why
     assert said.endswith("only 12 examples differ and the metric states no bounds, so others may decide")
     bounded = mean_verdict("error", MeanChange(94, 0.0005, 0.002, 4, 3.0, is_bounded=True), "lower", 0.005)
     assert bounded.low is not None

@@ -15,7 +15,6 @@ from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.gates.suite_rows import rows_of_evaluation
 from evaltools.metrics.interval import Interval
-from evaltools.report.words.gates import reason_in_words
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult, Load
 from tests.gates.test_compare import GOOD, NOBODY, measured
 from tests.report.benchmark_samples import benchmark, row
@@ -70,7 +69,7 @@ def test_what_neither_has_measured_is_a_warning_and_nothing_else_to_compare_show
     outcome = compared(never, never)
     assert outcome.verdict == "not measured"
     (decision,) = outcome.decisions
-    assert "nothing was measured in both" in reason_in_words(decision)
+    assert "nothing was measured in both" in decision.reason
     beside = suite(entry("a", lost), entry("b"))
     outcome = compared(beside, beside)
     assert outcome.verdict == "pass"

@@ -26,7 +26,6 @@ from evaltools.gates.verdict import (
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.difference import Scale, compare_tensors
 from evaltools.metrics.output_difference import RunDifference, differences_by_run, summarise_differences
-from evaltools.report.words.verdicts import reasons_in_words
 
 Array = npt.NDArray[Any]
 RANDOM = np.random.default_rng(3)
@@ -77,7 +76,7 @@ def grades(noise_floor: NoiseFloor, *sizes: float) -> list[Grade]:
 
 
 def why(verdict: OutputVerdict) -> str:
-    return reasons_in_words(verdict.reasons)
+    return "; ".join(verdict.reasons)
 
 
 def test_the_documentation_has_the_rule_word_for_word() -> None:
@@ -227,22 +226,23 @@ def test_answers_are_compared_over_the_runs_of_the_noise_floor() -> None:
     assert found.grade == "diverged", "two of four"
 
 
+NOT_FINITE = "the test has 1 NaN of 640 values"
 FAULTS: Mapping[str, Callable[[], list[Array]]] = {
-    "constant": lambda: [np.full(64, 7, np.float32)] * 10,
-    "same_in_every_run": lambda: [RUNS[0]] * 10,
-    "repeated": lambda: [RUNS[0], *RUNS[:-1]],
-    "level": lambda: [np.zeros(64, np.float32), *RUNS[1:]],
-    "not_finite": lambda: [*RUNS[:-1], np.where(np.arange(64) == 3, np.nan, RUNS[-1]).astype(np.float32)],
-    "never_written": lambda: [np.where(np.arange(64) == 3, 1e-40, run).astype(np.float32) for run in RUNS],
-    "other_shape": lambda: [run[:63] for run in RUNS],
+    "the test's output is 7 everywhere": lambda: [np.full(64, 7, np.float32)] * 10,
+    "the test's output is the same in every run": lambda: [RUNS[0]] * 10,
+    "the outputs of 9 of 10 runs are earlier ones": lambda: [RUNS[0], *RUNS[:-1]],
+    "in 1 of 10 runs one side has the same number everywhere": lambda: [np.zeros(64, np.float32), *RUNS[1:]],
+    NOT_FINITE: lambda: [*RUNS[:-1], np.where(np.arange(64) == 3, np.nan, RUNS[-1]).astype(np.float32)],
+    "10 denormal numbers": lambda: [np.where(np.arange(64) == 3, 1e-40, run).astype(np.float32) for run in RUNS],
+    "the shapes of the outputs differ": lambda: [run[:63] for run in RUNS],
 }
 
 
-@pytest.mark.parametrize("kind", FAULTS)
-def test_what_is_broken_diverges_whatever_rounding_explains(kind: str) -> None:
-    found = judge_output(seen(FAULTS[kind]()), measured([0.09], {"bf16": 9.0}))
-    assert (found.grade, found.reasons[0].kind) == ("diverged", kind)
-    assert why(found)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_broken_diverges_whatever_rounding_explains(fault: str) -> None:
+    found = judge_output(seen(FAULTS[fault]()), measured([0.09], {"bf16": 9.0}))
+    assert found.grade == "diverged"
+    assert found.reasons[0].startswith(fault)
 
 
 def test_a_reference_without_numbers_decides_nothing() -> None:
@@ -272,14 +272,13 @@ def test_a_reference_with_few_outputs_shows_little() -> None:
 
 def test_interrupted_or_unmeasured_nothing_is_decided_but_what_needs_nothing() -> None:
     for noise_floor, said in (
-        (measured([1e-5], missing="interrupted"), "interrupted"),
-        (measured([1e-5], missing="out_of_time"), "not all CPU variants and precisions were measured in time"),
+        (measured([1e-5], missing="interrupted before the end"), "interrupted before the end"),
         (measured(), "no noise floor was measured (--noise_floor_runs)"),
     ):
         assert grades(noise_floor, 5e-7, 1e-2) == ["equivalent", "not decided"]
         assert said in why(judge_output(seen(off(1e-2)), noise_floor))
         assert judge_output(seen(RUNS), noise_floor).grade == "identical"
-        assert judge_output(seen(FAULTS["not_finite"]()), noise_floor).grade == "diverged"
+        assert judge_output(seen(FAULTS[NOT_FINITE]()), noise_floor).grade == "diverged"
 
 
 def test_differences_within_a_rounding_of_the_largest_value_inside_are_cancellation() -> None:
@@ -287,7 +286,8 @@ def test_differences_within_a_rounding_of_the_largest_value_inside_are_cancellat
     small = [run * np.float32(1e-4) for run in RUNS]
     noise_floor = NoiseFloor({"variant": seen(small, small)}, {"fp16": seen(small, small)}, 1, largest=1000.0)
     found = judge_output(seen(off(0.3, small), small), noise_floor)
-    assert (found.grade, found.reasons[0].kind) == ("not decided", "cancellation")
+    assert found.grade == "not decided"
+    assert found.reasons[0].startswith("no difference is larger than one rounding of the largest value inside")
     assert judge_output(seen(off(0.3, small), small), replace(noise_floor, largest=0.1)).grade == "diverged"
 
 

@@ -9,14 +9,13 @@ from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.other_results import OtherResult
 from evaltools.pytest_plugin.outcome import Outcome, judge, properties
 from evaltools.pytest_plugin.settings import Settings
-from evaltools.result.verdict import Reason
 
 LENIENT = Settings("skip")
 
 
 def decided(name: str, verdict: GateVerdict) -> Decision:
     found = None if verdict in ("not measured", "skipped") else Found("top1", 0.5)
-    reason = None if verdict in ("pass", "fail") else Reason.of_text(f"because of {name}")
+    reason = "" if verdict in ("pass", "fail") else f"because of {name}"
     return Decision(name, "top1 >= 0.5", verdict, found, reason)
 
 
@@ -70,12 +69,19 @@ def test_a_failure_names_all_that_does_not_keep_the_limit_and_nothing_else() -> 
 
 
 def test_words_of_native_code_cannot_command_the_terminal() -> None:
-    crashed = Decision("x", "top1 >= 0.5", "not measured", reason=Reason.of_text("died\n\x1b[2J"))
+    crashed = Decision("x", "top1 >= 0.5", "not measured", reason="died\n\x1b[2J")
     assert judge(reported(crashed), LENIENT).text.splitlines()[0] == "run/x: not measured: died\\n\\x1b[2J"
 
 
 def test_properties_hold_what_was_found() -> None:
-    undecided = Decision("c", "top1 >= 0.5", "inconclusive", Found("top1", 0.5, 0.4, 0.6), Reason("too_few"), 300)
+    undecided = Decision(
+        "c",
+        "top1 >= 0.5",
+        "inconclusive",
+        Found("top1", 0.5, 0.4, 0.6),
+        "too few examples to decide; about 300 would do",
+        300,
+    )
     other = OtherResult("benchmark", "benchmark", "model.tflite", warnings=["the machine was busy"])
     found = dict(properties(reported(undecided), {"run": other}))
     assert "about 300" in found.pop("run/c.reason")

@@ -70,7 +70,7 @@ def test_kernels_nobody_doubts_are_equivalent_or_within_precision(zoo: Path, tmp
         found = comparison(output, name)
         verdict = next(entry.verdict for entry in read_result(output).configurations if entry.name == name)
         assert verdict is not None
-        assert verdict.kind in expected, verdict.reasons
+        assert verdict.kind in expected, verdict.texts
         assert found.outputs
         assert found.repeatability is not None
         assert found.repeatability.identical is True

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from evaltools.gates.evidence import evidence_of
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.places import reference_of
-from evaltools.result.verdict import Reason
 from tests.results import configuration, result
 
 
@@ -32,4 +31,4 @@ def test_a_gate_asks_for_the_reference_of_the_own_place() -> None:
     lost = replace(at("A", "reference", "reference"), status="not measured", reason="lost")
     run = [lost, at("A", "test"), at("B", "reference", "reference"), at("B", "test")]
     reasons = [evidence_of(result(*run), entry).reference_not_measured for entry in run]
-    assert reasons[1:] == [Reason("text", names={"text": "lost", "whose": "the reference"}), None, None]
+    assert reasons[1:] == ["the reference: lost", "", ""]

@@ -22,7 +22,6 @@ from evaltools.report.files.output_file import first_bytes, is_written_in_place,
 from evaltools.report.page.file import measured_page
 from evaltools.request.flags import GivenFlags
 from evaltools.result.json_file import encode_json
-from evaltools.result.verdict import Reason
 
 _RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {
     "junit": junit_xml,
@@ -70,7 +69,7 @@ def write_failure(why: str, files: Mapping[str, Path]) -> None:
 
 
 def _nothing_judged(why: str) -> GateOutcome:
-    nothing = Decision("*", "could not start", "not measured", reason=Reason.of_text(why))
+    nothing = Decision("*", "could not start", "not measured", reason=why)
     return outcome_of(version("evaltools"), "", [GateDecisions("gate", "", (nothing,))])
 
 

@@ -15,7 +15,6 @@ from evaltools.report.files.gates import junit_xml
 from evaltools.report.page.rendering.csv_text import csv_of
 from evaltools.report.page.sections.rows import TONES
 from evaltools.result.section import Cell, Number, Table, Tone
-from evaltools.result.verdict import Reason
 
 _NESTED: Final = ("flags", "delegates", "not_decided", "p50_interval", "speed_interval")
 """Fields of a row that are no single value."""
@@ -50,7 +49,7 @@ def junit_of_suite(result: SuiteResult) -> bytes:
 
 def _decisions(entry: SuiteEntry) -> tuple[Decision, ...]:
     if not entry.rows:
-        return (Decision("*", "measured", "not measured", reason=Reason.of_text(entry.reason)),)
+        return (Decision("*", "measured", "not measured", reason=entry.reason),)
     return tuple(_decision(row) for row in entry.rows if row.role == "test" or row.status == "not measured")
 
 
@@ -62,5 +61,5 @@ def _decision(row: SuiteRow) -> Decision:
     verdict = "pass" if row.verdict is None else _VERDICTS.get(TONES[row.verdict], "pass")
     if obstacle or row.status == "not measured":
         verdict = "not measured"
-    text = obstacle or (row.verdict if verdict != "pass" else "")
-    return Decision(row.configuration, limit, verdict, reason=Reason.of_text(text) if text else None)
+    text = obstacle or ((row.verdict or "") if verdict != "pass" else "")
+    return Decision(row.configuration, limit, verdict, reason=text)

@@ -9,10 +9,7 @@ from msgspec import Struct
 
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.outcome import GateOutcome
-from evaltools.metrics.power import POWER
 from evaltools.report.words.numbers import in_unit, number_in
-from evaltools.report.words.verdicts import any_reason_in_words
-from evaltools.result.verdict import CANNOT_EXIST, FEW_UNEQUAL, TEXT, Reason
 from evaltools.text import printable
 
 _ANY: Final = "*"
@@ -102,7 +99,7 @@ def _place(run: str, found: Sequence[GateLine]) -> str:
 def _explanation(decision: Decision) -> str:
     """Why it did not pass, with the next step where there is one."""
     found = f"found {_text(found_in_words(decision.found))}" if decision.found else ""
-    return "; ".join(part for part in (found, _text(reason_in_words(decision))) if part)
+    return "; ".join(part for part in (found, _text(decision.reason)) if part)
 
 
 def found_in_words(found: Found | None) -> str:
@@ -143,59 +140,6 @@ def _figure(found: Found) -> str:
     return f"{in_unit(found.value, found.unit)}{span}{output}"
 
 
-_MEASURED_ON_THE_CPU: Final = "measured on the CPU instead of what it asked for: {why}"
-_REASONS: Final = {
-    TEXT: "{text}",
-    CANNOT_EXIST: "{text}; allow_missing = true in the gate skips what cannot exist here",
-    "fallback": f"it was {_MEASURED_ON_THE_CPU}",
-    "ended_early": "the run ended early ({why}); its figures are those of a part of the examples",
-    "no_reference": "this result has no reference to compare it with; run with one",
-    "shard": "it is only shard {shard}; put all of them together: evaltools merge",
-    "failed": "{failed} of {tried} examples failed{why}; a gate with allow_failed_examples = {failed} allows it",
-    "nan": "{nan_outputs} of its outputs are NaN or infinite; a gate with allow_nan_outputs = {nan_outputs} allows it",
-    "not_clean": "not clean: {why}; a gate with allow_crashes = {crashes} allows it",
-    "model_changed": "the model file {file} has another content by now than when it was measured; measure again",
-    "no_old": "there is no earlier evaluation to compare with; give --against=OLD.json, or against in the run (of "
-    "benchmarks --against compares the times by itself)",
-    "no_configurations": "the result has no configuration",
-    "no_nodes": "how many nodes a delegate took is not known now",
-    "not_in_old": "{old} has no such configuration; it has {there_are}",
-    "not_in_new": "{old} has this configuration, the new result has not; measure it too",
-    "other_examples": "other inputs than before ({others}); measure on the same, or give --allow_other_examples=true "
-    "for a comparison of two samples",
-    "verdict": "now {now}",
-    "nothing_twice": "nothing was measured in both, so nothing is compared; run what the earlier suite ran",
-    "no_result": "no result is about it; there are {there_are}",
-    "no_gate": "no gate is about {result}; add one, or leave the result out",
-    "no_configuration": "no configuration is named {configuration!r} in {run}; there are {there_are}",
-    "no_such_figure": "this result has no {figure} ({meaning})",
-    "no_such_own_figure": "this result has no figure {figure!r}.{hint} It has {there_are}",
-    "no_such_output": "no output {output!r} has {figure}; outputs of this result: {there_are}",
-    "no_value": "{figure} has no value: there is nothing in the data that it could be measured on",
-    "no_number": "no number: a side has NaN or infinite values or another shape, or the reference is 0 everywhere",
-    "no_interval": "{figure} has no interval in this result",
-    "no_change": "there is no change of {figure} against a reference; run with a reference on the same examples",
-    "no_reference_times": "there is no reference whose times belong to the same examples",
-    "emulated": "emulated: no latency; measure it on the device",
-    "busy": "the machine was busy, {others} other processes on {cores} cores, and latencies count up to {most:g} for "
-    "each core; measure where less runs, or allow_load = NUMBER in the gate, or give --allow_any_load",
-    "stolen": "the hypervisor gave {steal} % of the time to others, and latencies count up to {most} %; measure where "
-    "its host is less busy",
-    "unknown_load": "what else the machine did is not known, and it may have been busy; measure where it says so, or "
-    "allow_load = inf in the gate, or give --allow_any_load",
-    "runs_apart": "two runs differ by so much that this shows nothing; measure where less runs, or both in one run",
-    "no_old_times": "one of the two results has no times",
-    "no_ratio_interval": "so few pairs of times give no interval; measure more",
-    "times_jumped": "the times jumped or drifted while they were measured, so the ratio has no interval; measure where "
-    "nothing else runs and the clock is steady",
-    "medians_only": "only the medians of both are known, no single times on the same examples, so there is no "
-    "interval; leave 'at ...' out",
-    FEW_UNEQUAL: "fewer than {fewest} examples are unequal and the metric states no bounds, so nothing says how "
-    "others would be; state its bounds=(LOWEST, HIGHEST), or measure more",
-    "at_the_limit": "what was found is so close to the limit that no number of examples would decide; move the limit",
-    "too_few": "too few examples to decide",
-    "beyond_for_one": "beyond it, but not clearly enough for one of {limits} limits",
-}
 _COUNTED: Final[Mapping[GateVerdict, str]] = {
     "fail": "failed",
     "not measured": "not measured",
@@ -204,41 +148,6 @@ _COUNTED: Final[Mapping[GateVerdict, str]] = {
     "skipped": "skipped",
 }
 """How verdicts are counted, in this order."""
-_BETTER: Final = {"drop": "higher", "rise": "lower"}
-
-
-def obstacle_in_words(reason: Reason) -> str:
-    """Why a configuration has no figures of its own.
-
-    >>> obstacle_in_words(Reason("ended_early", names={"why": "interrupted"}))
-    'the run ended early (interrupted); its figures are those of a part of the examples'
-    """
-    whose = f"{reason.names['whose']}: " if "whose" in reason.names else ""
-    try:
-        return whose + _REASONS[reason.kind].format(**reason.names, **reason.numbers)
-    except (KeyError, TypeError, ValueError):  # a result that was edited lacks a number
-        return any_reason_in_words(reason)
-
-
-def reason_in_words(decision: Decision) -> str:
-    """Why a limit was not kept, and the next step; nothing where what was found says it all.
-
-    >>> reason_in_words(Decision("x", "top1 >= 0.7", "inconclusive", reason=Reason("too_few"), examples_needed=300))
-    'too few examples to decide; about 300 would do in 80 % of cases if they are like these'
-    """
-    reason = decision.reason
-    if reason is None:
-        return ""
-    if reason.kind == "other_direction":
-        figure, wanted = reason.names.get("figure", ""), reason.names.get("wanted", "")
-        return f"{_BETTER.get(wanted, 'the other')} is better for {figure}: write '{figure} {wanted} <= ...'"
-    text = obstacle_in_words(reason)
-    if reason.kind not in ("too_few", "beyond_for_one"):
-        return text
-    if decision.examples_needed is not None:
-        return f"{text}; about {decision.examples_needed} would do in {100 * POWER:g} % of cases if they are like these"
-    is_of_times = decision.found is not None and decision.found.figure.startswith("latency")
-    return f"{text}; measure more{', or where nothing else runs' if is_of_times else ''}"
 
 
 def decision_in_words(decision: Decision) -> str:
@@ -247,7 +156,7 @@ def decision_in_words(decision: Decision) -> str:
     >>> decision_in_words(Decision("xnnpack", "top1 >= 0.7", "pass", Found("top1", 0.75)))
     'xnnpack: top1 >= 0.7: pass: top1 0.75'
     """
-    reasons = "; ".join(part for part in (found_in_words(decision.found), reason_in_words(decision)) if part)
+    reasons = "; ".join(part for part in (found_in_words(decision.found), decision.reason) if part)
     return f"{decision.configuration}: {decision.limit}: {decision.verdict}{f': {reasons}' if reasons else ''}"
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.metric import Metric
+from evaltools.metrics.words import ends
 from evaltools.result.evaluation import LatencyComparison
 
 _SMALLEST_P: Final = 1e-9
@@ -72,39 +73,6 @@ def half_width(interval: Interval | None, is_share: bool) -> str:
         return ""
     width = (interval.high - interval.low) / 2
     return f" ±{100 * width:.2f}" if is_share else f" ±{width:.2g}"
-
-
-def points(share: float | None) -> str:
-    """A change of a share in points, with its sign."""
-    return "no number" if share is None else f"{100 * share:+.2f}"
-
-
-def change(value: float, low: float | None, high: float | None, is_share: bool) -> str:
-    """A change, of a share in points, with its interval where it has one.
-
-    >>> change(-0.027, -0.033, -0.021, is_share=False), change(-0.027, None, None, is_share=True)
-    ('-0.027 [-0.033, -0.021]', '-2.70 points')
-    """
-    span = "" if low is None or high is None else f" {ends(_signed(low, is_share), _signed(high, is_share))}"
-    return f"{_signed(value, is_share)}{' points' if is_share else ''}{span}"
-
-
-def _signed(value: float, is_share: bool) -> str:
-    return points(value) if is_share else f"{value:+.3g}"
-
-
-def ends(low: str, high: str) -> str:
-    """The ends of an interval.
-
-    >>> ends("1", "2")
-    '[1, 2]'
-    """
-    return f"[{low}, {high}]"
-
-
-def two_digits(value: float | None) -> str:
-    """A size or an error."""
-    return "no number" if value is None else f"{value:.2g}"
 
 
 def p_value(p: float) -> str:

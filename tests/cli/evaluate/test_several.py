@@ -22,7 +22,7 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.report.content import Sources
 from evaltools.report.page.screens import print_models
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.verdict import UNCHANGED_ANSWERS, Reason, Verdict
+from evaltools.result.verdict import Verdict
 from tests.command import evaltools_here
 from tests.requests import request_of
 from tests.results import classified, configuration, result
@@ -148,8 +148,7 @@ def timed(name: str, microseconds: float, *verdicts: Verdict) -> ConfigurationRe
 
 def test_the_table_says_what_no_other_one_beats() -> None:
     """Of two as fast as each other the more accurate one; the slowest is worth it where it is the most accurate."""
-    reason = Reason(UNCHANGED_ANSWERS, {"examples": 4, "most_differing": 0.5})
-    same = Verdict("not decided", "top1", "x", reasons=[reason])
+    same = Verdict("not decided", "top1", "x", seen="unchanged")
     worse = Verdict("worse", "top1", "x")
     missing = replace(configuration("gone"), status="not measured", reason="no", inference_latency=None)
     small = result(timed("x", 1000), timed("y", 500, worse), answered={"x": classified(0.5), "y": classified(0.25)})

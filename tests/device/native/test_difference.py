@@ -18,7 +18,6 @@ from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.figures import NativeFigures, read_figures
 from evaltools.proto import message_class
 from evaltools.report.words.numbers import in_times
-from evaltools.report.words.verdicts import why_in_words
 from tests.device.native.runs import (
     PLAIN,
     assembled,
@@ -59,7 +58,7 @@ def test_inference_diff_from_the_program_to_the_tables(tmp_path: Path) -> None:
     error = written[1].errors[0].avg_error
     assert different.limits[0].found == pytest.approx(error)
     assert verdicts[1] is not None
-    assert why_in_words(verdicts[1]).startswith(f"output_0: avg_error {error:g} in raw numbers")
+    assert verdicts[1].why.startswith(f"output_0: avg_error {error:g} in raw numbers")
     table = through_every_rendering(result, tmp_path)
     assert "LIMIT BROKEN --max_avg_error=0.01" in table
     assert re.search(rf"builtin, output 0 \S+: avg_error {error:.4g}, between runs", table)

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 from PIL import Image
 
+from evaltools.gates.accuracy_verdict import in_words
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.metrics.classification import Agreement, ClassificationMetrics, TopKAccuracy
 from evaltools.metrics.interval import Interval
@@ -54,6 +55,7 @@ def classifier(changes: list[ChangedAnswer] | None = None, folder: str = "") -> 
     """200 pictures, of which 7 were lost and 2 gained; with a speed."""
     found = changed(9) if changes is None else changes
     worse = TaskVerdict("worse", "top1", "reference", "", -0.025, -0.05, -0.001, 0.005, 0.18, None)
+    worse = in_words(worse, 200)
     reference = replace(results.configuration("reference", "reference"), finished_examples=200)
     test = replace(
         results.configuration("xnnpack"), verdicts=[worse], flags=["--use_xnnpack=true"], finished_examples=200
@@ -110,6 +112,7 @@ def own(task: str, text: str, better: Better = "higher", folder: str = "d") -> E
     """Of a task with one metric and a drawing of each kind; ``text`` is what others gave: names, examples, reasons."""
     made = results.result(results.configuration("reference", "reference"), results.configuration(text))
     worse = TaskVerdict("worse", text, "reference", "", -0.25, None, -0.001, 0.005, None, None)
+    worse = in_words(worse, 4, is_share=False)
     entries = [replace(entry, figures={text: 0.5, "none": None}) for entry in made.configurations]
     panels = (Panel(text, png()), Panel(text, png(), is_over=True), Panel("no picture", text.encode()))
     part = ScoredPart(

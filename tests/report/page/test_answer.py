@@ -9,7 +9,7 @@ from evaltools.report.page.sections.summary import answer_of, summary_of
 from evaltools.report.words.numbers import in_times
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, FailedExample
 from evaltools.result.section import Word
-from evaltools.result.verdict import IDENTICAL_ANSWERS, Reason, Verdict, VerdictKind
+from evaltools.result.verdict import Verdict, VerdictKind
 from tests.results import configuration, result
 
 
@@ -99,7 +99,7 @@ def test_answers_of_which_none_changed_are_the_same_as_far_as_was_seen() -> None
         "top1",
         "reference",
         change=0.0,
-        reasons=[Reason(IDENTICAL_ANSWERS, {"examples": 20, "most_differing": 0.1})],
+        seen="identical",
     )
     found = of(replace(configuration("a"), verdicts=[verdict], finished_examples=20))
     assert answer_of(found) == '"a" gives the same answers as the CPU on 20 examples.'

@@ -8,7 +8,7 @@ from evaltools.gates.suite_result import SuiteEntry, SuiteRow
 from evaltools.report.content import Sources
 from evaltools.report.page.sections.suite import answer
 from evaltools.result.section import Lines, Note, Table, Word
-from evaltools.result.verdict import Reason, Verdict
+from evaltools.result.verdict import Verdict
 from tests.report.page.samples import read, suite
 
 
@@ -33,7 +33,7 @@ def test_a_suite_in_which_all_is_right_says_how_to_keep_its_results_and_a_single
 
 
 def test_what_is_not_decided_has_its_reason() -> None:
-    verdict = Verdict("not decided", "outputs", output="scores", reasons=[Reason("all_zero")])
+    verdict = Verdict("not decided", "outputs", output="scores", texts=["all outputs are 0"])
     row = SuiteRow("fast", "test", [], "measured", "bad.jpg", "not decided", not_decided=verdict, failed_examples=3)
     entry = SuiteEntry("m", "m.tflite", "00", "diff", [], "done", result="r.json", rows=[row])
     found = answer("s", replace(suite("x"), entries=[entry]))

@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.gates.accuracy_verdict import in_words
 from evaltools.metrics.classification import Agreement
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Drift, LatencyRatio, summarise_latency
@@ -34,7 +35,7 @@ from evaltools.result.evaluation import (
     LatencyComparison,
     RuntimeUsed,
 )
-from evaltools.result.verdict import TOO_FEW_PICTURES, Reason, Verdict, VerdictKind
+from evaltools.result.verdict import Verdict, VerdictKind
 from evaltools.tasks.framework.topk_result import Comparison, TopKChange
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, on_front, row
 from tests.report.device_samples import BOARD, NOTHING, PHONE, lost, run_of, work
@@ -190,7 +191,7 @@ def _evaluations() -> Mapping[str, Show]:
         *(missing(name, reason) for name, reason in (("gpu", "no GPU"), ("npu", "no NPU"), ("gpu fp16", "no GPU"))),
     ]
     flips = TopKChange(1, 1, 0, -0.25, Interval(-0.6, 0.2), 1.0, 0.0004)
-    worse = Verdict("worse", "top1", "reference", change=-0.25, low=-0.6, high=-0.1)
+    worse = in_words(Verdict("worse", "top1", "reference", change=-0.25, low=-0.6, high=-0.1), 4)
     certain = with_part(
         result(
             REFERENCE,
@@ -201,9 +202,9 @@ def _evaluations() -> Mapping[str, Show]:
     )
     ratio = LatencyComparison("reference", "test", 4, 0.5, Interval(0.4, 0.8))
     plain = result(replace(REFERENCE, delegates=[]), configuration("test [fast]"))
-    unchanged = Reason("identical_answers", {"examples": 200, "most_differing": 0.0149})
-    verdicts = {name: [Verdict("not decided", "top1", "reference", reasons=[unchanged])] for name in "ac"}
-    verdicts["b"] = [Verdict("not decided", "top1", "reference")]
+    same = Verdict("not decided", "top1", "reference", texts=["not decided: +0.00 points"])
+    verdicts = {name: [in_words(same, 200, 200)] for name in "ac"}
+    verdicts["b"] = [same]
     drifts = {
         "rose": Drift(0.31, 1e-6),
         "fell": Drift(-0.2, 1e-12),
@@ -242,13 +243,16 @@ def judged(name: str, kind: VerdictKind, metric: str = "outputs", **more: Any) -
     span = (-0.05, -0.01) if metric == "top1" else (None, None)
     verdict = Verdict(kind, metric, "reference", change=change, low=span[0], high=span[1], margin=0.005)
     flags = ["--use_gpu=true", "--gpu_backend=cl"]
-    return replace(configuration(name), verdicts=[replace(verdict, **more)], flags=flags)
+    verdict = replace(verdict, **more)
+    verdicts = [verdict if verdict.texts or metric == "outputs" else in_words(verdict, 4)]
+    return replace(configuration(name), verdicts=verdicts, flags=flags)
 
 
 def _diff(kind: VerdictKind, *words: str) -> EvaluationResult:
     made = diff.result(diff.comparison("gpu", diff.judged()))
-    measured = [Reason("avg_error", {"avg_error": 0.01, "max_error": 0.02})] if kind == "not judged" else []
-    made = replace(made, configurations=[REFERENCE, judged("gpu", kind, reasons=measured)])
+    error = "avg_error 0.01 in raw numbers, at most 0.02 in a run; the native tool gives nothing to compare that with"
+    texts = [error] if kind == "not judged" else []
+    made = replace(made, configurations=[REFERENCE, judged("gpu", kind, texts=texts)])
     return replace(made, environment=replace(made.environment, command=["evaltools", "diff", "m.tflite", *words]))
 
 
@@ -258,7 +262,6 @@ def _answers() -> Mapping[str, Show]:
         replace(judged(name, "equivalent"), inference_latency=None) for name in ("plain", "fallen", "loaded", "native")
     )
     ratio = LatencyComparison("reference", "gpu", 30, 0.5, Interval(0.4, 0.8))
-    few = Reason(TOO_FEW_PICTURES, {"pictures": 4, "fewest": 50})
     died = replace(configuration("c"), status="not measured", reason="it died", inference_latency=None)
     missed = result(REFERENCE, missing("a", "no GPU here"), missing("b", "no GPU here"), died)
     made = {
@@ -276,14 +279,14 @@ def _answers() -> Mapping[str, Show]:
             replace(native, delegation=None),
         ),
         "nothing that could be measured": result(
-            REFERENCE, judged("gpu", "not measured", reasons=[Reason("no_elements")])
+            REFERENCE, judged("gpu", "not measured", texts=["it has no elements, so nothing was compared"])
         ),
         "not measured": missed,
         "nothing to compare": result(REFERENCE),
         "the reference was not measured": result(replace(died, role="reference"), configuration("a")),
         "no answer in common": result(REFERENCE, configuration("a")),
         "more examples decide": result(REFERENCE, judged("gpu", "not decided", "top1", examples_needed=5642)),
-        "too few pictures": result(REFERENCE, judged("gpu", "not decided", "top1", reasons=[few])),
+        "too few pictures": result(REFERENCE, judged("gpu", "not decided", "top1", fewest_examples=50)),
         "nothing decides": result(REFERENCE, judged("gpu", "not decided", "top1")),
     }
     return {title: partial(print_result, each, detail="answer") for title, each in made.items()}

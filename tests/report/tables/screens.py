@@ -17,6 +17,7 @@ from rich.console import Console
 
 from evaltools.cli.demo import NEXT_STEPS
 from evaltools.cli.shared.terminal import make_console
+from evaltools.gates.accuracy_verdict import in_words
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
@@ -34,7 +35,7 @@ from evaltools.report.page.screens import (
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceFinding, DeviceList
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
-from evaltools.result.verdict import UNCHANGED_ANSWERS, Reason, Verdict
+from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.topk_result import ChangedAnswer, Comparison, FirstAnswer
 from evaltools.text import wrapped
 from tests import results
@@ -66,9 +67,11 @@ def _imagenet() -> EvaluationResult:
     reference = replace(results.configuration("reference", "reference"), delegates=[])
     unchanged = Verdict(
         "not decided", "top1", "reference",
-        reasons=[Reason(UNCHANGED_ANSWERS, {"examples": 200, "most_differing": 0.0149})],
     )  # fmt: skip
-    worse = Verdict("worse", "top1", "reference", change=-0.0272, low=-0.0332, high=-0.0216, margin=0.005)
+    unchanged = in_words(unchanged, 200, is_unchanged=True)
+    worse = in_words(
+        Verdict("worse", "top1", "reference", change=-0.0272, low=-0.0332, high=-0.0216, margin=0.005), 200
+    )
     tests = [
         replace(results.configuration("xnnpack with four threads"), verdicts=[unchanged]),
         replace(results.configuration("external delegate"), verdicts=[worse], flags=["--external_delegate_path=d.so"]),
@@ -109,7 +112,7 @@ def _gates(console: Console) -> None:
     decisions = [
         Decision("xnnpack with four threads", limits[0], "pass", found[0]),
         Decision("xnnpack with four threads", limits[1], "fail", found[1]),
-        *(Decision(GPU, limit, "not measured", reason=Reason.of_text(NO_GPU)) for limit in limits),
+        *(Decision(GPU, limit, "not measured", reason=NO_GPU) for limit in limits),
     ]
     print_gates(outcome_of("1", "gates.toml", [GateDecisions("nightly", "m.tflite", tuple(decisions))]), console)
 
@@ -120,6 +123,7 @@ def _coco_with_verdicts() -> EvaluationResult:
     sure = replace(made.part.boxes.data.class_mapping, pairs=400, agreeing={"+1": 398, "0": 1})
     same = Verdict("equivalent", "ap", "reference", change=0.0004, low=-0.0021, high=0.0032, margin=0.005)
     worse = Verdict("worse", "ap", "reference", change=-0.031, low=-0.042, high=-0.019, margin=0.005)
+    same, worse = in_words(same, 500), in_words(worse, 500)
     verdicts = {"xnnpack with four threads": [same], "external delegate": [worse]}
     flags = ["--external_delegate_path=d.so"]
     entries = [replace(entry, flags=flags, verdicts=verdicts.get(entry.name, [])) for entry in made.configurations]

@@ -12,7 +12,6 @@ from scipy import stats
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.coco_stats import DetectedObject, EvaluatedSet, TrueObject, evaluate_with_matches
 from evaltools.metrics.interval import Interval
-from evaltools.report.words.verdicts import change_in_words
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.coco.changes import (
     CategoryDraws,
@@ -63,12 +62,12 @@ def test_the_same_configuration_does_not_change() -> None:
     unseen = 1 - 0.025 ** (1 / PICTURES)
     assert changes[0].interval.high == pytest.approx(unseen, rel=1e-4), "others may change, as far as so few show"
     said = "unchanged: no answer of 60 changed it; 95 % confident: fewer than 4.9 % of such examples do"
-    assert change_in_words(verdict(changes)) == said
+    assert verdict(changes).why == said
     (found,) = verdicts_on_map(
         [BoxComparison("a", "b", PICTURES, BoxAgreement.nothing(), changes, identical=PICTURES)], [], 0.005
     )["b"]
     said = "identical: all 60 answers are bit for bit the reference's; 95 % confident: fewer than 4.9 % of such"
-    assert change_in_words(found) == f"{said} examples differ"
+    assert found.why == f"{said} examples differ"
     assert pytest.approx(0.05, rel=0.03) == 0.951**PICTURES, "the exact bound of none of 60"
 
 
@@ -144,7 +143,7 @@ def test_a_comparison_without_an_interval_is_not_decided_and_says_why(
     both = [baseline, replace(other, **changed)]
     (found,) = verdicts_on_map([BoxComparison("a", "b", pictures, BoxAgreement.nothing())], both, 0.005)["b"]
     assert (found.kind, found.metric, found.against) == ("not decided", "ap", "a")
-    assert change_in_words(found).startswith(f"not decided: {said}")
+    assert found.why.startswith(f"not decided: {said}")
 
 
 def test_draws_that_are_not_the_same_are_not_paired() -> None:

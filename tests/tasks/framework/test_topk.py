@@ -13,7 +13,6 @@ from scipy import stats
 from evaltools.errors import TaskError
 from evaltools.metrics.classification import Agreement, ClassificationMetrics, ComparedAnswers, TopKAccuracy
 from evaltools.metrics.proportions import PairedCounts, wilson_interval
-from evaltools.report.words.verdicts import change_in_words
 from evaltools.tasks.framework.answers import ranked
 from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.framework.tensors import Quantisation
@@ -64,13 +63,11 @@ def test_verdicts_are_on_top_1_by_the_corrected_p() -> None:
 
 def test_answers_that_are_the_same_bit_for_bit_are_said_first() -> None:
     (same,) = topk_comparisons({("reference", "a"): compared(200, 0, 0)})
-    words = [
-        change_in_words(topk_verdicts([replace(same, identical=identical)], 0.005)["a"][0]) for identical in (200, 199)
-    ]
+    words = [topk_verdicts([replace(same, identical=identical)], 0.005)["a"][0].why for identical in (200, 199)]
     assert [sentence.partition(":")[0] for sentence in words] == ["identical", "unchanged"]
     assert all("95 % confident: fewer than 1.5 % of such examples" in sentence for sentence in words)
     (many,) = topk_comparisons({("reference", "a"): compared(5000, 0, 0)})
-    assert change_in_words(topk_verdicts([many], 0.005)["a"][0]).startswith("equivalent within 0.5 points")
+    assert topk_verdicts([many], 0.005)["a"][0].why.startswith("equivalent within 0.5 points")
 
 
 def observed(classes: tuple[int, ...], scores: tuple[float, ...], rank: int) -> ObservedScores[Any]:

@@ -14,7 +14,6 @@ from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
 from evaltools.model import ModelFile
-from evaltools.report.words.verdicts import outputs_in_words
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runs.evaluate import evaluate, merge
 from evaltools.runs.merging import RunAtPlace
@@ -41,7 +40,7 @@ def comparison(result: EvaluationResult, place: int = 0) -> DiffComparison:
 def judged(result: EvaluationResult) -> list[tuple[str, str]]:
     """The tests with their verdicts in words."""
     tests = [entry for entry in result.configurations if entry.role == "test"]
-    return [(entry.name, outputs_in_words(entry.verdict)) for entry in tests if entry.verdict is not None]
+    return [(entry.name, entry.verdict.sentence) for entry in tests if entry.verdict is not None]
 
 
 def in_fp16(values: Any) -> Any:

@@ -18,7 +18,7 @@ from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.proto import message_class
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Chart, Lines, Note, Table, text_of
-from evaltools.result.verdict import Reason, Verdict
+from evaltools.result.verdict import Verdict
 from evaltools.tasks.inference_diff.page import sections
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
@@ -56,7 +56,7 @@ DIFFERENCE = OutputDifference(
     reference=VALUES,
     scores=None,
 )
-FAR_OFF = Verdict("diverged", "outputs", "reference", "scores", reasons=[Reason.of_text("far off")])
+FAR_OFF = Verdict("diverged", "outputs", "reference", "scores", texts=["far off"])
 REFERENCE_TIMES, TEST_TIMES = [2000] * 12, [1000] * 9 + [4000] * 3
 FLOOR = replace(DIFFERENCE, mean=0.0001, p99=0.0002, max=0.0003, relative_rms=1e-7, snr_db=140.0, cosine=1.0)
 
@@ -67,7 +67,7 @@ def judged(
     in_boxes: bool = False,
     compared_with: tuple[str, ...] = (),
 ) -> JudgedOutput:
-    verdict = OutputVerdict(grade, [Reason.of_text("far off")], "relative RMS", {})
+    verdict = OutputVerdict(grade, ["far off"], "relative RMS", {})
     return JudgedOutput(difference, verdict, in_boxes, list(compared_with))
 
 

@@ -7,11 +7,11 @@ from typing import Final
 
 from evaltools.known_tasks import all_metrics, task_command
 from evaltools.metrics.metric import Metric
+from evaltools.metrics.words import change
 from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.figures import Spread, intervals_chart
-from evaltools.report.page.sections.rows import interval_of, tone_of_verdict
-from evaltools.report.words.numbers import change, figure, half_width, p_value
-from evaltools.report.words.verdicts import is_share, verdict_in_words
+from evaltools.report.page.sections.rows import interval_of, is_share, tone_of_verdict
+from evaltools.report.words.numbers import figure, half_width, p_value
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.metrics import METRICS
 from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, number_cell, path_to
@@ -103,7 +103,7 @@ def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -
                 "" if size is None else Number(text, size, f"{path}/change"),
                 number_cell(verdict.p_value, p_value, f"{path}/p_value"),
                 number_cell(verdict.examples_needed, path=f"{path}/examples_needed"),
-                verdict_in_words(verdict),
+                verdict.sentence,
             ]
         )
     columns = ("configuration", "compared with", "change [95 %]", "test, corrected", "examples that would decide",

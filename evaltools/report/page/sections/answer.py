@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from evaltools.extensions import named
-from evaltools.known_tasks import subject_of
+from evaltools.known_tasks import metric_named, subject_of
 from evaltools.report.content import First
 from evaltools.report.page.sections.rows import TONES, ModelRow, ModelRows, tone_of
 from evaltools.report.page.sections.summary import answer_of, is_alike, summary_of
 from evaltools.report.words.facts import counted
 from evaltools.report.words.next_steps import SEARCH, after_evaluation, how_fast
 from evaltools.report.words.numbers import in_times
-from evaltools.report.words.verdicts import judged_in_words, reasons_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import fastest_on_cpu, reference_of, runs_on_cpu
 from evaltools.result.section import Block, Lines, Note, Place, Section, Sentence
+from evaltools.result.verdict import OF_OUTPUTS, Verdict, kind_in_words
 
 if TYPE_CHECKING:
     from evaltools.result.locate import LocateResult
@@ -93,15 +93,24 @@ def _of_configuration(row: ModelRow) -> Iterator[Note]:
     if beside_cpu := _beside_cpu(result, entry):
         yield Note(entry.name, beside_cpu)
     if verdict is not None and TONES[verdict.kind] == "open":
-        yield Note(entry.name, judged_in_words(verdict), tone_of(row))
+        yield Note(entry.name, _judged(verdict), tone_of(row))
     elif verdict is not None and verdict.kind == "not measured":
-        yield Note(entry.name, f"not measured: {reasons_in_words(verdict.reasons)}", "missing")
+        yield Note(entry.name, f"not measured: {verdict.why}", "missing")
     elif verdict is None and entry.role == "test":
         reference = reference_of(entry, result.configurations)
         if reference is not None and reference.status != "measured":
             yield Note(entry.name, f"not decided: {reference.name} was not measured", "open")
         elif reference is not None:
             yield Note(entry.name, "not decided: there is no answer that both gave", "open")
+
+
+def _judged(verdict: Verdict) -> str:
+    """The verdict in words; of one on outputs with the first thing that it rests on."""
+    if verdict.metric == OF_OUTPUTS:
+        return ": ".join([kind_in_words(verdict.kind), *verdict.texts[:1]])
+    metric = metric_named(verdict.metric)
+    heading = "" if metric is None or metric.is_of_own_task else metric.heading
+    return f"{heading or verdict.metric} {verdict.why}"
 
 
 def _beside_cpu(result: EvaluationResult, entry: ConfigurationResult) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from evaltools.metrics.latency import FEWEST_PROCESSES, FEWEST_TIMES
+from evaltools.metrics.words import ends
 from evaltools.report.content import First
 from evaltools.report.page.sections.answer import of_result
 from evaltools.report.page.sections.summary import FACTS, versions_in_words
 from evaltools.report.words.facts import delegated, label, load_in_words, model_name
 from evaltools.report.words.next_steps import next_command, where_it_did_not_run
 from evaltools.report.words.numbers import (
-    ends,
     in_times,
     in_times_with_interval,
     megabytes,

@@ -12,10 +12,9 @@ from msgspec import Struct
 from evaltools.known_tasks import metric_named, metrics_of, task_command
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.metric import ABSENT, Better, Metric
-from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Tone
-from evaltools.result.verdict import IDENTICAL_ANSWERS, UNCHANGED_ANSWERS, Verdict, VerdictKind
+from evaltools.result.verdict import Verdict, VerdictKind, kind_in_words
 
 _OF_OUTPUTS: Final = "outputs"
 _SIZE: Final = "relative_rms"
@@ -26,7 +25,6 @@ TONES: Final[Mapping[VerdictKind, Tone]] = {
     "not decided": "open", "not judged": "open", "the reference is the odd one out": "open",
 }  # fmt: skip
 """The colour of each verdict; those that are open say neither yes nor no."""
-_WORDS: Final = {IDENTICAL_ANSWERS: "identical", UNCHANGED_ANSWERS: "unchanged"}
 
 
 class ModelRow(Struct, frozen=True):
@@ -175,8 +173,13 @@ def verdict_of(row: ModelRow) -> str:
         return ""
     if verdict.kind == "not measured":
         return "not compared"
-    unchanged = [_WORDS[reason.kind] for reason in verdict.reasons if reason.kind in _WORDS]
-    return unchanged[0] if unchanged else kind_in_words(verdict.kind)
+    return verdict.seen or kind_in_words(verdict.kind)
+
+
+def is_share(verdict: Verdict) -> bool:
+    """Whether a verdict is about a share, whose changes are in points."""
+    metric = metric_named(verdict.metric)
+    return metric is not None and metric.is_share
 
 
 def tone_of_verdict(verdict: Verdict | None) -> Tone:
@@ -191,8 +194,8 @@ def tone_of(row: ModelRow) -> Tone:
     if not row.is_clean:
         return "bad"
     verdict = row.configuration.verdict
-    if verdict is not None and any(reason.kind == IDENTICAL_ANSWERS for reason in verdict.reasons):
+    if verdict is not None and verdict.seen == "identical":
         return "good"
-    if verdict is not None and any(reason.kind == UNCHANGED_ANSWERS for reason in verdict.reasons):
-        return "near" if verdict.kind == "not decided" else tone_of_verdict(verdict)
+    if verdict is not None and verdict.seen == "unchanged" and verdict.kind == "not decided":
+        return "near"
     return tone_of_verdict(verdict)

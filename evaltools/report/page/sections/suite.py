@@ -16,8 +16,8 @@ from evaltools.report.content import First
 from evaltools.report.page.sections.rows import TONES
 from evaltools.report.words.facts import counted, load_in_words
 from evaltools.report.words.numbers import in_times_with_interval, milliseconds, percent
-from evaltools.report.words.verdicts import kind_in_words, verdict_in_words
 from evaltools.result.section import Block, Cell, Lines, Note, Number, Sentence, Table, Tone, Word, path_to
+from evaltools.result.verdict import kind_in_words
 from evaltools.text import printable
 
 _RUN_DIR: Final = ("--run_dir=", "--run-dir=")
@@ -104,7 +104,7 @@ class SuiteLine(Struct, frozen=True):
     @property
     def why_open(self) -> str:
         """Why nothing is decided."""
-        return printable(verdict_in_words(self.row.not_decided)) if self.row and self.row.not_decided else ""
+        return printable(self.row.not_decided.sentence) if self.row and self.row.not_decided else ""
 
 
 def lines_of(result: SuiteResult) -> list[SuiteLine]:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evaltools.known_tasks import subject_of
+from evaltools.metrics.words import change
 from evaltools.report.content import sentences
-from evaltools.report.page.sections.rows import ModelRow, ModelRows, interval_of, tone_of, verdict_of
+from evaltools.report.page.sections.rows import ModelRow, ModelRows, interval_of, is_share, tone_of, verdict_of
 from evaltools.report.words.facts import counted, delegated, median_time, speed_of
-from evaltools.report.words.numbers import change, figure, half_width, in_times, megabytes
-from evaltools.report.words.verdicts import is_share
+from evaltools.report.words.numbers import figure, half_width, in_times, megabytes
 from evaltools.result.evaluation import NOT_REPEATABLE, ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.places import machine_of, reference_of
 from evaltools.result.section import Cell, Number, Table, Word, number_cell, path_to

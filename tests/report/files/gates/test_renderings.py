@@ -22,7 +22,6 @@ from evaltools.report.page.rendering.markdown import escape
 from evaltools.report.page.screens import print_gates
 from evaltools.report.words.gates import counts
 from evaltools.result.json_file import encode_json
-from evaltools.result.verdict import Reason
 
 NASTY = 'a|b <script>&amp; `x` *y* _z_ [l](u) \\| "q" \x1b[31m\x00\udc80\ufffe line\r\nbreak\n\n# h'
 
@@ -38,11 +37,9 @@ def decision(verdict: GateVerdict = "pass", configuration: str = "fast", **more:
 
 MIXED = outcome(
     GateDecisions("a", "m.tflite", (decision(), decision("fail"))),
-    GateDecisions(
-        "b", "n.tflite", (decision("inconclusive", reason=Reason.of_text("about 500 would do"), examples_needed=500),)
-    ),
-    GateDecisions("a", "m.tflite", (decision("not measured", reason=Reason.of_text("it died")),)),
-    GateDecisions("b", "n.tflite", (decision("skipped", reason=Reason.of_text("no NNAPI")),)),
+    GateDecisions("b", "n.tflite", (decision("inconclusive", reason="about 500 would do", examples_needed=500),)),
+    GateDecisions("a", "m.tflite", (decision("not measured", reason="it died"),)),
+    GateDecisions("b", "n.tflite", (decision("skipped", reason="no NNAPI"),)),
 )
 PASSED = outcome(GateDecisions("a", "m.tflite", (decision(),)))
 HOSTILE = outcome(
@@ -50,15 +47,13 @@ HOSTILE = outcome(
         NASTY,
         NASTY,
         (
-            Decision(NASTY, NASTY, "fail", Found(NASTY, 1.0, output=NASTY), Reason.of_text(NASTY)),
-            Decision(NASTY, NASTY, "not measured", reason=Reason.of_text(NASTY)),
-            Decision("1. x", "- y", "not measured", reason=Reason.of_text(NASTY)),
+            Decision(NASTY, NASTY, "fail", Found(NASTY, 1.0, output=NASTY), NASTY),
+            Decision(NASTY, NASTY, "not measured", reason=NASTY),
+            Decision("1. x", "- y", "not measured", reason=NASTY),
         ),
     )
 )
-EMPTY_NAMES = outcome(
-    GateDecisions("", "", (Decision("", "top1 >= 0.5", "not measured", reason=Reason.of_text("no result")),))
-)
+EMPTY_NAMES = outcome(GateDecisions("", "", (Decision("", "top1 >= 0.5", "not measured", reason="no result"),)))
 
 
 def printed(made: GateOutcome, width: int = 160) -> list[str]:
@@ -164,9 +159,9 @@ def test_markdown_has_verdicts_in_words_and_reasons_below() -> None:
 
 
 def test_the_reason_of_several_limits_is_told_once() -> None:
-    why = Reason.of_text("no GPU")
+    why = "no GPU"
     limits = [replace(decision("not measured", reason=why), limit=limit) for limit in ("a <= 1", "b <= 1")]
-    other = replace(decision("not measured", reason=Reason.of_text("it died")), limit="c <= 1")
+    other = replace(decision("not measured", reason="it died"), limit="c <= 1")
     made = outcome_of("1", "gates.toml", [GateDecisions("r", "m.tflite", (*limits, other))])
     assert printed(made)[-2:] == [
         "r, fast, 2 limits: not measured: no GPU",
@@ -175,13 +170,13 @@ def test_the_reason_of_several_limits_is_told_once() -> None:
 
 
 def test_a_reason_of_several_configurations_is_told_once() -> None:
-    why = Reason.of_text("no GPU")
+    why = "no GPU"
     decisions = [
         replace(decision("not measured", configuration=name, reason=why), limit=limit)
         for name in ("gpu", "gpu fp16")
         for limit in ("a <= 1", "b <= 1")
     ]
-    alone = decision("not measured", configuration="npu", reason=Reason.of_text("no NPU"))
+    alone = decision("not measured", configuration="npu", reason="no NPU")
     reports = [GateDecisions("r", "m.tflite", (*decisions, alone)), GateDecisions("s", "m.tflite", (decisions[0],))]
     made = outcome_of("1", "gates.toml", reports)
     assert printed(made)[-3:] == [
@@ -194,7 +189,7 @@ def test_a_reason_of_several_configurations_is_told_once() -> None:
 
 def test_configurations_share_the_time_of_their_run_by_what_each_took() -> None:
     decisions = (decision(configuration="slow"), decision("fail", configuration="slow"), decision(configuration="fast"))
-    gone = decision("not measured", configuration="gone", reason=Reason.of_text("it died"))
+    gone = decision("not measured", configuration="gone", reason="it died")
     report = GateDecisions("a", "m", (*decisions, gone), 8.0, {"slow": 0.3, "fast": 0.1, "reference": 5.0})
     root = ElementTree.fromstring(junit_xml(outcome_of("1", "gates.toml", [report])))
     assert [case.get("time") for case in root.iter("testcase")] == ["3.000", "3.000", "2.000", "0.000"]
@@ -259,7 +254,7 @@ def test_json_has_every_decision() -> None:
                     "unit": "",
                     "of_medians": False,
                 },
-                "reason": {"kind": "text", "numbers": {}, "names": {"text": "about 500 would do"}},
+                "reason": "about 500 would do",
                 "examples_needed": 500,
                 "examples": 0,
             }
