@@ -57,8 +57,9 @@ from evaltools.result.device import HOST, DeviceLeftOut, DeviceRun, LostAttempt
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
+from evaltools.runs.first_look import check_on_host
+from evaltools.runs.identity import RunAtPlace, files_below, run_identity, with_files
 from evaltools.runs.measure import FinishedShards
-from evaltools.runs.merging import RunAtPlace, files_below, run_identity, with_files
 from evaltools.runs.stored import to_bytes
 from evaltools.runs.task_run import TaskRun
 from evaltools.tasks.framework import read
@@ -130,7 +131,7 @@ def examples_of(task: TaskCommand, request: Request) -> TaskRun:
     asked = read(task, request)
     planned_files_of_part(task.part_type, request, planned_files(request).values())
     task_run = TaskRun(asked)
-    task_run.check_on_host()
+    check_on_host(task_run)
     return task_run
 
 

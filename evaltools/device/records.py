@@ -12,12 +12,12 @@ from msgspec import Struct, field
 
 from evaltools.device.work import RUN
 from evaltools.documents import json_as
+from evaltools.engine.facts import CONFIGURATIONS
 from evaltools.engine.journal import JOURNAL_NAME, read_journal
 from evaltools.engine.run_folder import digest
 from evaltools.errors import DataError, OutputError
 from evaltools.file_content import content_of
 from evaltools.result.device import DeviceFacts, DeviceWork
-from evaltools.runs.merging import described_in
 
 RECORDS: Final = f"{RUN}/{JOURNAL_NAME}"
 _FACTS: Final = "device.json"
@@ -99,5 +99,5 @@ def progress_of(line: bytes) -> Progress | None:
 
 def messages_in(folder: Path) -> str:
     """What native code printed while the models of a run were loaded: the runtime's and the delegates' own words."""
-    described = described_in(read_journal(folder))
+    described = CONFIGURATIONS.read(read_journal(folder)) or []
     return "\n".join(entry.runtime.messages for entry in described if entry.runtime is not None)

@@ -20,7 +20,7 @@ from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.result.task_part import HostNames
 from evaltools.runs.handing_over import Ended, carry_out, ending_in_words
-from evaltools.runs.merging import files_below
+from evaltools.runs.identity import files_below
 from evaltools.runs.stored import rewritten
 from evaltools.tasks.framework.loading import files_beside
 

@@ -27,6 +27,7 @@ class RecordDecoder(Generic[Observation]):
     """
 
     def __init__(self, observation_type: type[Observation]) -> None:
+        self.observation_type: Final = observation_type
         record: Any = Record[observation_type]  # type: ignore[valid-type]
         self._decoder = msgspec.msgpack.Decoder(record, dec_hook=_from_plain)
 

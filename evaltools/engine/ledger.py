@@ -66,6 +66,11 @@ class Ledger:
         self._in_a_row = dict.fromkeys(configurations, 0)
         self._last_reason: dict[str, str] = {}
 
+    @property
+    def waiting(self) -> int:
+        """How many examples wait for one before them."""
+        return len(self._waiting)
+
     def add(self, example: int, fates: Fates) -> None:
         """Take the fates of an example, and settle all examples that can be settled now."""
         self._waiting[example] = fates

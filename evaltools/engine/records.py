@@ -82,6 +82,18 @@ class Records(Generic[Observation]):
         for example, together in groupby(in_order, key=itemgetter(0)):
             yield example, {name: failure for _, name, failure in together}
 
+    def given_up(self, max_crashes: int) -> set[str]:
+        """The configurations that some journal gave up: with so many crashes in a row, it has no more of them."""
+        found = set()
+        for part in self._parts:
+            alone = Records([part], self._examples, self._decoder.observation_type)
+            for name in alone.configurations:
+                crashes = 0
+                for _, _, failure in alone._fates_of(name):
+                    crashes = crashes + 1 if failure is not None and failure.crashed else 0
+                    found |= {name} if crashes == max_crashes else set()
+        return found
+
     def preprocessing_us(self, last_example: int) -> list[int]:
         """Microseconds of making the input of each example up to ``last_example`` where that could be done, in order.
 

@@ -69,20 +69,18 @@ class PassOutcome(Struct, Generic[Observation], frozen=True):
 
     ``records`` holds the records of each configuration in the order of the examples. ``preprocessing_us`` has one value
     per example whose input could be made. ``examples_done`` counts finished examples, failed ones included, up to the
-    first that is not finished; ``examples_run`` those that were finished now and not in an earlier part of the run.
-    ``stopped`` says why the pass, or what was measured after it, ended too early, if it did. ``given_up`` are
-    configurations whose process died or hung too often. ``names`` has the name of each example.
+    first that is not finished, ``examples_apart`` those behind it. ``stopped`` says why the pass, or what was measured
+    after it, ended too early, if it did. ``given_up`` are configurations whose process died or hung too often.
+    ``names`` has the name of each example.
     """
 
     records: Mapping[str, Collection[Record[Observation]]]
     preprocessing_us: Sequence[int] = ()
     examples_done: int = 0
+    examples_apart: int = 0
     failed_examples: int = 0
-    examples_run: int = 0
-    elapsed_s: float = 0.0
     stopped: Stop | None = None
     given_up: Mapping[str, GivenUp] = field(default_factory=dict)
-    stages: StageTimes = field(default_factory=StageTimes)
     names: Sequence[str] = ()
 
     def interrupted(self) -> PassOutcome[Observation]:
@@ -117,14 +115,15 @@ def settle(
 ) -> PassOutcome[Observation]:
     """The outcome of the records of a run; nothing is run. ``examples`` are those that count, None for all.
 
-    A configuration that has no record of an example counts as given up before it. ``ended`` is why there may be no
-    record of an example at all.
+    A configuration with so many crashes in a row that a journal gave it up may have no record of an example; one that
+    lacks the record of another configuration is not finished. ``ended`` is why there may be no record of an example at
+    all.
     """
     wanted = range(len(steps.names)) if examples is None else examples
     ledger = _ledger(wanted, configurations, reference, options)
-    numbers = set(wanted)
+    numbers, must_have = set(wanted), set(configurations) - records.given_up(options.max_crashes)
     for example, fates in records.fates():
-        if example in numbers:
+        if example in numbers and must_have <= set(fates):
             ledger.add(example, {name: fate for name, fate in fates.items() if name in configurations})
     if ended is not None:
         ledger.end(ended)
@@ -259,7 +258,8 @@ class Pass(Generic[Observation]):
     ``reference`` names the configuration that the others are compared with. ``workers`` has the sessions of each worker
     by configuration, ``makers`` the preparer of each worker's inputs; without ``makers`` this process prepares them.
     ``examples`` are those to run, None for all; those with records in the journal are not run again. Only the thread
-    that calls :meth:`run` uses the journal and the ledger.
+    that calls :meth:`run` uses the journal and the ledger. After it ``stages`` are the times of its work, and
+    ``examples_run`` counts the examples that were finished now, and not in an earlier part of the run.
     """
 
     def __init__(
@@ -285,7 +285,7 @@ class Pass(Generic[Observation]):
         self._on_progress = on_progress
         self._on_spans = on_spans
         self._tally = Tally(failed=dict.fromkeys(self._names, 0))
-        self._stages = StageTimes()
+        self.stages: Final = StageTimes()
         self._todo = array("q")
         """The places in the examples of those that are to be run, the last one first."""
         self._known = 0
@@ -305,7 +305,6 @@ class Pass(Generic[Observation]):
         An example that fails is recorded, and the pass goes on. Ctrl-C ends it; turns that end within a second are
         still recorded.
         """
-        start = time.perf_counter()
         is_interrupted = False
         try:
             self._take_from_journal()
@@ -319,11 +318,13 @@ class Pass(Generic[Observation]):
             self._ledger,
             self._names,
             self._steps.names,
-            examples_run=self._tally.done - self._known,
-            elapsed_s=time.perf_counter() - start,
-            stages=self._stages,
         )
         return outcome.interrupted() if is_interrupted else outcome
+
+    @property
+    def examples_run(self) -> int:
+        """The examples that were finished now."""
+        return self._tally.done - self._known
 
     def _take_from_journal(self) -> None:
         """Count the examples that the journal has from an earlier part of the run; the others are to be run."""
@@ -437,7 +438,7 @@ class Pass(Generic[Observation]):
                 self._tally.add(fates)
                 self._on_progress(self._tally)
         journal = Span(JOURNAL, start_ns, time.perf_counter_ns() - start_ns, -1, f"{len(result.examples)} examples")
-        self._stages.add((*result.spans, journal), result.inference)
+        self.stages.add((*result.spans, journal), result.inference)
         self._on_spans((*result.spans, journal))
         if self._ledger.stopped is not None:
             self._enough.set()
@@ -467,7 +468,6 @@ def _outcome(
     ledger: Ledger,
     configurations: Iterable[str],
     names: Sequence[str],
-    **carried_out: Any,
 ) -> PassOutcome[Observation]:
     """The outcome of the examples that the ledger has settled; records of a configuration end where it was given up."""
     ends = {
@@ -477,9 +477,9 @@ def _outcome(
         records={name: records.of(name, end) for name, end in ends.items()},
         preprocessing_us=records.preprocessing_us(ledger.last_settled),
         examples_done=ledger.tally.done,
+        examples_apart=ledger.waiting,
         failed_examples=ledger.tally.failed_examples,
         stopped=ledger.stopped,
         given_up=ledger.given_up,
         names=names,
-        **carried_out,
     )

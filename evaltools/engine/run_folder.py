@@ -185,7 +185,7 @@ def encode(value: object) -> str:
 def decode(text: str, wanted: Any, folder: Path | None) -> Any:
     """The fact in JSON; raises :class:`DataError` for a text that holds none."""
     try:
-        return msgspec.convert(json_values(text), type=wanted)
+        return msgspec.convert(json_values(text), type=wanted, str_keys=True)
     except (ValueError, msgspec.ValidationError) as error:
         raise DataError(f"the journal in {folder} cannot be read: {error}; start the run anew") from error
 

@@ -47,7 +47,7 @@ from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdict
-from evaltools.runs.merging import libraries_of
+from evaltools.runs.identity import libraries_of
 from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.registry import installed_version, require_memory, runtime_name

@@ -16,7 +16,7 @@ from evaltools.result.device import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.task_part import HostNames
 from evaltools.runs.evaluate import evaluate, merge
-from evaltools.runs.merging import RunAtPlace
+from evaltools.runs.identity import RunAtPlace
 from evaltools.tasks.framework import read
 from evaltools.tasks.framework.observer import Observer
 

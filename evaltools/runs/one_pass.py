@@ -13,28 +13,26 @@ import numpy as np
 from msgspec.structs import replace
 
 from evaltools.engine.execution import sessions_of_workers, worker_count
+from evaltools.engine.facts import PASS, PassFacts
 from evaltools.engine.journal import Journal
 from evaltools.engine.ledger import Tally
 from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
 from evaltools.engine.quiet_latency import QuietTimes, Taken, examples_for_latency, measure_in_quiet, pooled, scattered
 from evaltools.engine.run import Pass, PassOutcome
-from evaltools.engine.run_folder import encode
 from evaltools.engine.sampling import LoadOverTime, MemoryOverTime, NamedProcess
 from evaltools.engine.steps import Prepared, Span
 from evaltools.engine.trace import CaptureAnswers, Trace
 from evaltools.errors import InferenceError
 from evaltools.metrics.latency import FEWEST_PROCESSES, latency_ratio
 from evaltools.result.evaluation import NOT_REPEATABLE, load_of_parts
-from evaltools.runs.merging import CRASHES, NOT_CLEAN, QUIET, crashes_in, not_clean_in
 from evaltools.runs.opened import OpenConfigurations
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Open, Session, Watched
 from evaltools.runtime.session import Array, Crashes
 from evaltools.tasks.framework.observer import Observer, counted
 from evaltools.tasks.framework.sound_reference import UnsoundExamples
-from evaltools.tasks.framework.sums import MeasuredPass
 
-_WORKERS: Final = "workers"
+_QUIET: Final = "latency in quiet"
 _NARROW: Final = 1.05
 RUNS_TO_REPEAT: Final = 3
 """Enough for what goes wrong in every third run."""
@@ -54,10 +52,11 @@ def run_pass(
     observer: Observer,
     open_with: Open,
     startup: Startup,
-) -> MeasuredPass:
+) -> tuple[PassOutcome[Any], PassFacts]:
     """Run the pass with as many workers as fit, then measure latency in quiet.
 
-    With one worker the pass itself is quiet, and there is no such phase unless it was asked for.
+    With one worker the pass itself is quiet, and there is no such phase unless it was asked for. The facts are not
+    over yet.
     """
     steps, execution, reference = run.steps, run.request.execution, run.request.reference_name
     examples = execution.shard.numbers_of(len(steps.names))
@@ -67,8 +66,20 @@ def run_pass(
         [opened.sessions] if steps.keeps_state else sessions_of_workers(opened.entries, count, open_with)
     )
     workers = [{name: run.wrap(name, session) for name, session in sessions.items()} for sessions in by_worker]
-    most = _most_workers(journal, count)
-    crashes = _CrashCount(journal, by_worker)
+    earlier = PASS.read(journal) or PassFacts()
+    most = max(count, earlier.most_workers)
+    crashes = _CrashCount(
+        journal,
+        by_worker,
+        PassFacts(
+            workers=count,
+            most_workers=most,
+            one_worker=run.keeps_state,
+            crashes=earlier.crashes,
+            not_clean=earlier.not_clean,
+            unsound=earlier.unsound,
+        ),
+    )
     options = run.pass_options
     specs = next(iter(workers[0].values())).inputs
     try:
@@ -100,18 +111,21 @@ def run_pass(
 
                 unsound = UnsoundExamples()
                 with observer.progress("", len(examples)) as on_progress:
-                    outcome = Pass(
+                    the_pass = Pass(
                         unsound.watching(steps), workers, journal, reference, options, examples, on_step, write, makers
-                    ).run()
-            not_clean = not_clean_in(journal)
-            if outcome.stopped is None and outcome.examples_run and not steps.in_order:
+                    )
+                    start = time.perf_counter()
+                    outcome = the_pass.run()
+                    elapsed_s = time.perf_counter() - start
+            not_clean = dict(earlier.not_clean)
+            if outcome.stopped is None and the_pass.examples_run and not steps.in_order:
                 try:
                     changing = _not_repeatable(makers[0], workers[0], outcome, examples[0])
                     not_clean = {**dict.fromkeys(changing, NOT_REPEATABLE), **not_clean}
                 except KeyboardInterrupt:
                     outcome = outcome.interrupted()
             quiet = None
-            loads = [load_of_pass] if outcome.examples_run else []
+            loads = [load_of_pass] if the_pass.examples_run else []
             if outcome.stopped is None and (most > 1 or execution.latency_examples):
                 usable = [
                     {
@@ -130,17 +144,18 @@ def run_pass(
                 loads = [load_in_quiet] if load_in_quiet.has_seen_enough else [*loads, load_in_quiet]
                 outcome = outcome.interrupted() if quiet.interrupted else outcome
                 quiet = quiet if quiet.examples else None
-                journal.state({QUIET: encode(quiet)})
-        measured = MeasuredPass(
-            outcome,
-            count,
-            quiet,
+        facts = replace(
+            crashes.facts,
+            interrupted=outcome.stopped == "interrupted",
+            examples_run=the_pass.examples_run,
+            elapsed_s=elapsed_s,
+            stages=the_pass.stages,
+            quiet=quiet,
             startup_seconds=startup.seconds,
             not_traced=trace.why_useless,
-            one_worker=run.keeps_state,
             peak_memory_kb=_peak_memory_kb(by_worker),
-            memory=memory.by_process,
-            unsound=unsound.count(journal),
+            memory=list(memory.by_process),
+            unsound=earlier.unsound + unsound.count,
             load=load_of_parts([each.load for each in loads]),
         )
     finally:
@@ -149,9 +164,9 @@ def run_pass(
                 session.close()
         crashes.keep()
     not_clean |= {name: why for name, why in _not_clean(by_worker).items() if name not in not_clean}
-    if not_clean:
-        journal.state({NOT_CLEAN: encode(not_clean)})
-    return replace(measured, crashes=crashes.counted, not_clean=not_clean)
+    facts = replace(facts, crashes=crashes.facts.crashes, not_clean=not_clean)
+    PASS.write(journal, facts)
+    return outcome, facts
 
 
 def _not_repeatable(
@@ -201,13 +216,14 @@ def _are_alike(again: Array, first: Array) -> bool:
 class _CrashCount:
     """Counts the crashes of each configuration's processes, in this part of the run and in earlier ones.
 
-    A session that workers share counts once.
+    A session that workers share counts once. ``facts`` are those of the pass so far.
     """
 
-    def __init__(self, journal: Journal, workers: Sequence[Mapping[str, Session]]) -> None:
-        self.counted = crashes_in(journal)
+    def __init__(self, journal: Journal, workers: Sequence[Mapping[str, Session]], facts: PassFacts) -> None:
+        self.facts = facts
         self._journal = journal
-        self._earlier = self.counted
+        self._earlier = facts.crashes
+        PASS.write(journal, facts)
         self._sessions = {(name, id(session)): session for sessions in workers for name, session in sessions.items()}
 
     def keep(self) -> None:
@@ -216,9 +232,9 @@ class _CrashCount:
         for (name, _), session in self._sessions.items():
             if isinstance(session, Watched) and session.crashes.count:
                 found[name] = found.get(name, Crashes()) + session.crashes
-        if found != self.counted:
-            self.counted = found
-            self._journal.state({CRASHES: encode(found)})
+        if found != self.facts.crashes:
+            self.facts = replace(self.facts, crashes=found)
+            PASS.write(self._journal, self.facts)
 
 
 def _processes(workers: Sequence[Mapping[str, Session]], makers: Sequence[Preparer]) -> list[NamedProcess]:
@@ -235,13 +251,6 @@ def _processes(workers: Sequence[Mapping[str, Session]], makers: Sequence[Prepar
     return list(found.values())
 
 
-def _most_workers(journal: Journal, count: int) -> int:
-    """The largest number of workers in any part of this run, whose records may come from a busy machine."""
-    most = max(count, int(journal.fact(_WORKERS) or 0))
-    journal.state({_WORKERS: str(most)})
-    return most
-
-
 def _measure_in_quiet(
     maker: Preparer,
     workers: Sequence[Mapping[str, Session]],
@@ -254,7 +263,7 @@ def _measure_in_quiet(
 
     Where there are too few of them to compare processes, only the first measures, and may end where that ``is_enough``.
     """
-    with counted(observer, QUIET, len(examples)) as step:
+    with counted(observer, _QUIET, len(examples)) as step:
         if min(len(workers), len(examples)) < FEWEST_PROCESSES:
             if is_enough is None:
                 return [measure_in_quiet(maker, workers[0], examples, invocations, step)]

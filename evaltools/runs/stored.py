@@ -19,7 +19,7 @@ from evaltools.known_tasks import moved
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import from_plain, stored_in, to_plain
-from evaltools.runs.merging import require_same_code
+from evaltools.runs.identity import require_same_code
 from evaltools.text import printable
 
 HANDED_OVER: Final = "evaltools.cli.runs.handed_over"

@@ -24,7 +24,7 @@ from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION
-from evaltools.runs.merging import (
+from evaltools.runs.identity import (
     TASK,
     checksums_of,
     files_below,

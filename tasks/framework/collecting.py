@@ -8,14 +8,16 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from evaltools.configuration import Configuration
+from evaltools.engine.facts import Fact
 from evaltools.engine.opening import Opened
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.steps import Steps
+from evaltools.extensions import named
 from evaltools.model import ModelFile
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open
-from evaltools.tasks.framework.definition import Task
+from evaltools.tasks.framework.definition import Task, Whole
 from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.framework.sums import Accumulator, Pair, PairAccumulator, RunSums
 
@@ -44,6 +46,11 @@ class Beside(Struct, frozen=True):
 
     found: Any = None
     interrupted: bool = False
+
+
+def beside_fact(task: Task) -> Fact[Any]:
+    """What the journal says of what was measured beside the pass of a task."""
+    return Fact("beside", named(task.whole.found_beside if task.whole else Whole.found_beside))
 
 
 class RecordsOfRun(Struct, frozen=True):

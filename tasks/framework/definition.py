@@ -73,13 +73,15 @@ class Whole(Mean):
 
     ``score`` gives an array of numbers for it, or what the journal is to keep: ``kept`` is the type. ``part`` is the
     field of the result's part that it fills, empty where it gives the whole part. ``collector`` is the class that does
-    so, a :class:`~evaltools.tasks.framework.collecting.Collected`; it and ``kept`` are ``MODULE:NAME``.
+    so, a :class:`~evaltools.tasks.framework.collecting.Collected`; ``found_beside`` is the type of what is measured
+    beside a pass. All are ``MODULE:NAME``.
     ``against_reference``: nothing is run where there are no outputs of the reference.
     """
 
     part: ClassVar[str] = ""
     collector: ClassVar[str] = ""
     kept: ClassVar[str] = "numpy:ndarray"
+    found_beside: ClassVar[str] = "evaltools.tasks.framework.other_kernels:Found"
     against_reference: ClassVar[bool] = False
 
 

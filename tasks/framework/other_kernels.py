@@ -24,17 +24,20 @@ _SECONDS: Final = 5.0
 """After so long no further example is run: plain kernels may take a hundred times as long as others."""
 
 
+Found = list[MetricComparison]
+
+
 def changes_of_other_kernels(after: AfterPass) -> Beside:
     """The change of each metric of agreement between the reference and :data:`OTHER_KERNELS`, over a few examples.
 
-    It is a list of :class:`MetricComparison`. There are none where nothing agrees with a reference, where that is not
+    It is a list of :class:`MetricComparison`. There is none where nothing agrees with a reference, where that is not
     only on the CPU, where either cannot run, where the pass was stopped, and after Ctrl-C.
     """
     task, reference = after.task, after.reference
     if task.agree is None or after.of_reference.keeps_state or reference is None or reference.delegates.requested:
-        return Beside([])
+        return Beside()
     if after.outcome.stopped is not None:
-        return Beside([])
+        return Beside()
     kernels = "builtin" if reference.kernel_set == "reference" else "reference"
     other = Configuration(OTHER_KERNELS, runtime=reference.runtime, kernels=kernels)
     try:
@@ -45,9 +48,9 @@ def changes_of_other_kernels(after: AfterPass) -> Beside:
             base = run_role(after.model, reference, inputs, after.open_with, until=until)
             changed = run_role(after.model, other, inputs, after.open_with, until=until, on_step=step)
     except KeyboardInterrupt:
-        return Beside([])
+        return Beside()
     if isinstance(base, str) or isinstance(changed, str):
-        return Beside([])
+        return Beside()
     return Beside(_compared(after, reference.name, prepared, base, changed))
 
 

@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
-from evaltools.engine.journal import Journal
 from evaltools.engine.steps import Observation, Prepared, Steps
 from evaltools.model import ModelFile
 from evaltools.preprocess import Normalization, parse_normalization
@@ -50,12 +49,10 @@ class UnsoundExamples:
 
         return replace(steps, observe=observe)
 
-    def count(self, journal: Journal) -> int:
-        """The examples so far, with those of earlier parts of the run, which the journal counts."""
-        total = len(self._found) + int(journal.fact(UNSOUND) or 0)
-        if total:
-            journal.state({UNSOUND: str(total)})
-        return total
+    @property
+    def count(self) -> int:
+        """The examples so far."""
+        return len(self._found)
 
 
 def unsound_in_words(name: str, count: int, examples: int) -> str:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.engine.execution import Execution
+from evaltools.engine.facts import PassFacts
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.steps import Record
@@ -19,63 +20,42 @@ from evaltools.result.evaluation import (
     ExecutionUsed,
     FailedExample,
     LatencyComparison,
-    Load,
-    ProcessMemory,
 )
-from evaltools.runtime.session import Crashes
 
 
 class MeasuredPass(Struct, frozen=True):
-    """The outcome of a pass, with the latency measured after it and how both were carried out.
+    """The outcome of a pass, and the facts about how it went and what was measured after it.
 
-    ``quiet`` has the latencies of the quiet phase, None if there was none: with one worker the pass itself is quiet.
-    ``crashes`` and ``peak_memory_kb`` are by configuration; the latter is the largest resident memory of one of its
-    processes, in units of 1024 bytes. ``not_clean`` says by configuration what went wrong while a session was released,
-    be it a crash or not.
-    ``merged_shards`` is the number of run folders that the records come from, 0 if the pass was run here.
-    ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could not be written, None if
-    it was or none was wanted. ``memory`` is that of the processes during the pass. ``one_worker``: more are refused.
-    ``load`` is what else the machine did while the latencies were measured, None where nobody looked.
-    ``unsound`` counts the examples in which the reference's outputs are NaN, infinite or nearly so.
+    ``merged`` is the number of journals that the records come from, 0 for one alone.
     """
 
     outcome: PassOutcome[Any]
-    workers: int = 1
-    quiet: QuietTimes | None = None
-    crashes: Mapping[str, Crashes] = field(default_factory=dict)
-    merged_shards: int = 0
-    startup_seconds: Mapping[str, float] = field(default_factory=dict)
-    not_traced: str | None = None
-    one_worker: bool = False
-    peak_memory_kb: Mapping[str, int] = field(default_factory=dict)
-    memory: Sequence[ProcessMemory] = ()
-    not_clean: Mapping[str, str] = field(default_factory=dict)
-    unsound: int = 0
-    load: Load | None = None
+    facts: PassFacts = PassFacts()
+    merged: int = 0
 
-
-def nothing_measured(configurations: Mapping[str, object]) -> MeasuredPass:
-    """What is measured where no test configuration can run: no records of any configuration."""
-    return MeasuredPass(PassOutcome({name: [] for name in configurations}))
+    @property
+    def quiet(self) -> QuietTimes | None:
+        """The latencies of the quiet phase."""
+        return self.facts.quiet
 
 
 def describe_execution(execution: Execution, measured: MeasuredPass) -> ExecutionUsed:
     """The result's account of how the evaluation was carried out."""
-    quiet, stages = measured.quiet, measured.outcome.stages
+    facts, quiet, stages = measured.facts, measured.quiet, measured.facts.stages
     return ExecutionUsed(
-        workers=measured.workers,
-        examples_run=measured.outcome.examples_run,
+        workers=facts.workers,
+        examples_run=facts.examples_run,
         shard=str(execution.shard) if execution.shard.count > 1 else None,
-        merged_shards=measured.merged_shards,
+        merged_shards=measured.merged,
         quiet_latency_examples=None if quiet is None else quiet.examples,
-        not_traced=measured.not_traced,
-        one_worker=measured.one_worker,
-        startup_seconds=dict(measured.startup_seconds),
+        not_traced=facts.not_traced,
+        one_worker=facts.one_worker,
+        startup_seconds=dict(facts.startup_seconds),
         stage_seconds=dict(stages.seconds),
         bound=stages.bound,
         worker_seconds=[stages.by_worker[worker] for worker in sorted(stages.by_worker)],
         inference_seconds=dict(stages.inference),
-        memory=list(measured.memory),
+        memory=list(facts.memory),
     )
 
 
@@ -257,8 +237,8 @@ def with_conditions(configurations: Sequence[ConfigurationResult], sums: RunSums
     """
     found = []
     for entry in configurations:
-        if entry.name in sums.configurations and entry.status == "measured" and not sums.measured.merged_shards:
-            peak = None if entry.is_emulated else sums.measured.peak_memory_kb.get(entry.name)
+        if entry.name in sums.configurations and entry.status == "measured" and not sums.measured.merged:
+            peak = None if entry.is_emulated else sums.measured.facts.peak_memory_kb.get(entry.name)
             trend = None if entry.is_emulated else drift(sums.invokes_us(entry.name))
             entry = replace(entry, latency_drift=trend, peak_memory_mb=None if peak is None else round(peak / 1024, 1))
         found.append(entry)

@@ -51,6 +51,7 @@ class Differences(Whole):
 
     collector: ClassVar[str] = "evaltools.tasks.inference_diff.differences:CollectedDifferences"
     kept: ClassVar[str] = "evaltools.tasks.inference_diff.output_comparison:DiffObservation"
+    found_beside: ClassVar[str] = "evaltools.tasks.inference_diff.noise_floor:RoleOutcomes"
     against_reference: ClassVar[bool] = True
     name: str = "differences"
     material: DiffMaterial
@@ -231,7 +232,7 @@ def _warnings(comparisons: Sequence[DiffComparison], noise_floor: RoleOutcomes) 
         listed = ", ".join(noise_floor.left_out)
         found.append(f"the time after the runs was over (--max_secs) before all was measured: {listed}")
     found += [
-        f"{kind}: {entry.role.name} not measured: {entry.reason}"
+        f"{kind}: {entry.name} not measured: {entry.reason}"
         for kind in (NOISE_FLOOR, PRECISION)
         for entry in noise_floor.of_kind(kind)
         if entry.summary is None
@@ -240,7 +241,7 @@ def _warnings(comparisons: Sequence[DiffComparison], noise_floor: RoleOutcomes) 
         repeatability = repeatability_of(entry)
         if repeatability is not None and repeatability.identical is False:
             found.append(
-                f"{entry.role.name} is not repeatable: a second time, the same inputs gave outputs that "
+                f"{entry.name} is not repeatable: a second time, the same inputs gave outputs that "
                 f"differ by {f'up to {repeatability.max}' if repeatability.max else 'NaN or infinite numbers'}"
             )
     return found + _constant_outputs(comparisons)

@@ -123,16 +123,15 @@ class OutputJudge(Struct, frozen=True):
 
 def judges_of(material: DiffMaterial, measured: RoleOutcomes, names: Iterable[str]) -> dict[str, OutputJudge]:
     """Of each configuration by name, what judges its outputs; one that ran elsewhere has kernels of another machine."""
-    precisions = {entry.role.name: entry.summary for entry in measured.of_kind(PRECISION) if entry.summary}
+    precisions = {entry.name: entry.summary for entry in measured.of_kind(PRECISION) if entry.summary}
     kernels_by_name = {test.name: kernels_of(test) for test in material.options.tests}
     judges = {}
     for name in names:
         kernels = kernels_by_name.get(name, "")
         floor = {
-            entry.role.name: entry.summary
+            entry.name: entry.summary
             for entry in measured.of_kind(NOISE_FLOOR)
-            if entry.summary
-            and (entry.role.name in (FEW_ROUNDINGS, KEPT_TENSORS) or entry.role.configuration.kernel_set != kernels)
+            if entry.summary and (entry.name in (FEW_ROUNDINGS, KEPT_TENSORS) or entry.kernel_set != kernels)
         }
         judges[name] = OutputJudge(material.model, measured, floor, precisions, material.compares_models)
     return judges
@@ -259,7 +258,7 @@ def variant(entry: RoleOutcome) -> Variant:
     """A repeat as part of the result."""
     outputs = list(entry.summary.outputs) if entry.summary else []
     boxes = entry.summary.boxes if entry.summary else None
-    return Variant(entry.role.name, entry.role.configuration.to_flags(), entry.reason, outputs, boxes)
+    return Variant(entry.name, entry.flags, entry.reason, outputs, boxes)
 
 
 def repeatability_of(entry: RoleOutcome | None) -> Repeatability | None:

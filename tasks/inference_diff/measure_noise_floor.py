@@ -106,7 +106,7 @@ def _look(
     expected = outputs[role.against]
     runs = _run(material, role, list(inputs.values())[: len(expected)], open_with, until)
     if isinstance(runs, str):
-        return RoleOutcome(role, None, runs)
+        return RoleOutcome.of(role, None, runs)
     found = _read(role, inputs, runs)
     differences = {run: role.comparison.compare(given, expected[run]) for run, given in found.items()}
     summary, with_first = role.comparison.summarise(differences), None
@@ -119,7 +119,8 @@ def _look(
             )
     is_kept = role.name == KEPT_TENSORS and not all(output.identical for output in summary.outputs)
     tests = _tests_against(material, outputs, found) if is_kept else {}
-    return RoleOutcome(role, summary, None, max(run.largest for run in runs.inferences), with_first, tests)
+    largest = max(run.largest for run in runs.inferences)
+    return RoleOutcome.of(role, summary, largest=largest, with_first=with_first, tests=tests)
 
 
 def _run(material: DiffMaterial, role: Role, inputs: Runs, open_with: Open, until: float = math.inf) -> RunInRole | str:

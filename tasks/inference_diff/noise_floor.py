@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
@@ -67,18 +66,38 @@ class Role(Struct, frozen=True):
 class RoleOutcome(Struct, frozen=True):
     """What came of a role; if it failed, ``summary`` is None and ``reason`` says why.
 
+    ``kind``, ``name`` and ``against`` are those of the role, ``flags`` and ``kernel_set`` those of its configuration.
     ``largest`` is the largest value inside of the model, where all tensors were kept. ``with_first`` is the summary
     with the first inference after loading in the place of the first run, where that gave other outputs than the same
     inputs later. ``tests`` has, of the variant that keeps all tensors and differs from the reference, the difference of
     each test from it.
     """
 
-    role: Role
+    kind: RoleKind
+    name: str
+    against: str
+    flags: list[str]
+    kernel_set: str
     summary: DiffSummary | None
     reason: str | None = None
     largest: float = 0.0
     with_first: DiffSummary | None = None
-    tests: Mapping[str, DiffSummary] = MappingProxyType({})
+    tests: Mapping[str, DiffSummary] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, role: Role, summary: DiffSummary | None, reason: str | None = None, **seen: Any) -> RoleOutcome:
+        """The outcome of a role."""
+        configuration = role.configuration
+        return cls(
+            role.kind,
+            role.name,
+            role.against,
+            configuration.to_flags(),
+            configuration.kernel_set,
+            summary,
+            reason,
+            **seen,
+        )
 
     def is_over(self, runs: Collection[int]) -> bool:
         """Whether it failed or went over all of these runs."""
@@ -100,7 +119,7 @@ class RoleOutcomes(Struct, frozen=True):
 
     def of_kind(self, kind: RoleKind) -> list[RoleOutcome]:
         """The outcomes of one kind, in order."""
-        return [entry for entry in self.seen if entry.role.kind == kind]
+        return [entry for entry in self.seen if entry.kind == kind]
 
     @property
     def missing(self) -> str:
@@ -113,16 +132,16 @@ class RoleOutcomes(Struct, frozen=True):
     @property
     def kept_tensors(self) -> RoleOutcome | None:
         """The outcome of the variant that keeps all tensors."""
-        return next((entry for entry in self.of_kind(NOISE_FLOOR) if entry.role.name == KEPT_TENSORS), None)
+        return next((entry for entry in self.of_kind(NOISE_FLOOR) if entry.name == KEPT_TENSORS), None)
 
     def repeated(self, name: str) -> RoleOutcome | None:
         """The outcome of running a configuration a second time."""
-        return next((entry for entry in self.of_kind(SECOND_TIME) if entry.role.name == name), None)
+        return next((entry for entry in self.of_kind(SECOND_TIME) if entry.name == name), None)
 
     @property
     def repeated_reference(self) -> DiffSummary | None:
         """How the reference's outputs changed a second time; None where nothing else was compared with it."""
-        against = (entry.role.against for entry in self.seen if entry.role.kind != SECOND_TIME)
+        against = (entry.against for entry in self.seen if entry.kind != SECOND_TIME)
         found = self.repeated(next(against, ""))
         return found.summary if found else None
 

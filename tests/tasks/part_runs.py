@@ -9,12 +9,14 @@ from typing import Any
 from msgspec import Struct
 
 from evaltools.engine.execution import Shard
+from evaltools.engine.facts import PASS, PassFacts
 from evaltools.engine.journal import open_journal
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
-from evaltools.engine.run_folder import RunIdentity, encode
+from evaltools.engine.run_folder import RunIdentity
 from evaltools.engine.steps import Failure, Record, Steps
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.runs.merging import QUIET, begin_run
+from evaltools.runs.first_look import FOUND, FirstLook
+from evaltools.runs.identity import begin_run
 from tests.results import configuration
 
 DESCRIBED = (configuration("reference", "reference"), configuration("test"))
@@ -69,8 +71,8 @@ class Part(Struct, frozen=True):
                 names = [entry.name for entry in self.described if entry.status == "measured"]
                 journal.add([self._record(example, name) for name in names])
         journal.flush()
-        if self.quiet is not None:
-            journal.state({QUIET: encode(self.quiet)})
+        FOUND.write(journal, FirstLook(can_run=True))
+        PASS.write(journal, PassFacts(is_over=True, workers=1, quiet=self.quiet))
         journal.close()
         return folder
 

@@ -12,18 +12,15 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.engine.execution import Shard
-from evaltools.engine.journal import Journal, open_journal
-from evaltools.engine.quiet_latency import QuietTimes
+from evaltools.engine.facts import CONFIGURATIONS, PASS, Fact
+from evaltools.engine.journal import Journal, open_journal, read_journal
 from evaltools.engine.run_folder import REQUEST, RunIdentity, identity_of
 from evaltools.engine.steps import Record
 from evaltools.errors import DataError, UsageError
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, RuntimeUsed
-from evaltools.runs.merging import (
-    QUIET,
+from evaltools.runs.identity import (
     begin_run,
-    described_in,
-    fact_in,
     files_below,
     with_files,
 )
@@ -56,11 +53,10 @@ def begun_with_one_example(folder: Path, described: Sequence[ConfigurationResult
 
 
 def test_what_a_run_is_made_of_is_written_down(run_dir: Path) -> None:
-    assert fact_in(run_dir, REQUEST, dict[str, Any]) == to_plain(REQUEST_MADE)
-    journal = open_journal(run_dir)
-    assert described_in(journal) == DESCRIBED
+    journal = read_journal(run_dir)
+    assert Fact[Any](REQUEST, dict[str, Any]).read(journal) == to_plain(REQUEST_MADE)
+    assert CONFIGURATIONS.read(journal) == DESCRIBED
     identity = identity_of(journal)
-    journal.close()
     things = ["its status", "its setting", "its runtime", "what its delegates took"]
     assert identity is not None
     assert {name: list(facts) for name, facts in identity.configurations.items()} == {
@@ -100,22 +96,22 @@ def test_a_run_goes_on_only_with_what_it_ran_on(
         with pytest.raises(UsageError, match="holds another run: ") as caught:
             begun(journal, described)
         assert message in str(caught.value)
-        assert described_in(journal) == DESCRIBED, "what was refused is not written down"
+        assert CONFIGURATIONS.read(journal) == DESCRIBED, "what was refused is not written down"
 
 
 def test_what_a_run_did_not_come_to_is_said_with_the_next_step(run_dir: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ended before its first example; finish it with evaltools resume"):
-        fact_in(run_dir, QUIET, QuietTimes)
+        PASS.required(read_journal(run_dir))
     with pytest.raises(UsageError, match="is not a run folder"):
-        fact_in(tmp_path, QUIET, QuietTimes)
+        read_journal(tmp_path)
 
 
 def test_a_damaged_fact_is_a_data_error(run_dir: Path) -> None:
     journal = open_journal(run_dir)
-    journal.state({QUIET: '["a", 5]'})
+    journal.state({PASS.name: '["a", 5]'})
     journal.close()
     with pytest.raises(DataError, match="cannot be read"):
-        fact_in(run_dir, QUIET, QuietTimes)
+        PASS.read(read_journal(run_dir))
 
 
 def test_a_fingerprint_changes_with_names_sizes_and_apart_from_them_with_times(tmp_path: Path) -> None:

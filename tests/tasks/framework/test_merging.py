@@ -4,21 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
 
-from evaltools.engine.execution import Shard
+from evaltools.engine.execution import Execution, Shard
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.errors import UsageError
 from evaltools.result.evaluation import RuntimeUsed
-from evaltools.runs.merging import MergedRun, RunAtPlace, merged_run, run_identity
-from evaltools.tasks.framework.sums import sum_up
+from evaltools.runs.identity import RunAtPlace, run_identity
+from evaltools.runs.recorded import Recorded, recorded_in, require_all
+from evaltools.runs.task_run import TaskRun
+from evaltools.tasks.framework.sums import MeasuredPass, RunSums, sum_up
 from tests.tasks.part_runs import DESCRIBED, IDENTITY, Part, numbers, quiet
 
 ELSEWHERE = replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default"))
+
+
+class MadeUpRun:
+    """The run of a task that gives numbers, and is never carried out."""
+
+    def __init__(self, count: int, identity: RunIdentity, reference: str | None, max_crashes: int) -> None:
+        self.request = SimpleNamespace(reference_name=reference, execution=Execution())
+        self.task = SimpleNamespace(whole=None)
+        self.steps = numbers(count)
+        self.example_count = count
+        self.pass_options = PassOptions(max_crashes=max_crashes)
+        self.identity = lambda: identity
+
+    def as_checked(self, _checked: object) -> MadeUpRun:
+        """It has no check."""
+        return self
 
 
 def merged(
@@ -27,16 +47,23 @@ def merged(
     identity: RunIdentity = IDENTITY,
     reference: str | None = "reference",
     max_crashes: int = 3,
-) -> MergedRun:
-    return merged_run(places, numbers(count), identity, reference, PassOptions(max_crashes=max_crashes))
+) -> Recorded:
+    run = cast(TaskRun, MadeUpRun(count, identity, reference, max_crashes))
+    recorded = recorded_in(run, places)
+    require_all(recorded, [folder for place in places for folder in place.folders])
+    return recorded
 
 
-def merged_shards(folders: Sequence[Path], count: int, identity: RunIdentity = IDENTITY) -> MergedRun:
+def merged_shards(folders: Sequence[Path], count: int, identity: RunIdentity = IDENTITY) -> Recorded:
     return merged([RunAtPlace(tuple(folders))], count, identity)
 
 
-def observed(run: MergedRun) -> dict[str, list[int | None]]:
-    return {name: [record.observation for record in records] for name, records in run.measured.outcome.records.items()}
+def observed(run: Recorded) -> dict[str, list[int | None]]:
+    return {name: [record.observation for record in records] for name, records in run.outcome.records.items()}
+
+
+def sums_of(run: Recorded, pairs: Sequence[tuple[str, str]] = ()) -> RunSums:
+    return sum_up(MeasuredPass(run.outcome, run.facts, run.merged), pairs)
 
 
 def two_places(tmp_path: Path, host: Part, phone: Part) -> list[RunAtPlace]:
@@ -51,9 +78,9 @@ def test_shards_make_the_whole_whatever_their_order(order: Sequence[int], tmp_pa
     quiet_times = [None, *(quiet(number, test=[number], reference=[5]) for number in (1, 2))]
     parts = [Part(8, Shard(number, 3), quiet=quiet_times[number]) for number in order]
     run = merged_shards([part.write(tmp_path / str(part.shard.index)) for part in parts], 8)
-    outcome, found = run.measured.outcome, run.measured.quiet
+    outcome, found = run.outcome, run.facts.quiet
     assert observed(run)["test"] == list(range(8))
-    assert (outcome.examples_done, outcome.stopped, run.measured.merged_shards) == (8, None, 3)
+    assert (outcome.examples_done, outcome.stopped, run.merged) == (8, None, 3)
     assert run.described == list(DESCRIBED)
     assert found is not None
     assert found.examples == 4
@@ -66,7 +93,7 @@ def test_shards_make_the_whole_whatever_their_order(order: Sequence[int], tmp_pa
 
 def test_crashes_in_a_row_are_counted_over_all_shards(tmp_path: Path) -> None:
     folders = [Part(9, Shard(number, 3), died=(3, 4, 5)).write(tmp_path / str(number)) for number in range(3)]
-    outcome = merged_shards(folders, 9).measured.outcome
+    outcome = merged_shards(folders, 9).outcome
     assert {name: end.after for name, end in outcome.given_up.items()} == {"test": 5}
     assert outcome.stopped == "every configuration was given up"
     assert {name: len(records) for name, records in outcome.records.items()} == {"reference": 6, "test": 6}
@@ -80,9 +107,9 @@ def test_configurations_have_the_place_behind_their_names_and_records_of_their_o
         "reference@R58M": [100, 101, 102, 103],
         "test@R58M": [100, 101, 102, 103],
     }
-    assert run.measured.merged_shards == 2
-    assert (run.measured.outcome.examples_done, run.measured.outcome.stopped) == (4, None)
-    assert run.measured.quiet is None
+    assert run.merged == 2
+    assert (run.outcome.examples_done, run.outcome.stopped) == (4, None)
+    assert run.facts.quiet is None
 
 
 def test_there_is_one_reference_that_of_the_first_place(tmp_path: Path) -> None:
@@ -112,15 +139,15 @@ def test_a_place_may_be_divided_into_parts_as_it_likes(tmp_path: Path) -> None:
     run = merged([RunAtPlace((Part(7).write(tmp_path / "host"),), "host"), RunAtPlace(phone, "R58M")], count=7)
     assert observed(run)["test@R58M"] == [50, 51, 52, 53, 54, 55, 56]
     assert observed(run)["test@host"] == [0, 1, 2, 3, 4, 5, 6]
-    assert run.measured.merged_shards == 4
-    sums = sum_up(run.measured, [])
+    assert run.merged == 4
+    sums = sums_of(run)
     assert list(sums.invokes_us("test@R58M")) == [12, 10, 11], "the quiet times of its parts together"
     assert list(sums.invokes_us("test@host")) == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_inputs_are_timed_at_every_place_and_those_of_the_data_are_the_first_ones(tmp_path: Path) -> None:
     run = merged(two_places(tmp_path, Part(4, preprocessing_us=5), Part(4, preprocessing_us=900)))
-    assert list(run.measured.outcome.preprocessing_us) == [5, 5, 5, 5]
+    assert list(run.outcome.preprocessing_us) == [5, 5, 5, 5]
     stated = {entry.name: entry.preprocessing_latency for entry in run.described}
     assert {name: latency and latency.avg_us for name, latency in stated.items()} == {
         "reference@host": 5,
@@ -144,7 +171,7 @@ def test_a_configuration_that_could_not_run_at_one_place_is_measured_at_the_othe
 
 def test_a_configuration_that_dies_at_one_place_is_given_up_there_alone(tmp_path: Path) -> None:
     run = merged(two_places(tmp_path, Part(6), Part(6, died=(1, 2, 3))), count=6)
-    outcome = run.measured.outcome
+    outcome = run.outcome
     assert {name: end.after for name, end in outcome.given_up.items()} == {"test@R58M": 3}
     assert (outcome.examples_done, outcome.stopped) == (6, None)
     assert observed(run)["test@host"] == [0, 1, 2, 3, 4, 5]
@@ -153,7 +180,7 @@ def test_a_configuration_that_dies_at_one_place_is_given_up_there_alone(tmp_path
 def test_a_run_in_which_every_test_was_given_up_is_stopped_whatever_its_reference_gave(tmp_path: Path) -> None:
     """The reference of the first place is not a test, under the name that it has there as well."""
     run = merged([RunAtPlace((Part(6, died=(1, 2, 3)).write(tmp_path / "run"),), "R58M")], count=6)
-    outcome = run.measured.outcome
+    outcome = run.outcome
     assert (outcome.stopped, outcome.examples_done) == ("every configuration was given up", 4)
     assert list(outcome.given_up) == ["test@R58M"]
 
@@ -164,10 +191,10 @@ def test_a_run_in_which_every_test_was_given_up_is_stopped_whatever_its_referenc
 def test_a_place_without_a_quiet_phase_has_the_times_of_its_pass(tmp_path: Path) -> None:
     """It had one worker: nothing else ran beside it."""
     host = Part(4, quiet=quiet(reference=[10, 20], test=[30, 40]))
-    measured = merged(two_places(tmp_path, host, Part(4, first=100))).measured
-    assert measured.quiet is not None
-    assert measured.quiet.examples == 2
-    sums = sum_up(measured, [("test@host", "test@R58M")])
+    run = merged(two_places(tmp_path, host, Part(4, first=100)))
+    assert run.facts.quiet is not None
+    assert run.facts.quiet.examples == 2
+    sums = sums_of(run, [("test@host", "test@R58M")])
     assert {name: list(sums.invokes_us(name)) for name in sums.configurations} == {
         "reference@host": [10, 20],
         "test@host": [30, 40],
@@ -183,7 +210,7 @@ def test_a_place_without_a_quiet_phase_has_the_times_of_its_pass(tmp_path: Path)
 def test_a_configuration_without_a_single_time_in_quiet_gets_none_from_the_pass(tmp_path: Path) -> None:
     """All its runs in quiet failed; those of the pass had other workers beside them."""
     host = Part(4, quiet=quiet(reference=[10, 20], test=[]))
-    sums = sum_up(merged(two_places(tmp_path, host, Part(4))).measured, [])
+    sums = sums_of(merged(two_places(tmp_path, host, Part(4))))
     assert list(sums.invokes_us("test@host")) == []
 
 
@@ -237,7 +264,7 @@ def place_elsewhere(tmp_path: Path, flags: Mapping[str, str] | None) -> list[Run
 
 def test_a_place_has_flags_of_its_own_and_its_libraries_are_not_compared(tmp_path: Path) -> None:
     """Files have other names there, and a library is one for another processor."""
-    assert merged(place_elsewhere(tmp_path, FLAGS_THERE), identity=OF_HERE).measured.outcome.examples_done == 4
+    assert merged(place_elsewhere(tmp_path, FLAGS_THERE), identity=OF_HERE).outcome.examples_done == 4
 
 
 def test_a_place_without_flags_of_its_own_has_those_of_this_run(tmp_path: Path) -> None:

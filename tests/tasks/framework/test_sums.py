@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.engine.execution import Execution, Shard
+from evaltools.engine.facts import PassFacts
 from evaltools.engine.ledger import GivenUp
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run import PassOutcome
@@ -21,7 +22,6 @@ from evaltools.tasks.framework.sums import (
     describe_execution,
     judge_records,
     latency_comparisons,
-    nothing_measured,
     sum_up,
     with_conditions,
 )
@@ -43,16 +43,14 @@ def test_latency_is_that_of_the_pass_unless_it_was_taken_in_quiet() -> None:
     measured = MeasuredPass(outcome(".x."))
     in_pass = sum_up(measured, [])
     assert (list(in_pass.invokes_us("a")), list(in_pass.run_and_read_us("a"))) == ([10, 20, 10, 20], [25, 25])
-    quiet = sum_up(replace(measured, quiet=QuietTimes(1, {"a": [QuietTime(2, (7, 6), 9)]})), [])
+    quiet = sum_up(in_quiet(measured.outcome, QuietTimes(1, {"a": [QuietTime(2, (7, 6), 9)]})), [])
     assert (quiet.invokes_us("a"), quiet.run_and_read_us("a")) == ([7, 6], [9])
-    given_up = sum_up(replace(measured, quiet=QuietTimes(1, {"b": [QuietTime(2, (7,), 9)]})), [])
+    given_up = sum_up(in_quiet(measured.outcome, QuietTimes(1, {"b": [QuietTime(2, (7,), 9)]})), [])
     assert (given_up.invokes_us("a"), given_up.run_and_read_us("a")) == ([], [])
 
 
-def test_of_a_pass_that_cannot_be_there_are_no_records() -> None:
-    measured = nothing_measured({"a": 1, "b": 2})
-    assert {name: list(records) for name, records in measured.outcome.records.items()} == {"a": [], "b": []}
-    assert (list(sum_up(measured, []).invokes_us("b")), measured.workers) == ([], 1)
+def in_quiet(outcome: PassOutcome[Any], quiet: QuietTimes) -> MeasuredPass:
+    return MeasuredPass(outcome, PassFacts(quiet=quiet))
 
 
 @pytest.mark.parametrize(
@@ -85,8 +83,9 @@ def test_a_configuration_that_was_not_measured_stays_as_it_was() -> None:
 
 
 def test_conditions_are_those_of_the_pass() -> None:
-    measured = MeasuredPass(outcome("."), 3, QuietTimes(11), merged_shards=4, startup_seconds={OPENING: 0.5})
-    measured.outcome.stages.seconds["decode"] = 2.0
+    facts = PassFacts(workers=3, quiet=QuietTimes(11), startup_seconds={OPENING: 0.5})
+    facts.stages.seconds["decode"] = 2.0
+    measured = MeasuredPass(outcome("."), facts, merged=4)
     used = describe_execution(Execution(shard=Shard(1, 4)), measured)
     assert (used.workers, used.shard, used.merged_shards, used.quiet_latency_examples) == (3, "1/4", 4, 11)
     assert (used.startup_seconds, used.bound) == ({OPENING: 0.5}, "input")
@@ -133,13 +132,13 @@ def test_times_of_the_quiet_phase_are_paired_by_example() -> None:
     """Each lacks one that the other has: the same number of times, and one common example."""
     outcome = PassOutcome({"reference": records("reference", {0: 1}), "test": records("test", {0: 1})})
     both = QuietTimes(9, {"reference": taken({3: 10, 5: 20}), "test": taken({3: 30, 5: 60})})
-    (found,) = latency_comparisons(sum_up(MeasuredPass(outcome, quiet=both), PAIR))
+    (found,) = latency_comparisons(sum_up(in_quiet(outcome, both), PAIR))
     assert (found.pairs, found.ratio) == (2, 3.0)
     failed = QuietTimes(9, {"reference": taken({3: 10, 5: 20}), "test": taken({5: 80, 7: 1})})
-    (found,) = latency_comparisons(sum_up(MeasuredPass(outcome, quiet=failed), PAIR))
+    (found,) = latency_comparisons(sum_up(in_quiet(outcome, failed), PAIR))
     assert (found.pairs, found.ratio) == (1, 4.0)
     nothing = QuietTimes(9, {"reference": taken({3: 10})})
-    assert latency_comparisons(sum_up(MeasuredPass(outcome, quiet=nothing), PAIR)) == []
+    assert latency_comparisons(sum_up(in_quiet(outcome, nothing), PAIR)) == []
 
 
 def taken(first_us: Mapping[int, int]) -> list[QuietTime]:
@@ -161,13 +160,15 @@ def test_drift_is_of_one_run() -> None:
     assert reference.latency_drift.change == pytest.approx((1000 + 20 * 33) / (1000 + 20 * 6) - 1)
     assert test.latency_drift is not None
     assert test.latency_drift.change == 0
-    merged = with_conditions(BOTH, sum_up(MeasuredPass(outcome, merged_shards=2), PAIR))
+    merged = with_conditions(BOTH, sum_up(MeasuredPass(outcome, merged=2), PAIR))
     assert [entry.latency_drift for entry in merged] == [None, None]
 
 
 def test_memory_is_that_of_its_process() -> None:
     outcome = PassOutcome({name: records(name, {0: 5}) for name in ("reference", "test")})
-    reference, test = with_conditions(BOTH, sum_up(MeasuredPass(outcome, peak_memory_kb={"test": 51_200}), PAIR))
+    reference, test = with_conditions(
+        BOTH, sum_up(MeasuredPass(outcome, PassFacts(peak_memory_kb={"test": 51_200})), PAIR)
+    )
     assert (reference.peak_memory_mb, test.peak_memory_mb) == (None, 50.0)
 
 

@@ -16,7 +16,7 @@ from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelErro
 from evaltools.model import ModelFile
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runs.evaluate import evaluate, merge
-from evaltools.runs.merging import RunAtPlace
+from evaltools.runs.identity import RunAtPlace
 from evaltools.runtime import Session, TensorSpec
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
 from tests.tasks.inference_diff.fakes import SHAPE, Function, Opener, asked, three_times

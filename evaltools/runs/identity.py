@@ -5,47 +5,32 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.engine.execution import Shard
+from evaltools.engine.facts import CONFIGURATIONS
 from evaltools.engine.journal import JOURNAL_NAME, Journal, read_journal
-from evaltools.engine.ledger import Stop
-from evaltools.engine.quiet_latency import QuietTime, QuietTimes, pooled
-from evaltools.engine.records import Records
-from evaltools.engine.run import PassOptions, settle
 from evaltools.engine.run_folder import (
     RunIdentity,
-    decode,
-    encode,
     has_request,
     identity_of,
     request_facts,
     require_same_files,
     require_same_run,
 )
-from evaltools.engine.steps import Observation, Record, Steps
 from evaltools.errors import UsageError
 from evaltools.file_content import Unreadable, sha256_of
-from evaltools.metrics.latency import summarise_latency
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.runtime.session import Crashes
-from evaltools.tasks.framework.sound_reference import UNSOUND
-from evaltools.tasks.framework.sums import MeasuredPass, nothing_measured
 
-DESCRIBED: Final = "configurations"
-QUIET: Final = "latency in quiet"
-CRASHES: Final = "crashes"
-NOT_CLEAN: Final = "not clean"
-"""The fact of a run that says by configuration what else than crashes makes its figures no clean pass."""
 TASK: Final = "the task"
 """The input of an identity that names what the run does."""
-_WHOLE: Final = "0/1"
+WHOLE: Final = "0/1"
 
 
 def begin_run(
@@ -59,7 +44,7 @@ def begin_run(
     configurations = {entry.name: _fingerprints(entry) for entry in described}
     identity = replace(_of_shard(identity, shard), configurations=configurations)
     require_same_run(journal, identity)
-    journal.state({DESCRIBED: encode(described)})
+    CONFIGURATIONS.write(journal, list(described))
     if request is None or journal.folder is None:
         return
     if not (journal.examples() and has_request(journal)):
@@ -82,33 +67,6 @@ def changed_meanwhile(journal: Journal, before: RunIdentity, now: RunIdentity) -
     if journal.folder is not None and not (journal.folder / JOURNAL_NAME).exists():
         found.append(f"the journal in {journal.folder} was deleted during the run; it cannot be resumed or merged")
     return found
-
-
-def described_in(journal: Journal) -> list[ConfigurationResult]:
-    """The configurations of a run, with what they ran on, as its journal has them."""
-    text = journal.fact(DESCRIBED)
-    found: list[ConfigurationResult] = decode(text or "null", list[ConfigurationResult], journal.folder)
-    return found
-
-
-def crashes_in(journal: Journal) -> dict[str, Crashes]:
-    """How often the processes of configurations crashed so far, by the name of the configuration."""
-    found: dict[str, Crashes] = decode(journal.fact(CRASHES) or "{}", dict[str, Crashes], journal.folder)
-    return found
-
-
-def not_clean_in(journal: Journal) -> dict[str, str]:
-    """What else than crashes makes figures no clean pass so far, by the name of the configuration."""
-    found: dict[str, str] = decode(journal.fact(NOT_CLEAN) or "{}", dict[str, str], journal.folder)
-    return found
-
-
-def fact_in(folder: Path, name: str, wanted: Any) -> Any:
-    """A fact of the run in a folder; raises :class:`UsageError` where the run ended before it was written."""
-    text = read_journal(folder).fact(name)
-    if text is None:
-        raise UsageError(f"the run in {folder} ended before its first example; finish it with evaltools resume")
-    return decode(text, wanted, folder)
 
 
 def _fingerprints(entry: ConfigurationResult) -> dict[str, str]:
@@ -213,117 +171,10 @@ class RunAtPlace(Struct, frozen=True):
         return f"@{self.name}" if self.name else ""
 
 
-class MergedRun(Struct, frozen=True):
-    """The merged records of shards."""
-
-    described: list[ConfigurationResult]
-    measured: MeasuredPass
-
-
-def merged_run(
-    places: Sequence[RunAtPlace],
-    steps: Steps[Observation],
-    identity: RunIdentity,
-    reference: str | None,
-    options: PassOptions,
-) -> MergedRun:
-    """Settle the records of all shards in the order of the examples.
-
-    The reference is that of the first place; those of others are tests. A place without a quiet phase had one worker,
-    so that its times are those of the pass. Raises :class:`UsageError` for folders of other runs, or where examples
-    are missing.
-    """
-    parts: list[tuple[Journal, str]] = []
-    quiet: list[QuietTimes] = []
-    quiet_examples = missing = unsound = 0
-    described: list[ConfigurationResult] = []
-    crashes: dict[str, Crashes] = {}
-    not_clean: dict[str, str] = {}
-    for place in places:
-        require_one_run(place, identity)
-        own: list[ConfigurationResult] = []
-        own_quiet: list[QuietTimes] = []
-        shards = list(map(read_journal, place.folders))
-        inputs_us: list[int] = []
-        done = 0
-        for shard in shards:
-            own = own or described_in(shard)
-            done += len(shard.examples())
-            inputs_us += records_of(steps, [(shard, "")]).preprocessing_us(len(steps.names))
-            parts.append((shard, place.suffix))
-            unsound += int(shard.fact(UNSOUND) or 0) if place is places[0] else 0
-            for name, found in crashes_in(shard).items():
-                crashes[name + place.suffix] = crashes.get(name + place.suffix, Crashes()) + found
-            for name, why in not_clean_in(shard).items():
-                not_clean.setdefault(name + place.suffix, why)
-            apart: QuietTimes | None = decode(shard.fact(QUIET) or "null", QuietTimes | None, shard.folder)
-            if apart is not None:
-                taken = {name + place.suffix: times for name, times in apart.taken.items()}
-                own_quiet.append(QuietTimes(apart.examples, taken))
-        if done or any(entry.role == "test" and entry.status == "measured" for entry in own):
-            missing = max(missing, len(steps.names) - done)
-        else:
-            unused = "no test configuration can run there"
-            own = [
-                entry if entry.status == "not measured" else replace(entry, status="not measured", reason=unused)
-                for entry in own
-            ]
-        described += [_at(entry, place, place is places[0], inputs_us) for entry in own]
-        quiet += own_quiet
-        quiet_examples = max(quiet_examples, sum(part.examples for part in own_quiet))
-    names = [entry.name for entry in described if entry.status == "measured"]
-    if not any(entry.role == "test" for entry in described if entry.name in names):
-        return MergedRun(described, nothing_measured(dict.fromkeys(names)))
-    folders = [folder for place in places for folder in place.folders]
-    first = None if reference is None else reference + places[0].suffix
-    records = records_of(steps, parts)
-    outcome = settle(steps, names, records, first, options)
-    if missing and outcome.stopped is None:
-        ended = _why_ended(folders, steps, names, first, options)
-        if ended is None:
-            raise UsageError(
-                f"{missing} of {len(steps.names)} examples are in none of the {len(folders)} folders; give all "
-                "shards, and finish those that were interrupted with evaltools resume"
-            )
-        outcome = settle(steps, names, records, first, options, ended=ended)
-    measured = MeasuredPass(outcome, workers=0, merged_shards=len(folders))
-    if quiet:
-        together = replace(pooled(quiet), examples=quiet_examples)
-        for name in names if len(places) > 1 else ():
-            together.taken.setdefault(name, times_of_pass(measured.outcome.records[name]))
-        measured = replace(measured, quiet=together)
-    return MergedRun(described, replace(measured, crashes=crashes, not_clean=not_clean, unsound=unsound))
-
-
-def records_of(steps: Steps[Observation], parts: Sequence[tuple[Journal, str]]) -> Records[Observation]:
-    """The records in some journals; the texts are appended to the names of their configurations."""
-    return Records(parts, len(steps.names), steps.observation_type)
-
-
-def _why_ended(
-    folders: Sequence[Path],
-    steps: Steps[Observation],
-    names: Sequence[str],
-    reference: str | None,
-    options: PassOptions,
-) -> Stop | None:
-    """Why a shard ended before its last example; None where one is not given, or has not ended."""
-    why, examples = None, 0
-    for shard in map(read_journal, folders):
-        index, _, count = (_identity_in(shard).shard or _WHOLE).partition("/")
-        own = Shard(int(index), int(count)).numbers_of(len(steps.names))
-        outcome = settle(steps, names, records_of(steps, [(shard, "")]), reference, options, own)
-        if outcome.examples_done < len(own) and outcome.stopped is None:
-            return None
-        why = why or outcome.stopped
-        examples += len(own)
-    return why if examples == len(steps.names) else None
-
-
 def require_one_run(place: RunAtPlace, identity: RunIdentity) -> None:
     """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
     first = place.folders[0]
-    identities = [_identity_in(shard) for shard in map(read_journal, place.folders)]
+    identities = [identity_in(shard) for shard in map(read_journal, place.folders)]
     stated = identities[0].portable()
     for folder, found in zip(place.folders, identities, strict=True):
         task, own_task = (each.inputs.get(TASK, "none") for each in (stated, found))
@@ -341,42 +192,15 @@ def require_one_run(place: RunAtPlace, identity: RunIdentity) -> None:
         raise UsageError(f"the run in {first} was of something else: {'; '.join(changed)}; restore that")
 
 
-def _at(
-    described: ConfigurationResult, place: RunAtPlace, is_first: bool, inputs_us: Sequence[int]
-) -> ConfigurationResult:
-    """A configuration under its name at a place; only the first place's reference stays a reference.
-
-    ``inputs_us`` are the times of making the inputs there.
-    """
-    if not place.name:
-        return described
-    return replace(
-        described,
-        name=described.name + place.suffix,
-        role=described.role if is_first else "test",
-        place=place.name,
-        preprocessing_latency=summarise_latency(inputs_us),
-    )
-
-
-def times_of_pass(records: Iterable[Record[Any]]) -> list[QuietTime]:
-    """The times of a pass with one worker, which is as quiet as a quiet phase."""
-    return [
-        QuietTime(record.example, record.invokes_us, record.invokes_us[-1] + record.read_us)
-        for record in records
-        if record.read_us is not None
-    ]
-
-
 def run_identity(folder: Path) -> RunIdentity:
     """The identity of the run in a folder, as shards of it on other machines have it, too.
 
     Raises :class:`UsageError` where it never began.
     """
-    return _identity_in(read_journal(folder)).portable()
+    return identity_in(read_journal(folder)).portable()
 
 
-def _identity_in(shard: Journal) -> RunIdentity:
+def identity_in(shard: Journal) -> RunIdentity:
     """The identity of a shard; raises :class:`UsageError` where it never began."""
     identity = identity_of(shard)
     if identity is None:
@@ -386,7 +210,7 @@ def _identity_in(shard: Journal) -> RunIdentity:
 
 def _require_distinct(folders: Sequence[Path], identities: Sequence[RunIdentity]) -> None:
     """Raise :class:`UsageError` where two folders hold the same examples."""
-    numbers = [identity.shard or _WHOLE for identity in identities]
+    numbers = [identity.shard or WHOLE for identity in identities]
     first_with: dict[str, int] = {}
     for position, number in enumerate(numbers):
         is_of_another_count = number.partition("/")[2] != numbers[0].partition("/")[2]

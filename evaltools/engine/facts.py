@@ -1,0 +1,100 @@
+"""What a journal says of a run beside its records: facts with a name and a type, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from msgspec import Struct, field
+
+from evaltools.engine.journal import Journal
+from evaltools.engine.quiet_latency import QuietTimes
+from evaltools.engine.run_folder import decode, encode
+from evaltools.engine.steps import StageTimes
+from evaltools.errors import UsageError
+from evaltools.result.evaluation import ConfigurationResult, Environment, Load, ProcessMemory
+from evaltools.runtime.session import Crashes
+
+Kind = TypeVar("Kind")
+
+
+class PassFacts(Struct, frozen=True):
+    """How a pass went, and what was measured after it.
+
+    ``is_over`` is false until everything of the run was measured; ``interrupted``: Ctrl-C ended it. ``examples_run``
+    are those of this part of the run, ``elapsed_s`` and ``stages`` are its times, ``environment`` is where it ran.
+    ``quiet`` has the latencies of the quiet phase, None if there was none: with one worker the pass itself is quiet.
+    ``crashes`` and ``peak_memory_kb`` are by configuration; the latter is the largest resident memory of one of its
+    processes, in units of 1024 bytes. ``not_clean`` says by configuration what else makes figures no clean pass.
+    ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could not be written, None if
+    it was or none was wanted. ``memory`` is that of the processes during the pass. ``one_worker``: more are refused.
+    ``load`` is what else the machine did while the latencies were measured, None where nobody looked.
+    ``unsound`` counts the examples in which the reference's outputs are NaN, infinite or nearly so. ``warnings`` are
+    those of runtimes, and about files that changed meanwhile.
+    """
+
+    is_over: bool = False
+    interrupted: bool = False
+    workers: int = 0
+    most_workers: int = 0
+    examples_run: int = 0
+    elapsed_s: float = 0.0
+    environment: Environment | None = None
+    quiet: QuietTimes | None = None
+    crashes: dict[str, Crashes] = field(default_factory=dict)
+    not_clean: dict[str, str] = field(default_factory=dict)
+    unsound: int = 0
+    startup_seconds: dict[str, float] = field(default_factory=dict)
+    stages: StageTimes = field(default_factory=StageTimes)
+    not_traced: str | None = None
+    one_worker: bool = False
+    peak_memory_kb: dict[str, int] = field(default_factory=dict)
+    memory: list[ProcessMemory] = field(default_factory=list)
+    load: Load | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    def at(self, suffix: str) -> PassFacts:
+        """The same with a suffix behind the names of configurations."""
+        names = ("crashes", "not_clean", "peak_memory_kb")
+        renamed: dict[str, Any] = {name: _renamed(getattr(self, name), suffix) for name in names}
+        quiet = self.quiet
+        if quiet is not None:
+            renamed["quiet"] = QuietTimes(quiet.examples, _renamed(quiet.taken, suffix), quiet.interrupted)
+        return PassFacts(**{name: getattr(self, name) for name in self.__struct_fields__} | renamed)
+
+
+def _renamed(by_name: Mapping[str, Kind], suffix: str) -> dict[str, Kind]:
+    return {name + suffix: each for name, each in by_name.items()}
+
+
+@dataclass(frozen=True)
+class Fact(Generic[Kind]):
+    """A fact by its ``name``; ``kind`` is its type."""
+
+    name: str
+    kind: Any
+
+    def write(self, journal: Journal, value: Kind) -> None:
+        """Write it; what was said before under that name does not count any more."""
+        journal.state({self.name: encode(value)})
+
+    def read(self, journal: Journal) -> Kind | None:
+        """Read it, None where nothing was said; raises :class:`DataError` for something of another type."""
+        text = journal.fact(self.name)
+        found: Kind | None = None if text is None else decode(text, self.kind, journal.folder)
+        return found
+
+    def required(self, journal: Journal) -> Kind:
+        """Read it; raises :class:`UsageError` where the run ended before it was written."""
+        found = self.read(journal)
+        if found is None:
+            raise UsageError(
+                f"the run in {journal.folder} ended before its first example; finish it with evaltools resume"
+            )
+        return found
+
+
+CONFIGURATIONS: Final = Fact[list[ConfigurationResult]]("configurations", list[ConfigurationResult])
+"""Those of the run, with what they ran on."""
+PASS: Final = Fact[PassFacts]("pass", PassFacts)

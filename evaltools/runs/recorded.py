@@ -1,0 +1,224 @@
+"""Everything that the journals of a run say: of one folder, of its shards, or of the same run at several places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evaltools.engine.execution import Shard
+from evaltools.engine.facts import CONFIGURATIONS, PASS, PassFacts
+from evaltools.engine.journal import Journal, read_journal
+from evaltools.engine.ledger import Stop
+from evaltools.engine.quiet_latency import QuietTime, pooled
+from evaltools.engine.records import Records
+from evaltools.engine.run import PassOutcome, settle
+from evaltools.engine.steps import Record
+from evaltools.errors import UsageError
+from evaltools.metrics.latency import summarise_latency
+from evaltools.result.evaluation import ConfigurationResult, load_of_parts
+from evaltools.runs.first_look import FOUND, FirstLook
+from evaltools.runs.identity import WHOLE, RunAtPlace, identity_in, require_one_run
+from evaltools.runs.task_run import TaskRun
+from evaltools.runtime.session import Crashes
+from evaltools.tasks.framework.collecting import beside_fact
+
+_NO_TEST_THERE = "no test configuration can run there"
+
+
+class Recorded(Struct, frozen=True):
+    """What is known of a run: ``run`` is the one that was carried out, as its task chose it.
+
+    ``described`` are the configurations with what they ran on, ``outcome`` has the records of those that ran. ``facts``
+    and ``found`` are those of all journals together, of which there are ``merged``, 0 for one alone. ``beside`` is what
+    was measured beside the pass, None where nothing was. ``examples`` are those that there should be, ``damage`` says
+    what of the journals cannot be read.
+    """
+
+    run: TaskRun
+    described: list[ConfigurationResult]
+    outcome: PassOutcome[Any]
+    facts: PassFacts
+    found: FirstLook
+    examples: Sequence[int]
+    beside: Any = None
+    merged: int = 0
+    damage: Sequence[str] = ()
+
+    @property
+    def missing(self) -> int:
+        """How many examples are not finished."""
+        outcome = self.outcome
+        is_ended = outcome.stopped is not None
+        return 0 if is_ended else len(self.examples) - outcome.examples_done - outcome.examples_apart
+
+
+class _AtPlace(NamedTuple):
+    """The journals of a run at a place."""
+
+    place: RunAtPlace
+    journals: Sequence[Journal]
+
+
+def recorded_here(run: TaskRun, journal: Journal) -> Recorded:
+    """What the journal of a run, or of one of its shards, says."""
+    return _recorded(run, [_AtPlace(RunAtPlace(()), [journal])])
+
+
+def recorded_in(run: TaskRun, places: Sequence[RunAtPlace]) -> Recorded:
+    """What the journals in run folders say; each place did all examples.
+
+    Raises :class:`UsageError` for folders of other runs.
+    """
+    for place in places:
+        require_one_run(place, run.identity())
+    return _recorded(run, [_AtPlace(place, list(map(read_journal, place.folders))) for place in places])
+
+
+def _recorded(stated: TaskRun, at_places: Sequence[_AtPlace]) -> Recorded:
+    """The reference is that of the first place; those of others are tests."""
+    first = at_places[0]
+    founds = [_renamed(FOUND.required(each.journals[0]), each.place.suffix) for each in at_places]
+    times = {name: time for found in founds for name, time in found.first_run_us.items()}
+    found = replace(founds[0], first_run_us=times)
+    run = stated.as_checked(found.checked)
+    parts = [(journal, each.place.suffix) for each in at_places for journal in each.journals]
+    described = [entry for each in at_places for entry in _described(run, each, each is first)]
+    names = [entry.name for entry in described if entry.status == "measured"]
+    examples = run.request.execution.shard.numbers_of(run.example_count)
+    outcome: PassOutcome[Any] = PassOutcome({name: [] for name in names})
+    if any(entry.role == "test" for entry in described if entry.name in names):
+        outcome = _outcome(run, parts, names, first.place.suffix, examples)
+    facts = [[_facts(journal, each.place.suffix) for journal in each.journals] for each in at_places]
+    beside = beside_fact(run.task).read(first.journals[0])
+    return Recorded(
+        run=run,
+        described=described,
+        outcome=outcome,
+        facts=facts[0][0] if len(parts) == 1 else _together(facts, outcome, names),
+        found=found,
+        examples=examples,
+        beside=beside,
+        merged=len(parts) if len(parts) > 1 else 0,
+        damage=[text for journal, _ in parts for text in journal.damage],
+    )
+
+
+def _renamed(found: FirstLook, suffix: str) -> FirstLook:
+    return replace(found, first_run_us={name + suffix: time for name, time in found.first_run_us.items()})
+
+
+def _facts(journal: Journal, suffix: str) -> PassFacts:
+    return (PASS.read(journal) or PassFacts()).at(suffix)
+
+
+def _described(run: TaskRun, at_place: _AtPlace, is_first: bool) -> list[ConfigurationResult]:
+    """The configurations at a place, not measured where nothing could be run there."""
+    place, journals = at_place
+    own = CONFIGURATIONS.required(journals[0])
+    can_run = any(entry.role == "test" and entry.status == "measured" for entry in own)
+    if place.name and not can_run and not any(journal.examples() for journal in journals):
+        own = [
+            replace(entry, status="not measured", reason=_NO_TEST_THERE) if entry.status == "measured" else entry
+            for entry in own
+        ]
+    if not place.name:
+        return own
+    steps = run.steps
+    records = Records([(journal, "") for journal in journals], len(steps.names), steps.observation_type)
+    latency = summarise_latency(records.preprocessing_us(len(steps.names)))
+    return [_at(entry, place, is_first, latency) for entry in own]
+
+
+def _at(described: ConfigurationResult, place: RunAtPlace, is_first: bool, latency: Any) -> ConfigurationResult:
+    """A configuration under its name at a place; only the first place's reference stays a reference."""
+    return replace(
+        described,
+        name=described.name + place.suffix,
+        role=described.role if is_first else "test",
+        place=place.name,
+        preprocessing_latency=latency,
+    )
+
+
+def _outcome(
+    run: TaskRun, parts: Sequence[tuple[Journal, str]], names: Sequence[str], suffix: str, examples: Sequence[int]
+) -> PassOutcome[Any]:
+    """The records of all journals, settled in the order of the examples."""
+    steps, options = run.steps, run.pass_options
+    reference = None if run.request.reference_name is None else run.request.reference_name + suffix
+    records = Records(parts, len(steps.names), steps.observation_type)
+    outcome = settle(steps, names, records, reference, options, examples)
+    if outcome.stopped is not None or outcome.examples_done == len(examples) or len(parts) == 1:
+        return outcome
+    ended = _why_ended(run, [journal for journal, _ in parts], names, reference)
+    return outcome if ended is None else settle(steps, names, records, reference, options, examples, ended)
+
+
+def _why_ended(run: TaskRun, shards: Iterable[Journal], names: Sequence[str], reference: str | None) -> Stop | None:
+    """Why a shard ended before its last example; None where one is not given, or has not ended."""
+    why, examples, steps = None, 0, run.steps
+    for shard in shards:
+        index, _, count = (identity_in(shard).shard or WHOLE).partition("/")
+        own = Shard(int(index), int(count)).numbers_of(run.example_count)
+        records = Records([(shard, "")], run.example_count, steps.observation_type)
+        outcome = settle(steps, names, records, reference, run.pass_options, own)
+        if outcome.examples_done < len(own) and outcome.stopped is None:
+            return None
+        why = why or outcome.stopped
+        examples += len(own)
+    return why if examples == run.example_count else None
+
+
+def _together(by_place: Sequence[Sequence[PassFacts]], outcome: PassOutcome[Any], names: Sequence[str]) -> PassFacts:
+    """The facts of several journals.
+
+    A place without a quiet phase had one worker, so that its times are those of the pass. Times of stages and the
+    memory of processes are those of other hosts, and left out.
+    """
+    every = [facts for place in by_place for facts in place]
+    crashes: dict[str, Crashes] = {}
+    not_clean: dict[str, str] = {}
+    for facts in every:
+        for name, found in facts.crashes.items():
+            crashes[name] = crashes.get(name, Crashes()) + found
+        for name, why in facts.not_clean.items():
+            not_clean.setdefault(name, why)
+    quiet = [facts.quiet for facts in every if facts.quiet is not None]
+    together = pooled(quiet) if quiet else None
+    if together is not None:
+        most = max(sum(each.quiet.examples for each in place if each.quiet is not None) for place in by_place)
+        together = replace(together, examples=most)
+        for name in names if len(by_place) > 1 else ():
+            together.taken.setdefault(name, _times_of_pass(outcome.records[name]))
+    return PassFacts(
+        is_over=all(facts.is_over for facts in every),
+        interrupted=any(facts.interrupted for facts in every),
+        quiet=together,
+        crashes=crashes,
+        not_clean=not_clean,
+        unsound=sum(facts.unsound for facts in by_place[0]),
+        load=load_of_parts([facts.load for facts in every if facts.load is not None]),
+        warnings=list(dict.fromkeys(text for facts in every for text in facts.warnings)),
+    )
+
+
+def _times_of_pass(records: Iterable[Record[Any]]) -> list[QuietTime]:
+    """The times of a pass with one worker, which is as quiet as a quiet phase."""
+    return [
+        QuietTime(record.example, record.invokes_us, record.invokes_us[-1] + record.read_us)
+        for record in records
+        if record.read_us is not None
+    ]
+
+
+def require_all(recorded: Recorded, folders: Sequence[Path]) -> None:
+    """Raise :class:`UsageError` where examples are missing that no shard gave up."""
+    if recorded.missing and recorded.outcome.records:
+        raise UsageError(
+            f"{recorded.missing} of {len(recorded.examples)} examples are in none of the {len(folders)} folders; give "
+            "all shards, and finish those that were interrupted with evaltools resume"
+        )
