@@ -85,7 +85,7 @@ def print_row(model: Path, name: str, cost: Cost) -> None:
 def whole_search(model: Path, test: str, inputs: int, runs: int) -> Cost:
     """That of evaltools, in all it does; it does not say how many operators its parts had."""
     found = et.locate(model, test=test, num_inputs=inputs, num_runs=runs).result
-    return Cost(found.elapsed_s, found.compiles, 0)
+    return Cost(found.environment.elapsed_s, found.rows[0].counts["compiles"], 0)
 
 
 def linear_search(model: Path, tested: Configuration, count: int) -> Cost:

@@ -63,14 +63,14 @@ def result_page() -> bytes:
     from evaltools.result.benchmark import BenchmarkResult
     from evaltools.result.inspection import Inspection
     from evaltools.result.json_file import json_schema
-    from evaltools.result.locate import LocateResult
+    from evaltools.result.result import Result
     from evaltools.result_file import result_schema
 
     files = "evaltools/result"
     documents = {
         "Evaluations": ("every task", f"{files}/result.schema.json", result_schema()),
         "Benchmarks": ("`evaltools benchmark`", f"{files}/benchmark.schema.json", json_schema(BenchmarkResult, "")),
-        "Locate": ("`evaltools locate`", f"{files}/locate.schema.json", json_schema(LocateResult, "")),
+        "Rows": ("`evaltools locate`", f"{files}/rows.schema.json", json_schema(Result, "")),
         "Suites": ("`evaltools suite`", "evaltools/gates/suite.schema.json", json_schema(SuiteResult, "")),
         "Verdicts": ("`evaltools gate`", "", json_schema(GateOutcome, "")),
         "Inspections": ("`evaltools inspect`", "", json_schema(Inspection, "")),
@@ -161,12 +161,12 @@ def resize_model() -> bytes:
     return graph.to_bytes([image], [resized])
 
 
-def locate_schema() -> bytes:
-    """The JSON schema of what ``evaltools locate`` finds."""
+def rows_schema() -> bytes:
+    """The JSON Schema of the results that have rows."""
     from evaltools.result.json_file import json_schema, schema_text
-    from evaltools.result.locate import LocateResult
+    from evaltools.result.result import Result
 
-    return schema_text(json_schema(LocateResult, "evaltools locate result")).encode()
+    return schema_text(json_schema(Result, "evaltools result")).encode()
 
 
 def suite_schema() -> bytes:
@@ -266,7 +266,7 @@ GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/proto/native_messages.binpb": native_messages,
     "evaltools/result/result.schema.json": schema_of_results,
     "evaltools/result/benchmark.schema.json": benchmark_schema,
-    "evaltools/result/locate.schema.json": locate_schema,
+    "evaltools/result/rows.schema.json": rows_schema,
     "evaltools/gates/suite.schema.json": suite_schema,
     "docs/delegate-flags.md": delegate_flags,
     "docs/result-format.md": result_page,

@@ -17,10 +17,11 @@ from evaltools.locate.request import read_request
 from evaltools.locate.run import expected_parts
 from evaltools.locate.run import locate as search
 from evaltools.report.content import Sources
-from evaltools.report.words.locate import answer_lines, suspect_lines
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.locate import KeepInFloat, LocateResult, Operator, Suspect, Verdict
+from evaltools.result.result import Result, Row
+from evaltools.result.section import Lines
+from evaltools.result.verdict import Verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -28,45 +29,48 @@ if TYPE_CHECKING:
 OnPart = Callable[[int, int], object]
 
 
-class Located(Saved[LocateResult]):
-    """What was found: ``verdict``, ``suspects``, and figures of every operator in ``operators``."""
+class Located(Saved[Result]):
+    """What was found: the ``verdict``, a row with figures for each of the ``operators``, and those suspected."""
 
     @property
     def verdict(self) -> Verdict:
-        """The answer: ``kind``, the numbers of the ``operators`` at fault, ``reason``."""
-        return self.result.verdict
+        """The answer: its ``kind``, the sentence in ``texts``, and in ``output`` the operators at fault."""
+        return self.result.rows[0].verdicts[0]
 
     @property
-    def suspects(self) -> tuple[Suspect, ...]:
-        """Each operator that was suspected, with status, evidence and causes."""
-        return self.result.suspects
+    def operators(self) -> list[Row]:
+        """Every operator with its errors in ``figures``."""
+        return [row for row in self.result.rows if row.role == "operator"]
 
     @property
-    def operators(self) -> tuple[Operator, ...]:
-        """Every operator with its errors."""
-        return self.result.operators
+    def suspects(self) -> list[Row]:
+        """Each operator that was suspected: ``verdict`` says how sure that is, ``rows`` are evidence and causes."""
+        return [row for row in self.operators if row.verdict is not None]
 
     @property
-    def keep_in_float(self) -> KeepInFloat | None:
-        """Of a quantised model compared with another: which layers to keep in float, and what each gains."""
-        return self.result.keep_in_float
+    def keep_in_float(self) -> list[Row]:
+        """Of a quantised model compared with another: the operators to keep in float, best first."""
+        worth_it = [row for row in self.operators if "keep_in_float" in row.counts]
+        return sorted(worth_it, key=lambda row: row.counts["keep_in_float"])
 
     @property
     def in_words(self) -> list[str]:
         """The sentences of the command line."""
-        return [*answer_lines(self.result), *(line for line in suspect_lines(self.result) if line)]
+        lines = next(section.blocks[0] for section in self.result.blocks if section.place == "task")
+        assert isinstance(lines, Lines)
+        return [str(line) for line in lines.lines if line]
 
     @property
     def warnings(self) -> list[str]:
         """What needs attention."""
-        return list(self.result.warnings)
+        return self.result.warnings
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per operator; needs pandas."""
         return data_frame([_row(operator) for operator in self.operators]).set_index("index")
 
     def _sources(self) -> Sources:
-        return Sources(searches={Path(self.result.model.file).stem: self.result})
+        return Sources(results={Path(self.result.models[0].file).stem: self.result})
 
     def __repr__(self) -> str:
         return f"<Located: {self.in_words[0]}>"
@@ -75,24 +79,9 @@ class Located(Saved[LocateResult]):
         return html_list([*self.in_words, *self.warnings])
 
 
-def _row(operator: Operator) -> dict[str, Any]:
-    errors = {"single": operator.local, "accumulated": operator.accumulated}
-    figures = {name: None if found is None else found.worst for name, found in errors.items()}
-    return {
-        "index": operator.index,
-        "operator": operator.name,
-        "tensor": operator.tensor,
-        "status": operator.status,
-        "ran_on": operator.ran_on,
-        "unit": operator.unit,
-        **figures,
-        "sqnr_db": operator.accumulated.sqnr_db if operator.accumulated else None,
-        "alone_sqnr_db": operator.local.sqnr_db if operator.local else None,
-        "weights_sqnr_db": operator.weights_sqnr_db,
-        "size": operator.size,
-        "tolerance": operator.tolerance,
-        "gain": operator.gain,
-    }
+def _row(operator: Row) -> dict[str, Any]:
+    figures = {name: figure.value for name, figure in operator.figures.items()}
+    return {"index": operator.counts["index"], **operator.texts, **figures}
 
 
 def located_after(request: Request, result: EvaluationResult) -> dict[str, Located]:

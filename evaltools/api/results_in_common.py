@@ -19,7 +19,7 @@ from evaltools.report.page.file import page_file, require_page_file
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.result.locate import LocateResult
+from evaltools.result.result import Result
 from evaltools.result.section import Table
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Entry(ABC, Generic[Timing, Row]):
 
 
 Each = TypeVar("Each", bound=Entry[Any, Any])
-Whole = TypeVar("Whole", bound=EvaluationResult | BenchmarkResult | LocateResult | SuiteResult)
+Whole = TypeVar("Whole", bound=EvaluationResult | BenchmarkResult | Result | SuiteResult)
 
 
 class Saved(ABC, Generic[Whole]):

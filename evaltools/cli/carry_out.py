@@ -45,7 +45,7 @@ from evaltools.tasks.framework.observer import Observer
 from evaltools.text import printable
 
 if TYPE_CHECKING:
-    from evaltools.result.locate import LocateResult
+    from evaltools.result.result import Result
 
 
 class Terminal(Observer):
@@ -119,7 +119,7 @@ def carry_out(
         not_written += _write_of_part(result, of_part, console)
         total = asked.execution.shard.size_of(result.part.example_count)
         _print_early_end(result, total, asked.max_failed_examples, request.is_native, console)
-    located: Sequence[LocateResult] = ()
+    located: Sequence[Result] = ()
     if "locate" in task.parameters and options.is_on("locate"):
         located, errors = _locate_after(request, result, files, console)
         not_written += errors
@@ -208,14 +208,13 @@ def _print_early_end(result: EvaluationResult, total: int, limit: int | None, na
 
 def _locate_after(
     request: Request, result: EvaluationResult, files: Mapping[str, Path], console: Console
-) -> tuple[list[LocateResult], list[OutputError]]:
+) -> tuple[list[Result], list[OutputError]]:
     """Search for each configuration that differs, and show what is found; returns that, and what could not be written.
 
     Where ``files`` has a JSON file, the findings are written beside it.
     """
-    from evaltools.cli.locate import search
+    from evaltools.cli.locate import print_answer, print_operators, search
     from evaltools.locate.command import searches_after
-    from evaltools.report.page.screens import print_answer, print_operators
 
     searches = searches_after(request, result)
     json_files = [path for path in files.values() if path.suffix.lower() == ".json"]

@@ -160,13 +160,12 @@ def _evaluated(words: list[str], console: Console) -> str:
 
 def _located(words: list[str], console: Console) -> str:
     """Show the answer of a search for the operator; returns its first line."""
-    from evaltools.cli.locate import search
+    from evaltools.cli.locate import print_answer, search
     from evaltools.locate.command import COMMAND, request_of_flags
-    from evaltools.report.page.screens import print_answer
-    from evaltools.report.words.locate import answer_lines
 
     flags = parse_flags("locate", "", "", COMMAND.groups, [*words[1:], "--quiet"])
     request = request_of_flags(flags, ("evaltools", *words))
     result = search(request, request.options, console)
     print_answer(result, console)
-    return answer_lines(result)[0]
+    verdict = result.rows[0].verdict
+    return verdict.texts[0] if verdict is not None else ""

@@ -14,7 +14,8 @@ from evaltools.request.flags import parse_flags
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evaltools.result.locate import LocateResult
+    from evaltools.result.result import Result
+    from evaltools.result.section import Block, Section
 
 DESCRIPTION: Final = """\
 Which operator makes the difference between a delegate and the CPU: every operator by itself on the CPU's tensors, the
@@ -40,7 +41,6 @@ def locate_and_print(asked: Request) -> int:
     from evaltools.report.content import Sources
     from evaltools.report.files.output_file import planned_outputs, write_outputs
     from evaltools.report.page.file import measured_page
-    from evaltools.report.page.screens import print_answer, print_operators
     from evaltools.result.json_file import encode_json
 
     files = planned_outputs(asked.options, ("output_file_path", "report"), asked.files_read, "the findings are")
@@ -49,7 +49,7 @@ def locate_and_print(asked: Request) -> int:
     if not asked.options.is_on("quiet"):
         print_operators(result, console)
     is_printed = say(text_for_stdout(partial(print_answer, result)))
-    sources = Sources(searches={Path(result.model.file).stem: result})
+    sources = Sources(results={Path(result.models[0].file).stem: result})
     contents = {
         "output_file_path": lambda: encode_json(result),
         "report": lambda: measured_page(sources, files["report"]),
@@ -60,7 +60,7 @@ def locate_and_print(asked: Request) -> int:
     return exit_code_of(result) if is_printed and not not_written else NOT_WRITTEN
 
 
-def search(asked: Request, options: Options, console: Console) -> LocateResult:
+def search(asked: Request, options: Options, console: Console) -> Result:
     """Search for the operator, with progress as ``--progress`` and ``--quiet`` of these options ask for."""
     from evaltools.cli.shared.progress import show_progress
     from evaltools.engine.ledger import Tally
@@ -73,8 +73,40 @@ def search(asked: Request, options: Options, console: Console) -> LocateResult:
         return locate(request, lambda done, _total: update(Tally(done)))
 
 
-def exit_code_of(result: LocateResult) -> int:
+def print_operators(result: Result, console: Console) -> None:
+    """The operators that stand out, how to read the table, and the inputs; what two models need warnings for first."""
+    from evaltools.locate.findings import COMPARED_BY_NAME
+    from evaltools.report.page.rendering.terminal import show_block
+    from evaltools.result.section import Lines, Note, Table
+
+    section = _details(result)
+    tables = [block for block in section.blocks if isinstance(block, Table)]
+    if not tables:
+        return
+    verdict = result.rows[0].verdict
+    if verdict is not None and verdict.kind == COMPARED_BY_NAME:
+        show_block(Lines([Note("warning", text, "open") for text in result.warnings]), console)
+    inputs = [block for block in section.blocks[1:] if isinstance(block, Lines)]
+    blocks: list[Block] = [*tables, Lines([section.intro]), *inputs]
+    for block in blocks:
+        show_block(block, console)
+
+
+def print_answer(result: Result, console: Console) -> None:
+    """What was found, how sure that is, and what to do next."""
+    from evaltools.report.page.rendering.terminal import show_block
+
+    show_block(_details(result).blocks[0], console)
+
+
+def _details(result: Result) -> Section:
+    return next(section for section in result.blocks if section.place == "task")
+
+
+def exit_code_of(result: Result) -> int:
     """Whether there is an answer, or else figures of a delegate that ran."""
-    looked_at = bool(result.stopped) or any(operator.accumulated or operator.local for operator in result.operators)
-    ran = result.configuration.status == "measured" and looked_at
-    return OK if ran or result.verdict.kind != "not decided" else NOT_MEASURED
+    configuration, *operators = result.rows
+    looked_at = bool(result.stopped) or any(row.status == "measured" for row in operators)
+    ran = configuration.status == "measured" and looked_at
+    verdict = configuration.verdict
+    return OK if ran or (verdict is not None and verdict.kind != "not decided") else NOT_MEASURED

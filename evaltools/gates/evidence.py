@@ -137,8 +137,8 @@ def why_too_busy(load: Load | None, most: float) -> str:
 
     Where nobody knows how many others ran, it may have been any number.
 
-    >>> why_too_busy(Load(2, 11.0), 1.0)[:54], why_too_busy(Load(8, 2.0), 1.0)
-    ('the machine was busy, 11 other processes on 2 cores, an', '')
+    >>> why_too_busy(Load(2, 11.0), 1.0)[:51], why_too_busy(Load(8, 2.0), 1.0)
+    ('the machine was busy, 11 other processes on 2 cores', '')
     """
     if load is None or load.others is None:
         return "" if math.isinf(most) else _UNKNOWN_LOAD

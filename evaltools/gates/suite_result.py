@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evaltools.metrics.interval import Interval
 from evaltools.result.evaluation import SCHEMA_VERSION, Environment, EvaluationResult, Load
 from evaltools.result.json_file import json_of_version
-from evaltools.result.verdict import Verdict, VerdictKind
+from evaltools.result.verdict import Verdict
 from evaltools.result_file import with_typed_part
 
 _WHAT: Final = "result of evaltools suite"
@@ -34,7 +34,7 @@ class SuiteRow(Struct, frozen=True):
     flags: list[str]
     status: Literal["measured", "not measured"]
     reason: str | None = None
-    verdict: VerdictKind | None = None
+    verdict: str | None = None
     not_decided: Verdict | None = None
     accuracy: float | None = None
     p50_us: float | None = None

@@ -1,21 +1,29 @@
-"""Puts what a search found together: figures of operators, suspects, the verdict."""
+"""Puts what a search found together: figures of operators, suspects, the answer."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from evaltools.gates.verdict import ODD_REFERENCE
+from evaltools.locate.findings import Answer, Operator, OperatorStatus, OutputErrors, Suspect, Unit
 from evaltools.locate.judge import FP32, INT8, LOWER, errors, furthest, least_limit, size_of
 from evaltools.locate.part import TensorRuns
 from evaltools.locate.state import Found, SearchState
 from evaltools.model.cut import CuttableModel
-from evaltools.result.locate import Operator, OperatorStatus, OutputErrors, Suspect, Unit, Verdict
+from evaltools.result.section import Tone
 
+_MOST_NAMED: Final = 4
+_PRECISIONS: Final = {
+    FP32: "float32",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    INT8: "int8 what 8-bit weights multiply",
+}
 _SHIFTED: Final = "nearly all values are a step off to the same side"
 
 
@@ -130,6 +138,7 @@ def suspects(state: SearchState, model: CuttableModel) -> tuple[Suspect, ...]:
 
 def _suspect(found: Found, model: CuttableModel) -> Suspect:
     return Suspect(
+        place=found.place,
         first=found.first,
         last=found.last,
         name=model.operators[found.place],
@@ -167,41 +176,64 @@ def assumed(state: SearchState) -> str:
     return ", ".join(texts)
 
 
-def verdict(state: SearchState, model: CuttableModel) -> Verdict:
+def answer(state: SearchState, model: CuttableModel) -> Answer:
     """The answer that this state of the search allows."""
     by_status: dict[str, list[int]] = {}
     for found in sorted(state.suspects, key=lambda each: each.place):
         by_status.setdefault(found.status, []).append(found.place)
+
+    def of(kind: str, words: str, tone: Tone, *statuses: str) -> Answer | None:
+        places = [place for status in statuses for place in by_status.get(status, ())]
+        return Answer(kind, f"{words} {named(places, model)}", tone, tuple(places)) if places else None
+
     if state.dies_at_once:
-        return Verdict("crash", (), state.whole.died)
+        return Answer("crash", f"the delegate crashes before it takes any node: {state.whole.died}", "bad")
     if state.odd_reference:
-        return Verdict(ODD_REFERENCE, (), state.odd_reference)
-    if "confirmed" in by_status:
-        return Verdict("operator at fault", tuple(by_status["confirmed"]))
-    crashing = [place for name in ("crashes by itself", "crashes in context") for place in by_status.get(name, ())]
-    if crashing:
-        return Verdict("crash", tuple(crashing))
-    in_context = [place for name in ("confirmed in context", "only in context") for place in by_status.get(name, ())]
-    if in_context:
-        return Verdict("fault in context", tuple(in_context))
+        kept = "with all tensors kept its own kernels give what the test gives"
+        return Answer(ODD_REFERENCE, f"{ODD_REFERENCE}: {state.odd_reference}; {kept}")
+    at_fault = (
+        of("operator at fault", "operator at fault:", "bad", "confirmed")
+        or of("crash", "the delegate fails on", "bad", "crashes by itself", "crashes in context")
+        or of(
+            "fault in context",
+            "wrong in the model, right by itself:",
+            "bad",
+            "confirmed in context",
+            "only in context",
+        )
+    )
+    if at_fault is not None:
+        return at_fault
     if state.does_not_run or not state.whole.ran:
-        return _does_not_run(state)
-    if by_status:
-        places = [place for name in ("not confirmed", "only by itself") for place in by_status.get(name, ())]
-        return Verdict("suspected", tuple(places))
+        return _does_not_run(state, model)
+    suspected = of("suspected", "suspected, not confirmed:", "open", "not confirmed", "only by itself")
+    if suspected is not None:
+        return suspected
     if state.unexplained:
-        return Verdict("not decided", (), _why_unexplained(state))
-    if state.stopped:
-        return Verdict("not decided", (), state.stopped)
-    return _without_suspect(state, model)
+        return not_decided(_why_unexplained(state))
+    return not_decided(state.stopped) if state.stopped else _without_suspect(state, model)
 
 
-def _does_not_run(state: SearchState) -> Verdict:
+def not_decided(why: str) -> Answer:
+    """That there is no answer, and why."""
+    return Answer("not decided", f"not decided: {why}")
+
+
+def named(places: Sequence[int], model: CuttableModel) -> str:
+    """The operators with their numbers, of more than four the first three."""
+    shown = places if len(places) <= _MOST_NAMED else places[: _MOST_NAMED - 1]
+    more = f" and {len(places) - len(shown)} more" if len(shown) < len(places) else ""
+    return ", ".join(f"#{place} {model.operators[place]}" for place in shown) + more
+
+
+def _does_not_run(state: SearchState, model: CuttableModel) -> Answer:
     """The operators that the delegate refuses, where it takes others, or leaves them to the CPU."""
     reason = state.does_not_run or state.whole.died or state.whole.refused or state.stopped
     refused = tuple(place for place, outcome in state.singles.items() if outcome.refused)
-    others = any(outcome.ran for outcome in state.singles.values())
-    return Verdict("refused", refused, reason) if refused and others else Verdict("not decided", (), reason)
+    if not refused or not any(outcome.ran for outcome in state.singles.values()):
+        return not_decided(reason)
+    text = f"the delegate refuses {named(refused, model)}, and therefore the model: {reason}"
+    return Answer("refused", text, "bad", refused)
 
 
 def _why_unexplained(state: SearchState) -> str:
@@ -211,13 +243,19 @@ def _why_unexplained(state: SearchState) -> str:
     return "the outputs are further off than the operators one by one explain, but no part shows it"
 
 
-def _without_suspect(state: SearchState, model: CuttableModel) -> Verdict:
+def _without_suspect(state: SearchState, model: CuttableModel) -> Answer:
     off = [entry for entry in outputs(state, model) if entry.errors.beyond]
     only_together = [entry.name for entry in off if entry.explained == 0]
     if only_together:
-        reason = f"output {only_together[0]!r} is off, though its operators one by one give 0, and no part shows where"
-        return Verdict("not decided", (), reason)
+        return not_decided(
+            f"output {only_together[0]!r} is off, though its operators one by one give 0, and no part shows where"
+        )
     shown = [_precision_shown(place, state) for place in state.singles if _status(place, state, model) == "precision"]
     if shown:
-        return Verdict("precision", (), max(shown, key=LOWER.index))
-    return Verdict("small differences add up") if off else Verdict("no difference")
+        precision = _PRECISIONS[max(shown, key=LOWER.index)]
+        computes = f"the delegate computes in {precision}, and its errors are those of that precision"
+        return Answer("precision", f"no operator is at fault; {computes}", "good")
+    if off:
+        kind = "small differences add up"
+        return Answer(kind, f"no operator is at fault; {kind}", "good")
+    return Answer("no difference", "no difference: every operator and every output is within its tolerance", "good")

@@ -24,11 +24,11 @@ from evaltools.delegates.gpu import GPU
 from evaltools.delegates.npu import NPU
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, OutputError
+from evaltools.locate.findings import Bundle, Findings, Suspect
 from evaltools.locate.part import Case
+from evaltools.locate.words import answer_lines, of_suspect
 from evaltools.model import read_model
 from evaltools.report.files.output_file import require_new_folder
-from evaltools.report.words.locate import answer_lines, of_suspect
-from evaltools.result.locate import Bundle, LocateResult, Suspect
 from evaltools.runtime.compiled.xnnpack import xnnpack_flags
 from evaltools.runtime.registry import find_runtime
 
@@ -61,7 +61,7 @@ class Trial(Struct, frozen=True):
     printed: str
 
 
-def write_bundle(folder: Path, result: LocateResult, case: Case | None, timeout_s: float = _TIMEOUT_S) -> Bundle:
+def write_bundle(folder: Path, findings: Findings, case: Case | None, timeout_s: float = _TIMEOUT_S) -> Bundle:
     """Write a bundle into a new folder, and run its script, which has ``timeout_s`` seconds.
 
     Without a ``case`` there is nothing to reproduce, and only the README. Raises
@@ -69,23 +69,23 @@ def write_bundle(folder: Path, result: LocateResult, case: Case | None, timeout_
     """
     require_new_folder(folder, "bundle")
     try:
-        return _written(folder, result, case, timeout_s)
+        return _written(folder, findings, case, timeout_s)
     except OSError as error:
         raise OutputError(f"--bundle={folder}: {error.filename or 'a file'} cannot be written: {error}") from error
 
 
-def _written(folder: Path, result: LocateResult, case: Case | None, timeout_s: float) -> Bundle:
+def _written(folder: Path, findings: Findings, case: Case | None, timeout_s: float) -> Bundle:
     if case is None:
         trial = Trial(False, "")
-        text = "\n".join(["# No operator to reproduce", "", "```text", *answer_lines(result), "```", ""])
+        text = "\n".join(["# No operator to reproduce", "", "```text", *answer_lines(findings), "```", ""])
     else:
         (folder / MODEL).write_bytes(case.model.read_bytes())
         arrays: dict[str, Any] = {f"input_{place}": values for place, values in enumerate(case.inputs)}
         np.savez(folder / INPUTS, **arrays, **{name: case.loaded[name] for name in _KEPT if name in case.loaded})
-        suspect = next(each for each in result.suspects if each.first <= case.index <= each.last)
+        suspect = next(each for each in findings.suspects if each.first <= case.index <= each.last)
         title = headline(case, suspect)
         trial = _with_script(folder, case, suspect, title, timeout_s)
-        text = _readme(title, result, suspect, trial)
+        text = _readme(title, findings, suspect, trial)
     (folder / README).write_text(text, encoding="utf-8")
     files = tuple(sorted(path.name for path in folder.iterdir()))
     return Bundle(str(folder), files, trial.reproduced, trial.printed)
@@ -126,9 +126,9 @@ def _delegates(configuration: Configuration) -> str:
     return " and ".join([*libraries, *words])
 
 
-def _readme(title: str, result: LocateResult, suspect: Suspect, trial: Trial) -> str:
+def _readme(title: str, findings: Findings, suspect: Suspect, trial: Trial) -> str:
     """What can be pasted into an issue: what is wrong, where it was seen, how to see it."""
-    used, environment = result.configuration.runtime, result.environment
+    used, environment = findings.configuration.runtime, findings.environment
     seen = f"{used.package} {used.version}, " if used is not None else ""
     lines = [
         f"# {title}",

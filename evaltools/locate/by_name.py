@@ -12,8 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.errors import ConfigurationUnavailable, InferenceError
+from evaltools.locate.answer import not_decided
 from evaltools.locate.bench import Bench, GivenUp
 from evaltools.locate.difference import difference
+from evaltools.locate.findings import COMPARED_BY_NAME, Answer, KeepInFloat, Operator
 from evaltools.locate.judge import FP32, errors, least_limit
 from evaltools.locate.layers import AGAINST, LayersOfTwo, far_weights
 from evaltools.locate.part import Outcome, Part, TensorRuns
@@ -21,7 +23,6 @@ from evaltools.locate.request import LocateRequest
 from evaltools.locate.sides import FLOAT_ROUNDOFF, Side, fit, rounding_of, shaped_otherwise
 from evaltools.model.contents import Graph, read_contents
 from evaltools.model.cut import CuttableModel
-from evaltools.result.locate import KeepInFloat, Operator, Verdict
 from evaltools.runtime.session import Array
 
 _FOLDER: Final = "other model"
@@ -34,7 +35,7 @@ class Comparison(Struct, frozen=True):
     """What was found; ``stopped`` says which limit was reached. ``keep_in_float`` is there only for two models."""
 
     operators: tuple[Operator, ...]
-    verdict: Verdict
+    answer: Answer
     warnings: tuple[str, ...] = ()
     stopped: str = ""
     keep_in_float: KeepInFloat | None = None
@@ -97,15 +98,15 @@ def compare(request: LocateRequest, side: Side, bench: Bench, other_bench: Calla
 
 
 def _not_decided(reason: str) -> Comparison:
-    return Comparison((), Verdict("not decided", (), reason))
+    return Comparison((), not_decided(reason))
 
 
 def _summed_up(request: LocateRequest, side: Side, bench: Bench, outcome: Outcome, compared: _Compared) -> Comparison:
-    """The operators, the verdict, and of two models what can be measured of the layers one at a time."""
+    """The operators, the answer, and of two models what can be measured of the layers one at a time."""
     found = tuple(_operator(place, compared, request.parts) for place in request.places)
     changes = not outcome.is_evidence or bench.changes_outputs
     warnings = ("looking at its tensors changes what the model gives on the CPU",) if changes else ()
-    comparison = Comparison(found, _verdict(found, side, set(compared.runs)), warnings)
+    comparison = Comparison(found, _answer(found, side, set(compared.runs)), warnings)
     if side.model is None:
         return comparison
     layers = LayersOfTwo(request, side, bench, compared.runs)
@@ -203,7 +204,7 @@ def _error_at(tensor: int, compared: _Compared, model: CuttableModel) -> float:
     return largest
 
 
-def _verdict(found: Iterable[Operator], side: Side, tensors: set[int]) -> Verdict:
+def _answer(found: Iterable[Operator], side: Side, tensors: set[int]) -> Answer:
     """What the figures say, which is not a suspect: errors add up from layer to layer."""
     total = sum(operator.status != "computes from constants" for operator in found)
     counts = {
@@ -226,7 +227,7 @@ def _verdict(found: Iterable[Operator], side: Side, tensors: set[int]) -> Verdic
         for gain, _, name, relative in grown[:_MOST_NAMED]
     )
     growth = f"the error grows most at {listed}" if grown else "the error grows much at none of them"
-    return Verdict("compared by name", (), "; ".join([text, *first, growth]))
+    return Answer(COMPARED_BY_NAME, f"{COMPARED_BY_NAME}: {'; '.join([text, *first, growth])}")
 
 
 def _named(operator: Operator) -> str:

@@ -18,9 +18,9 @@ from msgspec import Struct
 
 from evaltools.errors import EvaltoolsError
 from evaltools.locate import cause_tests as tests
+from evaltools.locate.findings import Cause
 from evaltools.locate.part import Case
 from evaltools.locate.view import View
-from evaltools.result.locate import Cause
 
 _LITERT: Final = "https://github.com/google-ai-edge/LiteRT/issues/"
 _TENSORFLOW: Final = "https://github.com/tensorflow/tensorflow/issues/"

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.locate.bench import GivenUp
 from evaltools.locate.causes import find_causes
+from evaltools.locate.findings import Cause, Suspect, SweptOption
 from evaltools.locate.judge import Limit, least_limit
 from evaltools.locate.part import Case, Outcome
-from evaltools.locate.state import Found, SearchState, Subject
-from evaltools.result.locate import Cause, LocateResult, SweptOption
+from evaltools.locate.state import Found, Subject
 
 _MOST_EXPLAINED: Final = 5
 
@@ -75,14 +75,10 @@ class Explained(Struct):
     swept: dict[int, tuple[SweptOption, ...]] = field(default_factory=dict)
     case: Case | None = None
 
-    def added_to(self, result: LocateResult, state: SearchState) -> LocateResult:
-        """The result with the causes of its suspects, and what other settings gave."""
-        places = [found.place for found in sorted(state.suspects, key=lambda found: found.place)]
-        suspects = [
-            replace(suspect, causes=self.causes.get(place, ()), sweep=self.swept.get(place, ()))
-            for place, suspect in zip(places, result.suspects, strict=True)
-        ]
-        return replace(result, suspects=tuple(suspects), stopped=state.stopped)
+    def of(self, suspect: Suspect) -> Suspect:
+        """The suspect with its causes, and what other settings gave."""
+        place = suspect.place
+        return replace(suspect, causes=self.causes.get(place, ()), sweep=self.swept.get(place, ()))
 
 
 def explain(subject: Subject) -> Explained:

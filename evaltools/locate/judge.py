@@ -21,10 +21,10 @@ from evaltools.gates.verdict import (
     judge_runs,
 )
 from evaltools.locate.arithmetic import Arithmetic
+from evaltools.locate.findings import Errors
 from evaltools.locate.part import TensorRuns
 from evaltools.metrics.output_difference import RunDifference
 from evaltools.model.rounding import UNIT_ROUNDOFF
-from evaltools.result.locate import Errors
 
 FP32, INT8, FP16, BF16 = "fp32", "int8", "fp16", "bf16"
 LOWER: Final = (FP32, INT8, FP16, BF16)

@@ -18,6 +18,15 @@ from msgspec.structs import replace
 from evaltools.errors import OutputError
 from evaltools.locate.bench import Bench, GivenUp
 from evaltools.locate.difference import difference
+from evaltools.locate.findings import (
+    FLOAT_LAYER,
+    Bundle,
+    InFloat,
+    KeepInFloat,
+    Operator,
+    Weights,
+    decibels,
+)
 from evaltools.locate.judge import FP32, JUMPS, errors, least_limit
 from evaltools.locate.part import WHOLE, Outcome, Part, TensorRuns
 from evaltools.locate.request import LocateRequest
@@ -28,15 +37,6 @@ from evaltools.model.cut import NotCuttable
 from evaltools.model.float_layer import is_quantized_layer, with_float_layer
 from evaltools.model.graph import SAME_VALUES
 from evaltools.report.files.output_file import require_new_folder
-from evaltools.result.locate import (
-    FLOAT_LAYER,
-    Bundle,
-    InFloat,
-    KeepInFloat,
-    Operator,
-    Weights,
-    decibels,
-)
 from evaltools.runtime.session import Array
 
 Floats = npt.NDArray[np.float64]

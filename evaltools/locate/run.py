@@ -28,12 +28,14 @@ from evaltools.engine.run_folder import (
     run_journal,
 )
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
-from evaltools.locate.answer import assumed, operators, outputs, suspects, verdict
+from evaltools.locate.answer import answer, assumed, not_decided, operators, outputs, suspects
 from evaltools.locate.bench import Bench
 from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name import compare
 from evaltools.locate.child import UNSEEN
+from evaltools.locate.conclude import conclude
 from evaltools.locate.explain import explain
+from evaltools.locate.findings import Findings
 from evaltools.locate.judge import FP32, stated_precision
 from evaltools.locate.layers import copy_in_float, write_float_layer
 from evaltools.locate.part import WHOLE, Part
@@ -46,7 +48,7 @@ from evaltools.report.files.output_file import require_new_folder
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdict
+from evaltools.result.result import Result
 from evaltools.runs.identity import libraries_of
 from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.process.isolated import open_isolated
@@ -61,7 +63,7 @@ OnPart = Callable[[int, int], object]
 """Called after each part: how many were measured of how many that are known; what confirms a suspect comes on top."""
 
 
-def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None) -> LocateResult:
+def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None) -> Result:
     """Search; where the delegate can never run here, the result says so, and has no figures.
 
     Where it does not run this model, each operator is tried by itself: perhaps one of them is the reason. With
@@ -77,46 +79,43 @@ def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None)
         facts = _new_facts(journal, request)
         assembly = _Assembly(request, _described(request), started_at, start)
         if assembly.described.cannot_exist:
-            return assembly.result(SearchState(), 0, assembly.described.reason or "")
+            return conclude(assembly.findings(SearchState(), 0, assembly.described.reason or ""))
         journal.state(facts)
         bench = _bench(request, folder, journal, on_part)
         try:
             if request.side is not None:
-                return _compared(request, request.side, bench, assembly, journal, bundle)
-            return _searched(request, bench, assembly, bundle)
+                return conclude(_compared(request, request.side, bench, assembly, journal, bundle))
+            return conclude(_searched(request, bench, assembly, bundle))
         finally:
             bench.close()
 
 
 class _Assembly(Struct, frozen=True):
-    """What stands in the result whatever the search finds."""
+    """What is known whatever the search finds."""
 
     request: LocateRequest
     described: ConfigurationResult
     started_at: datetime
     start: float
 
-    def result(
+    def findings(
         self, state: SearchState, compiles: int, obstacle: str = "", warnings: tuple[str, ...] = ()
-    ) -> LocateResult:
-        """The whole result; an ``obstacle`` is why there was no search."""
+    ) -> Findings:
+        """All that was found; an ``obstacle`` is why there was no search."""
         request, elapsed = self.request, time.monotonic() - self.start
         command, started_at = list(request.asked.command), self.started_at.isoformat(timespec="seconds")
-        decided = verdict(state, request.parts)
-        answer = Verdict("not decided", (), obstacle) if obstacle else decided
-        return LocateResult(
-            schema_version=SCHEMA_VERSION,
+        return Findings(
             model=describe_model(request.model),
             configuration=self.described,
             precision=state.precision,
             assumed=assumed(state),
-            inputs=Inputs(request.num_inputs, request.inputs.kinds[: request.num_inputs], request.inputs.described),
-            verdict=answer,
+            num_inputs=request.num_inputs,
+            inputs=request.inputs.described,
+            answer=not_decided(obstacle) if obstacle else answer(state, request.parts),
             suspects=suspects(state, request.parts),
             operators=operators(state, request.parts, request.places),
             outputs=outputs(state, request.parts),
             compiles=compiles,
-            elapsed_s=elapsed,
             environment=describe_environment(command, started_at, elapsed),
             stopped=state.stopped,
             warnings=warnings,
@@ -170,7 +169,7 @@ def _bench(request: LocateRequest, folder: Path, journal: Journal, on_part: OnPa
 
 def _compared(
     request: LocateRequest, side: Side, bench: Bench, assembly: _Assembly, journal: Journal, bundle: Path | None
-) -> LocateResult:
+) -> Findings:
     """The tensors of two models compared by name."""
 
     def other_bench(folder: Path) -> Bench:
@@ -179,23 +178,26 @@ def _compared(
         return Bench(side.model.pair.reference, request.reference, folder, journal, timeout_s=timeout)
 
     found = compare(request, side, bench, other_bench)
-    result = assembly.result(SearchState(stopped=found.stopped), bench.compiles)
-    warnings = (*request.warnings, *found.warnings)
-    result = replace(result, verdict=found.verdict, operators=found.operators, warnings=warnings)
-    result = replace(result, keep_in_float=found.keep_in_float)
+    findings = replace(
+        assembly.findings(SearchState(stopped=found.stopped), bench.compiles),
+        answer=found.answer,
+        operators=found.operators,
+        warnings=(*request.warnings, *found.warnings),
+        keep_in_float=found.keep_in_float,
+    )
     if bundle is None or side.model is None:
-        return result
+        return findings
     best = None if found.keep_in_float is None else found.keep_in_float.best
     graph = read_contents(request.model).main
     copy = None if best is None else copy_in_float(request.model.read(), graph, side, best.index)
-    return replace(result, bundle=write_float_layer(bundle, copy))
+    return replace(findings, bundle=write_float_layer(bundle, copy))
 
 
-def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle: Path | None) -> LocateResult:
+def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle: Path | None) -> Findings:
     try:
         _capture(request, bench)
     except (ConfigurationUnavailable, InferenceError) as error:
-        return assembly.result(SearchState(), 0, f"the reference cannot run the model: {error} {_INSPECT}")
+        return assembly.findings(SearchState(), 0, f"the reference cannot run the model: {error} {_INSPECT}")
     subject = _subject(request, bench)
     state = subject.state
     search(subject)
@@ -203,10 +205,11 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
         state.does_not_run = assembly.described.reason or "the configuration could not be measured"
     explained = explain(subject)
     warnings = ("looking at its tensors changes what the model gives on the CPU",) if bench.changes_outputs else ()
-    result = explained.added_to(assembly.result(state, bench.compiles, warnings=warnings), state)
+    findings = assembly.findings(state, bench.compiles, warnings=warnings)
+    findings = replace(findings, suspects=tuple(map(explained.of, findings.suspects)))
     if bundle is None:
-        return result
-    return replace(result, bundle=write_bundle(bundle, result, explained.case))
+        return findings
+    return replace(findings, bundle=write_bundle(bundle, findings, explained.case))
 
 
 def _subject(request: LocateRequest, bench: Bench) -> Subject:

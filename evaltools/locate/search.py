@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from evaltools.gates.verdict import AMPLIFIED, FAR, TIMES
 from evaltools.locate.bench import GivenUp
 from evaltools.locate.child import UNSEEN
+from evaltools.locate.findings import Evidence, SuspectStatus
 from evaltools.locate.judge import (
     FP32,
     LOWER,
@@ -23,7 +24,6 @@ from evaltools.locate.judge import (
 )
 from evaltools.locate.part import Outcome, Part, TensorRuns
 from evaltools.locate.state import Found, Subject, evidence_of, repeatability, status, times_to_see
-from evaltools.result.locate import Evidence, SuspectStatus
 
 _MOST_CONFIRMED: Final = 12
 _ISLAND: Final = 3

@@ -12,11 +12,11 @@ from evaltools.configuration import Configuration
 from evaltools.gates.verdict import TIMES
 from evaltools.locate.arithmetic import Arithmetic, arithmetic_of
 from evaltools.locate.bench import Bench
+from evaltools.locate.findings import Evidence, SuspectStatus
 from evaltools.locate.judge import FP32, JUMPS, Limit, least_limit
 from evaltools.locate.part import Outcome, Part, TensorRuns, other_kernels
 from evaltools.model.contents import Graph
 from evaltools.model.cut import CuttableModel
-from evaltools.result.locate import Evidence, SuspectStatus
 
 _FEWEST_DEATHS: Final = 3
 

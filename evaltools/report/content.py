@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evaltools.gates.suite_result import SuiteResult
     from evaltools.result.benchmark import BenchmarkResult
     from evaltools.result.evaluation import EvaluationResult
-    from evaltools.result.locate import LocateResult
+    from evaltools.result.result import Result
 
 MOST_NOTES: Final = 12
 MOST_WARNINGS: Final = 12
@@ -39,15 +39,14 @@ _BY_NEED: Final[tuple[Tone, ...]] = ("bad", "missing", "open", "near", "", "good
 class Sources(Struct, frozen=True):
     """What a page is about, each by its name.
 
-    ``located`` are what was found in the model of an evaluation, by that one's name; ``searches`` are those of no
-    evaluation here.
+    ``located`` are what was found in the model of an evaluation, by that one's name.
     ``saved`` is what stands in the result files that there are, and ``folders`` where these lie.
     """
 
     evaluations: Mapping[str, EvaluationResult] = field(default_factory=dict)
     benchmarks: Mapping[str, BenchmarkResult] = field(default_factory=dict)
-    searches: Mapping[str, LocateResult] = field(default_factory=dict)
-    located: Mapping[str, Sequence[LocateResult]] = field(default_factory=dict)
+    results: Mapping[str, Result] = field(default_factory=dict)
+    located: Mapping[str, Sequence[Result]] = field(default_factory=dict)
     saved: Mapping[str, bytes] = field(default_factory=dict)
     folders: Mapping[str, Path] = field(default_factory=dict)
     outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
@@ -56,7 +55,7 @@ class Sources(Struct, frozen=True):
     @property
     def count(self) -> int:
         """How many results there are."""
-        kinds = (self.evaluations, self.benchmarks, self.searches, self.outcomes, self.suites)
+        kinds = (self.evaluations, self.benchmarks, self.results, self.outcomes, self.suites)
         return sum(map(len, kinds))
 
 
@@ -190,8 +189,9 @@ def bounded_section(section: Section) -> Section:
 
 def _block(block: Block) -> Block:
     if isinstance(block, Lines):
-        left = some_of(min(len(block.lines), MOST_LINES), len(block.lines), "lines")
-        return Lines([*map(_line, block.lines[:MOST_LINES]), *([left] if left else [])])
+        lines = [line if isinstance(line, Note) else line.strip() for line in block.lines if line]
+        left = some_of(min(len(lines), MOST_LINES), len(lines), "lines")
+        return Lines([*map(_line, lines[:MOST_LINES]), *([left] if left else [])])
     if isinstance(block, Gallery):
         return replace(block, pictures=list(map(_picture, block.pictures)))
     return bounded_table(block) if isinstance(block, Table) else block

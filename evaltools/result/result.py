@@ -18,6 +18,12 @@ from evaltools.result.section import Note, Section
 from evaltools.result.verdict import Verdict
 
 VERSION: Final = "7"
+WARNING: Final = "warning"
+"""What a note is of that needs attention before figures are believed."""
+NEXT: Final = "next"
+"""What a note is of that says what to do next."""
+HINT: Final = "hint"
+"""What a note is of that says what is not known, and what brings it."""
 
 
 class Row(Struct, frozen=True, omit_defaults=True):
@@ -90,3 +96,8 @@ class Result(Struct, frozen=True):
     notes: list[Note] = field(default_factory=list)
     blocks: list[Section] = field(default_factory=list)
     device_run: DeviceRun | None = None
+
+    @property
+    def warnings(self) -> list[str]:
+        """What needs attention before figures are believed."""
+        return [note.text for note in self.notes if note.of == WARNING]

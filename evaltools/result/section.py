@@ -17,8 +17,8 @@ Tone = Literal["", "good", "near", "open", "bad", "missing"]
 
 ``good`` is the same, ``near`` within a precision, ``open`` not decided, ``bad`` worse, ``missing`` not measured.
 """
-Place = Literal["first", "accuracy", "numerics", "changes", "task"]
-"""``first`` is the first screen."""
+Place = Literal["first", "accuracy", "numerics", "changes", "task", "run"]
+"""``first`` is the first screen; ``run`` is about what ran and where, which a page has once for all of its details."""
 
 
 class Panel(Struct, frozen=True):
@@ -191,10 +191,11 @@ class Gallery(Struct, frozen=True, tag_field="kind", tag="gallery"):
 
 
 class Sentence(Struct, frozen=True, tag_field="kind", tag="sentence"):
-    """The answer to the question that was asked."""
+    """The answer to the question that was asked, in the colour of what it says."""
 
     kind: ClassVar = "sentence"
     text: str
+    tone: Tone = ""
 
 
 class Note(Struct, frozen=True):

@@ -39,7 +39,7 @@ class Verdict(Struct, frozen=True):
     0..1.
     """
 
-    kind: VerdictKind
+    kind: str
     metric: str
     against: str = ""
     output: str = ""

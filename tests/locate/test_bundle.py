@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.errors import OutputError
 from evaltools.locate.bundle import script, try_script, write_bundle
+from evaltools.locate.findings import Evidence
 from evaltools.model import read_model
-from evaltools.result.locate import Evidence
 from tests.locate.bundle_cases import SmallModel, addition, case_of, large_sum, result_of
 from tests.runtime.openers import gpu_or_skip
 from tests.tflite_writer import Graph

@@ -16,6 +16,7 @@ from evaltools.locate import layers
 from tests import locate_models
 from tests.command import Completed, evaltools_here
 from tests.interpreters import make_interpreter, run
+from tests.locate.reading import read
 from tests.locate_models import NET_SHAPE, NET_TENSORS, net_quantization, net_tensors, net_weights
 from tests.tflite_writer import Graph, Quantization
 
@@ -49,7 +50,7 @@ def locate(folder: Path, tested: bytes, other: bytes, *flags: str) -> tuple[Comp
         f"--num_inputs={INPUTS}", "--kernels=builtin", "--progress=none", f"--output={folder / 'found.json'}", *flags,
     )  # fmt: skip
     assert completed.code == 0, completed.err
-    return completed, json.loads((folder / "found.json").read_text())
+    return completed, read(folder / "found.json")
 
 
 def reals(images: list[Array]) -> list[Array]:
@@ -84,24 +85,25 @@ def test_a_layer_quantised_badly_comes_first_with_the_gain_of_a_run_of_its_own(
     bad = locate_models.quantized_net(coarse=coarse, ends_in="logits")
     bundle = tmp_path / "bundle"
     completed, found = locate(tmp_path, bad, locate_models.net(ends_in="logits"), f"--bundle={bundle}")
-    keep = found["keep_in_float"]
-    place = NET_TENSORS.index(coarse)
-    assert keep["measured_in"] == ["logits"]
-    assert keep["operators"][0] == keep["layers"][0]["index"] == place
+    best, place = found["in_float"][0], NET_TENSORS.index(coarse)
+    assert found["measured_in"] == "logits"
+    assert found["keep_in_float"][0] == best["index"] == place
     expected = [net_tensors(image, net_weights())["logits"] for image in reals(images)]
     before = sqnr_db(logits_of(bad, images), expected)
     after = sqnr_db(logits_of((bundle / "float_layer.tflite").read_bytes(), images), expected)
-    assert keep["sqnr_db"] == pytest.approx(before, abs=1e-3)
-    assert keep["layers"][0]["sqnr_db"] == pytest.approx(after, abs=1e-3)
-    assert keep["layers"][0]["gain_db"] == pytest.approx(after - before, abs=2e-3)
+    assert found["sqnr_db"] == pytest.approx(before, abs=1e-3)
+    assert best["in_float_sqnr_db"] == pytest.approx(after, abs=1e-3)
+    assert best["in_float_gain_db"] == pytest.approx(after - before, abs=2e-3)
     assert after - before > 2
     assert f"SQNR at 'logits': {before:.1f} dB; keep these in float, best first (7 of 7 quantised" in completed.out
-    line = f"  #{place} {found['operators'][place]['name']} -> '{coarse}': {after:.1f} dB, "
-    best = keep["layers"][0]
-    assert 0 < best["interval"]["low"] < best["gain_db"] < best["interval"]["high"]
-    assert f"{line}{best['gain_db']:.1f} dB better (95 %: {best['interval']['low']:.1f} to " in completed.out
+    line = f"  #{place} {found['operators'][place]['operator']} -> '{coarse}': {after:.1f} dB, "
+    rows = json.loads((tmp_path / "found.json").read_text())["rows"]
+    interval = rows[1 + place]["figures"]["in_float_gain_db"]["interval"]
+    gain = best["in_float_gain_db"]
+    assert 0 < interval["low"] < gain < interval["high"]
+    assert f"{line}{gain:.1f} dB better (95 %: {interval['low']:.1f} to " in completed.out
     assert f"float_layer.tflite: the model with #{place}" in completed.out
-    assert found["bundle"]["files"] == ["float_layer.tflite"]
+    assert found["bundle_files"] == "float_layer.tflite"
 
 
 def test_coarse_weights_are_said_first_and_are_no_other_network(images: list[Array], tmp_path: Path) -> None:
@@ -134,7 +136,8 @@ def test_a_damaged_scale_is_told_of_its_layer(images: list[Array], tmp_path: Pat
         "the weights of 1 of 4 layers differ from the other model's by more than rounding (#1 DEPTHWISE_CONV_2D: "
         "-16.9 dB): another training, or damaged scales"
     )
-    assert found["operators"][1]["weights"] == {"relative": pytest.approx(7, rel=1e-3), "is_rounding": False}
+    operator = found["operators"][1]
+    assert (operator["weights_relative"], operator["weights"]) == (pytest.approx(7, rel=1e-3), "others")
 
 
 @pytest.mark.parametrize("by_channel", [False, True])
@@ -144,7 +147,7 @@ def test_the_error_of_weights_is_that_of_their_rounding(by_channel: bool, images
     assert found["warnings"] == []
     for operator in found["operators"]:
         if operator["tensor"] not in WITH_WEIGHTS:
-            assert operator["weights"] is None
+            assert "weights" not in operator
             continue
         weights = net_weights()[f"{operator['tensor']} weights"].astype(np.float64)
         axis = weights.ndim - 1 if len(weights) == 1 else 0
@@ -152,7 +155,8 @@ def test_the_error_of_weights_is_that_of_their_rounding(by_channel: bool, images
         scales = np.abs(weights).max(others, keepdims=True) / 127
         error = np.rint(weights / scales) * scales - weights
         expected = np.sqrt(np.square(error).mean() / np.square(weights).mean())
-        assert operator["weights"] == {"relative": pytest.approx(expected, rel=1e-3), "is_rounding": True}
+        found_error = (operator["weights_relative"], operator["weights"])
+        assert found_error == (pytest.approx(expected, rel=1e-3), "rounded")
 
 
 def test_a_layer_alone_is_fed_with_the_numbers_of_the_float_model(images: list[Array], tmp_path: Path) -> None:
@@ -168,8 +172,8 @@ def test_a_layer_alone_is_fed_with_the_numbers_of_the_float_model(images: list[A
         given = rounded(rounded(right["flat"], flat) @ stored.T + weights["logits bias"], logits)
         worst = max(worst, np.sqrt(np.square(given - right["logits"]).mean() / np.square(right["logits"]).mean()))
     operator = found["operators"][6]
-    assert operator["local"]["relative"] == pytest.approx(worst, rel=0.1)
-    assert operator["accumulated"]["relative"] > 1.2 * operator["local"]["relative"]
+    assert operator["single_relative"] == pytest.approx(worst, rel=0.1)
+    assert operator["accumulated_relative"] > 1.2 * operator["single_relative"]
 
 
 @pytest.mark.parametrize("ends_in", ["scores", "best"])
@@ -178,16 +182,16 @@ def test_behind_scores_and_choices_the_gain_is_measured_before_them(
 ) -> None:
     tested = locate_models.quantized_net(coarse="project", ends_in=ends_in)
     _, found = locate(tmp_path, tested, locate_models.net(ends_in=ends_in))
-    assert found["keep_in_float"]["measured_in"] == ["logits"]
-    assert found["keep_in_float"]["operators"][0] == 2
-    last = next(layer for layer in found["keep_in_float"]["layers"] if layer["name"] == "SOFTMAX")
-    assert last["gain_db"] == 0
+    assert found["measured_in"] == "logits"
+    assert found["keep_in_float"][0] == 2
+    last = next(layer for layer in found["in_float"] if layer["operator"] == "SOFTMAX")
+    assert last["in_float_gain_db"] == 0
 
 
 def test_a_model_beside_itself_has_nothing_to_gain(images: list[Array], tmp_path: Path) -> None:
     _, found = locate(tmp_path, locate_models.quantized_net(), locate_models.quantized_net())
-    assert found["keep_in_float"] is None
-    assert {operator["weights"]["relative"] for operator in found["operators"] if operator["weights"]} == {0}
+    assert "measured_in" not in found
+    assert {each["weights_relative"] for each in found["operators"] if "weights" in each} == {0}
 
 
 def dense(in_8_bits: bool) -> bytes:
@@ -212,19 +216,18 @@ def dense(in_8_bits: bool) -> bytes:
 def test_layers_between_conversions_are_those_of_the_float_model(tmp_path: Path) -> None:
     models = [written(tmp_path, str(in_8_bits), dense(in_8_bits)) for in_8_bits in (True, False)]
     found = et.locate(models[0], reference_model_file=models[1], num_inputs=3)
-    assert "3 of 3 operators have a tensor of the same name there (2 of them by their place)" in found.verdict.reason
-    assert [operator.status for operator in found.operators] == ["compared"] * 3
-    assert all(operator.local is not None for operator in found.operators)
-    assert [operator.weights is not None for operator in found.operators] == [False, True, False]
-    assert found.keep_in_float is not None
-    assert [layer.index for layer in found.keep_in_float.layers] == [1]
+    assert "3 of 3 operators have a tensor of the same name there (2 of them by their place)" in found.verdict.texts[0]
+    assert [operator.texts["status"] for operator in found.operators] == ["compared"] * 3
+    assert all("single" in operator.figures for operator in found.operators)
+    assert ["weights_relative" in operator.figures for operator in found.operators] == [False, True, False]
+    assert [each.counts["index"] for each in found.operators if "in_float_gain_db" in each.figures] == [1]
 
 
 def test_a_float_model_has_nothing_to_keep_in_float(images: list[Array], tmp_path: Path) -> None:
     completed, found = locate(tmp_path, locate_models.net(), locate_models.quantized_net())
-    assert found["keep_in_float"] is None
+    assert "measured_in" not in found
     assert "in float" not in completed.out + completed.err
-    assert all(operator["local"] is not None for operator in found["operators"])
+    assert all("single" in operator for operator in found["operators"])
 
 
 def test_of_many_layers_those_with_the_largest_error_alone_are_tried(
@@ -234,11 +237,11 @@ def test_of_many_layers_those_with_the_largest_error_alone_are_tried(
     tested = written(tmp_path, "tested", locate_models.quantized_net(coarse="spread"))
     other = written(tmp_path, "other", locate_models.net())
     found = et.locate(tested, reference_model_file=other, num_inputs=2)
-    keep = found.keep_in_float
-    assert keep is not None
-    assert (len(keep.layers), keep.candidates) == (2, 8)
-    alone = {each.index: each.local.relative for each in found.operators if each.local is not None}
-    assert {layer.index for layer in keep.layers} == set(sorted(alone, key=lambda place: -alone[place])[:2])
+    counts = found.result.rows[0].counts
+    assert (counts["in_float_tried"], counts["in_float_candidates"]) == (2, 8)
+    alone = {each.name: each.value("single_relative") or 0.0 for each in found.operators}
+    tried = {each.name for each in found.operators if "in_float_gain_db" in each.figures}
+    assert tried == set(sorted(alone, key=lambda name: -alone[name])[:2])
     assert any("2 of 8 quantised layers tried" in line for line in found.in_words)
     assert found.to_dataframe()["weights_sqnr_db"].notna().sum() == 4
 
@@ -247,6 +250,6 @@ def test_a_limit_leaves_what_is_known(images: list[Array], tmp_path: Path) -> No
     completed, found = locate(tmp_path, locate_models.quantized_net(), locate_models.net(), "--max_compiles=4")
     assert "none of 8 quantised layers was tried in float" in completed.out
     assert found["stopped"] == "--max_compiles=4 was reached"
-    assert [operator["local"] is not None for operator in found["operators"]] == [True] * 3 + [False] * 5
-    assert found["keep_in_float"]["layers"] == []
-    assert all(operator["accumulated"] for operator in found["operators"])
+    assert ["single" in operator for operator in found["operators"]] == [True] * 3 + [False] * 5
+    assert found["in_float"] == []
+    assert all("accumulated" in operator for operator in found["operators"])

@@ -13,7 +13,7 @@ from evaltools.gates.outcome import outcome_of
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.report.files.gates import junit_xml
 from evaltools.report.page.rendering.csv_text import csv_of
-from evaltools.report.page.sections.rows import TONES
+from evaltools.report.page.sections.rows import tone_of_kind
 from evaltools.result.section import Cell, Number, Table, Tone
 
 _NESTED: Final = ("flags", "delegates", "not_decided", "p50_interval", "speed_interval")
@@ -58,7 +58,7 @@ def _decision(row: SuiteRow) -> Decision:
     obstacle = (
         row.fallback or row.not_clean or (row.reason if row.status == "not measured" or row.failed_examples else "")
     )
-    verdict = "pass" if row.verdict is None else _VERDICTS.get(TONES[row.verdict], "pass")
+    verdict = "pass" if row.verdict is None else _VERDICTS.get(tone_of_kind(row.verdict), "pass")
     if obstacle or row.status == "not measured":
         verdict = "not measured"
     text = obstacle or ((row.verdict or "") if verdict != "pass" else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -15,11 +16,13 @@ from evaltools.report.content import Sources
 from evaltools.result.benchmark import BenchmarkResult, benchmark_in
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import json_in, read_content
-from evaltools.result.locate import LocateResult, located_in
+from evaltools.result.reading import result_in as rows_in
+from evaltools.result.result import Result
 from evaltools.result_file import result_in
 from evaltools.text import printable
 
-Source = EvaluationResult | BenchmarkResult | LocateResult | GateOutcome | SuiteResult
+_OF_OPERATORS: Final = "locate"
+Source = EvaluationResult | BenchmarkResult | Result | GateOutcome | SuiteResult
 
 
 def source_in(content: bytes, path: Path) -> Source:
@@ -34,8 +37,8 @@ def source_in(content: bytes, path: Path) -> Source:
         return suite_in(content, path)
     if "reports" in document and "gates" in document:
         return json_in(content, path, GateOutcome, "outcome of evaltools gate")
-    if "suspects" in document or "culprits" in document:
-        return located_in(content, path)
+    if "command" in document or "suspects" in document or "culprits" in document:
+        return rows_in(content, path)
     if "task" in document:
         return result_in(content, path)
     if "rows" in document:
@@ -64,17 +67,18 @@ def read_sources(paths: Iterable[Path]) -> Sources:
     names = _by_model(names, sources)
     saved = dict(zip(names, contents, strict=True))
     found = dict(zip(names, sources, strict=True))
-    searches = {name: each for name, each in found.items() if isinstance(each, LocateResult)}
+    results = {name: each for name, each in found.items() if isinstance(each, Result)}
     evaluations = {name: each for name, each in found.items() if isinstance(each, EvaluationResult)}
-    located: dict[str, list[LocateResult]] = {}
-    for name, search in list(searches.items()):
-        of_model = [own for own, each in evaluations.items() if each.model.sha256 == search.model.sha256]
+    located: dict[str, list[Result]] = {}
+    for name in [name for name, each in results.items() if each.command == _OF_OPERATORS]:
+        sha256 = results[name].models[0].sha256
+        of_model = [own for own, each in evaluations.items() if each.model.sha256 == sha256]
         if len(of_model) == 1:
-            located.setdefault(of_model[0], []).append(searches.pop(name))
+            located.setdefault(of_model[0], []).append(results.pop(name))
     return Sources(
         evaluations=evaluations,
         benchmarks={name: each for name, each in found.items() if isinstance(each, BenchmarkResult)},
-        searches=searches,
+        results=results,
         located=located,
         outcomes={name: each for name, each in found.items() if isinstance(each, GateOutcome)},
         suites={name: each for name, each in found.items() if isinstance(each, SuiteResult)},

@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from evaltools.command import TaskCommand
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult
 from evaltools.known_tasks import subject_of, task_command
 from evaltools.report.content import Download, Page, Part, Sources, bounded, bounded_first
-from evaltools.report.page.sections import benchmarks, layers, suite
+from evaltools.report.page.joined import first_of_results
+from evaltools.report.page.sections import benchmarks, suite
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.answer import at, first_of_task, own_sections, warnings_of
 from evaltools.report.page.sections.benchmark_details import details
@@ -26,8 +29,9 @@ from evaltools.report.page.sections.summary import by_task
 from evaltools.report.words.facts import label
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult, models_in_words, other_models
-from evaltools.result.locate import LocateResult
 from evaltools.result.places import machine_of
+from evaltools.result.result import HINT, WARNING, Result
+from evaltools.result.section import Section
 
 
 def page_of(sources: Sources) -> Page:
@@ -36,12 +40,12 @@ def page_of(sources: Sources) -> Page:
     first += [suite.answer(name, result) for name, result in sources.suites.items()]
     first += [first_of_task(results, sources.located) for results in by_task(sources.evaluations)]
     first += [benchmarks.answer(sources.benchmarks)] if sources.benchmarks else []
-    first += [layers.answer(name, result) for name, result in sources.searches.items()]
+    first += first_of_results(sources.results)
     parts = [_of_gates(name, outcome, sources) for name, outcome in sources.outcomes.items()]
     parts += [_of_suite(name, result, sources) for name, result in sources.suites.items()]
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
     parts += [_of_benchmark(name, result, sources) for name, result in sources.benchmarks.items()]
-    parts += [_of_search(name, result, sources) for name, result in sources.searches.items()]
+    parts += [_of_result(name, result, sources) for name, result in sources.results.items()]
     return Page(_title(parts, sources), tuple(map(bounded_first, first)), tuple(map(bounded, parts)), _below(sources))
 
 
@@ -51,7 +55,7 @@ def _below(sources: Sources) -> str:
         *((each.environment, None) for each in sources.suites.values()),
         *((each.environment, each.device_run) for each in sources.evaluations.values()),
         *((each.environment, each.device_run) for each in sources.benchmarks.values()),
-        *((each.environment, None) for each in sources.searches.values()),
+        *((each.environment, each.device_run) for each in sources.results.values()),
     ]
     if not found:
         return ""
@@ -91,7 +95,7 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
         accuracy(result),
         *at(own, "accuracy"),
         *at(own, "numerics"),
-        *(layers.layers(search, source) for source, search in located.items()),
+        *(section for source, search in located.items() for section in _of_located(source, search)),
         *at(own, "task"),
         *(found for found in (speed(result), pipeline(result), devices(result.device_run)) if found is not None),
         *at(own, "changes"),
@@ -162,20 +166,23 @@ def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
     )
 
 
-def _of_search(name: str, result: LocateResult, sources: Sources) -> Part:
-    entry = result.configuration
+def _of_result(name: str, result: Result, sources: Sources) -> Part:
+    about = Path(result.models[0].file).name if len(result.models) == 1 else f"{len(result.models)} models"
+    texts = {of: tuple(note.text for note in result.notes if note.of == of) for of in (WARNING, HINT)}
     return Part(
         source=name,
         folders=_folders(name, result.environment.folder, sources),
-        about=f"{Path(result.model.file).name}: layer by layer",
-        sections=(
-            proof([entry], [entry.name], ["configuration"], [result.model]),
-            layers.layers(result),
-            origin(result.environment),
-        ),
-        warnings=result.warnings,
+        about=f"{about}: {result.command}",
+        sections=tuple(section for section in result.blocks if section.place != "first"),
+        warnings=texts[WARNING],
+        hints=texts[HINT],
         downloads=(_download(name, result, sources),),
     )
+
+
+def _of_located(source: str, search: Result) -> list[Section]:
+    """What was located in the model of an evaluation, without what that says itself; ``source`` is its JSON result."""
+    return [replace(section, source=source) for section in search.blocks if section.place not in ("first", "run")]
 
 
 def _folders(name: str, asked_in: str, sources: Sources) -> tuple[Path, ...]:

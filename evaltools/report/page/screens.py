@@ -16,14 +16,13 @@ from evaltools.report.page.sections.answer import first_of_task, first_screen, w
 from evaltools.report.page.sections.proof import opened_lines
 from evaltools.result.device import DeviceList
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.section import Lines, Note, Section
+from evaltools.result.section import Section
 
 if TYPE_CHECKING:
     from evaltools.gates.outcome import GateOutcome
     from evaltools.gates.suite_result import SuiteResult
     from evaltools.result.benchmark import BenchmarkResult
     from evaltools.result.inspection import Inspection
-    from evaltools.result.locate import LocateResult
 
 _HINT: Final = "--verbose shows all figures and reasons"
 
@@ -101,31 +100,6 @@ def print_devices(found: DeviceList, console: Console) -> None:
 
     for block in connected(found):
         show_block(block, console)
-
-
-def print_operators(result: LocateResult, console: Console) -> None:
-    """The operators that are not right, and of the others those that are furthest off; how to read it, the inputs."""
-    from evaltools.report.page.sections.operators import BY_NAME, how_to_read, operators_table
-
-    table = operators_table(result)
-    if table is None:
-        return
-    is_by_name = result.verdict.kind == BY_NAME
-    show_block(Lines([Note("warning", text, "open") for text in result.warnings if is_by_name]), console)
-    show_block(table, console)
-    show_block(Lines([how_to_read(result)]), console)
-    if not is_by_name:
-        described = dict.fromkeys(result.inputs.described)
-        first = f"the first {result.inputs.count} of evaltools diff"
-        show_block(Lines([f"inputs: {first}: {text}" for text in described]), console)
-
-
-def print_answer(result: LocateResult, console: Console) -> None:
-    """What was found, how sure that is, and what to do next."""
-    from evaltools.report.page.sections.operators import with_short_names
-    from evaltools.report.words.locate import answer_lines, suspect_lines
-
-    show_block(Lines(list(map(with_short_names, [*answer_lines(result), *suspect_lines(result)]))), console)
 
 
 def print_inspection(inspection: Inspection, console: Console) -> None:

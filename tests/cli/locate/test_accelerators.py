@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from evaltools.model import read_model
 from tests import locate_models
 from tests.command import Completed, evaltools_here
+from tests.locate.reading import read
 from tests.runtime.openers import gpu_or_skip
 
 MODELS = locate_models.all_models()
@@ -23,7 +23,7 @@ def locate(folder: Path, name: str, *flags: str) -> tuple[Completed, dict[str, A
     gpu_or_skip(read_model(model))
     model.write_bytes(MODELS[name])
     completed = evaltools_here("locate", str(model), *GPU, f"--output={folder / 'found.json'}", *flags)
-    return completed, json.loads((folder / "found.json").read_text())
+    return completed, read(folder / "found.json")
 
 
 def test_an_output_that_is_an_operand_too_is_wrong_in_context_alone(tmp_path: Path) -> None:
@@ -35,24 +35,24 @@ def test_an_output_that_is_an_operand_too_is_wrong_in_context_alone(tmp_path: Pa
         f"--bundle={tmp_path / 'bundle'}",
     )
     assert completed.code == 0, completed.err
-    assert found["verdict"] == {"kind": "fault in context", "operators": [0], "reason": ""}
+    assert (found["kind"], found["at_fault"]) == ("fault in context", [0])
     (suspect,) = found["suspects"]
-    assert (suspect["first"], suspect["last"], suspect["status"]) == (0, 1, "confirmed in context")
+    assert (suspect["first"], suspect["last"], suspect["sure"]) == (0, 1, "confirmed in context")
     assert suspect["evidence"][-1]["note"] == "a copy of the tensor is right: fusion or memory"
-    assert suspect["causes"][0]["name"].startswith("an operand was returned")
+    assert suspect["cause"][0]["name"].startswith("an operand was returned")
     assert {operator["status"] for operator in found["operators"]} == {"right"}
-    assert found["bundle"]["reproduced"], found["bundle"]["printed"]
+    assert found["bundle_reproduced"], found["bundle_printed"]
 
 
 def test_a_sum_beyond_fp16_is_at_fault_and_right_in_fp32(tmp_path: Path) -> None:
     """LiteRT#9249."""
     _, found = locate(tmp_path, "sum beyond fp16", "--input_range=image:0:20")
-    assert found["verdict"]["operators"] == [0]
+    assert found["at_fault"] == [0]
     (suspect,) = found["suspects"]
-    assert suspect["status"] == "confirmed"
-    assert suspect["causes"][0]["name"].startswith("fp16 overflow")
-    assert [(option["setting"], option["wrong"]) for option in suspect["sweep"]] == [
-        ("--gpu_precision_loss_allowed=false", False)
+    assert suspect["sure"] == "confirmed"
+    assert suspect["cause"][0]["name"].startswith("fp16 overflow")
+    assert [(option["name"], option["found"]) for option in suspect["setting"]] == [
+        ("--gpu_precision_loss_allowed=false", "right")
     ]
 
 
@@ -62,5 +62,5 @@ def test_a_sum_beyond_fp16_is_at_fault_and_right_in_fp32(tmp_path: Path) -> None
 )
 def test_a_net_has_no_operator_at_fault(tmp_path: Path, flags: str, verdict: str) -> None:
     _, found = locate(tmp_path, "net", flags)
-    assert found["verdict"]["kind"] == verdict
+    assert found["kind"] == verdict
     assert found["suspects"] == []

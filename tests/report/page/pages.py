@@ -15,6 +15,8 @@ from msgspec.structs import replace
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
+from evaltools.locate.conclude import conclude
+from evaltools.locate.findings import Answer, Errors, InFloat, KeepInFloat, Weights
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Drift, LatencyRatio, summarise_latency
 from evaltools.report.content import Sources
@@ -29,12 +31,11 @@ from evaltools.result.evaluation import (
     ProcessMemory,
     RuntimeUsed,
 )
-from evaltools.result.locate import Errors, InFloat, KeepInFloat, Verdict, Weights
 from evaltools.tasks.framework.definition import Better
 from tests.report.benchmark_samples import PROFILE, QUIET, a_round, benchmark, row
 from tests.report.device_samples import BOARD, PHONE, lost, run_of, work
 from tests.report.page.reading import transcript
-from tests.report.page.samples import classifier, own, read, search, stored, suite
+from tests.report.page.samples import classifier, findings, own, read, search, stored, suite
 from tests.results import classified, configuration, result
 
 FOLDER: Final = Path(__file__).with_name("pages")
@@ -179,23 +180,24 @@ def on_devices() -> Sources:
 
 def searches() -> Sources:
     """One that found an operator, one with NaN, one that looked at none, tensors compared by name, and two models."""
-    found = search()
+    found = findings()
     nan = Errors(float("inf"), float("inf"), float("inf"), 5, 5, first_not_finite=0)
     broken = replace(found.operators[2], status="wrong", local=nan, accumulated=nan)
-    refused = replace(found, verdict=Verdict("not decided", (), "no such kernel"), operators=(), suspects=())
+    refused = replace(found, answer=Answer("not decided", "not decided: no such kernel"), operators=(), suspects=())
     compared = tuple(replace(each, status="compared", local=None, tolerance=None) for each in found.operators)
-    by_name = replace(found, operators=compared, suspects=(), verdict=Verdict("compared by name", (), "4 of 4"))
+    by_name = replace(
+        found, operators=compared, suspects=(), answer=Answer("compared by name", "compared by name: 4 of 4")
+    )
     alone = tuple(replace(each, local=each.accumulated, weights=Weights(0.01, True)) for each in compared)
     layers = (InFloat(1, "CONV_2D", "tensor 1", 42.0, 2.0, Interval(0.5, 3.5)), InFloat(3, "ADD", "sum", 39.0, -1.0))
     keep = KeepInFloat((1,), ("sum",), 40.0, 4, layers)
-    return Sources(
-        searches={
-            "nan": replace(found, operators=(*found.operators[:2], broken, found.operators[3])),
-            "refused": refused,
-            "by name": by_name,
-            "two models": replace(by_name, operators=alone, keep_in_float=keep, warnings=("weights differ",)),
-        }
-    )
+    all_of_them = {
+        "nan": replace(found, operators=(*found.operators[:2], broken, found.operators[3])),
+        "refused": refused,
+        "by name": by_name,
+        "two models": replace(by_name, operators=alone, keep_in_float=keep, warnings=("weights differ",)),
+    }
+    return Sources(results={name: conclude(each) for name, each in all_of_them.items()})
 
 
 DEPTHS: Final[Mapping[str, float | None]] = {"a": 0.25, "b": 0.75, "c": None}

@@ -11,6 +11,17 @@ from PIL import Image
 
 from evaltools.gates.accuracy_verdict import in_words
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
+from evaltools.locate.conclude import conclude
+from evaltools.locate.findings import (
+    Answer,
+    Cause,
+    Errors,
+    Evidence,
+    Findings,
+    Operator,
+    OutputErrors,
+    Suspect,
+)
 from evaltools.metrics.classification import Agreement, ClassificationMetrics, TopKAccuracy
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import summarise_latency
@@ -19,17 +30,7 @@ from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult, LatencyComparison
-from evaltools.result.locate import (
-    Cause,
-    Errors,
-    Evidence,
-    Inputs,
-    LocateResult,
-    Operator,
-    OutputErrors,
-    Suspect,
-    Verdict,
-)
+from evaltools.result.result import Result
 from evaltools.result.section import Drawing, Panel
 from evaltools.result.verdict import Verdict as TaskVerdict
 from evaltools.result_file import read_result
@@ -72,8 +73,12 @@ def classifier(changes: list[ChangedAnswer] | None = None, folder: str = "") -> 
     return replace(results.with_part(made, comparisons=[compared], options=options), latency_comparisons=[ratio])
 
 
-def search(count: int = 4) -> LocateResult:
+def search(count: int = 4) -> Result:
     """The last of so many operators is wrong."""
+    return conclude(findings(count))
+
+
+def findings(count: int = 4) -> Findings:
     right = Errors(1e-7, 1e-7, 1e-7, 5, 0)
     operators = [
         Operator(number, "CONV_2D", f"tensor {number}", "absolute", "right", "XNNPACK", right, right, 1.0, 1e-6, 2e-6)
@@ -82,23 +87,23 @@ def search(count: int = 4) -> LocateResult:
     wrong = Errors(0.5, 0.25, 0.125, 5, 5)
     last = Operator(count - 1, "ADD", "sum", "absolute", "wrong", "CPU", wrong, wrong, 9.0, 0.5, 0.125)
     suspect = Suspect(
-        count - 1, count - 1, "ADD", "sum", "confirmed", (Evidence("single operator", str(count - 1), True, 5, 5),),
+        count - 1, count - 1, count - 1, "ADD", "sum", "confirmed",
+        (Evidence("single operator", str(count - 1), True, 5, 5),),
         (Cause("broadcast", "the second input is broadcast", "give both inputs one shape"),),
     )  # fmt: skip
     made = classifier()
-    return LocateResult(
-        schema_version="2",
+    return Findings(
         model=made.model,
         configuration=made.configurations[1],
         precision="fp32",
-        inputs=Inputs(5, ("noise",), ("seed 1",)),
-        verdict=Verdict("operator at fault", (count - 1,)),
+        num_inputs=5,
+        inputs=("seed 1",),
+        answer=Answer("operator at fault", f"operator at fault: #{count - 1} ADD", "bad", (count - 1,)),
         suspects=(suspect,),
         operators=(*operators, last),
         outputs=(OutputErrors("sum", "absolute", wrong, 1e-3),),
         compiles=count,
-        elapsed_s=2.0,
-        environment=made.environment,
+        environment=replace(made.environment, elapsed_s=2.0),
     )
 
 

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
 from evaltools.extensions import named
 from evaltools.known_tasks import metric_named, subject_of
 from evaltools.report.content import First
-from evaltools.report.page.sections.rows import TONES, ModelRow, ModelRows, tone_of
+from evaltools.report.page.sections.rows import ModelRow, ModelRows, tone_of, tone_of_verdict
 from evaltools.report.page.sections.summary import answer_of, is_alike, summary_of
 from evaltools.report.words.facts import counted
 from evaltools.report.words.next_steps import SEARCH, after_evaluation, how_fast
 from evaltools.report.words.numbers import in_times
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import fastest_on_cpu, reference_of, runs_on_cpu
+from evaltools.result.result import NEXT, Result
 from evaltools.result.section import Block, Lines, Note, Place, Section, Sentence
 from evaltools.result.verdict import OF_OUTPUTS, Verdict, kind_in_words
-
-if TYPE_CHECKING:
-    from evaltools.result.locate import LocateResult
-
 
 _FAILED: Final = "failed"
 
@@ -92,7 +89,7 @@ def _of_configuration(row: ModelRow) -> Iterator[Note]:
         yield Note(entry.name, f"not clean: {entry.crashes_of_runs or entry.not_clean}", "bad")
     if beside_cpu := _beside_cpu(result, entry):
         yield Note(entry.name, beside_cpu)
-    if verdict is not None and TONES[verdict.kind] == "open":
+    if verdict is not None and tone_of_verdict(verdict) == "open":
         yield Note(entry.name, _judged(verdict), tone_of(row))
     elif verdict is not None and verdict.kind == "not measured":
         yield Note(entry.name, f"not measured: {verdict.why}", "missing")
@@ -123,7 +120,7 @@ def _beside_cpu(result: EvaluationResult, entry: ConfigurationResult) -> str:
     return f"{compared} {'as' if compared == 'as fast' else 'than'} {cpu.name}, the fastest on the CPU"
 
 
-def first_of_task(results: Mapping[str, EvaluationResult], located: Mapping[str, Sequence[LocateResult]]) -> First:
+def first_of_task(results: Mapping[str, EvaluationResult], located: Mapping[str, Sequence[Result]]) -> First:
     """The answer to all results of a task, with what the task itself has on the first screen, and faulty operators."""
     found = first_screen(results, [name for name in results if located.get(name)])
     blocks, notes = list(found.blocks), list(found.notes)
@@ -135,13 +132,19 @@ def first_of_task(results: Mapping[str, EvaluationResult], located: Mapping[str,
             if isinstance(block, Lines) and len(results) > 1:
                 block = Lines([of_result(name, line) for line in block.lines])
             blocks.append(block)
-        if located.get(name):
-            from evaltools.report.page.sections.layers import faults
-
-            notes += faults(located[name])
+        notes += [note for search in located.get(name, ()) for note in _faults(search)]
     if broken and blocks and isinstance(blocks[0], Sentence):
         blocks[0] = Sentence(f"{blocks[0].text} {counted(broken, 'limit')} broken.")
     return replace(found, blocks=tuple(blocks), notes=tuple(notes))
+
+
+def _faults(search: Result) -> Iterator[Note]:
+    """What was located in the model of an evaluation, where that is a fault, and what to do about it."""
+    answers = [block for each in search.blocks for block in each.blocks if isinstance(block, Sentence)]
+    if answers and answers[0].tone == "bad":
+        name = f"{search.rows[0].name}, layer by layer"
+        yield Note(name, answers[0].text.removesuffix("."), "bad")
+        yield from (Note(name, note.text) for note in search.notes if note.of == NEXT)
 
 
 def _bad_notes(block: Block) -> int:

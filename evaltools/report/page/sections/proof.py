@@ -29,6 +29,7 @@ def proof(opened: Sequence[Opened], names: Sequence[str], paths: Sequence[str], 
     return Section(
         "Did it run?",
         [*blocks, *([drawn] if drawn else []), *([Lines(messages)] if messages else []), *_models(models)],
+        place="run",
         intro="A delegate that did not run is never a pass. Nodes are those of the model's main graph.",
     )
 

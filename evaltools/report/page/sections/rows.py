@@ -14,17 +14,16 @@ from evaltools.metrics.interval import Interval
 from evaltools.metrics.metric import ABSENT, Better, Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Tone
-from evaltools.result.verdict import Verdict, VerdictKind, kind_in_words
+from evaltools.result.verdict import Verdict, kind_in_words
 
 _OF_OUTPUTS: Final = "outputs"
 _SIZE: Final = "relative_rms"
 """The figure that says how far outputs are apart."""
-TONES: Final[Mapping[VerdictKind, Tone]] = {
+_TONES: Final[Mapping[str, Tone]] = {
     "identical": "good", "equivalent": "good", "better": "good", "fp16": "near", "bf16": "near", "int8": "near",
     "worse": "bad", "diverged": "bad", "not measured": "missing",
     "not decided": "open", "not judged": "open", "the reference is the odd one out": "open",
 }  # fmt: skip
-"""The colour of each verdict; those that are open say neither yes nor no."""
 
 
 class ModelRow(Struct, frozen=True):
@@ -182,9 +181,14 @@ def is_share(verdict: Verdict) -> bool:
     return metric is not None and metric.is_share
 
 
+def tone_of_kind(kind: str) -> Tone:
+    """The colour of a kind of verdict; open ones say neither yes nor no."""
+    return _TONES.get(kind, "open")
+
+
 def tone_of_verdict(verdict: Verdict | None) -> Tone:
     """The colour of a verdict, that of an open question where there is none."""
-    return "open" if verdict is None else TONES[verdict.kind]
+    return "open" if verdict is None else tone_of_kind(verdict.kind)
 
 
 def tone_of(row: ModelRow) -> Tone:

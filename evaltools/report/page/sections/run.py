@@ -61,7 +61,7 @@ def origin(environment: Environment, failed: Sequence[FailedExample] | None = No
         blocks.append(
             Table("Examples without an answer", ("example", "configuration", "stage", "reason"), shown, below)
         )
-    return Section("Command and environment", blocks)
+    return Section("Command and environment", blocks, place="run")
 
 
 def _traces(name: str, shows: str) -> list[Block]:

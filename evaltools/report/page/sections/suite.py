@@ -13,7 +13,7 @@ from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.report.content import First
-from evaltools.report.page.sections.rows import TONES
+from evaltools.report.page.sections.rows import tone_of_kind
 from evaltools.report.words.facts import counted, load_in_words
 from evaltools.report.words.numbers import in_times_with_interval, milliseconds, percent
 from evaltools.result.section import Block, Cell, Lines, Note, Number, Sentence, Table, Tone, Word, path_to
@@ -76,7 +76,7 @@ class SuiteLine(Struct, frozen=True):
             return "missing"
         if self.row.fallback or self.row.not_clean:
             return "bad"
-        return "good" if self.row.verdict is None else TONES[self.row.verdict]
+        return "good" if self.row.verdict is None else tone_of_kind(self.row.verdict)
 
     @property
     def delegated(self) -> str:

@@ -1,27 +1,20 @@
-"""What ``evaltools locate`` finds, as a typed result: which operator makes the difference, why, and how sure that is.
+"""The facts that a search finds, which ``conclude.py`` makes a result of.
 
-Errors of quantised tensors are in steps of their scale, all others in the tensor's own unit. ``docs/locate.md``
-explains the verdicts.
+Errors of quantised tensors are in steps of their scale, all others in the tensor's own unit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Final, Literal
 
-import msgspec
 from msgspec import Struct
 
 from evaltools.metrics.interval import Interval
 from evaltools.result.evaluation import ConfigurationResult, Environment, Model
-from evaltools.result.json_file import json_in, misfit, require_version
-
-SCHEMA_VERSION: Final = "2"
+from evaltools.result.section import Tone
 
 Unit = Literal["steps", "absolute"]
-Size = Annotated[float, msgspec.Meta(extra_json_schema={"type": ["number", "null"]})]
 OperatorStatus = Literal[
     "right",
     "wrong",
@@ -58,37 +51,22 @@ and wrong together (fusion or memory); confirmed in context: so in the whole mod
 without one of them. only by itself: wrong by itself, right in the model. not confirmed: seen by one method.
 crashes by itself, crashes in context: it ends in a crash, a hang or an error, by itself or only together with others.
 """
-VerdictKind = Literal[
-    "operator at fault",
-    "fault in context",
-    "crash",
-    "refused",
-    "suspected",
-    "small differences add up",
-    "precision",
-    "no difference",
-    "the reference is the odd one out",
-    "compared by name",
-    "not decided",
-]
 FLOAT_LAYER: Final = "float_layer.tflite"
 """The file of a bundle that has the model with one layer in float."""
-_WHAT: Final = "result of evaltools locate"
-_ERRORS: Final = (("operators", ("local", "accumulated")), ("outputs", ("errors",)))
-_SIZES: Final = ("worst", "median", "relative")
+COMPARED_BY_NAME: Final = "compared by name"
+"""The answer where tensors were compared with others of the same name, so that nothing is tolerated."""
 
 
 class Errors(Struct, frozen=True):
     """How far one tensor was off over all runs: the largest difference of each run's elements, worst and median.
 
     ``beyond`` of ``runs`` were beyond the tolerance. ``relative`` is the worst one's root mean square, divided by that
-    of the reference. ``first_not_finite`` is the first run with NaN or infinity where the reference has none. An
-    infinite size is null in JSON.
+    of the reference. ``first_not_finite`` is the first run with NaN or infinity where the reference has none.
     """
 
-    worst: Size
-    median: Size
-    relative: Size
+    worst: float
+    median: float
+    relative: float
     runs: int
     beyond: int
     first_not_finite: int | None = None
@@ -246,8 +224,12 @@ class SweptOption(Struct, frozen=True):
 
 
 class Suspect(Struct, frozen=True):
-    """The operators ``first`` to ``last``, which are one for most; ``reaches_output``: its error is seen there."""
+    """The operators ``first`` to ``last``, one for most; ``place`` made the tensor that is off.
 
+    ``reaches_output``: its error is seen there.
+    """
+
+    place: int
     first: int
     last: int
     name: str
@@ -259,20 +241,13 @@ class Suspect(Struct, frozen=True):
     reaches_output: bool | None = None
 
 
-class Verdict(Struct, frozen=True):
-    """The answer: ``operators`` are those at fault, by number; ``reason`` says what the verdict rests on."""
+class Answer(Struct, frozen=True):
+    """What was found: a ``kind`` in a few words, and the sentence. ``operators`` are those at fault, by number."""
 
-    kind: VerdictKind
+    kind: str
+    text: str
+    tone: Tone = "open"
     operators: tuple[int, ...] = ()
-    reason: str = ""
-
-
-class Inputs(Struct, frozen=True):
-    """The inputs: how many different ones, their kinds, and in words where each input comes from."""
-
-    count: int
-    kinds: tuple[str, ...]
-    described: tuple[str, ...]
 
 
 class Bundle(Struct, frozen=True):
@@ -284,53 +259,27 @@ class Bundle(Struct, frozen=True):
     printed: str
 
 
-class LocateResult(Struct, frozen=True):
+class Findings(Struct, frozen=True):
     """Everything that was found. ``stopped`` says why not everything was tried, empty where it was.
 
     ``precision`` is the lowest in which an operator computes, ``assumed`` says of how many operators which was taken
-    from their values; it is empty where flags state it.
+    from their values; it is empty where flags state it. ``inputs`` say in words where each of the ``num_inputs`` comes
+    from.
     """
 
-    schema_version: str
     model: Model
     configuration: ConfigurationResult
     precision: str
-    inputs: Inputs
-    verdict: Verdict
+    num_inputs: int
+    inputs: tuple[str, ...]
+    answer: Answer
     suspects: tuple[Suspect, ...]
     operators: tuple[Operator, ...]
     outputs: tuple[OutputErrors, ...]
     compiles: int
-    elapsed_s: float
     environment: Environment
     stopped: str = ""
     warnings: tuple[str, ...] = ()
     bundle: Bundle | None = None
     keep_in_float: KeepInFloat | None = None
     assumed: str = ""
-
-
-def located_in(content: bytes, path: Path) -> LocateResult:
-    """The result in the content of a file; JSON has no infinity, so that an infinite error stands there as null.
-
-    Raises :class:`DataError` for content that does not fit, naming the field, or the version that is not known.
-    """
-    document = json_in(content, path, dict[str, Any], _WHAT)
-    require_version(document.get("schema_version"), SCHEMA_VERSION, path, _WHAT)
-    for errors in _errors(document):
-        errors.update({name: math.inf for name in _SIZES if name in errors and errors[name] is None})
-    try:
-        return msgspec.convert(document, LocateResult, str_keys=True)
-    except msgspec.ValidationError as error:
-        raise misfit(path, _WHAT, error) from error
-
-
-def _errors(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The errors of tensors, wherever a document that may be anything has some."""
-    for name, fields in _ERRORS:
-        entries = document.get(name)
-        for entry in entries if isinstance(entries, list) else ():
-            for field in fields:
-                errors = entry.get(field) if isinstance(entry, dict) else None
-                if isinstance(errors, dict):
-                    yield errors
