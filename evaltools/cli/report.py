@@ -16,12 +16,12 @@ DESCRIPTION: Final = """\
 One page about results: the same or not, how sure, how fast, did it run, what to do next; then proof, accuracy,
 numerics, layers, speed, what changed, limits, the command. One file, no network: it can be mailed, printed, put on a
 server. The results are the words without dashes: what --output_file_path of an evaluation, of benchmark, of locate or
-of gate wrote. Several are compared.
+of gate wrote, or the folder of an evaluation's --run_dir. Several are compared.
 A name that ends in .md gives the answers and tables in Markdown, for a pull request."""
 PARAMETERS: Final = (
     Parameter(
         "result",
-        "File with a result. Required; may be repeated.",
+        "File with a result, or a run folder. Required; may be repeated.",
         repeatable=True,
         role="input_file",
         positional=True,
@@ -54,12 +54,13 @@ def run(arguments: list[str]) -> int:
         raise UsageError(f"missing: where to write the page. Write evaltools {_USAGE}")
     from evaltools.report.page.file import page_file, require_page_file
     from evaltools.report.page.from_files import read_sources
+    from evaltools.runs.folders import result_content
 
     require_page_file(output, "--output")
     require_output_file(output, "--output", files)
     if images is not None and not images.is_dir():
         raise UsageError(f"--images={images}: no such folder; give the one with the pictures, or leave it out")
-    sources = read_sources(files)
+    sources = read_sources(files, result_content)
     content = page_file(sources, output, images)
     write_file(output, content)
     complain(f"{output} written ({len(content) / 1e6:.2f} MB)")

@@ -23,8 +23,9 @@ from evaltools.known_tasks import OWN, built_in_tasks, name_in_limits
 from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult, benchmark_in
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import json_in, read_content
+from evaltools.result.json_file import json_in
 from evaltools.result_file import result_in
+from evaltools.runs.folders import result_content
 from evaltools.runs.handing_over import carry_out, ending_in_words
 
 OUTPUT_FLAG: Final = "output_file_path"
@@ -157,7 +158,7 @@ def no_worse(
 
 def read_any_result(path: Path) -> Result:
     """The result of an evaluation, of a benchmark or of a suite; raises :class:`DataError` for a file that is none."""
-    content = read_content(path)
+    content = result_content(path)
     document = json_in(content, path, dict[str, Raw], "evaltools result")
     if "entries" in document:
         return suite_in(content, path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -49,10 +49,10 @@ def source_in(content: bytes, path: Path) -> Source:
     )
 
 
-def read_sources(paths: Iterable[Path]) -> Sources:
+def read_sources(paths: Iterable[Path], read: Callable[[Path], bytes] = read_content) -> Sources:
     """All files by their names without the ending, the whole path where two would be equal.
 
-    What was located in the model of only one evaluation are layers of that. Each file is read once.
+    What was located in the model of only one evaluation are layers of that. Each file is read once, by ``read``.
     Raises :class:`DataError` for a file that cannot be read or shown, :class:`UsageError` for one that is given twice.
     """
     files = list(paths)
@@ -62,7 +62,7 @@ def read_sources(paths: Iterable[Path]) -> Sources:
         raise UsageError(f"{twice} is given twice; give each result once")
     stems = [path.stem for path in files]
     names = [path.stem if stems.count(path.stem) == 1 else str(path.absolute()) for path in files]
-    contents = [read_content(path) for path in files]
+    contents = [read(path) for path in files]
     sources = [source_in(content, path) for content, path in zip(contents, files, strict=True)]
     names = _by_model(names, sources)
     saved = dict(zip(names, contents, strict=True))

@@ -1,0 +1,49 @@
+"""Results by the names that users give: a result file, or the folder of a run, whose records are concluded again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from evaltools.command import TaskCommand
+from evaltools.device.flags import BY_NAME
+from evaltools.errors import UsageError
+from evaltools.known_tasks import command_named
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import encode_json, read_content
+from evaltools.runs.conclude import conclude
+from evaltools.runs.identity import RunAtPlace
+from evaltools.runs.recorded import recorded_in
+from evaltools.runs.stored import stored_request
+from evaltools.runs.task_run import TaskRun
+from evaltools.tasks.framework import read
+
+
+def result_content(path: Path) -> bytes:
+    """The content of a result file, or what such a file of the run in a folder would hold.
+
+    Raises :class:`DataError` and :class:`UsageError` for what cannot be read.
+    """
+    return encode_json(concluded(path)) if path.is_dir() else read_content(path)
+
+
+def concluded(folder: Path) -> EvaluationResult:
+    """The result of the evaluation in a run folder, as far as it was carried out; nothing is run.
+
+    The model, the pictures and the labels are read again. Raises :class:`UsageError` for a folder without records.
+    """
+    request = stored_request(folder, BY_NAME)
+    task = command_named(request.task)
+    is_elsewhere = request.devices is not None or request.options.text("executor") == "ray"
+    if not isinstance(task, TaskCommand) or is_elsewhere:
+        raise UsageError(
+            f"{folder} is not the run folder of an evaluation on one machine; evaltools resume {folder} --output=FILE "
+            "writes its result, which can be given here"
+        )
+    run = TaskRun(read(task, request))
+    recorded = recorded_in(run, [RunAtPlace((folder.resolve(),))])
+    environment = recorded.facts.environment or describe_environment(list(request.command), "", 0.0)
+    result = conclude(recorded, environment)
+    return result if run.options.record_examples else replace(result, part=result.part.without_examples())
