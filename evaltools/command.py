@@ -60,6 +60,9 @@ class ReferenceOutputs(Protocol):
     def against_saved(self, request: Any, folder: Path) -> Any:
         """The request that compares with the outputs in ``folder``, which :meth:`saving_reference` saved."""
 
+    def for_places(self, request: Any) -> Any:
+        """The request for each of several places, of which only the host measures what all are compared with."""
+
 
 class Accuracy(Struct, frozen=True):
     """The figure that is the accuracy of a task, a share from 0 to 1, and what it is called beside a latency."""
@@ -83,8 +86,7 @@ class TaskCommand(Command):
     :mod:`evaltools.native.lines.evaluation` asks for them; empty for none. ``stated_metrics`` is the module that has
     the metrics, or what each means by name.
 
-    ``more_than_records``: a run measures more than what its records hold. ``has_limits``: limits can be options, so
-    that exit code 1 means a broken limit and not a crash. ``compares_models``: of several models in one command, the
+    ``compares_models``: of several models in one command, the
     first is the reference of the others; else each is compared with itself. ``native_reference`` are the kernels of the
     native tool's reference. ``complete`` gives options that follow from those that were stated; relative paths start at
     the folder that it is given.
@@ -100,8 +102,6 @@ class TaskCommand(Command):
     native_at: str = ""
     reference_outputs_at: str = ""
     stated_metrics: Mapping[str, str] | str = "evaltools.tasks.framework.topk_result"
-    more_than_records: bool = False
-    has_limits: bool = False
     compares_models: bool = True
     native_reference: str = "builtin"
     complete: Callable[[Mapping[str, Any], Path], Mapping[str, str]] | None = None

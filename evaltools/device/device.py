@@ -177,7 +177,7 @@ class Device:
             tars = archives(sent.folder, sent.files)
             folders[name] = [*names, *(self._put_content("files.tar", content) for content in tars)]
         request = self._put_content("request.json", work.request) if work.request else ""
-        return SentFiles(folders, request, work.records_only, work.kept)
+        return SentFiles(folders, request, work.kept)
 
     def _put_content(self, name: str, content: bytes) -> str:
         with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:

@@ -54,9 +54,6 @@ from evaltools.report.files.evaluation import planned_files, planned_files_of_pa
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.device import HOST, DeviceLeftOut, DeviceRun, LostAttempt
-from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.result_file import read_result
 from evaltools.runs.first_look import check_on_host
 from evaltools.runs.identity import RunAtPlace, files_below, run_identity, with_files
 from evaltools.runs.measure import FinishedShards
@@ -68,10 +65,12 @@ from evaltools.tasks.framework.request import flags_to_repeat
 
 _SERIALS: Final = "devices"
 _KEPT_AS: Final = "folder of records on devices"
-_WHOLE: Final = "result.json"
 _REFERENCE: Final = "reference"
 _REFERENCE_ON_HOST: Final = "that of the reference run on this computer"
-WITH_RECORDS: Final = (OK, NOT_MEASURED, EXAMPLES_FAILED)
+WITH_RECORDS: Final = (OK, NOT_MEASURED)
+"""The exit codes of a run on a device that leaves records."""
+_WITH_RESULT: Final = (*WITH_RECORDS, EXAMPLES_FAILED, LIMIT_BROKEN)
+"""Those of a run on the host, which goes on to a result."""
 
 
 @contextmanager
@@ -222,32 +221,15 @@ class DeviceEvaluation:
         self._on_progress: Callable[[Tally], None] = lambda _tally: None
 
     @property
-    def is_whole(self) -> bool:
-        """Whether one device makes the whole result, as it measures more than its records hold."""
-        return self._task.more_than_records and self._is_one
-
-    @property
-    def good_codes(self) -> tuple[int, ...]:
-        """The exit codes of a run that leaves records.
-
-        1 is a broken limit; in a task without limits, a crash of Python.
-        """
-        return (*WITH_RECORDS, LIMIT_BROKEN) if self._task.has_limits else WITH_RECORDS
-
-    @property
     def on_devices(self) -> Request:
-        """The request that is sent."""
-        return self._without_host_work(without_host_options(self._sent.request)).stating(run_dir=RUN, progress="json")
+        """The request that is sent: for records alone."""
+        return self._for_place(self._sent.request).stating(run_dir=RUN, progress="json")
 
-    def _without_host_work(self, request: Request) -> Request:
-        """The request without what the host makes of the records."""
-        if not self.is_whole:
-            return request.for_records()
-        options = self._request.options
-        own = {
-            name: value for name, value in options.stated.items() if options.parameters[name].for_records is not None
-        }
-        return request.stating(**own, output_file_path=_WHOLE)
+    def _for_place(self, request: Request) -> Request:
+        """The request without what the host makes of the records; of several places also what only it measures."""
+        request = without_host_options(request).for_records()
+        outputs = self._task.reference_outputs
+        return request if self._is_one or outputs is None else outputs.for_places(request)
 
     @property
     def merge_request(self) -> Request:
@@ -260,9 +242,9 @@ class DeviceEvaluation:
         Finished by an earlier command, it is kept.
         """
         console.print("on this computer first ...", style="dim")
-        request = self._without_host_work(without_host_options(self._request))
+        request = self._for_place(self._request)
         run_dir = folder / HOST
-        carry_out_on_host(request.stating(run_dir=run_dir, progress="none"), self.good_codes)
+        carry_out_on_host(request.stating(run_dir=run_dir, progress="none"), _WITH_RESULT)
         return RunAtPlace((run_dir,), HOST, flags_to_repeat(request.options))
 
     def do(self, serials: Sequence[str], devices: DevicesUsed, console: Console, observer: Observer) -> Outcome[None]:
@@ -294,11 +276,11 @@ class DeviceEvaluation:
 
         folder = self._kept.unfinished(serial)
         done = device.do(self.work, program, folder, StderrLines(on_line))
-        if done.code not in self.good_codes:
+        if done.code not in WITH_RECORDS:
             device.python = None  # a package may be gone
-        if done.code in (*self.good_codes, USAGE):
+        if done.code in (*WITH_RECORDS, USAGE):
             device.link.patiently(partial(device.shell, f"rm -rf {shlex.quote(self._kept_there)}"))
-        require_answer(done, self.good_codes, RECORDS, "records")
+        require_answer(done, WITH_RECORDS, RECORDS, "records")
         run = folder / RUN
         run_identity(run)
         lines = delegate_lines(f"{messages_in(run)}\n{done.err}")
@@ -324,8 +306,7 @@ class DeviceEvaluation:
             request=to_bytes(self.on_devices),
             files=sent.files,
             folders={**pictures, **sent.whole_folders},
-            results=(RECORDS, _WHOLE) if self.is_whole else (RECORDS,),
-            records_only=not self.is_whole,
+            results=(RECORDS,),
             kept=self._kept_there,
         )
 
@@ -345,17 +326,5 @@ class DeviceEvaluation:
         places = host + tuple(
             RunAtPlace((kept.of(serial) / RUN,), "" if self._is_one else serial, repeated) for serial in serials
         )
-        whole = _result_of_device(kept.of(serials[0]) / _WHOLE, self._request) if self.is_whole else None
         host_names = self._sent.host_names(_REFERENCE_ON_HOST if self._is_against_host else "")
-        return FinishedShards(places, device_run, self._request.command, whole, host_names)
-
-
-def _result_of_device(path: Path, request: Request) -> EvaluationResult:
-    """The whole result that a device wrote, with the model's name on the host, and the environment of the host."""
-    result = read_result(path)
-    own = result.environment
-    return replace(
-        result,
-        model=replace(result.model, file=request.options.text("model_file")),
-        environment=describe_environment(own.command, own.started_at, own.elapsed_s, load=own.load),
-    )
+        return FinishedShards(places, device_run, self._request.command, host_names)

@@ -1,7 +1,6 @@
 """The program on a device with Python: it lays out the files, then carries out the request.
 
-Its arguments: ``--records --folder NAME FILE... -- REQUEST``, with ``--records`` where only those of an evaluation
-count.
+Its arguments: ``--folder NAME FILE... -- REQUEST``. Of an evaluation only the records count.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ def main(arguments: Sequence[str]) -> int:
     """
     parser = argparse.ArgumentParser(prog="on_device")
     parser.add_argument("--check", nargs="+")
-    parser.add_argument("--records", action="store_true")
     parser.add_argument("--folder", nargs="+", action="append", default=[])
     parser.add_argument("request", nargs="?")
     given = parser.parse_args(arguments)
@@ -38,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     for folder, *files in given.folder:
         lay_out(Path(folder), map(Path, files))
-    carried_out: int = program.carry_out_file(Path(given.request), records_only=given.records)
+    carried_out: int = program.carry_out_file(Path(given.request), records_only=True)
     return carried_out
 
 

@@ -41,7 +41,7 @@ class PythonProgram(Struct, frozen=True):
 
     def command(self, sent: SentFiles, taskset: str) -> str:
         """Lay out the files, then carry out the request."""
-        words = ["--records"] if sent.records_only else []
+        words: list[str] = []
         for name, files in sent.folders.items():
             words += ["--folder", name, *files]
         own = shlex.quote(sent.kept)

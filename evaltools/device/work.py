@@ -32,7 +32,7 @@ class Work(Struct, frozen=True):
 
     ``request`` is the request as JSON, for programs that take one. ``files`` are single files with their paths on the
     device, ``folders`` are by their names in the request. ``results`` are the files to fetch from the program's working
-    directory. ``records_only``: of an evaluation only the records count. ``kept`` is a folder on the device that the
+    directory. ``kept`` is a folder on the device that the
     program finds as :data:`RUN` in its working directory; it stays there, so that what is in it
     is not lost with an attempt.
     """
@@ -41,19 +41,17 @@ class Work(Struct, frozen=True):
     request: bytes = b""
     folders: Mapping[str, SentFolder] = field(default_factory=dict)
     results: tuple[str, ...] = ()
-    records_only: bool = False
     kept: str = ""
 
 
 class SentFiles(Struct, frozen=True):
     """Where files are on the device: by the name of a folder its list of names, if any, and its archives.
 
-    ``request`` is the file with that, empty where there is none; ``records_only`` and ``kept`` are those of the work.
+    ``request`` is the file with that, empty where there is none; ``kept`` is that of the work.
     """
 
     folders: Mapping[str, Sequence[str]]
     request: str = ""
-    records_only: bool = False
     kept: str = ""
 
 

@@ -13,6 +13,7 @@ from evaltools.command import TaskCommand
 from evaltools.configuration import Configuration
 from evaltools.request import Request
 from evaltools.result.device import DeviceRun
+from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.task_part import HostNames
 from evaltools.runs.evaluate import evaluate, merge
@@ -25,14 +26,13 @@ class FinishedShards(Struct, frozen=True):
     """The folders of finished shards, as ``places``. The other fields are for shards that devices did.
 
     ``device_run`` says how devices did them, ``command`` is the user's command, ``started_at`` (ISO 8601) and
-    ``elapsed_s`` are the times of the run on devices. ``whole`` is the result where one device gave all of it, so that
-    nothing is merged. ``host_names`` are the names of files on the host, by those on devices.
+    ``elapsed_s`` are the times of the run on devices. ``host_names`` are the names of files on the host, by those on
+    devices.
     """
 
     places: tuple[RunAtPlace, ...]
     device_run: DeviceRun | None = None
     command: tuple[str, ...] = ()
-    whole: EvaluationResult | None = None
     host_names: HostNames = field(default_factory=HostNames)
     started_at: str = ""
     elapsed_s: float = 0.0
@@ -46,9 +46,8 @@ class FinishedShards(Struct, frozen=True):
         """The merged result of ``configurations``, with facts about devices, and the host's names of files."""
         environment = merged.environment
         if self.device_run is not None:
-            environment = replace(
-                environment, command=list(self.command), started_at=self.started_at, elapsed_s=self.elapsed_s
-            )
+            load = environment.load
+            environment = describe_environment(list(self.command), self.started_at, self.elapsed_s, load=load)
         flags = {configuration.name: configuration.to_flags() for configuration in configurations}
         return replace(
             merged,
@@ -88,8 +87,5 @@ def measure(
     asked = read(task, request)
     if shards is None:
         return evaluate(asked, observer)
-    if shards.whole is not None:
-        observer.opened(shards.whole.configurations)
-    whole = shards.whole or merge(asked, shards.places, observer)
-    result = shards.complete(whole, asked.configurations)
+    result = shards.complete(merge(asked, shards.places, observer), asked.configurations)
     return replace(result, part=result.part.with_host_names(shards.host_names))

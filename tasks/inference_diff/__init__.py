@@ -96,8 +96,6 @@ COMMAND: Final = replace(
         execution=EXECUTION_WITH_ONE_WORKER,
     ),
     alias="diff",
-    more_than_records=True,
-    has_limits=True,
     compares_models=False,
     native_reference="default",
     reference_outputs_at="evaltools.tasks.inference_diff.saved_outputs",

@@ -114,7 +114,6 @@ NOISE_FLOOR_RUNS: Final = Parameter(
     "none. --compat=native: 0.",
     default=10,
     given_counts=True,
-    for_records=0,
     not_native=NotNative("the native tool compares the test with only one reference", (0,)),
     heading="judgement",
 )
@@ -122,7 +121,6 @@ MAX_SECS: Final = Parameter(
     "max_secs",
     "Seconds for what is measured after the runs; what is not done then is named. 0: no limit.",
     default=60.0,
-    for_records=60.0,
     not_native=NotNative("the native tool measures nothing after the runs"),
     heading="judgement",
 )

@@ -25,7 +25,6 @@ from evaltools.datasets.input_files import read_arrays
 from evaltools.documents import json_as
 from evaltools.errors import DataError, ImageError
 from evaltools.file_content import DATA_BYTES, MODEL_BYTES, Unreadable, content_of
-from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.result.evaluation import RuntimeUsed, Tensor
 from evaltools.result.json_file import encode_json
@@ -223,14 +222,14 @@ def saving_reference(request: Request, folder: Path) -> Request | None:
     if "load_reference" in request.options:
         return None
     parameters = request.options.parameters.values()
-    saving = request.without(*(each.name for each in parameters if not _is_of_inputs(each)))
+    saving = request.without(*(each.name for each in parameters if each.about != "records"))
     saving = saving.stating(save_outputs=folder, noise_floor_runs=0, progress="none")
     return replace(saving, tests=(Configuration("host", kernels="builtin"),), devices=None, command=())
 
 
-def _is_of_inputs(parameter: Parameter) -> bool:
-    """Whether an option is about models and inputs, and not about the tests or the result."""
-    return parameter.about == "records" and parameter.for_records is None
+def for_places(request: Request) -> Request:
+    """The request for each of several places: the noise floor is measured on the host, for all."""
+    return request.stating(noise_floor_runs=0)
 
 
 def against_saved(request: Request, folder: Path) -> Request:

@@ -240,7 +240,7 @@ def test_a_device_that_refuses_the_command_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("code", "leaves_records", "is_done"),
-    [(0, True, True), (1, True, False), (3, True, True), (4, True, True), (137, True, False), (0, False, False)],
+    [(0, True, True), (1, True, False), (3, True, True), (4, True, False), (137, True, False), (0, False, False)],
 )  # fmt: skip
 def test_work_is_done_where_its_code_says_so_and_its_records_are_there(
     code: int, leaves_records: bool, is_done: bool, tmp_path: Path

@@ -99,9 +99,7 @@ def test_what_becomes_of_the_records_is_decided_here(name: str) -> None:
     assert without_host_options(named((name, value), ("num_images", "5"))).options.stated == {"num_images": 5}
 
 
-@pytest.mark.parametrize(
-    "name", ["label_check", "noise_floor_runs", "bootstrap_resamples", "margin", "record_examples", "debug_mode"]
-)
+@pytest.mark.parametrize("name", ["label_check", "bootstrap_resamples", "margin", "record_examples", "debug_mode"])
 def test_what_is_made_of_records_is_not_asked_of_devices(name: str) -> None:
     assert options(sent((name, "1"))) == {}
 
