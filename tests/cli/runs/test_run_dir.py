@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -15,6 +16,8 @@ from PIL import Image
 
 from evaltools import exit_codes
 from evaltools.engine.journal import JOURNAL_NAME
+from evaltools.errors import DataError, UsageError
+from evaltools.runs.folders import concluded, result_content
 from tests.cli.evaluate.sample_runs import (
     figures,
     figures_here,
@@ -105,6 +108,64 @@ def test_a_result_without_the_records_of_some_examples_is_not_complete(finished:
     merged = evaltools_here("merge", str(finished), f"--output={tmp_path / 'r.json'}", "--quiet")
     assert merged.code == exit_codes.USAGE
     assert "18 of 30 examples are in none of the 1 folders" in merged.err
+
+
+def test_a_run_folder_is_as_good_as_the_result_file(copied: EvaluationSet, finished: Path, tmp_path: Path) -> None:
+    """Its records are concluded again, and nothing is run."""
+    result, rows = tmp_path / "r.json", journal_rows(finished)
+    merged = evaltools_here("resume", str(finished), f"--output_file_path={result}", "--quiet")
+    assert merged.code == 0, merged.err
+    for folder in (finished, finished.parent / "run"):
+        assert result_content(folder) == result.read_bytes()
+    limit = "--limit=top1 >= 0.01"
+    pages = []
+    for given in (result, finished):
+        assert evaltools_here("gate", str(given), limit).code == 0
+        assert evaltools_here("report", str(given), f"--output={tmp_path / 'page.md'}").code == 0
+        pages.append((tmp_path / "page.md").read_text())
+    assert pages[0] == pages[1]
+    assert journal_rows(finished) == rows
+    other_picture(copied)
+    refused = evaltools_here("gate", str(finished), limit)
+    assert (refused.code, "the pictures were 30 files" in refused.err) == (2, True)
+
+
+def test_a_run_folder_without_all_records_is_not_complete(finished: Path, tmp_path: Path) -> None:
+    rewrite(finished, records=without_examples(*range(12, 30)))
+    judged = evaltools_here("gate", str(finished), "--limit=top1 >= 0.01")
+    assert judged.code == exit_codes.NOT_MEASURED, judged.out
+    page = tmp_path / "page.md"
+    assert evaltools_here("report", str(finished), f"--output={page}").code == 0
+    assert "Not complete: records are missing" in page.read_text()
+    assert "there are records of 12 of 30 examples; evaltools resume does the others" in page.read_text()
+
+
+def test_what_is_damaged_is_said_and_its_example_done_again(finished: Path, tmp_path: Path) -> None:
+    """Whatever bits are others: no figure is another without a word."""
+    sound, whole = (finished / JOURNAL_NAME).read_bytes(), concluded(finished)
+    chance = random.Random(5)
+    for number in range(40):
+        damaged = bytearray(sound)
+        for _ in range(chance.randint(1, 20)):
+            damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / JOURNAL_NAME).write_bytes(damaged)
+        try:
+            found = concluded(folder)
+        except (DataError, UsageError):
+            continue
+        assert not found.complete or found.configurations == whole.configurations
+        assert any("is damaged: bytes" in text for text in found.warnings)
+    place = sound.rindex(b"test") + 20  # within the last record
+    (finished / JOURNAL_NAME).write_bytes(sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :])
+    result = tmp_path / "r.json"
+    resumed = evaltools_here("resume", str(finished), f"--output_file_path={result}")
+    assert resumed.code == 0, resumed.err
+    assert "is damaged: bytes" in resumed.err
+    assert [entry.figures for entry in concluded(finished).configurations] == [
+        entry.figures for entry in whole.configurations
+    ]
 
 
 def test_a_run_is_resumed_from_any_folder(copied: EvaluationSet, tmp_path: Path) -> None:
