@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 _MODULES = {
-    "evaltools.api.benchmarks": ("Benchmark", "benchmark"),
+    "evaltools.api.benchmarks": ("benchmark",),
     "evaltools.api.configurations": ("Configuration",),
     "evaltools.api.evaluations": ("coco", "diff", "imagenet", "run"),
     "evaltools.api.files": ("inspect", "load"),
@@ -22,6 +22,7 @@ _MODULES = {
     "evaltools.api.models": ("Models",),
     "evaltools.api.progress": ("Progress",),
     "evaltools.api.result": ("Result",),
+    "evaltools.api.rows": ("Rows",),
     "evaltools.api.suites": ("Suite", "suite"),
     "evaltools.errors": (
         "ConfigurationUnavailable",

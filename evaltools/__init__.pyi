@@ -14,7 +14,6 @@ from evaltools.api.progress import OnProgress
 from evaltools.suite.run import OnEntry
 
 __all__: list[str]
-from evaltools.api.benchmarks import Benchmark as Benchmark
 from evaltools.api.files import inspect as inspect
 from evaltools.api.files import load as load
 from evaltools.api.gate_report import GateReport as GateReport
@@ -23,6 +22,7 @@ from evaltools.api.locating import Located as Located
 from evaltools.api.models import Models as Models
 from evaltools.api.progress import Progress as Progress
 from evaltools.api.result import Result as Result
+from evaltools.api.rows import Rows as Rows
 from evaltools.api.suites import Suite as Suite
 from evaltools.errors import ConfigurationUnavailable as ConfigurationUnavailable
 from evaltools.errors import DataError as DataError
@@ -355,7 +355,7 @@ def benchmark(
     compat: Literal['native'] | None = None,
     example_timeout: float = 300.0,
     allow_fallback: bool = False,
-) -> Benchmark:
+) -> Rows:
     """How fast a model is with each configuration: load, first run, steady state, memory.
 
     Without ``tests`` these are the delegates that work on this machine.

@@ -41,7 +41,11 @@ _NUMERICS: Final = (
     "outputs on devices"
 )
 _NO_PROFILE: Final = "evaltools.benchmark(..., enable_op_profiling=True) has the times of a model and of its operators"
-NAMES_GONE: Final[Mapping[str, str]] = {"Profile": _NO_PROFILE, "profile": _NO_PROFILE}
+NAMES_GONE: Final[Mapping[str, str]] = {
+    "Benchmark": "what evaltools.benchmark gives is evaltools.Rows",
+    "Profile": _NO_PROFILE,
+    "profile": _NO_PROFILE,
+}
 """What was in ``import evaltools``."""
 METHODS_GONE: Final[Mapping[str, str]] = {"Suite.against": "evaltools.gate(suite, against=earlier) compares the two"}
 """Methods of what ``import evaltools`` gives."""

@@ -41,14 +41,6 @@ def schema_of_results() -> bytes:
     return schema_text(result_schema()).encode()
 
 
-def benchmark_schema() -> bytes:
-    """The JSON Schema of the result of a benchmark."""
-    from evaltools.result.benchmark import BenchmarkResult
-    from evaltools.result.json_file import json_schema, schema_text
-
-    return schema_text(json_schema(BenchmarkResult, "evaltools benchmark result")).encode()
-
-
 def delegate_flags() -> bytes:
     """The reference page of delegate flags."""
     from evaltools.cli.delegates import reference_page
@@ -60,7 +52,6 @@ def result_page() -> bytes:
     """The reference page of the results, from the descriptions of their types, and of the figures that limits name."""
     from evaltools.gates.outcome import GateOutcome
     from evaltools.gates.suite_result import SuiteResult
-    from evaltools.result.benchmark import BenchmarkResult
     from evaltools.result.inspection import Inspection
     from evaltools.result.json_file import json_schema
     from evaltools.result.result import Result
@@ -69,8 +60,7 @@ def result_page() -> bytes:
     files = "evaltools/result"
     documents = {
         "Evaluations": ("every task", f"{files}/result.schema.json", result_schema()),
-        "Benchmarks": ("`evaltools benchmark`", f"{files}/benchmark.schema.json", json_schema(BenchmarkResult, "")),
-        "Rows": ("`evaltools locate`", f"{files}/rows.schema.json", json_schema(Result, "")),
+        "Rows": ("`evaltools benchmark` and `evaltools locate`", f"{files}/rows.schema.json", json_schema(Result, "")),
         "Suites": ("`evaltools suite`", "evaltools/gates/suite.schema.json", json_schema(SuiteResult, "")),
         "Verdicts": ("`evaltools gate`", "", json_schema(GateOutcome, "")),
         "Inspections": ("`evaltools inspect`", "", json_schema(Inspection, "")),
@@ -265,7 +255,6 @@ def _figures_stub() -> str:
 GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/proto/native_messages.binpb": native_messages,
     "evaltools/result/result.schema.json": schema_of_results,
-    "evaltools/result/benchmark.schema.json": benchmark_schema,
     "evaltools/result/rows.schema.json": rows_schema,
     "evaltools/gates/suite.schema.json": suite_schema,
     "docs/delegate-flags.md": delegate_flags,

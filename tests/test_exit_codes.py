@@ -15,9 +15,8 @@ from evaltools.cli.suite.run import exit_code_of as exit_code_of_suite
 from evaltools.datasets import sample
 from evaltools.gates.suite_result import SuiteEntry
 from evaltools.request.flags import parse_flags
-from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.evaluation import RuntimeUsed
-from tests.report.benchmark_samples import benchmark, row
+from tests.report.benchmark_samples import Sample, benchmark, lost, row
 from tests.report.page import samples
 
 Entry = tuple[Literal["done", "failed", "skipped"], int | None]
@@ -49,9 +48,15 @@ def test_the_code_of_a_suite_is_that_of_its_worst_entry(entries: list[Entry], co
     assert exit_code_of_suite(replace(samples.suite("x"), entries=made)) == code
 
 
-FAILED = replace(row("gpu-fp16", 100), figures=None, status="failed", reason="no GPU here")
-LOST = replace(FAILED, runtime=RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default"))
-SOME_RUNS_FAILED = replace(row("gpu-fp16", 100), status="failed", reason="a run failed", runtime=LOST.runtime)
+RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
+
+
+def failed(name: str, runtime: RuntimeUsed | None = None) -> Sample:
+    return lost(row(name, 100), "no GPU here", runtime=runtime)
+
+
+FAILED, LOST = failed("gpu-fp16"), failed("gpu-fp16", RUNTIME)
+SOME_RUNS_FAILED = row("gpu-fp16", 100, status="not measured", reason="a run failed", runtime=RUNTIME)
 
 
 @pytest.mark.parametrize(
@@ -60,13 +65,13 @@ SOME_RUNS_FAILED = replace(row("gpu-fp16", 100), status="failed", reason="a run 
         ([row("cpu", 100)], 0),
         ([row("cpu", 100), FAILED], 0),
         ([FAILED], 3),
-        ([FAILED, replace(FAILED, name="gpu-fp16@R5")], 3),
+        ([FAILED, failed("gpu-fp16@R5")], 3),
         ([row("cpu", 100), LOST], 3),
-        ([row("cpu", 100), replace(FAILED, name="asked for")], 3),
+        ([row("cpu", 100), failed("asked for")], 3),
         ([row("cpu", 100), SOME_RUNS_FAILED], 4),
     ],
 )
-def test_a_benchmark_may_lack_some_rows_of_all_and_never_each(rows: list[BenchmarkRow], code: int) -> None:
+def test_a_benchmark_may_lack_some_rows_of_all_and_never_each(rows: list[Sample], code: int) -> None:
     words = (f"--graph={sample.model_file('int8')}", "--perf_options_list=all")
     flags = parse_flags("benchmark", "", "", COMMAND.groups, words)
     asked = read_request(request_of_flags(flags, ("evaltools", "benchmark", *words)))

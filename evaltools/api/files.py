@@ -6,15 +6,15 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaltools.api.benchmarks import Benchmark
 from evaltools.api.configurations import OneConfiguration, read_tests
 from evaltools.api.options import errors_in_python
 from evaltools.api.result import Result
+from evaltools.api.rows import Rows
 from evaltools.api.suites import Suite
 from evaltools.errors import UsageError
 from evaltools.gates.suite_result import SuiteResult
-from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.inspection import Inspection
+from evaltools.result.result import Result as RowsFound
 from evaltools.runs.gate_runs import read_any_result
 
 
@@ -30,7 +30,7 @@ def path_of(given: object, what: str) -> Path:
 
 
 @errors_in_python({})
-def load(path: str | Path) -> Result | Benchmark | Suite:
+def load(path: str | Path) -> Result | Rows | Suite:
     """The result of an evaluation, of a benchmark or of a suite that a JSON file holds.
 
     Raises :class:`~evaltools.errors.DataError` for a file that holds none.
@@ -38,7 +38,7 @@ def load(path: str | Path) -> Result | Benchmark | Suite:
     found = read_any_result(path_of(path, "the result to load"))
     if isinstance(found, SuiteResult):
         return Suite(found)
-    return Benchmark(found) if isinstance(found, BenchmarkResult) else Result(found)
+    return Rows(found) if isinstance(found, RowsFound) else Result(found)
 
 
 @errors_in_python({})

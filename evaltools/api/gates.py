@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaltools.api.benchmarks import Benchmark
 from evaltools.api.files import load, path_of
 from evaltools.api.gate_report import GateReport
 from evaltools.api.options import errors_in_python
 from evaltools.api.result import Result
+from evaltools.api.rows import Rows
 from evaltools.api.suites import Suite
 from evaltools.errors import UsageError
 from evaltools.gates.check import NO_OLD
@@ -17,21 +17,20 @@ from evaltools.gates.compare import Old
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.no_worse import compare_results
+from evaltools.gates.other_results import Result as AnyFound
 from evaltools.gates.other_results import earlier_evaluations, hold_all, parts_of
-from evaltools.gates.suite_result import SuiteResult
 from evaltools.known_tasks import OWN, other_metrics, subject_of, task_command
-from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.metrics import METRICS
 
 
 @errors_in_python({})
 def gate(
-    result: Result | Benchmark | Suite | str | Path,
+    result: Result | Rows | Suite | str | Path,
     limits: Sequence[str] = (),
     configuration: str = "*",
     *,
-    against: Result | Benchmark | Suite | str | Path | None = None,
+    against: Result | Rows | Suite | str | Path | None = None,
     allow_other_examples: bool = False,
 ) -> GateReport:
     """Hold limits such as ``"top1 drop <= 0.5 points at 95 %"`` against a result, or the file that it was saved to.
@@ -59,8 +58,8 @@ def gate(
     return GateReport(tuple(decision for report in reports for decision in report.decisions))
 
 
-def _result_of(given: Result | Benchmark | Suite | str | Path) -> EvaluationResult | BenchmarkResult | SuiteResult:
-    found = given if isinstance(given, Result | Benchmark | Suite) else load(path_of(given, "the result"))
+def _result_of(given: Result | Rows | Suite | str | Path) -> AnyFound:
+    found = given if isinstance(given, Result | Rows | Suite) else load(path_of(given, "the result"))
     return found.result
 
 

@@ -16,10 +16,10 @@ from evaltools.parameter import did_you_mean
 from evaltools.report.content import Sources
 from evaltools.report.files.output_file import write_file
 from evaltools.report.page.file import page_file, require_page_file
-from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult
 from evaltools.result.json_file import encode_json
 from evaltools.result.result import Result
+from evaltools.result.result import Row as ResultRow
 from evaltools.result.section import Table
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _DIGITS: Final = 4
 
 
-Row = TypeVar("Row", bound=ConfigurationResult | BenchmarkRow)
-Timing = TypeVar("Timing", bound=EvaluationResult | BenchmarkResult)
+Row = TypeVar("Row", bound=ConfigurationResult | ResultRow)
+Timing = TypeVar("Timing", bound=EvaluationResult | Result)
 
 
 class Entry(ABC, Generic[Timing, Row]):
@@ -52,7 +52,7 @@ class Entry(ABC, Generic[Timing, Row]):
     @property
     def reason(self) -> str | None:
         """Why it was not measured."""
-        return self.entry.reason
+        return self.entry.reason or None
 
     @property
     def delegation(self) -> DelegationProof | None:
@@ -113,7 +113,7 @@ class Entry(ABC, Generic[Timing, Row]):
 
 
 Each = TypeVar("Each", bound=Entry[Any, Any])
-Whole = TypeVar("Whole", bound=EvaluationResult | BenchmarkResult | Result | SuiteResult)
+Whole = TypeVar("Whole", bound=EvaluationResult | Result | SuiteResult)
 
 
 class Saved(ABC, Generic[Whole]):

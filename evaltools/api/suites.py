@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from evaltools.api.configurations import AnyPath, Tests, read_tests
 from evaltools.api.frames import data_frame
 from evaltools.api.options import flags_of, with_options
@@ -15,6 +13,7 @@ from evaltools.api.results_in_common import Saved, html_list, html_table
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult
 from evaltools.gone import METHODS_GONE
 from evaltools.report.content import Sources
+from evaltools.report.files.suite import values_of
 from evaltools.report.page.sections.suite import lines_of, reasons_of, summary_of
 from evaltools.suite.command import COMMAND, request_of_flags
 from evaltools.suite.run import OnEntry, run_suite
@@ -40,9 +39,7 @@ class Suite(Saved[SuiteResult]):
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per model, job and configuration, references as well; needs pandas."""
         rows = [
-            {"model": entry.model, "job": entry.job, **msgspec.to_builtins(row)}
-            for entry in self.entries
-            for row in entry.rows
+            {"model": entry.model, "job": entry.job, **values_of(row)} for entry in self.entries for row in entry.rows
         ]
         rows += [
             {"model": entry.model, "job": entry.job, "status": entry.state, "reason": entry.reason}

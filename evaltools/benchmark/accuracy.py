@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.command import Accuracy
 from evaltools.errors import DataError, UsageError
 from evaltools.known_tasks import task_command
-from evaltools.metrics.pareto import pareto_front
 from evaltools.request import Options
-from evaltools.result.benchmark import AccuracyGiven, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.shown_figures import shown_figures
 from evaltools.result_file import read_result
 
 _THREADS: Final = "--num_interpreter_threads="
+
+
+class AccuracyGiven(Struct, frozen=True):
+    """An accuracy, 0..1, from a result of ours: ``figure`` and ``label`` name it, ``source`` is the file."""
+
+    figure: str
+    label: str
+    value: float
+    source: str
 
 
 class KnownAccuracy(Struct, frozen=True):
@@ -50,15 +54,15 @@ def accuracy_of(known: Iterable[KnownAccuracy], model_sha256: str, flags: Sequen
     Neither the order of flags matters, nor the number of threads, nor the name, which says nothing of what ran. Raises
     :class:`DataError` where there are two that differ; ask before measuring.
 
-    >>> given = AccuracyGiven("top-1", 0.75, "run.json")
+    >>> given = AccuracyGiven("top1", "top-1", 0.75, "run.json")
     >>> known = [KnownAccuracy("5f", frozenset({"--kernels=builtin"}), given)]
     >>> accuracy_of(known, "5f", ["--num_interpreter_threads=4", "--kernels=builtin"]) is given
     True
     """
     own = _without_threads(flags)
     found = [entry.given for entry in known if entry.model_sha256 == model_sha256 and entry.flags == own]
-    if len({(given.metric, given.value) for given in found}) > 1:
-        there_are = ", ".join(sorted({f"{given.metric} {given.value:.6g} in {given.source}" for given in found}))
+    if len({(given.label, given.value) for given in found}) > 1:
+        there_are = ", ".join(sorted({f"{given.label} {given.value:.6g} in {given.source}" for given in found}))
         shown = " ".join(flags) or "the defaults"
         raise DataError(f"{shown} has more than one accuracy: {there_are}; give one of these results")
     return found[0] if found else None
@@ -81,32 +85,6 @@ def accuracies_of(flags: Options, request: BenchmarkRequest) -> list[AccuracyGiv
         what = f"has other flags: {there_are}" if is_same else "has another model file"
         raise UsageError(f"--accuracy={files[0]} {what}; measure the same model file with the same flags")
     return found
-
-
-def with_accuracies(rows: Sequence[BenchmarkRow], accuracies: Sequence[AccuracyGiven | None]) -> list[BenchmarkRow]:
-    """The rows with their accuracies, and with a mark where no other row is both as fast and as accurate.
-
-    A row that fell back to the CPU gets no accuracy, since the accuracy is that of the delegate.
-    """
-    found = [
-        row if row.fallback else replace(row, accuracy=accuracy) for row, accuracy in zip(rows, accuracies, strict=True)
-    ]
-    for metric in {row.accuracy.metric for row in found if row.accuracy}:
-        front = pareto_front([_place(row, metric) for row in found])
-        found = [
-            replace(row, on_latency_front=is_on) if row.accuracy and row.accuracy.metric == metric else row
-            for row, is_on in zip(found, front, strict=True)
-        ]
-    return found
-
-
-def _place(row: BenchmarkRow, metric: str) -> tuple[float, float]:
-    """Median latency and accuracy of a row; NaN for both where the row takes no part in the comparison."""
-    shown = shown_figures(row)
-    is_measured = row.status == "measured" and shown.runs > 0 and shown.latency_us is not None
-    if not is_measured or row.accuracy is None or row.accuracy.metric != metric:
-        return math.nan, math.nan
-    return float(shown.latency_us or 0.0), row.accuracy.value
 
 
 def _without_threads(flags: Iterable[str]) -> frozenset[str]:
@@ -146,4 +124,4 @@ def _given(accuracy: Accuracy, configuration: ConfigurationResult, path: Path) -
     value = configuration.figures.get(accuracy.figure)
     if value is None:
         return None
-    return AccuracyGiven(accuracy.label, value, str(path))
+    return AccuracyGiven(accuracy.figure, accuracy.label, value, str(path))

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import psutil
 
-from evaltools.result.benchmark import Conditions
+from evaltools.result.rounds import Conditions
 
 Found = TypeVar("Found")
 

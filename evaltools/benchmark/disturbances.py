@@ -7,7 +7,7 @@ from typing import Final
 from evaltools.metrics.latency import Drift, is_clear
 from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import p_value
-from evaltools.result.benchmark import Conditions
+from evaltools.result.rounds import Conditions
 
 FREQUENCY_CHANGE: Final = 0.15
 DEGREES_RISE: Final = 10.0

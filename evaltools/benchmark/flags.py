@@ -9,6 +9,8 @@ from typing import Final
 from evaltools.errors import UsageError
 from evaltools.parameter import NotNative, Parameter
 
+RECORDS: Final = "records"
+"""The format of a result file that has what was measured, round by round, and nothing that follows from it."""
 NO_OPERATORS: Final = NotNative("operators are not read from native logs")
 _NOT_WRITTEN: Final = "it is not written for devices; --output_file_path=FILE.json has everything"
 _MEASURING: Final = (
@@ -171,7 +173,7 @@ PARAMETERS: Final = (*_MEASURING, *_RUNS)
 BEYOND: Final = (
     Parameter(
         "output_file_path",
-        "JSON file with every time, the conditions and the figures.",
+        "JSON file with the figures, every time and what the page shows.",
         role="output_file",
         about="result",
         short="output",
@@ -219,8 +221,8 @@ BEYOND: Final = (
     ),
     Parameter(
         "output_format",
-        "Format of the result file, whatever its name ends in.",
-        choices=("", "json"),
+        "Format of the result file, whatever its name ends in; records: all that was measured, round by round.",
+        choices=("", "json", RECORDS),
         about="result",
         only_with=("output_file_path",),
         in_python="call .save() of the result",

@@ -27,7 +27,8 @@ from evaltools.errors import EvaltoolsError, InferenceError
 from evaltools.metrics.latency import drift
 from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile
-from evaltools.result.benchmark import BenchmarkRow, Phase, Round
+from evaltools.result.result import Row
+from evaltools.result.rounds import Measured, Phase, Round
 from evaltools.runtime import Session
 from evaltools.runtime.did_not_run import require_full_delegation
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
@@ -42,7 +43,7 @@ class Watcher:
     def begins(self, candidate: Candidate, round_number: int) -> None:
         """A round of a candidate begins; rounds are counted from 0."""
 
-    def opened(self, row: BenchmarkRow, opening: Opening) -> None:
+    def opened(self, row: Row, opening: Opening) -> None:
         """The candidate's model was loaded; ``row`` says with which runtime and delegates."""
 
     def warmed_up(self, phase: Phase) -> None:
@@ -65,13 +66,20 @@ class CandidateProgress(Struct):
     """What is known of a candidate so far, written down as soon as it is known; ``row`` has no figures."""
 
     candidate: Candidate
-    row: BenchmarkRow
+    row: Row
     rounds: list[Round] = field(default_factory=list)
     outputs: Inputs | None = None
+    profile: OpProfile | None = None
+    profile_failure: str = ""
 
-    def fail(self, row: BenchmarkRow, reason: str) -> None:
-        """From now on the row is a failed one: ``row``, unless earlier rounds ran, for what they ran with stays."""
-        self.row = replace(self.row if self.rounds else row, status="failed", reason=reason)
+    def fail(self, row: Row, reason: str) -> None:
+        """From now on the row is not measured: ``row``, unless earlier rounds ran, for what they ran with stays."""
+        self.row = replace(self.row if self.rounds else row, status="not measured", reason=reason)
+
+    @property
+    def measured(self) -> Measured:
+        """All of it, but for the outputs."""
+        return Measured(self.row, self.rounds, [], self.profile, self.profile_failure)
 
 
 def measure_in_fresh_process(
@@ -79,8 +87,8 @@ def measure_in_fresh_process(
 ) -> None:
     """Measure one round of a candidate; ``turn`` is its place among all rounds.
 
-    The last round also gives the outputs and the profile of operators, where they are asked for. Any failure makes the
-    row a failed one; nothing is raised.
+    The last round also gives the outputs and the profile of operators, where they are asked for. After any
+    failure the row is not measured; nothing is raised.
     """
     candidate = progress.candidate
     begun_ns = time.perf_counter_ns()
@@ -109,21 +117,21 @@ def measure_in_fresh_process(
         progress.fail(row, session.not_clean)
 
 
-def describe_row(candidate: Candidate, opened: Opened | NotMeasured) -> BenchmarkRow:
+def describe_row(candidate: Candidate, opened: Opened | NotMeasured) -> Row:
     """The row of a candidate before it is measured: its flags, runtime and delegates, and no figures."""
     entry = describe_entry(opened, "test")
-    return BenchmarkRow(
+    return Row(
+        entry.name,
+        status=entry.status,
+        reason=entry.reason or "",
+        fallback=entry.fallback or "",
+        cannot_exist=entry.cannot_exist,
         model=candidate.model_number,
-        name=entry.name,
         flags=entry.flags,
         num_threads=entry.num_threads,
-        status="measured" if entry.status == "measured" else "failed",
-        reason=entry.reason,
-        cannot_exist=entry.cannot_exist,
         runtime=entry.runtime,
         delegates=entry.delegates,
         delegation=entry.delegation,
-        fallback=entry.fallback,
     )
 
 
@@ -142,7 +150,7 @@ def _open(candidate: Candidate, options: BenchmarkOptions) -> Opened | NotMeasur
 def _round(
     session: IsolatedSession,
     inputs: Inputs,
-    row: BenchmarkRow,
+    row: Row,
     process_us: int,
     options: BenchmarkOptions,
     turn: int,
@@ -202,7 +210,7 @@ def _add_extras(
             profile_of, opened.model, opened.running, inputs, options.profile_runs, timeout_s=longest_s
         )
     except EvaltoolsError as error:
-        progress.row = replace(progress.row, profile_failure=str(error))
+        progress.profile_failure = str(error)
         return
-    progress.row = replace(progress.row, profile=profile)
+    progress.profile = profile
     watcher.profiled(profile, last.opening)

@@ -16,20 +16,21 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.benchmark import flags as benchmark_flags
-from evaltools.benchmark.run import with_ratios
+from evaltools.benchmark.conclude import Asked, conclude
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
 from evaltools.engine.opening import describe_model
 from evaltools.errors import DataError, UsageError
 from evaltools.file_content import Unreadable, content_of
 from evaltools.model import read_model
-from evaltools.native.logs.benchmark import parse_benchmark_log, row_of_logs
+from evaltools.native.logs.benchmark import measured_of_logs, parse_benchmark_log
 from evaltools.native.logs.log_lines import plain_lines
 from evaltools.parameter import Parameter, format_value
 from evaltools.request import Request
-from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import RuntimeUsed
+from evaltools.result.result import Result
+from evaltools.result.rounds import Measured, Records
 
 _RUNTIME: Final = RuntimeUsed("app", "TFLiteBenchmark", "", "default")
 _FIRST_LINE: Final = re.compile(r"Log parameter values verbosely: \[.*\]")
@@ -101,7 +102,7 @@ def _why_not(parameter: Parameter) -> str | None:
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def result_of_ios_log(log: Path, graph: Path, command: Sequence[str], allow_fallback: bool = False) -> BenchmarkResult:
+def result_of_ios_log(log: Path, graph: Path, command: Sequence[str], allow_fallback: bool = False) -> Result:
     """The result in the file ``log`` for the model ``graph``; ``command`` is only recorded.
 
     Raises :class:`~evaltools.errors.ModelError`, and :class:`DataError` for a log that cannot be read, holds no
@@ -110,20 +111,14 @@ def result_of_ios_log(log: Path, graph: Path, command: Sequence[str], allow_fall
     model = read_model(graph)
     try:
         text = content_of(log).decode("utf-8", "replace")
-        rows = rows_of_ios_log(text, graph.name, model.node_count, allow_fallback)
+        measured = measured_in_ios_log(text, graph.name, model.node_count, allow_fallback)
     except Unreadable as error:
         raise DataError(f"--log_file={log} cannot be read: {error}; give the text of the console") from error
     except DataError as error:
         raise DataError(f"--log_file={log}: {error}") from None
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return BenchmarkResult(
-        schema_version=BENCHMARK_SCHEMA_VERSION,
-        environment=describe_environment(list(command), now, 0.0),
-        options={},
-        models=[describe_model(model)],
-        rows=rows,
-        warnings=[_ELSEWHERE],
-    )
+    asked = Asked(describe_environment(list(command), now, 0.0), {}, [describe_model(model)])
+    return conclude(asked, {"": Records(measured, [_ELSEWHERE])})
 
 
 def starts_in(text: str) -> list[str]:
@@ -140,8 +135,8 @@ def starts_in(text: str) -> list[str]:
     )
 
 
-def rows_of_ios_log(text: str, model: str, node_count: int, allow_fallback: bool = False) -> list[BenchmarkRow]:
-    """A row for each configuration in the log of the app, whose starts with the same flags are its rounds.
+def measured_in_ios_log(text: str, model: str, node_count: int, allow_fallback: bool = False) -> list[Measured]:
+    """What was measured of each configuration in the log of the app, whose starts with the same flags are its rounds.
 
     ``model`` is the name of the file that was measured, ``node_count`` the number of nodes of its main graph. Raises
     :class:`DataError` where the log is of another model, or of no start at all.
@@ -160,12 +155,10 @@ def rows_of_ios_log(text: str, model: str, node_count: int, allow_fallback: bool
         configurations[flags] = configuration
         by_flags.setdefault(flags, []).append(start)
     names = _names(list(configurations.values()))
-    return with_ratios(
-        [
-            row_of_logs(0, replace(configurations[flags], name=name), node_count, _RUNTIME, starts, (), allow_fallback)
-            for name, (flags, starts) in zip(names, by_flags.items(), strict=True)
-        ]
-    )
+    return [
+        measured_of_logs(0, replace(configurations[flags], name=name), node_count, _RUNTIME, starts, (), allow_fallback)
+        for name, (flags, starts) in zip(names, by_flags.items(), strict=True)
+    ]
 
 
 def _configuration_of(parameters: Mapping[str, str]) -> Configuration:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from evaltools.errors import InferenceError
 from evaltools.metrics.latency import whole_us
-from evaltools.result.benchmark import Phase
+from evaltools.result.rounds import Phase
 from evaltools.runtime.session import Array, Session
 
 _NS_PER_S: Final = 1_000_000_000

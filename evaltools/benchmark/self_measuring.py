@@ -18,7 +18,7 @@ from evaltools.engine.sampling import Sampler
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile
-from evaltools.result.benchmark import Conditions, Memory, Phase
+from evaltools.result.rounds import Conditions, Memory, Phase
 from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session, TensorSpec, open_session
 from evaltools.runtime.process.child import peak_memory_kb
 from evaltools.runtime.session import Array, TimedSession

@@ -12,12 +12,13 @@ from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.command import GROUPS, request_of_flags
 from evaltools.cli.shared.decided import decided_beside
 from evaltools.cli.shared.streams import complain
-from evaltools.request import Request
+from evaltools.request import Options, Request
 from evaltools.request.flags import parse_flags
 
 if TYPE_CHECKING:
     from evaltools.benchmark.request import BenchmarkRequest
-    from evaltools.result.benchmark import BenchmarkResult
+    from evaltools.result.result import Result
+    from evaltools.result.rounds import Records
 
 EXIT_CODES: Final = """\
   0    everything asked for was measured
@@ -45,12 +46,13 @@ def run(arguments: list[str]) -> int:
 def benchmark(asked: Request, missing: str = "") -> int:
     """Measure, print, write; returns the exit code. ``missing`` is a line about what was tried and cannot run here."""
     from evaltools.benchmark.accuracy import accuracies_of
+    from evaltools.benchmark.conclude import conclude
     from evaltools.benchmark.request import read_request
     from evaltools.benchmark.run import measure_benchmark
     from evaltools.cli.benchmark_native import NativeFiles, NativeLines
     from evaltools.cli.shared.terminal import make_console
     from evaltools.report.files.output_file import planned_outputs, write_outputs
-    from evaltools.report.page.screens import print_benchmark
+    from evaltools.report.page.screens import print_rows
     from evaltools.signals import interrupts_restored
 
     console, flags = make_console(), asked.options
@@ -63,12 +65,14 @@ def benchmark(asked: Request, missing: str = "") -> int:
         complain(missing)
     with interrupts_restored(), closing(lines):
         lines.start()
-        result, outputs = measure_benchmark(asked, request, lines)
-        lines.summary(result.rows)
-        not_written = native_files.write(result, outputs, lines)
-        contents = {**contents_of(result, files), "native_lines": lambda: lines.content}
+        facts, found = measure_benchmark(asked, request, lines)
+        places = {"": found.records}
+        lines.summary(found.records.measured)
+        result = conclude(facts, places)
+        not_written = native_files.write(found, facts.models, lines)
+        contents = {**contents_of(result, places, flags, files), "native_lines": lambda: lines.content}
         not_written += write_outputs(files, contents)
-        print_benchmark(result, console, is_quiet=flags.is_on("quiet"))
+        print_rows(result, console, is_quiet=flags.is_on("quiet"))
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
     if result.stopped:
@@ -85,32 +89,36 @@ def written_whole() -> list[str]:
     return [parameter.name for parameter in benchmark_flags.BEYOND if parameter.role == "output_file"]
 
 
-def contents_of(result: BenchmarkResult, files: Mapping[str, Path]) -> dict[str, Callable[[], bytes]]:
-    """What makes the content of each file about a whole result, by flag."""
+def contents_of(
+    result: Result, places: Mapping[str, Records], flags: Options, files: Mapping[str, Path]
+) -> dict[str, Callable[[], bytes]]:
+    """What makes the content of each file about a whole result, by flag; ``places`` are what it was concluded from."""
+    from evaltools.benchmark.plot import plot_benchmark
+    from evaltools.benchmark.trace import trace_json
     from evaltools.report.content import Sources
-    from evaltools.report.files.benchmark_trace import trace_json
-    from evaltools.report.files.plot import plot_benchmark
     from evaltools.report.page.file import measured_page
     from evaltools.result.json_file import encode_json
 
+    measured = [each for records in places.values() for each in records.measured]
+    is_raw = flags.text("output_format") == benchmark_flags.RECORDS
     return {
-        "output_file_path": lambda: encode_json(result),
-        "trace": lambda: trace_json(result),
+        "output_file_path": lambda: encode_json(places if is_raw else result),
+        "trace": lambda: trace_json(result, measured),
         "plot": lambda: plot_benchmark(result, files["plot"]),
-        "report": lambda: measured_page(Sources(benchmarks={"benchmark": result}), files["report"]),
+        "report": lambda: measured_page(Sources(results={result.command: result}), files["report"]),
     }
 
 
-def exit_code_of(result: BenchmarkResult, request: BenchmarkRequest) -> int:
+def exit_code_of(result: Result, request: BenchmarkRequest) -> int:
     """The exit code of a benchmark whose files were all written; on several devices rows are named ``NAME@SERIAL``."""
     if result.stopped:
         return exit_codes.INTERRUPTED
-    failed = [row for row in result.rows if row.status == "failed"]
+    failed = [row for row in result.rows if row.status != "measured"]
     counting = [
         row for row in failed if row.runtime is not None or row.name.partition("@")[0] not in request.may_be_missing
     ]
-    if len(failed) == len(result.rows) or any(row.figures is None for row in counting):
+    if len(failed) == len(result.rows) or not all(row.figures for row in counting):
         return exit_codes.NOT_MEASURED
-    if request.options.profile_runs and not any(row.profile for row in result.rows):
+    if request.options.profile_runs and not any(row.rows for row in result.rows):
         return exit_codes.NOT_MEASURED
     return exit_codes.EXAMPLES_FAILED if counting else exit_codes.OK

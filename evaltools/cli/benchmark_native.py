@@ -14,6 +14,7 @@ from rich.text import Text
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.request import BenchmarkOptions, BenchmarkRequest, Candidate
+from evaltools.benchmark.run import Benchmarked
 from evaltools.cli.shared.streams import say, stdout_is_terminal
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import OutputError, UsageError
@@ -39,9 +40,11 @@ from evaltools.native.lines.stat_line import stat_figures
 from evaltools.parameter import Parameter, Value, split_flag
 from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file
-from evaltools.report.words.facts import describe_configuration, model_names
+from evaltools.report.words.facts import describe_configuration
 from evaltools.request import Options, Request, require_apart
-from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase, Round
+from evaltools.result.evaluation import Model
+from evaltools.result.result import Row, model_names
+from evaltools.result.rounds import Measured, Phase, Round
 from evaltools.runtime.session import Array
 from evaltools.signals import ignore_interrupts
 from evaltools.text import printable
@@ -105,7 +108,7 @@ class NativeLines(Watcher):
         given = _logged(self._flags, candidate)
         self.print(starting_lines(benchmark_flags.LOGGED, given, self._flags.is_on("verbose")))
 
-    def opened(self, row: BenchmarkRow, opening: Opening) -> None:
+    def opened(self, row: Row, opening: Opening) -> None:
         """Print the model and its delegates."""
         self._is_open = True
         if self._round == 0 and not self._is_quiet:
@@ -174,7 +177,7 @@ class NativeLines(Watcher):
             self._live.start()
         self._live.update(Text(step, style="dim", no_wrap=True, overflow="ellipsis"), refresh=True)
 
-    def summary(self, rows: Sequence[BenchmarkRow]) -> None:
+    def summary(self, measured: Sequence[Measured]) -> None:
         """All configurations, fastest first."""
         if not self._several:
             return
@@ -182,12 +185,12 @@ class NativeLines(Watcher):
         prefix = [f"{name}, " if len(names) > 1 else "" for name in names]
         listed = [
             (
-                prefix[row.model] + row.name,
-                stat_figures([time for entry in row.rounds for time in entry.regular.invokes_us])
-                if row.status == "measured"
+                prefix[each.row.model] + each.row.name,
+                stat_figures([time for entry in each.rounds for time in entry.regular.invokes_us])
+                if each.is_measured
                 else None,
             )
-            for row in rows
+            for each in measured
         ]
         self.print(summary_lines(listed))
 
@@ -256,14 +259,12 @@ class NativeFiles(Struct, frozen=True):
         mode = CSV if _CSV_PROFILES in flags else flags.text("op_profiling_output_mode")
         return cls(paths, input_bytes, mode)
 
-    def write(
-        self, result: BenchmarkResult, outputs: Sequence[tuple[Array, ...] | None], lines: NativeLines
-    ) -> list[OutputError]:
+    def write(self, found: Benchmarked, models: Sequence[Model], lines: NativeLines) -> list[OutputError]:
         """Write what was measured; returns what could not be written."""
         not_written = []
         for flag, paths in self.paths.items():
-            for path, row, values in zip(paths, result.rows, outputs, strict=True):
-                content = self._content(flag, result, row, values)
+            for path, measured, values in zip(paths, found.records.measured, found.outputs, strict=True):
+                content = self._content(flag, measured, models, values)
                 if content is None:
                     continue
                 try:
@@ -276,19 +277,19 @@ class NativeFiles(Struct, frozen=True):
         return not_written
 
     def _content(
-        self, flag: str, result: BenchmarkResult, row: BenchmarkRow, values: tuple[Array, ...] | None
+        self, flag: str, measured: Measured, models: Sequence[Model], values: tuple[Array, ...] | None
     ) -> bytes | None:
         """The content of a row's file; None where there is nothing to write."""
         if flag == _OUTPUTS:
             return None if values is None else b"".join(array.tobytes() for array in values)
-        if row.status == "failed":
+        if not measured.is_measured:
             return None
         if flag == _PROTOS:
-            size = result.models[row.model].size_bytes
-            return native_benchmark_proto(row, size, self.input_bytes[row.model])
-        if row.profile is None:
+            number = measured.row.model
+            return native_benchmark_proto(measured.rounds, models[number].size_bytes, self.input_bytes[number])
+        if measured.profile is None:
             return None
-        return profile_file(row.profile, opening_steps(row.rounds[-1].opening), self.profile_mode)
+        return profile_file(measured.profile, opening_steps(measured.rounds[-1].opening), self.profile_mode)
 
 
 def _labels(request: BenchmarkRequest) -> list[str]:

@@ -101,7 +101,7 @@ def flags_of_models(flags: GivenFlags) -> dict[str, GivenFlags]:
 
     Raises :class:`UsageError` for a model that is given twice, and for one that is not a file.
     """
-    from evaltools.report.words.facts import model_names
+    from evaltools.result.result import model_names
 
     models = flags.texts(MODEL_FILE.name)
     twice = next((text for place, text in enumerate(models) if text in models[:place]), None)

@@ -1,11 +1,9 @@
-"""A benchmark on devices, and on the host if asked for: their rows make one result."""
+"""A benchmark on devices, and on the host if asked for: what each measured makes one result."""
 
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
@@ -13,10 +11,12 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
-from evaltools.benchmark.accuracy import accuracies_of, with_accuracies
+from evaltools.benchmark.accuracy import accuracies_of
 from evaltools.benchmark.command import COMMAND
+from evaltools.benchmark.conclude import Asked
+from evaltools.benchmark.flags import RECORDS
 from evaltools.benchmark.request import BenchmarkRequest, read_request
-from evaltools.benchmark.run import options_in_force
+from evaltools.benchmark.run import Begun
 from evaltools.device.device import Device
 from evaltools.device.devices import DevicesUsed, require_answer, run_on_each
 from evaltools.device.flags import DeviceFlags
@@ -25,16 +25,16 @@ from evaltools.device.native_program import refuse_options, require_binary
 from evaltools.device.python_program import python_on
 from evaltools.device.request import carry_out_on_host, device_request, without_host_options
 from evaltools.device.work import StderrLines, Work
-from evaltools.engine.opening import describe_model
 from evaltools.errors import UsageError
 from evaltools.request import Request
-from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow, read_benchmark
 from evaltools.result.device import HOST, DeviceWork
-from evaltools.result.environment import describe_environment
+from evaltools.result.json_file import json_in, read_content
+from evaltools.result.result import Row
+from evaltools.result.rounds import Records
 from evaltools.result.task_part import HostNames
 from evaltools.runs.stored import to_bytes
 
-_RESULT: Final = "result.json"
+_RECORDS: Final = "records.json"
 _STEP: Final = b" of up to "
 _WITH_A_RESULT: Final = (exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, exit_codes.OK)
 
@@ -54,13 +54,12 @@ def read_device_benchmark(asked: Request, flags: DeviceFlags) -> BenchmarkReques
 
 def measure_on_devices(
     asked: Request, flags: DeviceFlags, request: BenchmarkRequest, console: Console
-) -> tuple[BenchmarkResult, Mapping[str, str], bool]:
+) -> tuple[Asked, Mapping[str, BenchmarkPlace], bool]:
     """Measure on every device, and on the host if that was asked for.
 
-    Returns the result, what the program of each place printed, and whether every device did its work.
+    Returns what was asked for, what each place gave, and whether every device did its work.
     """
-    started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    accuracies = accuracies_of(asked.options, request)
+    accuracies, begun = accuracies_of(asked.options, request), Begun()
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         folder = Path(temporary)
         program: _EvaltoolsBenchmark | NativeBenchmark
@@ -73,37 +72,24 @@ def measure_on_devices(
             done, device_run = run_on_each(program.run, flags.program, devices, console)
         places |= done
         is_one_place = not flags.include_host and len(devices.serials) == 1
-    rows = {name: with_accuracies(place.rows, accuracies) for name, place in places.items()}
-    result = BenchmarkResult(
-        schema_version=BENCHMARK_SCHEMA_VERSION,
-        environment=describe_environment(
-            list(asked.command), started_at, round(time.perf_counter() - clock, 3), asked.options.path("trace")
-        ),
-        options=options_in_force(asked.options, request),
-        models=[describe_model(model) for model in request.models],
-        rows=[
-            row if is_one_place else replace(row, name=f"{row.name}@{place}")
-            for place, own in rows.items()
-            for row in own
-        ],
-        warnings=list(dict.fromkeys(warning for place in places.values() for warning in place.warnings)),
-        device_run=device_run,
-    )
-    return result, {name: place.printed for name, place in places.items()}, len(done) == len(devices.serials)
+    facts = replace(begun.asked(asked, request, accuracies), device_run=device_run)
+    named = {"" if is_one_place else name: place for name, place in places.items()}
+    return facts, named, len(done) == len(devices.serials)
 
 
 class _EvaltoolsBenchmark:
-    """A benchmark by evaltools itself; the results of devices are put into ``folder``."""
+    """A benchmark by evaltools itself; the records of devices are put into ``folder``."""
 
     def __init__(
         self, asked: Request, request: BenchmarkRequest, flags: DeviceFlags, folder: Path, console: Console
     ) -> None:
         sent = device_request(asked, flags.root, flags.libraries)
+        stated = without_host_options(sent.request).stating(output_file_path=_RECORDS, output_format=RECORDS)
         self._work = Work(
-            request=to_bytes(without_host_options(sent.request).stating(output_file_path=_RESULT)),
+            request=to_bytes(stated),
             files=sent.files,
             folders=sent.whole_folders,
-            results=(_RESULT,),
+            results=(_RECORDS,),
         )
         self._names = sent.host_names()
         self._request = request
@@ -121,30 +107,34 @@ class _EvaltoolsBenchmark:
         into = Path(tempfile.mkdtemp(dir=self._folder))
         python = python_on(device, COMMAND)
         done = device.do(self._work, python, into, StderrLines(on_line))
-        require_answer(done, _WITH_A_RESULT, _RESULT, "result")
+        require_answer(done, _WITH_A_RESULT, _RECORDS, "result")
         return done.work, _place(into, self._request, self._names, done.out)
 
 
 def _place(folder: Path, request: BenchmarkRequest, names: HostNames, printed: str) -> BenchmarkPlace:
-    """The result that evaltools wrote into ``folder``, with the names that files have on the host."""
-    result = read_benchmark(folder / _RESULT)
-    rows = [
-        with_host_names(row, candidate.configuration.to_flags(), names)
-        for row, candidate in zip(result.rows, request.candidates, strict=True)
+    """What evaltools measured and wrote into ``folder``, with the names that files have on the host."""
+    file = folder / _RECORDS
+    (records,) = json_in(read_content(file), file, dict[str, Records], "file with records of a benchmark").values()
+    measured = [
+        replace(each, row=with_host_names(each.row, candidate.configuration.to_flags(), names))
+        for each, candidate in zip(records.measured, request.candidates, strict=True)
     ]
-    return BenchmarkPlace(rows, names.text(printed), result.warnings)
+    return BenchmarkPlace(replace(records, measured=measured), names.text(printed))
 
 
 def _benchmark_on_host(asked: Request, request: BenchmarkRequest, folder: Path, console: Console) -> BenchmarkPlace:
-    """The benchmark on the host, which writes its result into ``folder``."""
+    """The benchmark on the host, which writes its records into ``folder``."""
     console.print("on this computer first ...", style="dim")
-    done = carry_out_on_host(without_host_options(asked).stating(output_file_path=folder / _RESULT), _WITH_A_RESULT)
+    stated = without_host_options(asked).stating(output_file_path=folder / _RECORDS, output_format=RECORDS)
+    done = carry_out_on_host(stated, _WITH_A_RESULT)
     return _place(folder, request, HostNames({}), done.out)
 
 
-def with_host_names(row: BenchmarkRow, flags: Sequence[str], names: HostNames) -> BenchmarkRow:
+def with_host_names(row: Row, flags: Sequence[str], names: HostNames) -> Row:
     """A row from a device, with the names that files have on the host.
 
     ``flags`` are the configuration's on the host.
     """
-    return replace(row, flags=list(flags), delegates=names.delegates(row.delegates), reason=names.reason(row.reason))
+    return replace(
+        row, flags=list(flags), delegates=names.delegates(row.delegates), reason=names.reason(row.reason) or ""
+    )

@@ -12,7 +12,6 @@ from rich.console import Console
 
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.request import BenchmarkRequest
-from evaltools.benchmark.run import with_ratios
 from evaltools.device.adb import last_lines
 from evaltools.device.app import install_app, run_app
 from evaltools.device.device import Device
@@ -22,13 +21,13 @@ from evaltools.device.native_program import Killed, NativeRuns, StepDone, config
 from evaltools.device.request import RequestFiles
 from evaltools.device.store import stored_folder
 from evaltools.device.work import Work
-from evaltools.native.logs.benchmark import row_of_logs
+from evaltools.native.logs.benchmark import measured_of_logs
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.native.logs.log_lines import plain_lines
 from evaltools.request import Options
-from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.device import DeviceFacts, DeviceWork
 from evaltools.result.evaluation import RuntimeUsed
+from evaltools.result.rounds import Measured, Records
 from evaltools.text import printable
 
 
@@ -50,9 +49,8 @@ class BenchmarkPlace(Struct, frozen=True):
     ``printed`` is what its program printed.
     """
 
-    rows: Sequence[BenchmarkRow]
+    records: Records
     printed: str
-    warnings: Sequence[str]
 
 
 class NativeBenchmark:
@@ -93,8 +91,9 @@ class NativeBenchmark:
             done, steps = self._runs.run(device, work, self._steps)
             starts = [_start_of(step, device.facts) for step in steps]
         lines = tuple(dict.fromkeys(line for start in starts for line in delegate_lines(start.text)))
-        rows = with_ratios([self._row(which, starts) for which in range(len(self._request.candidates))])
-        place = BenchmarkPlace(rows, "\n".join(start.printed for start in starts), self._request.warnings)
+        measured = [self._measured(which, starts) for which in range(len(self._request.candidates))]
+        records = Records(measured, list(self._request.warnings))
+        place = BenchmarkPlace(records, "\n".join(start.printed for start in starts))
         return replace(done, delegate_lines=lines), place
 
     def _run_app(self, device: Device, work: Work) -> tuple[DeviceWork, list[_ProgramStart]]:
@@ -112,11 +111,11 @@ class NativeBenchmark:
         self._killed.look_at(device.serial, [run.was_killed for run in runs])
         return done, [_ProgramStart(run.log, run.log, run.failure) for run in runs]
 
-    def _row(self, number: int, starts: Sequence[_ProgramStart]) -> BenchmarkRow:
-        """The row of a candidate, from all starts."""
+    def _measured(self, number: int, starts: Sequence[_ProgramStart]) -> Measured:
+        """What was measured of a candidate, from all starts."""
         own = [start for which, start in zip(self._order, starts, strict=True) if which == number]
         candidate = self._request.candidates[number]
-        return row_of_logs(
+        return measured_of_logs(
             candidate.model_number,
             candidate.configuration,
             candidate.model.node_count,

@@ -13,7 +13,6 @@ from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.means import MeanOfScores
 from evaltools.metrics.metric import ABSENT, Metric, OutputNames, present
 from evaltools.metrics.power import Change, Share
-from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison, Load
 from evaltools.result.metrics import METRICS
 from evaltools.result.places import against_reference, reference_of
@@ -127,7 +126,7 @@ def outputs_of(
     return list(found.items())
 
 
-def loads_of(result: EvaluationResult | BenchmarkResult, whose: str = "") -> dict[str, Load | None]:
+def loads_of(result: EvaluationResult, whose: str = "") -> dict[str, Load | None]:
     """The load of the machine as evidence has it; none for devices."""
     return {} if result.device_run is not None else {whose: result.environment.load}
 

@@ -14,14 +14,14 @@ from evaltools.gates.criteria import Criterion
 from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Evidence
 from evaltools.gates.other_results import AnyResult, OtherResult, Result, model_name, parts_of
-from evaltools.gates.suite_result import SuiteResult, SuiteRow
-from evaltools.gates.suite_rows import rows_of_evaluation
+from evaltools.gates.suite_result import SuiteResult
 from evaltools.known_tasks import subject_of
 from evaltools.metrics.between_runs import Timed, ratio_between_runs
+from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
-from evaltools.result.benchmark import BenchmarkResult
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, RuntimeUsed
 from evaltools.result.json_file import encode_json
+from evaltools.result.result import Row
 
 
 def compare_results(run: str, now: Result, old: Old[Result]) -> list[GateDecisions]:
@@ -77,7 +77,7 @@ def _records(result: Result) -> bytes:
     """What a run found, as it is written: numbers that are none are equal then."""
     if isinstance(result, EvaluationResult):
         return encode_json([result.part, result.configurations, result.failed])
-    return encode_json(result.rows if isinstance(result, BenchmarkResult) else result.entries)
+    return encode_json(result.entries if isinstance(result, SuiteResult) else result.rows)
 
 
 def _about(result: Result) -> str:
@@ -91,11 +91,11 @@ def _by_model(run: str, parts: Mapping[str, AnyResult]) -> dict[str, AnyResult]:
     return {f"{run}/{Path(model_name(part)).stem}" if name == run else name: part for name, part in parts.items()}
 
 
-def _rows(part: AnyResult) -> Sequence[SuiteRow]:
-    return part.rows if isinstance(part, OtherResult) else rows_of_evaluation(part)
+def _rows(part: AnyResult) -> Sequence[Row | ConfigurationResult]:
+    return part.rows if isinstance(part, OtherResult) else part.configurations
 
 
-def _is_measured(row: SuiteRow) -> bool:
+def _is_measured(row: Row | ConfigurationResult) -> bool:
     return row.status == "measured" and not row.fallback
 
 
@@ -119,7 +119,7 @@ def _without_what_neither_measured(report: GateDecisions, now: AnyResult, before
 
     Of a single result that is decided: what did not run is no pass.
     """
-    measured = {row.configuration for part in (now, before) for row in _rows(part) if _is_measured(row)}
+    measured = {row.name for part in (now, before) for row in _rows(part) if _is_measured(row)}
     never = dict.fromkeys(each.configuration for each in report.decisions if each.configuration not in measured)
     kept = tuple(each for each in report.decisions if each.configuration in measured)
     warnings = tuple(f"{name} was measured in neither suite" for name in never)
@@ -129,27 +129,28 @@ def _without_what_neither_measured(report: GateDecisions, now: AnyResult, before
 def _rows_compared(name: str, now: OtherResult, old: Old[OtherResult], others: int) -> GateDecisions:
     """Of benchmarks, which have only times and nodes."""
     before = old.result
-    earlier = {row.configuration: row for row in before.rows if _is_measured(row)}
+    earlier = {row.name: row for row in before.rows if _is_measured(row)}
     decisions: list[Decision] = []
     timed: list[tuple[Criterion, Evidence]] = []
     warnings = [] if now.sha256 == before.sha256 else [f"another model: the content of {now.model} has changed"]
     for row in now.rows:
-        then = earlier.pop(row.configuration, None)
+        then = earlier.pop(row.name, None)
         if then is None:
             continue
         if not _is_measured(row):
-            decisions.append(_not_again(row.configuration, row.fallback or row.reason or "not measured"))
+            decisions.append(_not_again(row.name, row.fallback or row.reason or "not measured"))
             continue
         ratio = _ratio(then, row)
         if ratio is not None:
             loads = {"": row.load, EARLIER: then.load}
-            since = Evidence(row.configuration, ratio=ratio, loads=loads, allowed=old.allowed)
-            timed.append((slowdown(), Evidence(row.configuration, old=since)))
+            since = Evidence(row.name, ratio=ratio, loads=loads, allowed=old.allowed)
+            timed.append((slowdown(), Evidence(row.name, old=since)))
         if now.sha256 == before.sha256:
-            decisions += nodes_decision(row.configuration, then.delegated_nodes, row.delegated_nodes)
-        if then.flags != row.flags or then.runtime != row.runtime:
-            sides = [" ".join([each.runtime, *each.flags]) for each in (then, row)]
-            warnings.append(f"{row.configuration}: {sides[0]} then, {sides[1]} now")
+            nodes = (each.delegation.delegated_nodes if each.delegation else None for each in (then, row))
+            decisions += nodes_decision(row.name, *nodes)
+        sides = [" ".join([_version(each.runtime), *each.flags]) for each in (then, row)]
+        if sides[0] != sides[1]:
+            warnings.append(f"{row.name}: {sides[0]} then, {sides[1]} now")
     lost = [_not_again(configuration, not_in_new(old.name)) for configuration in earlier]
     return GateDecisions(
         name, now.model, (*decide_together(timed, others), *decisions, *lost), warnings=tuple(warnings)
@@ -159,7 +160,7 @@ def _rows_compared(name: str, now: OtherResult, old: Old[OtherResult], others: i
 def _lost(name: str, before: AnyResult, reason: str) -> GateDecisions:
     """Each configuration that was measured before, and is not any more."""
     rows = [row for row in _rows(before) if row.role == "test"] or _rows(before)
-    lost = tuple(_not_again(row.configuration, reason) for row in rows if _is_measured(row))
+    lost = tuple(_not_again(row.name, reason) for row in rows if _is_measured(row))
     return GateDecisions(name, model_name(before), lost)
 
 
@@ -167,8 +168,18 @@ def _not_again(configuration: str, reason: str) -> Decision:
     return Decision(configuration, "measured again", "not measured", reason=reason)
 
 
-def _ratio(then: SuiteRow, row: SuiteRow) -> LatencyRatio | None:
-    if not then.p50_us or not row.p50_us:
+def _version(runtime: RuntimeUsed | None) -> str:
+    return f"{runtime.package} {runtime.version}" if runtime else ""
+
+
+def _ratio(then: Row, row: Row) -> LatencyRatio | None:
+    before, now = _timed(then), _timed(row)
+    return None if before is None or now is None else ratio_between_runs(before, now)
+
+
+def _timed(row: Row) -> Timed | None:
+    found = row.figures.get("latency_ms")
+    if found is None or not found.value:
         return None
-    before, now = (Timed(each.p50_us or 0.0, each.p50_interval, crowding(each.load, 1)) for each in (then, row))
-    return ratio_between_runs(before, now)
+    span = found.interval and Interval(1000 * found.interval.low, 1000 * found.interval.high)
+    return Timed(1000 * found.value, span, crowding(row.load, 1))

@@ -14,39 +14,44 @@ from msgspec.structs import replace
 from evaltools.gates.check import NO_OLD, GateDecisions, decide_together, hold_gate, none_named, nothing_shown
 from evaltools.gates.compare import Old
 from evaltools.gates.decide import Decision
-from evaltools.gates.evidence import NO_REFERENCE, Evidence, ended_early, fell_back, loads_of
+from evaltools.gates.evidence import NO_REFERENCE, Evidence, ended_early, fell_back
 from evaltools.gates.gate_file import BENCHMARK, Gate
-from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
-from evaltools.gates.suite_rows import rows_of_benchmark
+from evaltools.gates.suite_result import SuiteEntry, SuiteResult
 from evaltools.known_tasks import subject_of
-from evaltools.metrics.metric import Figure, present
-from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
+from evaltools.metrics.latency import LatencyRatio
+from evaltools.metrics.series import Withheld
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.metrics import RUNS_FOR_P90, RUNS_FOR_P99, partitions_of, share_delegated
-from evaltools.result.shown_figures import shown_figures
+from evaltools.result.figure import Figure
+from evaltools.result.result import Result as Rows
+from evaltools.result.result import Row
 
 
 class OtherResult(Struct, frozen=True):
     """What gates need of a run that gave no result of an evaluation.
 
     ``task``, what that is called, and ``model`` are what patterns are compared with; all are empty where they are not
-    known. ``found`` has the evidence on each configuration; ``failure`` says why there is none, also where the names
-    of the configurations are not known. ``rows`` and the model's ``sha256`` are compared with an earlier result.
+    known. ``rows`` are its configurations; ``failure`` says why there is none, also where their names are not known.
+    The model's ``sha256`` is compared with that of an earlier result. ``stopped`` says why it ended early.
     """
 
     task: str
     subject: str
     model: str
-    found: tuple[Evidence, ...] = ()
+    rows: Sequence[Row] = ()
     failure: str = ""
     elapsed_s: float = 0.0
     warnings: Sequence[str] = ()
-    rows: Sequence[SuiteRow] = ()
     sha256: str = ""
+    stopped: str = ""
+
+    @property
+    def found(self) -> list[Evidence]:
+        """The evidence on each configuration."""
+        return [evidence_of_row(row, self.stopped) for row in self.rows if row.role == "test"]
 
 
 AnyResult = EvaluationResult | OtherResult
-Result = EvaluationResult | BenchmarkResult | SuiteResult
+Result = EvaluationResult | Rows | SuiteResult
 
 
 def part_names(run: str, models: Sequence[str]) -> list[str]:
@@ -61,21 +66,21 @@ def part_names(run: str, models: Sequence[str]) -> list[str]:
     return [f"{run}/{stem if stems.count(stem) == 1 else model}" for stem, model in zip(stems, models, strict=True)]
 
 
-def parts_of_benchmark(run: str, result: BenchmarkResult) -> dict[str, OtherResult]:
-    """Each model of a benchmark, by the name of its run."""
-    files = [model.file for model in result.models]
+def parts_of_rows(run: str, result: Rows) -> dict[str, OtherResult]:
+    """Each model of a result, by the name of its run."""
+    names = part_names(run, [model.file for model in result.models])
     return {
         name: OtherResult(
-            BENCHMARK,
-            BENCHMARK,
-            Path(files[number]).name,
-            tuple(evidence_of_row(row, result) for row in result.rows if row.model == number),
+            result.command,
+            result.command,
+            Path(model.file).name,
+            [row for row in result.rows if row.model == number],
             elapsed_s=result.environment.elapsed_s,
             warnings=result.warnings,
-            rows=rows_of_benchmark(result, number),
-            sha256=result.models[number].sha256,
+            sha256=model.sha256,
+            stopped=result.stopped,
         )
-        for number, name in enumerate(part_names(run, files))
+        for number, (name, model) in enumerate(zip(names, result.models, strict=True))
     }
 
 
@@ -83,16 +88,14 @@ def part_of_suite(entry: SuiteEntry) -> AnyResult:
     """A model of a suite: its evaluation, else the rows of its benchmark, or why there are none."""
     if entry.evaluation is not None:
         return entry.evaluation
-    found = tuple(_of_row(row) for row in entry.rows if row.role == "test")
     task = BENCHMARK if entry.command[1:2] == [BENCHMARK] else ""
     return OtherResult(
         task,
         task,
         Path(entry.model_file).name,
-        found,
+        entry.rows,
         entry.reason,
         entry.elapsed_s,
-        rows=entry.rows,
         sha256=entry.model_sha256,
     )
 
@@ -101,8 +104,8 @@ def parts_of(run: str, result: Result) -> dict[str, AnyResult]:
     """What gates are compared with, by the name of the run or a part of it."""
     if isinstance(result, EvaluationResult):
         return {run: result}
-    if isinstance(result, BenchmarkResult):
-        return dict(parts_of_benchmark(run, result))
+    if isinstance(result, Rows):
+        return dict(parts_of_rows(run, result))
     return {f"{run}/{each.model}/{each.job}": part_of_suite(each) for each in result.entries}
 
 
@@ -190,51 +193,32 @@ def _held(gate: Gate, run: str, result: OtherResult) -> GateDecisions:
     return GateDecisions(run, result.model, decisions, result.elapsed_s)
 
 
-def evidence_of_row(row: BenchmarkRow, result: BenchmarkResult) -> Evidence:
-    """The evidence in a benchmark on one of its rows, as limits need it."""
-    obstacle = _obstacle(row.status == "measured", row.reason, row.fallback, result.stopped)
+def evidence_of_row(row: Row, stopped: str = "") -> Evidence:
+    """The evidence in a row, as limits need it; ``stopped`` says why its result ended early."""
+    obstacle = _obstacle(row, stopped)
     if obstacle:
         return Evidence(row.name, obstacle, row.cannot_exist)
-    figures: dict[str, Figure] = {
-        "delegated_share": share_delegated(row.delegation),
-        "partitions": partitions_of(row.delegates, row.delegation),
-    }
-    shown = shown_figures(row)
-    times_us = {"latency_ms": shown.median_us}
-    if row.figures is not None and shown.runs:
-        percentiles = row.figures.percentiles
-        times_us["latency_p90_ms"] = percentiles.get("90") if shown.runs >= RUNS_FOR_P90 else None
-        times_us["latency_p99_ms"] = percentiles.get("99") if shown.runs >= RUNS_FOR_P99 else None
-    times_us["load_ms"] = shown.load_us if shown.runs or shown.is_logged else None
-    figures |= {name: value / 1000 for name, value in times_us.items() if value is not None}
-    if shown.peak_mb is not None:
-        figures["peak_memory_mb"] = shown.peak_mb
-    no_first = "" if row.versus_first else NO_REFERENCE
+    ratio = row.figures.get("latency_ratio")
     return Evidence(
         row.name,
-        reference_not_measured=no_first,
-        figures=present(figures),
-        ratio=row.versus_first,
-        loads=loads_of(result),
+        reference_not_measured=NO_REFERENCE if ratio is None else "",
+        figures={name: figure.value for name, figure in row.figures.items() if figure is not ratio},
+        ratio=None if ratio is None else ratio_of(ratio, row),
+        loads={"": row.load},
     )
 
 
-def _of_row(row: SuiteRow) -> Evidence:
-    obstacle = _obstacle(row.status == "measured", row.reason, row.fallback, None)
-    if obstacle:
-        return Evidence(row.configuration, obstacle)
-    figures: dict[str, float | None] = {}
-    if row.p50_us is not None:
-        figures["latency_ms"] = row.p50_us / 1000
-    if row.total_nodes:
-        figures["delegated_share"] = (row.delegated_nodes or 0) / row.total_nodes
-    return Evidence(row.configuration, figures=figures, loads={"": row.load})
+def ratio_of(figure: Figure, row: Row) -> LatencyRatio:
+    """A latency ratio, of as many processes as there were rounds where it has an interval."""
+    processes = row.counts.get("rounds", 1) if figure.interval is not None else 1
+    withheld: Withheld | None = "jumped" if figure.withheld == "jumped" else "few" if figure.withheld else None
+    return LatencyRatio(figure.count or 0, figure.value or 0.0, figure.interval, processes, withheld)
 
 
-def _obstacle(is_measured: bool, reason: str | None, fallback: str | None, stopped: str | None) -> str:
+def _obstacle(row: Row, stopped: str) -> str:
     """Why a configuration has no figures of its own."""
-    if not is_measured:
-        return reason or "not measured"
-    if fallback is not None:
-        return fell_back(fallback)
-    return "" if stopped is None else ended_early(stopped)
+    if row.status != "measured":
+        return row.reason or "not measured"
+    if row.fallback:
+        return fell_back(row.fallback)
+    return ended_early(stopped) if stopped else ""

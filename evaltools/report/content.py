@@ -18,7 +18,6 @@ from evaltools.text import shortened
 if TYPE_CHECKING:
     from evaltools.gates.outcome import GateOutcome
     from evaltools.gates.suite_result import SuiteResult
-    from evaltools.result.benchmark import BenchmarkResult
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.result.result import Result
 
@@ -44,7 +43,6 @@ class Sources(Struct, frozen=True):
     """
 
     evaluations: Mapping[str, EvaluationResult] = field(default_factory=dict)
-    benchmarks: Mapping[str, BenchmarkResult] = field(default_factory=dict)
     results: Mapping[str, Result] = field(default_factory=dict)
     located: Mapping[str, Sequence[Result]] = field(default_factory=dict)
     saved: Mapping[str, bytes] = field(default_factory=dict)
@@ -55,7 +53,7 @@ class Sources(Struct, frozen=True):
     @property
     def count(self) -> int:
         """How many results there are."""
-        kinds = (self.evaluations, self.benchmarks, self.results, self.outcomes, self.suites)
+        kinds = (self.evaluations, self.results, self.outcomes, self.suites)
         return sum(map(len, kinds))
 
 

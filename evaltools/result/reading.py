@@ -12,11 +12,16 @@ from msgspec import Struct
 
 from evaltools.errors import DataError
 from evaltools.result.figure import Change, Figure
-from evaltools.result.json_file import json_in, require_version
+from evaltools.result.json_file import json_in, read_content, require_version
 from evaltools.result.result import VERSION, Result, Row
 
 _WHAT: Final = "evaltools result"
 _ROUNDING: Final = 1e-9
+
+
+def read(path: Path) -> Result:
+    """The result in a file; raises as :func:`result_in` does, and for a file that cannot be read."""
+    return result_in(read_content(path), path)
 
 
 def result_in(content: bytes, path: Path) -> Result:
@@ -48,7 +53,7 @@ def contradiction(result: Result) -> str:
 
 
 def _contradictions(result: Result) -> Iterator[str]:
-    names = Counter((row.command, row.model, row.name) for row in result.rows)
+    names = Counter((row.job, row.model, row.name) for row in result.rows)
     yield from (f"{row[-1]!r} is the name of {count} rows" for row, count in names.items() if count > 1)
     for row in result.rows:
         if not 0 <= row.model < max(1, len(result.models)):

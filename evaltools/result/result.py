@@ -6,16 +6,28 @@ and know nothing of the command. Each fact is stated once. ``docs/result-format.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, Literal
 
 from msgspec import Struct, field
 
 from evaltools.parameter import Value
 from evaltools.result.device import DeviceRun
-from evaltools.result.evaluation import DelegateUsed, DelegationProof, Environment, FailedExample, Model, RuntimeUsed
+from evaltools.result.evaluation import (
+    DelegateUsed,
+    DelegationProof,
+    Environment,
+    FailedExample,
+    Load,
+    Model,
+    RuntimeUsed,
+)
 from evaltools.result.figure import Figure
 from evaltools.result.section import Note, Section
 from evaltools.result.verdict import Verdict
+from evaltools.text import printable
 
 VERSION: Final = "7"
 WARNING: Final = "warning"
@@ -32,9 +44,11 @@ class Row(Struct, frozen=True, omit_defaults=True):
     ``role`` says what it is: the ``reference``, a ``test``, an ``operator``, a ``chip``, a ``device``. ``reason`` says
     why it was not measured; ``not_clean`` why measured figures are no clean pass; ``fallback`` why the CPU did what a
     delegate was asked for. ``cannot_exist``: no runtime here can create what was asked for. ``command`` and ``model``
-    are what gave the row, the latter by its place in the result's models. ``flags`` give the same configuration again.
+    are what gave the row, the latter by its place in the result's models; ``job`` is what a suite calls the command.
+    ``flags`` give the same configuration again.
 
-    ``runtime``, ``delegates`` and ``delegation`` are what ran, and the proof. ``counts`` are whole numbers by name,
+    ``runtime``, ``delegates`` and ``delegation`` are what ran, and the proof. ``load`` is what else the machine did
+    while it was timed, null where nobody looked. ``counts`` are whole numbers by name,
     such as ``finished`` and ``failed`` examples, ``crashes``. ``texts`` are facts in words by name. ``series`` are
     numbers by name in the order in which they were measured, such as single times in microseconds. ``verdicts`` are
     those against other rows, the reference's first. ``rows`` are parts of this one, such as the outputs of a model.
@@ -49,12 +63,14 @@ class Row(Struct, frozen=True, omit_defaults=True):
     cannot_exist: bool = False
     command: str = ""
     model: int = 0
+    job: str = ""
     place: str = ""
     flags: list[str] = field(default_factory=list)
     num_threads: int = 1
     runtime: RuntimeUsed | None = None
     delegates: list[DelegateUsed] = field(default_factory=list)
     delegation: DelegationProof | None = None
+    load: Load | None = None
     counts: dict[str, int] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
@@ -98,6 +114,21 @@ class Result(Struct, frozen=True):
     device_run: DeviceRun | None = None
 
     @property
+    def model_names(self) -> list[str]:
+        """What the models are called."""
+        return model_names([Path(model.file) for model in self.models])
+
+    @property
     def warnings(self) -> list[str]:
         """What needs attention before figures are believed."""
         return [note.text for note in self.notes if note.of == WARNING]
+
+
+def model_names(paths: Sequence[Path]) -> list[str]:
+    """The files' names without their endings; with the folder where two files have the same name.
+
+    >>> model_names([Path("a/m.tflite"), Path("b/m.tflite"), Path("b/n.tflite")])
+    ['a/m.tflite', 'b/m.tflite', 'n']
+    """
+    names = Counter(path.name for path in paths)
+    return [printable(path.stem if names[path.name] == 1 else str(path)) for path in paths]

@@ -7,7 +7,7 @@ The sections that all tasks have are in ``evaltools/report/page/sections``; a ta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -89,12 +89,16 @@ def text_of(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
+_OF_ALL: Final = "All rows: "
+
+
 class Table(Struct, frozen=True, tag_field="kind", tag="table"):
     """``caption`` says what it is; ``below`` is a line under it, empty for none. Without ``columns``: names and values.
 
     ``names`` is how many of the first columns are names, which take several lines before another column is left out
-    for them. ``ranks`` says how important each column is: of those that do not fit a terminal, the one of the highest
-    rank is left out first, none of rank 0. Empty: names are, and of the others those to the left.
+    for them. Rows ascend by the column ``sorted_by``, if it is stated. ``ranks`` says how important each column is: of
+    those that do not fit a terminal, the one of the highest rank is left out first, none of rank 0. Empty: names are,
+    and of the others those to the left.
     """
 
     kind: ClassVar = "table"
@@ -104,6 +108,7 @@ class Table(Struct, frozen=True, tag_field="kind", tag="table"):
     below: str = ""
     names: int = 1
     ranks: Sequence[int] = ()
+    sorted_by: str = ""
 
     @property
     def compact(self) -> Table:
@@ -133,9 +138,11 @@ class Table(Struct, frozen=True, tag_field="kind", tag="table"):
             if column in texts and len({text_of(row[place]) for row in self.rows}) == 1
         ]
         facts = [texts[self.columns[place]].format(text_of(self.rows[0][place])) for place in same]
-        below = [*([self.below] if self.below else []), *([f"All rows: {'; '.join(facts)}."] if facts else [])]
         others = self.of_columns([place for place in range(len(self.columns)) if place not in same])
-        return replace(others, below=" ".join(below))
+        before, known = self.below.partition(_OF_ALL)[::2]
+        every = [*([known.removesuffix(".")] if known else []), *facts]
+        text = f"{_OF_ALL}{'; '.join(every)}." if every else ""
+        return replace(others, below=" ".join(filter(None, (before.strip(), text))))
 
     def of_columns(self, places: Sequence[int]) -> Table:
         """The table with only the columns at these places."""

@@ -14,16 +14,17 @@ from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.compare import Old
 from evaltools.gates.decide import Decision
-from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import BENCHMARK, Gate, RunSource
 from evaltools.gates.no_worse import compare_results, is_slower
 from evaltools.gates.other_results import AnyResult, OtherResult, Result, part_names
 from evaltools.gates.suite_result import SuiteResult, suite_in
 from evaltools.known_tasks import OWN, built_in_tasks, name_in_limits
 from evaltools.request import Request
-from evaltools.result.benchmark import BenchmarkResult, benchmark_in
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import json_in
+from evaltools.result.reading import result_in as rows_in
+from evaltools.result.result import Result as Rows
+from evaltools.result.result import Row
 from evaltools.result_file import result_in
 from evaltools.runs.folders import result_content
 from evaltools.runs.handing_over import carry_out, ending_in_words
@@ -89,7 +90,7 @@ class Run(Struct, frozen=True):
     def failed(self, error: EvaltoolsError) -> dict[str, OtherResult]:
         """What gates are compared with where it gave no result."""
         failure = self.why(error)
-        found = tuple(Evidence(name, failure) for name in self.configurations)
+        found = [Row(name, status="not measured", reason=failure) for name in self.configurations]
         if not self.models:
             return {self.source.name: OtherResult("", "", "", found, failure)}
         return {run: OtherResult(*self._task, Path(model).name, found, failure) for run, model in self._named_models}
@@ -162,14 +163,14 @@ def read_any_result(path: Path) -> Result:
     document = json_in(content, path, dict[str, Raw], "evaltools result")
     if "entries" in document:
         return suite_in(content, path)
-    if "models" in document and "task" not in document:
-        return benchmark_in(content, path)
+    if "rows" in document and "task" not in document:
+        return rows_in(content, path)
     return result_in(content, path)
 
 
 def by_kind(results: Mapping[str, Result | AnyResult]) -> dict[str, Any]:
     """The results as a page takes them."""
-    kinds = {"evaluations": EvaluationResult, "benchmarks": BenchmarkResult, "suites": SuiteResult}
+    kinds = {"evaluations": EvaluationResult, "results": Rows, "suites": SuiteResult}
     return {
         kind: {name: each for name, each in results.items() if isinstance(each, type_of)}
         for kind, type_of in kinds.items()

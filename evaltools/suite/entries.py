@@ -17,9 +17,9 @@ from evaltools.commands.gates import request_of_words
 from evaltools.configuration import Configuration
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
-from evaltools.report.words.facts import model_names
 from evaltools.request import Request
 from evaltools.request.flags import TEST_NAME, parse_flags
+from evaltools.result.result import model_names
 from evaltools.runs.stored import seen_from
 from evaltools.suite.file import ENDING, Job, models_below, read_suite_file, words_of
 

@@ -18,11 +18,11 @@ from evaltools.engine.run_folder import decode, encode
 from evaltools.errors import OutputError
 from evaltools.exit_codes import INTERRUPTED, MEASURED, NOT_WRITTEN
 from evaltools.gates.suite_result import SuiteEntry
-from evaltools.gates.suite_rows import rows_of_benchmark, rows_of_evaluation
-from evaltools.result.benchmark import read_benchmark
+from evaltools.result.reading import read
 from evaltools.result_file import read_result
 from evaltools.runs.handing_over import carry_out, ending_in_words
 from evaltools.suite.entries import Entry
+from evaltools.suite.rows import rows_of_evaluation
 
 RESULT: Final = "result.json"
 _ENTRIES: Final = "entries"
@@ -103,7 +103,7 @@ class Runs:
         place = self.place(entry) / RESULT
         outcome = replace(outcome, state="done", result=str(place.relative_to(self._folder)) if self.is_kept else "")
         if entry.request.task == BENCHMARK.name:
-            return replace(outcome, rows=rows_of_benchmark(read_benchmark(place)))
+            return replace(outcome, rows=read(place).rows)
         result = read_result(place)
         return replace(outcome, rows=rows_of_evaluation(result), evaluation=result)
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evaltools.benchmark.accuracy import accuracy_of, read_accuracies
+from evaltools.benchmark.accuracy import AccuracyGiven, accuracy_of, read_accuracies
 from evaltools.errors import DataError
 from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
-from evaltools.result.benchmark import AccuracyGiven
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
 from evaltools.result.json_file import encode_json
 from evaltools.tasks.framework.topk_result import Classified
@@ -48,8 +47,8 @@ def test_top_1_is_found_by_model_and_flags_in_any_order_whatever_the_threads_and
     path = written(tmp_path, result(entry("a", 0.5, "--x=1", "--y=2"), entry("b", 0.25, "--num_interpreter_threads=2")))
     known = read_accuracies([path])
     for flags in (["--y=2", "--x=1"], ["--x=1", "--y=2", "--num_interpreter_threads=4"]):
-        assert accuracy_of(known, "00", flags) == AccuracyGiven("top-1", 0.5, str(path))
-    assert accuracy_of(known, "00", []) == AccuracyGiven("top-1", 0.25, str(path)), "flags go before names"
+        assert accuracy_of(known, "00", flags) == AccuracyGiven("top1", "top-1", 0.5, str(path))
+    assert accuracy_of(known, "00", []) == AccuracyGiven("top1", "top-1", 0.25, str(path)), "flags go before names"
     assert accuracy_of(known, "01", []) is accuracy_of(known, "00", ["--x=1"]) is accuracy_of([], "00", []) is None
 
 
@@ -67,12 +66,12 @@ def test_the_value_is_that_of_the_counts(tmp_path: Path) -> None:
 def test_map_of_a_detection(tmp_path: Path) -> None:
     path = written(tmp_path, detection_result("reference", "b"))
     given = accuracy_of(read_accuracies([path]), "00", [])
-    assert given == AccuracyGiven("mAP", 0.123456, str(path))
+    assert given == AccuracyGiven("ap", "mAP", 0.123456, str(path))
 
 
 def test_two_accuracies_may_be_the_same_and_are_refused_with_their_files_where_they_differ(tmp_path: Path) -> None:
     same = [written(tmp_path, result(entry("a", 0.5)), f"{number}.json") for number in range(2)]
-    assert accuracy_of(read_accuracies(same), "00", []) == AccuracyGiven("top-1", 0.5, str(same[0]))
+    assert accuracy_of(read_accuracies(same), "00", []) == AccuracyGiven("top1", "top-1", 0.5, str(same[0]))
     other = written(tmp_path, result(entry("a", 0.75)), "2.json")
     with pytest.raises(DataError, match=r"the defaults has more than one accuracy: top-1 0.5 in .*, top-1 0.75 in"):
         accuracy_of(read_accuracies([*same, other]), "00", [])

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from evaltools.benchmark.disturbances import find_disturbances
 from evaltools.metrics.latency import Drift
-from evaltools.result.benchmark import Conditions
+from evaltools.result.rounds import Conditions
 
 BEFORE: Final = Conditions(
     affinity=[2, 5],

@@ -9,7 +9,7 @@ import pytest
 
 from evaltools.benchmark.loop import PhaseLimits, RunPace, run_phase
 from evaltools.errors import InferenceError
-from evaltools.result.benchmark import Phase
+from evaltools.result.rounds import Phase
 from evaltools.runtime.session import Array, Inference
 from tests.runtime.fake import FakeSession
 

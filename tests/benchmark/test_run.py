@@ -13,13 +13,14 @@ from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.inputs import make_inputs
 from evaltools.benchmark.loop import PhaseLimits
 from evaltools.benchmark.request import BenchmarkOptions, Candidate
+from evaltools.benchmark.rows import rows_of
 from evaltools.benchmark.run import Benchmarked, run_benchmark
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
-from evaltools.metrics.latency import whole_us
 from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile, read_model
-from evaltools.result.benchmark import BenchmarkRow, Phase, Round
+from evaltools.result.result import Row
+from evaltools.result.rounds import Measured, Phase, Round
 
 pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installed")
 
@@ -35,7 +36,7 @@ class Told(Watcher):
     def begins(self, candidate: Candidate, round_number: int) -> None:
         self.log.append(f"{candidate.configuration.name} {round_number}")
 
-    def opened(self, row: BenchmarkRow, opening: Opening) -> None:
+    def opened(self, row: Row, opening: Opening) -> None:
         assert opening.total_us > 0
         self.log.append(f"opened {row.name}")
 
@@ -64,20 +65,23 @@ def measure(
     return run_benchmark(candidates, options, [inputs], told or Told())
 
 
+def measured(found: Benchmarked) -> list[Measured]:
+    return found.records.measured
+
+
 def test_configurations_take_turns_in_fresh_processes() -> None:
     told = Told()
     found = measure(replace(FEW, rounds=2), "use_xnnpack=true", "use_xnnpack=false", told=told)
     assert [entry for entry in told.log if entry[0] == "c"] == ["c0 0", "c1 0", "c0 1", "c1 1"]
     assert told.log[:4] == ["c0 0", "opened c0", "warm 2", "measured 5"]
-    for row in found.rows:
+    for each, row in zip(measured(found), rows_of(measured(found)), strict=True):
         assert row.status == "measured"
-        assert row.figures is not None
-        assert row.figures.inference.count == 10
-        assert row.figures.init.count == row.figures.first_run.count == 2
-        assert row.figures.warm_up.count == 4
-        firsts = [entry.warm_up.invokes_us[0] for entry in row.rounds]
-        assert row.figures.first_run.sum_us == sum(map(whole_us, firsts))
-        for entry in row.rounds:
+        assert row.counts == {"rounds": 2, "runs": 10}
+        assert row.value("first_run_ms") == pytest.approx(
+            sum(entry.warm_up.invokes_us[0] for entry in each.rounds) / 2000
+        )
+        for entry in each.rounds:
+            assert len(entry.warm_up.invokes_us) == 2
             moments = [*entry.warm_up.starts_us, *entry.regular.starts_us]
             assert moments == sorted(moments)
             memory = entry.memory
@@ -87,16 +91,15 @@ def test_configurations_take_turns_in_fresh_processes() -> None:
             assert memory.start_kb is not None
             assert memory.start_kb < memory.steady_kb <= memory.peak_kb
             assert memory.peak_init_kb <= memory.peak_kb
-    assert [[entry.turn for entry in row.rounds] for row in found.rows] == [[0, 2], [1, 3]]
-    ratio = found.rows[1].versus_first
-    assert ratio is not None
-    assert ratio.pairs == 2
-    assert ratio.interval is None, "two rounds are too few"
-    assert found.rows[0].versus_first is None
-    assert found.rows[0].delegation is not None
-    assert found.rows[0].delegation.delegated_nodes > 0
-    assert found.rows[1].delegates == []
-    assert not found.interrupted
+    assert [[entry.turn for entry in each.rounds] for each in measured(found)] == [[0, 2], [1, 3]]
+    first, second = rows_of(measured(found))
+    ratio = second.figures["latency_ratio"]
+    assert (ratio.count, ratio.interval, ratio.withheld) == (2, None, "few")
+    assert "latency_ratio" not in first.figures
+    assert first.delegation is not None
+    assert first.delegation.delegated_nodes > 0
+    assert second.delegates == []
+    assert not found.records.stopped
 
 
 @pytest.mark.usefixtures("busy_machine")
@@ -105,17 +108,17 @@ def test_a_busy_machine_is_a_warning_of_a_benchmark() -> None:
     assert found.result.environment.load is not None
     assert found.result.environment.load.others_running == 100_000
     assert [text for text in found.warnings if text.startswith("the machine was busy: 100000 other processes on ")]
-    assert found.result.rows[0].rounds[0].load is not None
+    assert found.result.rows[0].load == found.result.environment.load
 
 
 def test_one_that_fails_costs_only_itself_and_is_not_tried_again() -> None:
     told = Told()
     found = measure(replace(FEW, rounds=2), "use_nnapi=true", "use_xnnpack=true", told=told)
-    assert [row.status for row in found.rows] == ["failed", "measured"]
-    assert found.rows[0].cannot_exist
-    assert "NNAPI" in str(found.rows[0].reason)
+    assert [each.row.status for each in measured(found)] == ["not measured", "measured"]
+    assert measured(found)[0].row.cannot_exist
+    assert "NNAPI" in str(measured(found)[0].row.reason)
     assert sum(entry.startswith("failed c0") for entry in told.log) == 1
-    assert len(found.rows[1].rounds) == 2
+    assert len(measured(found)[1].rounds) == 2
 
 
 @pytest.mark.parametrize(
@@ -129,20 +132,19 @@ def test_native_code_that_dies_costs_only_its_row(rounding_delegate: Path, optio
     bad = f"external_delegate_path={rounding_delegate} external_delegate_options={options} use_xnnpack=false"
     model = read_model(sample.model_file("float32"))
     found = measure(FEW, bad, "use_xnnpack=true", model=model)
-    assert [row.status for row in found.rows] == ["failed", "measured"]
-    assert reason in str(found.rows[0].reason)
-    assert found.rows[0].figures is None
+    assert [each.row.status for each in measured(found)] == ["not measured", "measured"]
+    assert reason in str(measured(found)[0].row.reason)
+    assert not measured(found)[0].rounds
 
 
 def test_runs_that_fail_are_counted_and_the_row_has_failed(rounding_delegate: Path) -> None:
     bad = f"external_delegate_path={rounding_delegate} external_delegate_options=fail:invoke use_xnnpack=false"
     options = BenchmarkOptions(PhaseLimits(0, -1.0, 60.0), PhaseLimits(5, 0.0, 60.0))
     found = measure(options, bad, model=read_model(sample.model_file("float32")))
-    (row,) = found.rows
-    assert row.status == "failed"
-    assert "5 of 5 runs failed" in str(row.reason)
-    assert row.figures is not None
-    assert row.figures.inference.count == 5
+    (row,) = rows_of(measured(found))
+    assert row.status == "not measured"
+    assert "5 of 5 runs failed" in row.reason
+    assert row.counts["runs"] == 5
 
 
 @pytest.mark.usefixtures("time_out_of_runs")
@@ -150,26 +152,25 @@ def test_a_run_that_hangs_is_ended(rounding_delegate: Path) -> None:
     bad = f"external_delegate_path={rounding_delegate} external_delegate_options=fail:hang use_xnnpack=false"
     options = BenchmarkOptions(PhaseLimits(1, 0.0, 0.5), PhaseLimits(5, 0.0, 0.5), timeout_s=3.0)
     found = measure(options, bad, model=read_model(sample.model_file("float32")))
-    assert "no answer within 3.5 s during a call" in str(found.rows[0].reason)
+    assert "no answer within 3.5 s during a call" in str(measured(found)[0].row.reason)
 
 
 def test_a_dry_run_only_opens() -> None:
-    (row,) = measure(replace(FEW, dry_run=True, keep_outputs=True), "").rows
+    (row,) = rows_of(measured(measure(replace(FEW, dry_run=True, keep_outputs=True), "")))
     assert row.status == "measured"
-    assert row.figures is not None
-    assert (row.figures.inference.count, row.figures.warm_up.count, row.figures.init.count) == (0, 0, 1)
+    assert row.counts == {"rounds": 1, "runs": 0}
 
 
 def test_full_delegation_can_be_demanded() -> None:
     options = replace(FEW, require_full_delegation=True)
     found = measure(options, "use_xnnpack=true", "", "use_xnnpack=false")
-    statuses = [row.status for row in found.rows]
-    proof = found.rows[0].delegation
+    statuses = [each.row.status for each in measured(found)]
+    proof = measured(found)[0].row.delegation
     assert proof is not None
     is_full = proof.delegated_nodes == proof.total_nodes
-    assert statuses == ["measured" if is_full else "failed", "failed", "failed"]
-    assert "Disallowed CPU fallback detected" in str(found.rows[2].reason)
-    assert "no delegate was asked for" in str(found.rows[1].reason)
+    assert statuses == ["measured" if is_full else "not measured", "not measured", "not measured"]
+    assert "Disallowed CPU fallback detected" in str(measured(found)[2].row.reason)
+    assert "no delegate was asked for" in str(measured(found)[1].row.reason)
 
 
 def test_outputs_are_those_of_the_model_on_the_benchmarks_inputs() -> None:
@@ -187,8 +188,8 @@ def test_outputs_are_those_of_the_model_on_the_benchmarks_inputs() -> None:
 
 
 def test_monitored_memory_is_at_least_that_of_the_moments() -> None:
-    (row,) = measure(replace(FEW, memory_interval_ms=1), "").rows
-    memory = row.rounds[0].memory
+    (each,) = measured(measure(replace(FEW, memory_interval_ms=1), ""))
+    memory = each.rounds[0].memory
     assert memory.monitored_peak_kb is not None
     assert memory.steady_kb is not None
     assert memory.peak_kb is not None

@@ -258,7 +258,7 @@ CASES: Final = (
             "--warmup_min_secs=0", f"--output={_RESULT}",
         ),
         result=_RESULT,
-        left_out="figures|rounds",
+        left_out="figures|series|^blocks|^notes",
         has_screen=False,
     ),
     Case(

@@ -12,10 +12,12 @@ from evaltools.gates.gate_file import Gate
 from evaltools.gates.no_worse import compare_results, is_slower
 from evaltools.gates.other_results import earlier_evaluations, hold_all, parts_of
 from evaltools.gates.outcome import GateOutcome, outcome_of
-from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
-from evaltools.gates.suite_rows import rows_of_evaluation
+from evaltools.gates.suite_result import SuiteEntry, SuiteResult
 from evaltools.metrics.interval import Interval
-from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult, Load
+from evaltools.result.evaluation import SCHEMA_VERSION, DelegationProof, EvaluationResult, Load
+from evaltools.result.figure import Figure
+from evaltools.result.result import Row
+from evaltools.suite.rows import rows_of_evaluation
 from tests.gates.test_compare import GOOD, NOBODY, measured
 from tests.report.benchmark_samples import benchmark, row
 from tests.results import earlier
@@ -23,7 +25,7 @@ from tests.results import earlier
 MADE = measured(GOOD)
 
 
-def entry(model: str, made: EvaluationResult | None = MADE, *rows: SuiteRow, reason: str = "") -> SuiteEntry:
+def entry(model: str, made: EvaluationResult | None = MADE, *rows: Row, reason: str = "") -> SuiteEntry:
     state: Literal["done", "failed"] = "failed" if reason else "done"
     found = list(rows) or ([] if made is None else rows_of_evaluation(made))
     return SuiteEntry(model, f"{model}.tflite", "00", "job", [], state, reason, rows=found, evaluation=made)
@@ -38,9 +40,9 @@ def compared(now: SuiteResult, before: SuiteResult) -> GateOutcome:
     return outcome_of("1", "old.json", compare_results("night", now, Old("old.json", then)))
 
 
-def timed(us: float, name: str = "fast") -> SuiteRow:
-    interval, quiet = Interval(0.99 * us, 1.01 * us), Load(2, NOBODY, NOBODY)
-    return SuiteRow(name, "test", [], "measured", p50_us=us, p50_interval=interval, load=quiet)
+def timed(us: float, name: str = "fast") -> Row:
+    time = Figure(us / 1000, interval=Interval(0.99 * us / 1000, 1.01 * us / 1000))
+    return Row(name, figures={"latency_ms": time}, load=Load(2, NOBODY, NOBODY))
 
 
 def test_the_same_suite_again_passes() -> None:
@@ -94,9 +96,9 @@ def test_benchmarks_are_slower_by_what_their_intervals_and_two_runs_do_not_expla
 
 
 def test_benchmarks_of_another_model_or_with_fewer_nodes_say_so() -> None:
-    found = replace(timed(1000.0), delegated_nodes=19, total_nodes=19)
+    found = replace(timed(1000.0), delegation=DelegationProof(19, 19, {}))
     before = suite(entry("a", None, found))
-    fewer = compared(suite(entry("a", None, replace(found, delegated_nodes=1))), before)
+    fewer = compared(suite(entry("a", None, replace(found, delegation=DelegationProof(19, 1, {})))), before)
     assert fewer.verdict == "fail"
     other = replace(entry("a", None, found), model_sha256="ff")
     warnings = [text for report in compared(suite(other), before).reports for text in report.warnings]

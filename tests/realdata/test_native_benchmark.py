@@ -16,8 +16,8 @@ from evaltools.native.lines import benchmark as native_benchmark
 from evaltools.native.logs.benchmark import NativeBenchmarkLog, parse_benchmark_log
 from evaltools.native.logs.delegates import AppliedDelegate, delegate_lines, read_delegate_log
 from evaltools.parameter import Parameter, Value, format_value
-from evaltools.result.benchmark import Memory
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.rounds import Memory
 
 REFUSED_FLAGS_IN_LOGS: Final = {
     "Use caching",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from evaltools.gates.suite_rows import rows_of_evaluation
 from evaltools.result.verdict import Verdict
+from evaltools.suite.rows import rows_of_evaluation
 from tests.report.page import samples
 
 
@@ -15,5 +15,4 @@ def test_of_a_verdict_that_is_none_all_is_kept() -> None:
     reference, test = result.configurations
     configurations = [reference, replace(test, verdicts=[open_one])]
     rows = rows_of_evaluation(replace(result, configurations=configurations))
-    assert [row.verdict for row in rows] == [None, "not decided"]
-    assert [row.not_decided for row in rows] == [None, open_one]
+    assert [row.verdict for row in rows] == [None, open_one]

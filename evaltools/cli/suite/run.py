@@ -41,7 +41,7 @@ def suite(request: Request) -> int:
     for entry in result.entries:
         for row in entry.rows:
             if row.not_clean:
-                complain(f"{entry.model}, {row.configuration}: {row.not_clean}")
+                complain(f"{entry.model}, {row.name}: {row.not_clean}")
     if result.stopped:
         goes_on = request.options.path("run_dir")
         complain(f"evaltools: {result.stopped}" + (f"; evaltools resume {goes_on} goes on" if goes_on else ""))

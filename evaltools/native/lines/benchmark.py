@@ -17,8 +17,8 @@ from evaltools.metrics.latency import summarise_latency, whole_us
 from evaltools.native.lines.stat_line import format_stat, stat_figures
 from evaltools.parameter import Parameter, Value
 from evaltools.proto import BENCHMARK, message_class
-from evaltools.result.benchmark import BenchmarkRow, Memory, StatFigures
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.rounds import Memory, Round, StatFigures
 
 _ALWAYS_LOGGED: Final = frozenset({"verbose", "graph", "signature_to_run_for"})
 _ONLY_WITH_NNAPI: Final = frozenset(parameter.name for parameter in NNAPI.parameters) - {NNAPI.enabled_by}
@@ -222,25 +222,25 @@ def _resident(rss_kb: int, shared_kb: int) -> list[str]:
     ]
 
 
-def native_benchmark_proto(row: BenchmarkRow, model_size_bytes: int, input_bytes: int) -> bytes:
-    """``BenchmarkResult`` of a row that was measured, serialised; times are in ms.
+def native_benchmark_proto(rounds: Sequence[Round], model_size_bytes: int, input_bytes: int) -> bytes:
+    """``BenchmarkResult`` of rounds that were measured, serialised; times are in ms.
 
     ``input_bytes`` is the size of all inputs of one run. Of several rounds all runs count, init and first inference are
     the mean, each footprint is the largest. Field presence is the native tool's: no ``name``, memory only where the
     platform says it, ``peak_mem_mb`` only where it was monitored. Without runs the native tool writes the limits of
     int64 as ``min_ms`` and ``max_ms``; here they are 0.
     """
-    warm_ups = [each.warm_up.invokes_us for each in row.rounds]
-    values_us = [whole_us(value) for each in row.rounds for value in each.regular.invokes_us]
+    warm_ups = [each.warm_up.invokes_us for each in rounds]
+    values_us = [whole_us(value) for each in rounds for value in each.regular.invokes_us]
     warm_up = stat_figures([value for values in warm_ups for value in values])
     regular = stat_figures(values_us)
     message = message_class("BenchmarkResult", BENCHMARK)()
     latency = message.latency_metrics
-    latency.init_ms = _mean([each.opening.total_us for each in row.rounds]) / 1e3
+    latency.init_ms = _mean([each.opening.total_us for each in rounds]) / 1e3
     latency.first_inference_ms = _mean([whole_us(values[0]) for values in warm_ups if values]) / 1e3
     latency.average_warm_up_ms = warm_up.avg_us / 1e3
     _fill_inference(latency, regular)
-    _fill_memory(message, [each.memory for each in row.rounds])
+    _fill_memory(message, [each.memory for each in rounds])
     misc = message.misc_metrics
     misc.model_size_mb = model_size_bytes / 1e6
     misc.num_runs = regular.count

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evaltools.metrics.latency import summarise_latency, whole_us
 from evaltools.metrics.native_numbers import native_percentile
-from evaltools.result.benchmark import StatFigures
+from evaltools.result.rounds import StatFigures
 
 
 def stat_figures(values_us: Sequence[float], percentiles: bool = True) -> StatFigures:

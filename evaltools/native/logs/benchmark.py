@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Iterable, Sequence
 from itertools import takewhile, zip_longest
 from typing import Final
@@ -14,12 +13,12 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import DataError
-from evaltools.metrics.latency import median_interval
 from evaltools.native.logs.delegates import DelegateLog, delegate_lines, read_delegate_log
 from evaltools.native.logs.delegation import FALLBACK_HINT, LoggedDelegation, delegation_of
 from evaltools.native.logs.log_lines import plain_lines
-from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedMemory, LoggedRound, StatFigures
 from evaltools.result.evaluation import DelegateUsed, RuntimeUsed
+from evaltools.result.result import Row
+from evaltools.result.rounds import LoggedMemory, LoggedRound, Measured, StatFigures
 
 _INT: Final = r"-?\d{1,18}"
 _FINITE: Final = rf"{_INT}(?:\.\d{{1,18}})?(?:e[+-]?\d{{1,2}})?"
@@ -132,7 +131,7 @@ def _memory(lines: Sequence[str]) -> LoggedMemory | None:
     return LoggedMemory(float(growth["init"]), float(growth["overall"]), float(peak["peak"]) if peak else None)
 
 
-def row_of_logs(
+def measured_of_logs(
     model: int,
     configuration: Configuration,
     node_count: int,
@@ -140,8 +139,8 @@ def row_of_logs(
     texts: Sequence[str],
     failures: Sequence[str] = (),
     allow_fallback: bool = False,
-) -> BenchmarkRow:
-    """The row of a configuration; ``texts`` are the whole logs of its rounds, one start of the program each.
+) -> Measured:
+    """What was measured of a configuration; ``texts`` are the whole logs of its rounds, one start of the program each.
 
     ``failures`` says of each round why it did not come to its end, where its device knows: it crashed, was out of time;
     empty where it did, and altogether where all did. ``node_count`` is that of the model's main graph. A round without
@@ -149,13 +148,13 @@ def row_of_logs(
     does not prove that every delegate that was asked for took nodes; with ``allow_fallback`` such a row is measured,
     and says so. The reason names the round where there are several.
     """
-    row = BenchmarkRow(
-        model,
+    row = Row(
         configuration.name,
-        configuration.to_flags(),
-        configuration.num_threads,
-        "failed",
-        "it was never started",
+        status="not measured",
+        reason="it was never started",
+        model=model,
+        flags=configuration.to_flags(),
+        num_threads=configuration.num_threads,
         runtime=replace(runtime, kernels=configuration.kernel_set),
     )
     rounds: list[LoggedRound] = []
@@ -171,37 +170,11 @@ def row_of_logs(
             failure = "" if allow_fallback else f"{taken.why_not}; {FALLBACK_HINT}"
         if failure or isinstance(found, str):
             place = f"round {number}: " if len(texts) > 1 else ""
-            return replace(row, reason=place + failure, logged=_figures_of(rounds))
+            return Measured(replace(row, reason=place + failure), logged=rounds)
         rounds.append(found)
-    if not rounds:
-        return row
-    fallback = "; ".join(doubts) or None
-    return replace(row, status="measured", reason=None, fallback=fallback, logged=_figures_of(rounds))
-
-
-def _figures_of(rounds: Sequence[LoggedRound]) -> LoggedFigures | None:
-    """What the rounds say together; None where there is none."""
-    if not rounds:
-        return None
-    regular = [entry.regular for entry in rounds]
-    count = sum(entry.count for entry in regular)
-    medians = medians_of(rounds)
-    return LoggedFigures(
-        rounds=list(rounds),
-        count=count,
-        min_us=min(entry.min_us for entry in regular),
-        max_us=max(entry.max_us for entry in regular),
-        avg_us=sum(entry.avg_us * entry.count for entry in regular) / count if count else 0.0,
-        median_us=float(statistics.median(medians)) if medians else None,
-        median_interval=median_interval([[median] for median in medians]) if len(medians) > 1 else None,
-    )
-
-
-def medians_of(rounds: Sequence[LoggedRound]) -> list[int]:
-    """Those of all rounds, none where one is not known or is of no run."""
-    found = [entry.regular.median_us for entry in rounds if entry.regular.count]
-    known = [median for median in found if median is not None]
-    return known if len(known) == len(rounds) else []
+    if rounds:
+        row = replace(row, status="measured", reason="", fallback="; ".join(doubts))
+    return Measured(row, logged=rounds)
 
 
 def _round_of(text: str, delegates: DelegateLog, doubt: str | None) -> LoggedRound | str:
@@ -230,7 +203,7 @@ def _round_of(text: str, delegates: DelegateLog, doubt: str | None) -> LoggedRou
     return f'the log ends without times, at "{last}"' if last else "the log is empty"
 
 
-def _with_delegation(row: BenchmarkRow, taken: LoggedDelegation, log: DelegateLog) -> BenchmarkRow:
+def _with_delegation(row: Row, taken: LoggedDelegation, log: DelegateLog) -> Row:
     """The row with what the delegates took; no proof where the log does not say how many nodes one took."""
     used = list(taken.delegates)
     if XNNPACK.name in log.created and XNNPACK.name not in [delegate.name for delegate in used]:

@@ -165,7 +165,7 @@ def planned_outputs(
 
 
 def _is_json(options: Options, path: Path) -> bool:
-    is_stated = "output_format" in options.parameters and options.text("output_format") == "json"
+    is_stated = "output_format" in options.parameters and options.text("output_format") in ("json", "records")
     return is_stated or path.suffix.lower() == ".json"
 
 

@@ -13,7 +13,6 @@ from evaltools.errors import DataError, UsageError
 from evaltools.gates.outcome import GateOutcome
 from evaltools.gates.suite_result import SuiteResult, suite_in
 from evaltools.report.content import Sources
-from evaltools.result.benchmark import BenchmarkResult, benchmark_in
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import json_in, read_content
 from evaltools.result.reading import result_in as rows_in
@@ -22,7 +21,7 @@ from evaltools.result_file import result_in
 from evaltools.text import printable
 
 _OF_OPERATORS: Final = "locate"
-Source = EvaluationResult | BenchmarkResult | Result | GateOutcome | SuiteResult
+Source = EvaluationResult | Result | GateOutcome | SuiteResult
 
 
 def source_in(content: bytes, path: Path) -> Source:
@@ -37,12 +36,10 @@ def source_in(content: bytes, path: Path) -> Source:
         return suite_in(content, path)
     if "reports" in document and "gates" in document:
         return json_in(content, path, GateOutcome, "outcome of evaltools gate")
-    if "command" in document or "suspects" in document or "culprits" in document:
-        return rows_in(content, path)
     if "task" in document:
         return result_in(content, path)
-    if "rows" in document:
-        return benchmark_in(content, path)
+    if not {"rows", "suspects", "culprits"}.isdisjoint(document):
+        return rows_in(content, path)
     raise DataError(
         f"{path} holds no result: it has {', '.join(map(printable, list(document)[:5])) or 'no fields'}; give "
         "files that --output_file_path of an evaluation, benchmark, locate, suite or gate wrote"
@@ -77,7 +74,6 @@ def read_sources(paths: Iterable[Path], read: Callable[[Path], bytes] = read_con
             located.setdefault(of_model[0], []).append(results.pop(name))
     return Sources(
         evaluations=evaluations,
-        benchmarks={name: each for name, each in found.items() if isinstance(each, BenchmarkResult)},
         results=results,
         located=located,
         outcomes={name: each for name, each in found.items() if isinstance(each, GateOutcome)},

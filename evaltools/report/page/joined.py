@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -48,24 +49,43 @@ def _joined(found: Mapping[str, Sequence[Block]], results: Mapping[str, Result])
 
 def _table(tables: Mapping[str, Table], results: Mapping[str, Result]) -> Table:
     """All columns that any of them has; what distinguishes the results stands at the end."""
-    ranks = {column: rank for table in tables.values() for column, rank in zip(table.columns, table.ranks, strict=True)}
-    columns = sorted(ranks, key=lambda column: (ranks[column] > 0, 0))
+    ranks = {
+        column: rank
+        for table in tables.values()
+        for column, rank in zip(table.columns, table.ranks or [0] * len(table.columns), strict=True)
+    }
+    columns = sorted(ranks, key=lambda column: ranks[column] > 0)
     first = next(iter(tables.values()))
-    rows: list[Sequence[Cell]] = []
+    found: list[dict[str, Cell]] = []
     for name, table in tables.items():
-        environment = results[name].environment
-        beside = (machine_of(environment, results[name].device_run), f"evaltools {environment.evaltools}")
-        for row in table.rows:
-            cells = dict(zip(table.columns, row, strict=True))
-            rows.append([name, *(_without_path(cells.get(column, "")) for column in columns), *beside])
+        beside = {"result": name, "machine": _machine(results[name]), "versions": _versions(results[name])}
+        found += [{**dict(zip(table.columns, map(_without_path, row), strict=True)), **beside} for row in table.rows]
+    if first.sorted_by:
+        found.sort(key=lambda cells: _value(cells.get(first.sorted_by, "")))
+    headings = ["result", *columns, *_FACTS]
     return Table(
         first.caption,
-        ["result", *columns, *_FACTS],
-        rows,
+        headings,
+        [[cells.get(heading, "") for heading in headings] for cells in found],
         " ".join(dict.fromkeys(table.below for table in tables.values() if table.below)),
         1 + max(table.names for table in tables.values()),
         [0, *(ranks[column] for column in columns), *(max(ranks.values()) + place for place in (1, 2))],
     ).with_facts(_FACTS)
+
+
+def _machine(result: Result) -> str:
+    return machine_of(result.environment, result.device_run)
+
+
+def _versions(result: Result) -> str:
+    """Those of evaltools and of the runtimes that ran rows."""
+    used = (f"{row.runtime.package} {row.runtime.version}" for row in result.rows if row.runtime is not None)
+    return ", ".join(dict.fromkeys([f"evaltools {result.environment.evaltools}", *used]))
+
+
+def _value(cell: Cell) -> float:
+    """The number in a cell, above all others where there is none."""
+    return math.inf if not isinstance(cell, Number) or cell.value is None else cell.value
 
 
 def _without_path(cell: Cell) -> Cell:

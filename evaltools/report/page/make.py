@@ -16,18 +16,15 @@ from evaltools.gates.suite_result import SuiteResult
 from evaltools.known_tasks import subject_of, task_command
 from evaltools.report.content import Download, Page, Part, Sources, bounded, bounded_first
 from evaltools.report.page.joined import first_of_results
-from evaltools.report.page.sections import benchmarks, suite
+from evaltools.report.page.sections import suite
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.answer import at, first_of_task, own_sections, warnings_of
-from evaltools.report.page.sections.benchmark_details import details
 from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.gates import limits
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.run import origin, pipeline
 from evaltools.report.page.sections.speed import speed
 from evaltools.report.page.sections.summary import by_task
-from evaltools.report.words.facts import label
-from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.evaluation import EvaluationResult, models_in_words, other_models
 from evaltools.result.places import machine_of
 from evaltools.result.result import HINT, WARNING, Result
@@ -39,12 +36,10 @@ def page_of(sources: Sources) -> Page:
     first = [limits(name, outcome) for name, outcome in sources.outcomes.items()]
     first += [suite.answer(name, result) for name, result in sources.suites.items()]
     first += [first_of_task(results, sources.located) for results in by_task(sources.evaluations)]
-    first += [benchmarks.answer(sources.benchmarks)] if sources.benchmarks else []
     first += first_of_results(sources.results)
     parts = [_of_gates(name, outcome, sources) for name, outcome in sources.outcomes.items()]
     parts += [_of_suite(name, result, sources) for name, result in sources.suites.items()]
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
-    parts += [_of_benchmark(name, result, sources) for name, result in sources.benchmarks.items()]
     parts += [_of_result(name, result, sources) for name, result in sources.results.items()]
     return Page(_title(parts, sources), tuple(map(bounded_first, first)), tuple(map(bounded, parts)), _below(sources))
 
@@ -54,7 +49,6 @@ def _below(sources: Sources) -> str:
     found = [
         *((each.environment, None) for each in sources.suites.values()),
         *((each.environment, each.device_run) for each in sources.evaluations.values()),
-        *((each.environment, each.device_run) for each in sources.benchmarks.values()),
         *((each.environment, each.device_run) for each in sources.results.values()),
     ]
     if not found:
@@ -140,30 +134,6 @@ def _hints(result: EvaluationResult, is_located: bool) -> list[str]:
         f"memory, load time, operators: evaltools benchmark {shlex.quote(result.model.file)} --report=FILE.html"
     )
     return hints
-
-
-def _of_benchmark(name: str, result: BenchmarkResult, sources: Sources) -> Part:
-    about = Path(result.models[0].file).name if len(result.models) == 1 else f"{len(result.models)} models"
-    names = [label(result, row) for row in result.rows]
-    hints = []
-    if not any(row.profile for row in result.rows):
-        hints.append("which operators take how long: --enable_op_profiling=true")
-    if all(len(row.rounds) < 2 for row in result.rows):
-        hints.append("how much processes differ: --rounds=5")
-    return Part(
-        source=name,
-        folders=_folders(name, result.environment.folder, sources),
-        about=f"{about}: benchmark",
-        sections=(
-            proof(result.rows, names, [f"rows/{place}" for place in range(len(names))], result.models),
-            *details(result),
-            *(found for found in [devices(result.device_run)] if found is not None),
-            origin(result.environment),
-        ),
-        warnings=(*([f"stopped: {result.stopped}"] if result.stopped else []), *result.warnings),
-        hints=tuple(hints),
-        downloads=(_download(name, result, sources),),
-    )
 
 
 def _of_result(name: str, result: Result, sources: Sources) -> Part:

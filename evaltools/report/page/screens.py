@@ -21,8 +21,8 @@ from evaltools.result.section import Section
 if TYPE_CHECKING:
     from evaltools.gates.outcome import GateOutcome
     from evaltools.gates.suite_result import SuiteResult
-    from evaltools.result.benchmark import BenchmarkResult
     from evaltools.result.inspection import Inspection
+    from evaltools.result.result import Result
 
 _HINT: Final = "--verbose shows all figures and reasons"
 
@@ -68,11 +68,11 @@ def print_models(results: Mapping[str, EvaluationResult], console: Console) -> N
     show_page(Page("", (First("", first_screen(results).blocks),), ()), console)
 
 
-def print_benchmark(result: BenchmarkResult, console: Console, is_quiet: bool = False) -> None:
-    """The fastest row and what failed; unless ``is_quiet`` all rows, operators that were profiled, devices."""
+def print_rows(result: Result, console: Console, is_quiet: bool = False) -> None:
+    """The answer, and what failed; unless ``is_quiet`` all rows, what to do next, and the brief sections."""
     from evaltools.report.page.make import page_of
 
-    page = page_of(Sources(benchmarks={"benchmark": result}))
+    page = page_of(Sources(results={result.command: result}))
     if is_quiet:
         (first,) = page.first
         failed = tuple(note for note in first.notes if note.tone in ("bad", "missing"))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from evaltools.metrics.latency import Latency, LatencyRatio, is_clear
 from evaltools.report.words.numbers import milliseconds, p_value
@@ -15,14 +14,13 @@ from evaltools.result.evaluation import (
     DelegationProof,
     LatencyComparison,
     Load,
+    Model,
 )
+from evaltools.result.result import Row, model_names
 from evaltools.result.section import Word
 from evaltools.text import printable
 
-if TYPE_CHECKING:
-    from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
-
-Opened: TypeAlias = "ConfigurationResult | BenchmarkRow"
+Opened: TypeAlias = ConfigurationResult | Row
 """What is opened for an evaluation or a benchmark."""
 MOST_OPERATORS = 4
 BUSY: Final = 0.5
@@ -153,24 +151,14 @@ def drift_of(configuration: ConfigurationResult) -> str:
     )
 
 
-def label(result: BenchmarkResult, row: BenchmarkRow) -> str:
+def label(models: Sequence[Model], row: Row) -> str:
     """The configuration's name, with the model where there are several."""
-    return row.name if len(result.models) == 1 else f"{row.name} of {model_name(result, row)}"
+    return row.name if len(models) == 1 else f"{row.name} of {model_name(models, row)}"
 
 
-def model_name(result: BenchmarkResult, row: BenchmarkRow) -> str:
-    """The name of a row's model among those of the result."""
-    return model_names([Path(model.file) for model in result.models])[row.model]
-
-
-def model_names(paths: Sequence[Path]) -> list[str]:
-    """The files' names without their endings; with the folder where two files have the same name.
-
-    >>> model_names([Path("a/m.tflite"), Path("b/m.tflite"), Path("b/n.tflite")])
-    ['a/m.tflite', 'b/m.tflite', 'n']
-    """
-    names = Counter(path.name for path in paths)
-    return [printable(path.stem if names[path.name] == 1 else str(path)) for path in paths]
+def model_name(models: Sequence[Model], row: Row) -> str:
+    """The name of a row's model among those of its result."""
+    return model_names([Path(model.file) for model in models])[row.model]
 
 
 def load_in_words(load: Load | None) -> str:

@@ -74,7 +74,7 @@ def test_a_delegate_that_crashes_or_hangs_costs_its_own_configuration(
         "float32 abort": "not measured", "float32 hang": "not measured", "float32 xnnpack": "equivalent",
     }  # fmt: skip
     (entry,) = json.loads(output.read_text())["entries"]
-    reasons = {row["configuration"]: row["reason"] for row in entry["rows"]}
+    reasons = {row["name"]: row.get("reason") for row in entry["rows"]}
     assert "SIGABRT" in reasons["abort"]
     assert "no answer within 10 s" in reasons["hang"]
 
@@ -213,10 +213,10 @@ models = ["int8*"]
     rows = {(entry.model, entry.job): entry.rows for entry in result.entries}
     assert set(rows) == {("float32", "accuracy"), ("int8", "accuracy"), ("int8", "time")}
     assert [row.role for row in rows["int8", "accuracy"]] == ["reference", "test"]
-    assert all(row.accuracy is not None and row.p50_us is not None for row in rows["int8", "accuracy"])
+    assert all(row.value("top1") is not None and row.value("latency_ms") for row in rows["int8", "accuracy"])
     (timed,) = rows["int8", "time"]
-    assert timed.p50_us is not None
-    assert timed.delegates == ["XNNPACK"]
+    assert timed.value("latency_ms")
+    assert [each.name for each in timed.delegates] == ["XNNPACK"]
 
 
 def test_a_model_that_is_deleted_meanwhile_keeps_its_rows(models: Path) -> None:

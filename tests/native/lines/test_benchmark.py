@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -31,8 +32,8 @@ from evaltools.native.lines.benchmark import (
 from evaltools.native.lines.stat_line import stat_figures, stat_line
 from evaltools.parameter import Parameter, Value
 from evaltools.proto import BENCHMARK, message_class
-from evaltools.result.benchmark import BenchmarkRow, Conditions, Memory, Phase, Round
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.rounds import Conditions, Memory, Phase, Round
 
 NODES = DelegationProof(31, 31, {})
 OWN = {parameter.name: parameter for parameter in LOGGED}
@@ -62,10 +63,6 @@ def a_round(warm_up_us: list[int], regular_us: list[int], total_us: int = 1862, 
     opening = Opening(import_us=0, total_us=total_us)
     phases = [Phase([*times], [0] * len(times), [0] * len(times)) for times in (warm_up_us, regular_us)]
     return Round(opening, phases[0], phases[1], memory, quiet, quiet, [], 0)
-
-
-def a_row(*rounds: Round) -> BenchmarkRow:
-    return BenchmarkRow(0, "test", [], 1, "measured", None, rounds=list(rounds))
 
 
 class TestStatLine:
@@ -268,15 +265,15 @@ class TestFlags:
         assert len(texts) == len(set(texts))
 
 
-def read(row: BenchmarkRow, model_size_bytes: int = 1, input_bytes: int = 1) -> Any:
+def read(rounds: Sequence[Round], model_size_bytes: int = 1, input_bytes: int = 1) -> Any:
     return message_class("BenchmarkResult", BENCHMARK).FromString(
-        native_benchmark_proto(row, model_size_bytes, input_bytes)
+        native_benchmark_proto(rounds, model_size_bytes, input_bytes)
     )
 
 
 class TestProto:
     def test_all_figures(self) -> None:
-        message = read(a_row(a_round([783, 417], [1000, 2000, 3000])), model_size_bytes=525598, input_bytes=49152)
+        message = read([a_round([783, 417], [1000, 2000, 3000])], model_size_bytes=525598, input_bytes=49152)
         latency, memory, misc = message.latency_metrics, message.memory_metrics, message.misc_metrics
         assert (latency.avg_ms, latency.min_ms, latency.max_ms, latency.median_ms) == (2.0, 1.0, 3.0, 2.0)
         assert (latency.p5_ms, latency.p95_ms) == (1.0, 3.0)
@@ -289,20 +286,17 @@ class TestProto:
         assert misc.model_throughput_in_mb_per_sec == pytest.approx(49152 * 3 / 0.006 / 2**20)
 
     def test_memory_is_missing_where_the_platform_does_not_say(self) -> None:
-        row = a_row(a_round([1], [1], memory=NO_MEMORY))
-        message = read(row)
+        message = read([a_round([1], [1], memory=NO_MEMORY)])
         assert not message.HasField("memory_metrics")
 
     def test_the_peak_is_missing_where_it_was_not_monitored(self) -> None:
-        row = a_row(a_round([1], [1], memory=replace(MEMORY, monitored_peak_kb=None)))
-        message = read(row)
+        message = read([a_round([1], [1], memory=replace(MEMORY, monitored_peak_kb=None))])
         assert message.memory_metrics.init_footprint_kb == 4932
         assert not message.memory_metrics.HasField("peak_mem_mb")
 
     def test_runs_of_several_rounds_count_together(self) -> None:
         larger = replace(MEMORY, peak_kb=5824 + 6000)
-        row = a_row(a_round([10], [1000, 3000], 2000), a_round([30, 50], [5000], 4000, larger))
-        message = read(row)
+        message = read([a_round([10], [1000, 3000], 2000), a_round([30, 50], [5000], 4000, larger)])
         latency = message.latency_metrics
         assert (latency.avg_ms, latency.min_ms, latency.max_ms, latency.median_ms) == (3.0, 1.0, 5.0, 3.0)
         assert latency.init_ms == 3.0
@@ -312,6 +306,6 @@ class TestProto:
         assert message.memory_metrics.overall_footprint_kb == 6000
 
     def test_a_dry_run_has_no_throughput(self) -> None:
-        message = read(a_row(a_round([], [])), input_bytes=49152)
+        message = read([a_round([], [])], input_bytes=49152)
         assert math.isnan(message.misc_metrics.model_throughput_in_mb_per_sec)
         assert (message.misc_metrics.num_runs, message.latency_metrics.avg_ms) == (0, 0.0)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from evaltools.benchmark.run import with_ratios
+from evaltools.benchmark.rows import rows_of
 from evaltools.configuration import Configuration
 from evaltools.errors import DataError
 from evaltools.metrics.latency import median_interval
-from evaltools.native.logs.benchmark import parse_benchmark_log, row_of_logs
-from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedMemory, StatFigures
+from evaltools.native.logs.benchmark import measured_of_logs, parse_benchmark_log
 from evaltools.result.evaluation import DelegationProof, RuntimeUsed
+from evaltools.result.figure import Figure
+from evaltools.result.rounds import LoggedMemory, Measured, StatFigures
 from tests.native.logs.log_styles import STYLES, recorded
 
 GPU = "use_gpu=true"
@@ -85,18 +86,18 @@ def made(
     allow_fallback: bool = False,
     name: str = "a",
     failures: tuple[str, ...] = (),
-) -> BenchmarkRow:
-    return row_of_logs(0, Configuration.from_text(name, asked), nodes, RUNTIME, texts, failures, allow_fallback)
+) -> Measured:
+    return measured_of_logs(0, Configuration.from_text(name, asked), nodes, RUNTIME, texts, failures, allow_fallback)
 
 
-def on_cpu(*medians_us: int, name: str = "cpu") -> BenchmarkRow:
+def on_cpu(*medians_us: int, name: str = "cpu") -> Measured:
     texts = [CPU_LOG.format(min=median - 20, median=median, avg=median + 1) for median in medians_us]
     return made(*texts, asked="", name=name)
 
 
-def logged(found: BenchmarkRow) -> LoggedFigures:
-    assert found.logged is not None
-    return found.logged
+def figures_of(found: Measured) -> dict[str, Figure]:
+    (row,) = rows_of([found])
+    return row.figures
 
 
 def test_everything_in_a_log_of_today() -> None:
@@ -154,53 +155,56 @@ def test_every_style_of_prefixes_gives_the_same_figures(name: str, style: str) -
 @pytest.mark.parametrize("name", ["benchmark_gpu_full", "app_gpu_full_threadtime"])
 def test_a_round_on_a_gpu_is_measured_with_its_proof(name: str) -> None:
     found = made(recorded(name), asked="use_gpu=true gpu_backend=cl num_threads=4")
-    assert (found.status, found.reason, found.fallback) == ("measured", None, None)
-    assert (found.name, found.num_threads) == ("a", 4)
-    assert found.flags == ["--num_interpreter_threads=4", "--use_gpu=true", "--gpu_backend=cl"]
-    (delegate,) = found.delegates
+    assert (found.row.status, found.row.reason, found.row.fallback) == ("measured", "", "")
+    assert (found.row.name, found.row.num_threads) == ("a", 4)
+    assert found.row.flags == ["--num_interpreter_threads=4", "--use_gpu=true", "--gpu_backend=cl"]
+    (delegate,) = found.row.delegates
     assert (delegate.name, delegate.requested, delegate.nodes, delegate.partitions) == ("GPU", True, 31, 1)
     assert delegate.options["gpu_backend"] == "cl"
     assert delegate.evidence == "its log: TfLiteGpuDelegateV2 took 31 of 31 nodes"
-    assert found.delegation == DelegationProof(31, 31, {})
-    (only,) = logged(found).rounds
+    assert found.row.delegation == DelegationProof(31, 31, {})
+    (only,) = found.logged
     assert (only.init_us, only.first_inference_us) == (1283417, 9215)
     assert only.memory == LoggedMemory(66.4258, 66.4258, 94.2773)
     assert only.regular == StatFigures(152, 6490, 7149, 5521, 7509, 6512.58, 375, 5874, 6496, 7156)
-    assert (found.rounds, found.figures) == ([], None)
+    assert found.rounds == []
 
 
 def test_a_single_round_has_its_own_median_and_no_interval() -> None:
-    figures = logged(made(recorded("benchmark_gpu_full")))
-    assert (figures.count, figures.min_us, figures.max_us, figures.avg_us) == (152, 5521, 7509, 6512.58)
-    assert (figures.median_us, figures.median_interval) == (6496.0, None)
+    figures = figures_of(made(recorded("benchmark_gpu_full")))
+    assert figures["latency_average_ms"].value == pytest.approx(6.51258)
+    assert figures["latency_p95_ms"].value == 7.156
+    latency = figures["latency_ms"]
+    assert (latency.value, latency.interval, latency.withheld, latency.count) == (6.496, None, "", 152)
 
 
 def test_several_rounds_have_an_interval_of_their_medians() -> None:
-    figures = logged(on_cpu(100, 104, 97))
-    assert figures.median_interval == median_interval([[100], [104], [97]])
-    assert figures.median_interval is not None
-    assert figures.median_us == 100
-    assert figures.median_interval.low < 100 < figures.median_interval.high
-    assert (figures.count, figures.min_us, figures.max_us) == (30, 77, 130)
-    assert figures.avg_us == pytest.approx((101 + 105 + 98) / 3)
+    figures, expected = figures_of(on_cpu(100, 104, 97)), median_interval([[100], [104], [97]])
+    latency = figures["latency_ms"]
+    assert expected is not None
+    assert latency.interval is not None
+    assert (latency.value, latency.count) == (0.1, 30)
+    assert (latency.interval.low, latency.interval.high) == pytest.approx((expected.low / 1000, expected.high / 1000))
+    assert latency.interval.low < 0.1 < latency.interval.high
+    assert figures["latency_average_ms"].value == pytest.approx((101 + 105 + 98) / 3000)
 
 
 def test_logs_without_percentiles_give_averages_alone() -> None:
     text = recorded("benchmark_hexagon")
-    figures = logged(made(text, text, asked=HEXAGON))
-    assert (figures.median_us, figures.median_interval) == (None, None)
-    assert figures.avg_us == pytest.approx(4244.39)
+    figures = figures_of(made(text, text, asked=HEXAGON))
+    assert "latency_ms" not in figures
+    assert figures["latency_average_ms"].value == pytest.approx(4.24439)
 
 
 def test_part_of_the_graph_is_proof_and_the_rest_is_not_made_up() -> None:
     found = made(recorded("benchmark_gpu_partial"), nodes=64)
-    assert found.status == "measured"
-    assert [(entry.name, entry.nodes, entry.partitions) for entry in found.delegates] == [("GPU", 63, 1)]
-    assert found.delegation == DelegationProof(64, 63, {})
+    assert found.row.status == "measured"
+    assert [(entry.name, entry.nodes, entry.partitions) for entry in found.row.delegates] == [("GPU", 63, 1)]
+    assert found.row.delegation == DelegationProof(64, 63, {})
 
 
 def test_nnapi_names_its_device() -> None:
-    (delegate,) = made(recorded("benchmark_nnapi_accelerator"), asked=NNAPI).delegates
+    (delegate,) = made(recorded("benchmark_nnapi_accelerator"), asked=NNAPI).row.delegates
     assert (delegate.nodes, delegate.device, delegate.is_cpu) == (31, "google-edgetpu", False)
 
 
@@ -212,19 +216,19 @@ def test_nnapi_that_may_use_its_own_cpu_is_measured_only_where_its_device_is_nam
         "NNAPI was asked for, but the log does not name the device; NNAPI may have used its own CPU: "
         "disable_nnapi_cpu=true or an accelerator name rules that out"
     )
-    assert made(text, asked=NNAPI).status == "measured"
+    assert made(text, asked=NNAPI).row.status == "measured"
     found, allowed = made(text, asked=may), made(text, asked=may, allow_fallback=True)
-    assert (found.status, found.reason) == ("failed", f"{doubt}; {HINT}")
-    assert (allowed.status, allowed.fallback) == ("measured", doubt)
-    assert made(recorded("benchmark_nnapi_accelerator"), asked=may).status == "measured"
+    assert (found.row.status, found.row.reason) == ("not measured", f"{doubt}; {HINT}")
+    assert (allowed.row.status, allowed.row.fallback) == ("measured", doubt)
+    assert made(recorded("benchmark_nnapi_accelerator"), asked=may).row.status == "measured"
 
 
 def test_xnnpack_that_the_runtime_added_is_shown() -> None:
     log = recorded("benchmark_gpu_unsupported").replace("INFO: Use gpu: [1]\n", "")
     log = "".join(line for line in log.splitlines(keepends=True) if not line.startswith("WARN"))
     found = made(log, asked="")
-    assert (found.status, found.delegation) == ("measured", DelegationProof(31, 31, {}))
-    assert [(entry.name, entry.requested, entry.nodes) for entry in found.delegates] == [("XNNPACK", False, 31)]
+    assert (found.row.status, found.row.delegation) == ("measured", DelegationProof(31, 31, {}))
+    assert [(entry.name, entry.requested, entry.nodes) for entry in found.row.delegates] == [("XNNPACK", False, 31)]
 
 
 @pytest.mark.parametrize(
@@ -241,8 +245,8 @@ def test_the_word_of_benchmark_model_alone(
     line = f"INFO: Explicitly applied XNNPACK delegate, and the model graph will be {coverage}\n"
     log = CPU_LOG.format(min=80, median=100, avg=100).replace("INFO: Init", line + "INFO: Init")
     found = made(log, asked="use_xnnpack=true")
-    (delegate,) = found.delegates
-    assert (found.status, delegate.nodes, delegate.partitions, found.delegation) == (
+    (delegate,) = found.row.delegates
+    assert (found.row.status, delegate.nodes, delegate.partitions, found.row.delegation) == (
         "measured", nodes, partitions, proof,
     )  # fmt: skip
     assert delegate.evidence.startswith("its log: XNNPACK executes the graph ")
@@ -271,39 +275,38 @@ def test_a_fallback_is_no_measurement_unless_it_is_allowed(name: str, delegate: 
     asked = f"use_{delegate.lower()}=true"
     reason = f"{delegate} was asked for, but the log says {quoted}"
     found = made(recorded(name), asked=asked)
-    assert (found.status, found.reason, found.logged) == ("failed", f"{reason}; {HINT}", None)
+    assert (found.row.status, found.row.reason, found.logged) == ("not measured", f"{reason}; {HINT}", [])
     allowed = made(recorded(name), asked=asked, allow_fallback=True)
-    assert (allowed.status, allowed.reason, allowed.fallback) == ("measured", None, reason)
-    assert logged(allowed).count > 0
-    assert [(entry.name, entry.requested) for entry in allowed.delegates] == [(delegate, True), ("XNNPACK", False)]
+    assert (allowed.row.status, allowed.row.reason, allowed.row.fallback) == ("measured", "", reason)
+    assert figures_of(allowed)["latency_average_ms"].value
+    assert [(entry.name, entry.requested) for entry in allowed.row.delegates] == [(delegate, True), ("XNNPACK", False)]
 
 
 def test_a_delegate_that_was_created_and_took_nothing_is_told_from_one_that_was_not() -> None:
     reference = made(recorded("benchmark_nnapi_reference"), asked=NNAPI)
     missing = made(recorded("benchmark_nnapi_unsupported"), asked=NNAPI)
-    assert [entry.nodes for entry in (reference.delegates[0], missing.delegates[0])] == [0, None]
+    assert [entry.nodes for entry in (reference.row.delegates[0], missing.row.delegates[0])] == [0, None]
 
 
 def test_no_word_about_a_delegate_is_no_proof() -> None:
     found = made(CPU_LOG.format(min=80, median=100, avg=100))
-    assert found.status == "failed"
-    assert found.reason == f"GPU was asked for, but no line of the log says that it took nodes; {HINT}"
+    assert found.row.status == "not measured"
+    assert found.row.reason == f"GPU was asked for, but no line of the log says that it took nodes; {HINT}"
 
 
 def test_one_round_on_the_cpu_spoils_a_row() -> None:
     good, bad = recorded("benchmark_gpu_full"), recorded("benchmark_gpu_unsupported")
     found = made(good, bad, good)
-    assert found.status == "failed"
-    assert found.reason is not None
-    assert found.reason.startswith("round 2: GPU was asked for, but the log says")
-    assert logged(found).rounds == logged(made(good)).rounds
-    assert len(logged(made(good, bad, good, allow_fallback=True)).rounds) == 3
+    assert found.row.status == "not measured"
+    assert found.row.reason.startswith("round 2: GPU was asked for, but the log says")
+    assert found.logged == made(good).logged
+    assert len(made(good, bad, good, allow_fallback=True).logged) == 3
 
 
 def test_a_delegate_that_failed_is_the_reason_and_no_figures_are_offered() -> None:
     found = made(recorded("benchmark_nnapi_compilation_failed"), asked=NNAPI, allow_fallback=True)
-    assert found.status == "failed"
-    assert found.reason == (
+    assert found.row.status == "not measured"
+    assert found.row.reason == (
         'NNAPI was asked for, but the log says "Restored original execution plan after delegate '
         'application failure.", after "NN API returned error ANEURALNETWORKS_OP_FAILED at line 3779 while completing '
         'NNAPI compilation."'
@@ -341,28 +344,28 @@ def test_a_delegate_that_failed_is_the_reason_and_no_figures_are_offered() -> No
 )
 def test_a_log_without_figures_says_why(text: str, reason: str) -> None:
     found = made(text, asked="")
-    assert (found.status, found.reason, found.logged) == ("failed", reason, None)
-    assert made(CPU_LOG.format(min=80, median=100, avg=100), text, asked="").reason == f"round 2: {reason}"
+    assert (found.row.status, found.row.reason, found.logged) == ("not measured", reason, [])
+    assert made(CPU_LOG.format(min=80, median=100, avg=100), text, asked="").row.reason == f"round 2: {reason}"
 
 
 def test_what_the_device_knows_of_a_round_is_its_reason() -> None:
     log = CPU_LOG.format(min=80, median=100, avg=100)
     found = made(log, "INFO: STARTING!", asked="", failures=("", "it crashed: Fatal signal 11"))
-    assert (found.status, found.reason) == ("failed", "round 2: it crashed: Fatal signal 11")
-    assert len(logged(found).rounds) == 1
+    assert (found.row.status, found.row.reason) == ("not measured", "round 2: it crashed: Fatal signal 11")
+    assert len(found.logged) == 1
+    assert figures_of(found) == {}
 
 
 def test_without_a_round_nothing_was_measured() -> None:
-    assert (made().status, made().reason) == ("failed", "it was never started")
+    assert (made().row.status, made().row.reason) == ("not measured", "it was never started")
 
 
 def test_rows_are_compared_with_the_first_by_their_rounds() -> None:
     first, second, failed = on_cpu(100, 110, 120), on_cpu(50, 56, 60, name="fast"), made("", name="broken")
     old = made(recorded("benchmark_hexagon"), asked=HEXAGON, name="without medians")
-    rows = with_ratios([failed, first, second, old])
-    assert [entry.versus_first is not None for entry in rows] == [False, False, True, False]
-    found = rows[2].versus_first
-    assert found is not None
-    assert found.pairs == 3
-    assert found.ratio == pytest.approx((50 / 100 * 56 / 110 * 60 / 120) ** (1 / 3))
+    rows = rows_of([failed, first, second, old])
+    assert ["latency_ratio" in row.figures for row in rows] == [False, False, True, False]
+    found = rows[2].figures["latency_ratio"]
+    assert found.count == 3
+    assert found.value == pytest.approx((50 / 100 * 56 / 110 * 60 / 120) ** (1 / 3))
     assert found.interval is not None

@@ -10,17 +10,17 @@ from typing import Final
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 from PIL import Image
 
+from evaltools.benchmark.plot import plot_benchmark
 from evaltools.errors import UsageError
-from evaltools.report.files.plot import plot_benchmark, require_plot
+from evaltools.report.files.plot import require_plot
 from evaltools.result.evaluation import DelegateUsed
-from tests.report.benchmark_samples import benchmark, on_front, row
+from tests.report.benchmark_samples import Sample, benchmark, lost, on_front, row
 
 SVG: Final = Path("plot.svg")
 ACCURATE: Final = (on_front(row("fast", 1000, 0.5)), on_front(row("good", 10000, 0.75)), row("bad", 20000, 0.25))
-TIMED: Final = [replace(entry, accuracy=None, on_latency_front=None) for entry in ACCURATE]
+TIMED: Final = (row("fast", 1000), row("good", 10000), row("bad", 20000))
 
 
 def texts(svg: bytes) -> list[str]:
@@ -43,9 +43,9 @@ def test_what_cannot_be_drawn_or_did_not_run_as_asked_is_named() -> None:
     rows = (
         *ACCURATE,
         row("unknown", 5),
-        replace(row("broken", 5, 0.1), status="failed", reason="no"),
-        replace(row("instead", 5, 0.1), fallback="no GPU here"),
-        replace(row("soft", 5, 0.1), delegates=[software]),
+        row("broken", 5, 0.1, status="not measured", reason="no"),
+        row("instead", 5, 0.1, fallback="no GPU here"),
+        row("soft", 5, 0.1, delegates=[software]),
     )
     found = "\n".join(texts(plot_benchmark(benchmark(*rows), SVG)))
     for remark in ("no accuracy given: unknown", "not measured: broken", "CPU instead: instead", "software: soft"):
@@ -53,8 +53,7 @@ def test_what_cannot_be_drawn_or_did_not_run_as_asked_is_named() -> None:
 
 
 def test_nothing_measured_is_a_plot_that_names_what_is_missing() -> None:
-    failed = replace(row("x", 1), status="failed", reason="no", figures=None)
-    assert "not measured: x" in texts(plot_benchmark(benchmark(failed), SVG))
+    assert "not measured: x" in texts(plot_benchmark(benchmark(lost(row("x", 1), "no")), SVG))
 
 
 @pytest.mark.parametrize("name", ["\u65e5\u672c \U0001f600", "a -- b <&>", "a\x1b[2J"])
@@ -65,8 +64,8 @@ def test_any_name_can_be_drawn(name: str, accuracy: float | None) -> None:
 
 
 @pytest.mark.parametrize("rows", [ACCURATE, TIMED, ACCURATE[:1]], ids=["accurate", "timed", "single"])
-def test_a_png_is_dark_on_white(rows: list[object]) -> None:
-    with Image.open(io.BytesIO(plot_benchmark(benchmark(*rows), Path("plot.PNG")))) as picture:  # type: ignore[arg-type]
+def test_a_png_is_dark_on_white(rows: tuple[Sample, ...]) -> None:
+    with Image.open(io.BytesIO(plot_benchmark(benchmark(*rows), Path("plot.PNG")))) as picture:
         assert (picture.format, picture.width) == ("PNG", 880)
         grey = np.asarray(picture.convert("L"))
     assert grey[0, 0] == 255

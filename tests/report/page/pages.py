@@ -18,11 +18,10 @@ from evaltools.gates.outcome import outcome_of
 from evaltools.locate.conclude import conclude
 from evaltools.locate.findings import Answer, Errors, InFloat, KeepInFloat, Weights
 from evaltools.metrics.interval import Interval
-from evaltools.metrics.latency import Drift, LatencyRatio, summarise_latency
+from evaltools.metrics.latency import Drift, summarise_latency
 from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
-from evaltools.result.benchmark import Phase
 from evaltools.result.device import DeviceConditions
 from evaltools.result.evaluation import (
     EvaluationResult,
@@ -31,8 +30,10 @@ from evaltools.result.evaluation import (
     ProcessMemory,
     RuntimeUsed,
 )
+from evaltools.result.figure import Figure
+from evaltools.result.rounds import Phase
 from evaltools.tasks.framework.definition import Better
-from tests.report.benchmark_samples import PROFILE, QUIET, a_round, benchmark, row
+from tests.report.benchmark_samples import PROFILE, QUIET, a_round, benchmark, changed, row
 from tests.report.device_samples import BOARD, PHONE, lost, run_of, work
 from tests.report.page.reading import transcript
 from tests.report.page.samples import classifier, findings, own, read, search, stored, suite
@@ -99,17 +100,17 @@ def measured_benchmark() -> Sources:
     cool, hot = (replace(QUIET, temperatures={"x": warmth}) for warmth in (30.5, 41.25))
     warm = replace(a_round(Phase(), phase), disturbances=["the load was 9"], before=cool, after=hot)
     rows = [
-        replace(row("a", 90), rounds=[a_round(Phase(), phase)], profile=PROFILE),
-        replace(row("b", 80), rounds=[warm], profile=PROFILE),
-        replace(row("fallen", 70), fallback="no GPU"),
-        replace(row("slow", 90_000), versus_first=LatencyRatio(3, 1000.0, Interval(500.0, 1250.0))),
-        replace(row("broken", 1, accuracy=0.9), status="failed", reason="died"),
+        row("a", 90, rounds=[a_round(Phase(), phase)], profile=PROFILE),
+        row("b", 80, rounds=[warm], profile=PROFILE),
+        row("fallen", 70, fallback="no GPU"),
+        row("slow", 90_000, ratio=Figure(1000.0, interval=Interval(500.0, 1250.0), count=3)),
+        row("broken", 1, accuracy=0.9, status="not measured", reason="died"),
         row("c", 100, accuracy=0.5),
         row("d", 200, accuracy=0.75),
     ]
     runtime = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
-    opened = [replace(each, runtime=runtime) if each.status == "measured" else each for each in rows]
-    return Sources(benchmarks={"bench": benchmark(*opened)})
+    opened = [changed(each, runtime=runtime) if each.measured.is_measured else each for each in rows]
+    return Sources(results={"bench": benchmark(*opened)})
 
 
 def alone(file: str, milliseconds: float, top1: float) -> EvaluationResult:
@@ -132,10 +133,10 @@ def disturbed() -> Sources:
     quiet = a_round(Phase(), Phase())
     loud = replace(quiet, disturbances=["the load was 9"])
     rows = {
-        names: [replace(row(name, 1000), rounds=[loud if name in names else quiet]) for name in "abc"]
+        names: [row(name, 1000, rounds=[loud if name in names else quiet]) for name in "abc"]
         for names in ("a", "ac", "abc")
     }
-    return Sources(benchmarks={names: benchmark(*of) for names, of in rows.items()})
+    return Sources(results={names: benchmark(*of) for names, of in rows.items()})
 
 
 def several() -> Sources:
@@ -151,7 +152,7 @@ def several() -> Sources:
     kept, broken = Decision("x", "top1 >= 0.5", "pass"), Decision("x", "top1 >= 0.9", "fail", Found("top1", 0.5))
     return Sources(
         {"host": replace(host, warnings=["mind"]), "phone": phone, "diff": stored("inference_diff")},
-        {"x": here, "y": there},
+        results={"x": here, "y": there},
         outcomes={"gate": outcome_of("1", "gates.toml", [GateDecisions("run", "m.tflite", (kept, broken))])},
     )
 
@@ -211,7 +212,7 @@ PAGES: Final[Mapping[str, Callable[[], Sources]]] = {
     "drawings": lambda: Sources({"r": own("segmentation", "gpu")}),
     "own": lambda: Sources({name: lone(f"{name}.tflite", figure) for name, figure in DEPTHS.items()}),
     "benchmark": measured_benchmark,
-    "benchmarks": lambda: Sources(benchmarks={**measured_benchmark().benchmarks, "only": benchmark(row("only", 90))}),
+    "benchmarks": lambda: Sources(results={**measured_benchmark().results, "only": benchmark(row("only", 90))}),
     "several": several,
     "ranked": ranked,
     "disturbed": disturbed,

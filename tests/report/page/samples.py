@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.gates.accuracy_verdict import in_words
-from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
+from evaltools.gates.suite_result import SuiteEntry, SuiteResult
 from evaltools.locate.conclude import conclude
 from evaltools.locate.findings import (
     Answer,
@@ -29,8 +29,15 @@ from evaltools.metrics.means import MeanChange
 from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of
-from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult, LatencyComparison
-from evaltools.result.result import Result
+from evaltools.result.evaluation import (
+    SCHEMA_VERSION,
+    DelegateUsed,
+    DelegationProof,
+    EvaluationResult,
+    LatencyComparison,
+)
+from evaltools.result.figure import Figure
+from evaltools.result.result import Result, Row
 from evaltools.result.section import Drawing, Panel
 from evaltools.result.verdict import Verdict as TaskVerdict
 from evaltools.result_file import read_result
@@ -138,14 +145,20 @@ def own(task: str, text: str, better: Better = "higher", folder: str = "d") -> E
     return replace(made, task=task, part=part, configurations=entries, warnings=[text])
 
 
+def suite_row(name: str, kind: str, ratio: float, proof: DelegationProof, **figures: Figure) -> Row:
+    """So many times as long as the reference."""
+    times = {"latency_ms": Figure(0.09, "ms", "lower"), "latency_ratio": Figure(ratio)}
+    verdicts, used = [TaskVerdict(kind, "outputs")], [DelegateUsed("XNNPACK", True, {}, 1, 1)]
+    return Row(name, verdicts=verdicts, delegates=used, delegation=proof, figures={**times, **figures})
+
+
 def suite(text: str) -> SuiteResult:
     """One model is worse, one was not measured, of one there is no result; ``text`` is what others gave."""
-    same = SuiteRow(text, "test", [], "measured", verdict="equivalent", p50_us=90.0, speed=2.0, delegates=["XNNPACK"],
-                    delegated_nodes=7, total_nodes=9)  # fmt: skip
+    accuracy = Figure(0.5, is_share=True, heading="top-1")
     rows = [
-        same,
-        replace(same, verdict="worse", speed=1.25, accuracy=0.5, delegated_nodes=1, total_nodes=1),
-        SuiteRow(text, "test", [], "not measured", text),
+        suite_row(text, "equivalent", 0.5, DelegationProof(9, 7, {})),
+        suite_row(text, "worse", 0.8, DelegationProof(1, 1, {}), top1=accuracy),
+        Row(text, status="not measured", reason=text),
     ]
     entries = [
         SuiteEntry(

@@ -28,6 +28,7 @@ from evaltools.report.page.charts.times import bars_chart, moments_chart, runs_c
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.drawing import svg_of
 from evaltools.report.page.sections.tradeoff import scaled
+from evaltools.result.figure import Figure
 from evaltools.result.section import Chart
 from tests.report.benchmark_samples import benchmark, row
 from tests.report.page.samples import classifier, read, suite
@@ -146,7 +147,7 @@ def test_charts_of_an_evaluation_show_its_numbers_with_the_lower_end_first() -> 
 
 
 def test_charts_of_a_benchmark_show_its_numbers_with_the_lower_end_first() -> None:
-    charts = charts_of(Sources(benchmarks={"b": benchmark(row("x", 100, 0.8), row("y", 200, 0.9))}))
+    charts = charts_of(Sources(results={"b": benchmark(row("x", 100, 0.8), row("y", 200, 0.9))}))
     assert ends(charts["Median time with its interval"]) == {"x": (0.09, 0.1, 0.11), "y": (0.18, 0.2, 0.22)}
     both = {each["model"]: each for each in charts["Accuracy against latency and size"]}
     assert {name: each["figure"] for name, each in both.items()} == {"x": 80.0, "y": 90.0}
@@ -161,6 +162,7 @@ def test_the_speed_in_a_suite_is_that_of_the_time_with_the_lower_end_first() -> 
     """0.4 to 0.625 of the time is 1.6 to 2.5 times as fast."""
     made = suite("fast")
     first = made.entries[0]
-    timed_row = replace(first.rows[0], speed=2.0, speed_interval=Interval(1.6, 2.5))
+    ratio = Figure(0.5, interval=Interval(0.4, 0.625))
+    timed_row = replace(first.rows[0], figures={**first.rows[0].figures, "latency_ratio": ratio})
     page = read(Sources(suites={"s": replace(made, entries=[replace(first, rows=[timed_row])])}))
     assert "2 times faster [1.6, 2.5]" in page.source

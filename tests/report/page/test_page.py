@@ -96,8 +96,10 @@ def hostile() -> Sources:
     outcome = outcome_of("1", HOSTILE, [GateDecisions(HOSTILE, HOSTILE, (decision,))])
     return Sources(
         {HOSTILE: evaluation, "other": made, **{task: own(task, HOSTILE, folder=HOSTILE) for task in DECLARED}},
-        {"bench": benchmark(row(HOSTILE, 10), row(f"{HOSTILE}2", 20))},
-        {"search": conclude(replace(located, operators=operators))},
+        {
+            "bench": benchmark(row(HOSTILE, 10), row(f"{HOSTILE}2", 20)),
+            "search": conclude(replace(located, operators=operators)),
+        },
         outcomes={HOSTILE: outcome},
         suites={"suite": suite(HOSTILE)},
     )
@@ -255,7 +257,7 @@ def test_what_differs_stands_in_its_column_and_there_is_no_front(
             Sources({"a": replace(result(configuration("x")), configurations=[], stopped="interrupted")}),
             "inter",
         ),
-        (Sources(benchmarks={"b": benchmark()}), "Nothing was measured"),
+        (Sources(results={"b": benchmark()}), "Nothing was measured"),
         (Sources(outcomes={"gate": outcome_of("1", "gates.toml", [])}), "No limit was checked"),
     ],
     ids=["evaluation", "interrupted", "benchmark", "gates"],

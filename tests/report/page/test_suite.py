@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from evaltools.gates.suite_result import SuiteEntry, SuiteRow
+from evaltools.gates.suite_result import SuiteEntry
 from evaltools.report.content import Sources
 from evaltools.report.page.sections.suite import answer
+from evaltools.result.result import Row
 from evaltools.result.section import Lines, Note, Table, Word
 from evaltools.result.verdict import Verdict
 from tests.report.page.samples import read, suite
@@ -34,7 +35,7 @@ def test_a_suite_in_which_all_is_right_says_how_to_keep_its_results_and_a_single
 
 def test_what_is_not_decided_has_its_reason() -> None:
     verdict = Verdict("not decided", "outputs", output="scores", texts=["all outputs are 0"])
-    row = SuiteRow("fast", "test", [], "measured", "bad.jpg", "not decided", not_decided=verdict, failed_examples=3)
+    row = Row("fast", verdicts=[verdict], counts={"failed": 3}, texts={"first_failure": "bad.jpg"})
     entry = SuiteEntry("m", "m.tflite", "00", "diff", [], "done", result="r.json", rows=[row])
     found = answer("s", replace(suite("x"), entries=[entry]))
     (lines,) = [block.lines for block in found.blocks if isinstance(block, Lines)]

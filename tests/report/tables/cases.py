@@ -12,19 +12,18 @@ from rich.console import Console
 from evaltools.gates.accuracy_verdict import in_words
 from evaltools.metrics.classification import Agreement
 from evaltools.metrics.interval import Interval
-from evaltools.metrics.latency import Drift, LatencyRatio, summarise_latency
+from evaltools.metrics.latency import Drift, summarise_latency
 from evaltools.metrics.op_profile import OpProfile, OpTimes
 from evaltools.report.page.rendering.terminal import show_block
 from evaltools.report.page.screens import (
-    print_benchmark,
     print_configurations,
     print_devices,
     print_result,
+    print_rows,
 )
 from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.run import pipeline
 from evaltools.report.page.sections.speed import speed
-from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase
 from evaltools.result.device import DeviceConditions, DeviceFinding, DeviceLeftOut, DeviceList, DeviceRun
 from evaltools.result.evaluation import (
     ConfigurationResult,
@@ -33,12 +32,17 @@ from evaltools.result.evaluation import (
     EvaluationResult,
     ExecutionUsed,
     LatencyComparison,
+    Model,
     RuntimeUsed,
 )
+from evaltools.result.figure import Figure
+from evaltools.result.result import Result
+from evaltools.result.rounds import Phase
 from evaltools.result.verdict import Verdict, VerdictKind
 from evaltools.tasks.framework.topk_result import Comparison, TopKChange
-from tests.report.benchmark_samples import PROFILE, a_round, benchmark, on_front, row
-from tests.report.device_samples import BOARD, NOTHING, PHONE, lost, run_of, work
+from tests.report.benchmark_samples import PROFILE, Sample, a_round, benchmark, changed, lost, on_front, row
+from tests.report.device_samples import BOARD, NOTHING, PHONE, run_of, work
+from tests.report.device_samples import lost as lost_once
 from tests.results import classified, configuration, result, with_part
 from tests.tasks.inference_diff import test_report as diff
 
@@ -58,25 +62,23 @@ def in_turn(cases: Mapping[str, Show]) -> Show:
     return show
 
 
-def failed(name: str, reason: str) -> BenchmarkRow:
+def failed(name: str, reason: str) -> Sample:
     """A row without figures."""
-    return replace(row(name, 1), status="failed", reason=reason, figures=None)
+    return lost(row(name, 1), reason)
 
 
-def _disturbed(name: str, *rounds: tuple[str, ...]) -> BenchmarkRow:
-    return replace(row(name, 1000), rounds=[replace(ROUND, disturbances=list(texts)) for texts in rounds])
+def _disturbed(name: str, *rounds: tuple[str, ...]) -> Sample:
+    return row(name, 1000, rounds=[replace(ROUND, disturbances=list(texts)) for texts in rounds])
 
 
-def _with_interval(name: str, high: int) -> BenchmarkRow:
-    made = row(name, 1000)
-    assert made.figures is not None
-    return replace(made, figures=replace(made.figures, median_interval=Interval(1000, high)))
+def _with_interval(name: str, high: float) -> Sample:
+    return row(name, 1000, interval=Interval(1.0, high))
 
 
-def _of_two_folders(*rows: BenchmarkRow) -> BenchmarkResult:
-    made = benchmark(*rows, sizes=(4_000_000, 10_000, 1))
+def _of_two_folders(*samples: Sample) -> Result:
     files = ["old/m.tflite", "new/m.tflite", "new/n.tflite"]
-    return replace(made, models=[replace(model, file=file) for model, file in zip(made.models, files, strict=True)])
+    models = [Model(file, "00", size, 1, [], []) for file, size in zip(files, (4_000_000, 10_000, 1), strict=True)]
+    return benchmark(*samples, models=models)
 
 
 def _benchmarks() -> Mapping[str, Show]:
@@ -85,52 +87,53 @@ def _benchmarks() -> Mapping[str, Show]:
     software = DelegateUsed("GPU", True, {}, 9, 1, "llvmpipe", True)
     added = DelegateUsed("XNNPACK", False, {}, 9, 1, "", True)
     twice, uneven, single, slow = (
-        LatencyRatio(3, 0.5, Interval(0.4, 0.625)),
-        LatencyRatio(3, 0.5, Interval(0.1, 5.0)),
-        LatencyRatio(1, 4.0, None),
-        LatencyRatio(3, 480.0, Interval(400.0, 500.0)),
+        Figure(0.5, interval=Interval(0.4, 0.625), count=3),
+        Figure(0.5, interval=Interval(0.1, 5.0), count=3),
+        Figure(4.0, withheld="few", count=1),
+        Figure(480.0, interval=Interval(400.0, 500.0), count=3),
     )
     inside = OpProfile("litert", 1, [OpTimes("Add (ND)", "Delegate/Add (ND):0", None, True, [70])], [75])
     doubtful = replace(PROFILE, invoke_us=[200, 200], plain_us=[100, 100])
     profiled = {"left on the CPU": PROFILE, "none left": inside, "doubtful: 37.5 and 30 %, twice as slow": doubtful}
-    gpu = replace(row("a", 1000), delegates=[DelegateUsed("GPU", True, {}, 9, 1)], flags=["--use_gpu=true"])
-    others = row("b", 9000), replace(gpu, name="c", figures=row("c", 8000).figures)
+    gpu = changed(row("a", 1000), delegates=[DelegateUsed("GPU", True, {}, 9, 1)], flags=["--use_gpu=true"])
+    others = row("b", 9000), changed(gpu, name="c", figures=row("c", 8000).row.figures)
+    known = row("a", 1000, 0.5).row.figures
     noisy = [_disturbed(name, ("hot",)) for name in "abc"]
     many = _disturbed("a", ("hot", "busy"), ("hot", "slow", "steal"))
     made = {
         "by latency": benchmark(row("slow", 3000), failed("[gone]", "no driver"), row("fast", 500)),
         "nothing was measured": benchmark(failed("a", "first"), failed("b", "second"), failed("c", "first")),
-        "failed after some rounds": benchmark(replace(row("a", 1), status="failed", reason="died", runtime=ran)),
+        "failed after some rounds": benchmark(row("a", 1, status="not measured", reason="died", runtime=ran)),
         "an interval up to three times its low end is shown": benchmark(
-            _with_interval("a", 3000), replace(_with_interval("b", 3001), versus_first=uneven)
+            _with_interval("a", 3.0), changed(_with_interval("b", 3.001), ratio=uneven)
         ),
         "software, the runtime's own delegate, a fallback": benchmark(
-            replace(row("gpu", 1000), delegates=[software], delegation=proof),
-            replace(row("plain", 2000), delegates=[added], delegation=proof),
-            replace(row("fallen", 3000), fallback="no such library", delegation=proof),
+            changed(row("gpu", 1000), delegates=[software], delegation=proof),
+            changed(row("plain", 2000), delegates=[added], delegation=proof),
+            changed(row("fallen", 3000), fallback="no such library", delegation=proof),
         ),
         "half the time is twice as fast": benchmark(
             row("first", 1000),
-            replace(row("second", 500), versus_first=twice, rounds=[ROUND] * 3),
-            replace(row("third", 4000), versus_first=single),
-            replace(row("last", 480_000), versus_first=slow),
+            changed(row("second", 500), ratio=twice, rounds=[ROUND] * 3),
+            changed(row("third", 4000), ratio=single),
+            changed(row("last", 480_000), ratio=slow),
         ),
         "files of one name": _of_two_folders(row("x", 1000), row("x", 2000, model=1), row("x", 3000, model=2)),
-        "failed, of several models": _of_two_folders(row("x", 1000), replace(failed("x", "why"), model=1)),
+        "failed, of several models": _of_two_folders(row("x", 1000), changed(failed("x", "why"), model=1)),
         "accuracy and the front": benchmark(on_front(row("a", 1000, 0.7654)), row("b", 2000, 0.5), row("c", 3000)),
         "disturbed": benchmark(many),
         "two disturbed": benchmark(many, _disturbed("b", ("hot",))),
         "three of four disturbed": benchmark(*noisy, row("quiet", 2000)),
         "all disturbed": benchmark(*noisy),
-        **{title: benchmark(replace(row("a", 1000), profile=profile)) for title, profile in profiled.items()},
-        "no profiler": benchmark(replace(row("a", 1000), profile_failure="no profiler here")),
+        **{title: benchmark(changed(row("a", 1000), profile=profile)) for title, profile in profiled.items()},
+        "no profiler": benchmark(changed(row("a", 1000), profile_failure="no profiler here")),
         "the fastest delegate is to be checked": benchmark(gpu, *others),
-        "but not where its accuracy is known": benchmark(replace(gpu, accuracy=row("a", 1, 0.5).accuracy), *others),
+        "but not where its accuracy is known": benchmark(changed(gpu, figures=known), *others),
     }
-    shows: dict[str, Show] = {title: partial(print_benchmark, each) for title, each in made.items()}
+    shows: dict[str, Show] = {title: partial(print_rows, each) for title, each in made.items()}
     alone = benchmark(_disturbed("slow", ("hot",)), failed("gone", "no driver"), row("fast", 500))
-    shows["the answer alone"] = partial(print_benchmark, alone, is_quiet=True)
-    shows["the answer alone, of one row"] = partial(print_benchmark, benchmark(row("test", 500)), is_quiet=True)
+    shows["the answer alone"] = partial(print_rows, alone, is_quiet=True)
+    shows["the answer alone, of one row"] = partial(print_rows, benchmark(row("test", 500)), is_quiet=True)
     return shows
 
 
@@ -146,7 +149,7 @@ def _device_runs() -> Mapping[str, Show]:
         ),
     }
     warm = [work(serial, before=before, after=after) for serial, (before, after) in conditions.items()]
-    attempts = (lost(BOARD.serial), lost(BOARD.serial, "no space", 12.6))
+    attempts = (lost_once(BOARD.serial), lost_once(BOARD.serial, "no space", 12.6))
     board = replace(BOARD, model="x")
     runs: dict[str, DeviceRun] = {
         "two devices": run_of(work("R58M"), work(BOARD.serial, elapsed_s=125.25), devices=[PHONE, BOARD]),

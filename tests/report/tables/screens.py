@@ -25,21 +25,21 @@ from evaltools.metrics.classification import Agreement
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.screens import (
-    print_benchmark,
     print_configurations,
     print_devices,
     print_gates,
     print_models,
     print_result,
+    print_rows,
 )
-from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceFinding, DeviceList
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
+from evaltools.result.result import Result
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.topk_result import ChangedAnswer, Comparison, FirstAnswer
 from evaltools.text import wrapped
 from tests import results
-from tests.report.benchmark_samples import benchmark, on_front, row
+from tests.report.benchmark_samples import benchmark, lost, on_front, row
 from tests.report.tables.cases import CASES, in_turn
 from tests.results import with_part
 from tests.tasks.coco.results import detection_result, with_data
@@ -131,18 +131,16 @@ def _coco_with_verdicts() -> EvaluationResult:
     return replace(made, configurations=entries)
 
 
-def _benchmarked() -> BenchmarkResult:
+def _benchmarked() -> Result:
     """Two models; one configuration with an uneven median, two that are not there for the same reason."""
-    uneven = row("npu", 5000)
-    assert uneven.figures is not None
-    figures = replace(uneven.figures, median_interval=Interval(1350, 1_327_000))
-    gone = [replace(row(name, 1), status="failed", reason=NO_GPU, figures=None) for name in ("gpu fp16", "gpu fp32")]
+    uneven = row("npu", 5000, interval=Interval(1.35, 1327.0))
+    gone = [lost(row(name, 1), NO_GPU) for name in ("gpu fp16", "gpu fp32")]
     rows = (on_front(row("xnnpack with four threads", 1234, 0.75)), row(GPU, 987_654, 0.5, model=1))
-    return benchmark(*rows, replace(uneven, figures=figures), *gone, sizes=(4_000_000, 500_000))
+    return benchmark(*rows, uneven, *gone, sizes=(4_000_000, 500_000))
 
 
 def _benchmark(console: Console) -> None:
-    print_benchmark(_benchmarked(), console)
+    print_rows(_benchmarked(), console)
 
 
 def _models(console: Console) -> None:
@@ -167,7 +165,7 @@ SCREENS: Final[Mapping[str, Callable[[Console], None]]] = {
     "coco": _evaluation(detection_result("reference", "xnnpack with four threads", "external delegate")),
     "coco-verdicts": _evaluation(_coco_with_verdicts()),
     "demo": lambda console: console.out(wrapped(NEXT_STEPS.strip(), console.width), highlight=False),
-    "benchmark-quiet": lambda console: print_benchmark(_benchmarked(), console, is_quiet=True),
+    "benchmark-quiet": lambda console: print_rows(_benchmarked(), console, is_quiet=True),
     "gates": _gates,
     "benchmark": _benchmark,
     "models": _models,

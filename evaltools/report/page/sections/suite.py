@@ -9,13 +9,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.gates.suite_result import SuiteEntry, SuiteResult, SuiteRow
-from evaltools.metrics.interval import Interval
+from evaltools.gates.suite_result import SuiteEntry, SuiteResult
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.report.content import First
 from evaltools.report.page.sections.rows import tone_of_kind
 from evaltools.report.words.facts import counted, load_in_words
 from evaltools.report.words.numbers import in_times_with_interval, milliseconds, percent
+from evaltools.result.figure import Figure
+from evaltools.result.result import Row
 from evaltools.result.section import Block, Cell, Lines, Note, Number, Sentence, Table, Tone, Word, path_to
 from evaltools.result.verdict import kind_in_words
 from evaltools.text import printable
@@ -28,12 +29,12 @@ class SuiteLine(Struct, frozen=True):
     """A line of the table: a configuration of an entry; of an entry without a result there is none."""
 
     entry: SuiteEntry
-    row: SuiteRow | None = None
+    row: Row | None = None
 
     @property
     def configuration(self) -> str:
         """Its name, or ``all`` of an entry without a result."""
-        return "all" if self.row is None else printable(self.row.configuration)
+        return "all" if self.row is None else printable(self.row.name)
 
     @property
     def found(self) -> str:
@@ -45,27 +46,36 @@ class SuiteLine(Struct, frozen=True):
         if self.row.fallback:
             return "fell back"
         not_clean = ", NOT CLEAN" if self.row.not_clean else ""
-        judged = "measured" if self.row.verdict is None else kind_in_words(self.row.verdict)
+        judged = "measured" if self.row.verdict is None else kind_in_words(self.row.verdict.kind)
         return f"{judged}{not_clean}"
 
     @property
     def accuracy(self) -> str:
         """The accuracy of a task with a ground truth."""
-        return "" if self._is_blank or self.row is None or self.row.accuracy is None else percent(self.row.accuracy)
+        found = self.figure("accuracy")
+        return "" if self._is_blank or found is None or found.value is None else percent(found.value)
 
     @property
     def time(self) -> str:
         """The median time."""
-        return "" if self._is_blank or self.row is None or self.row.p50_us is None else milliseconds(self.row.p50_us)
+        found = self.figure("latency_ms")
+        return "" if self._is_blank or found is None or found.value is None else milliseconds(1000 * found.value)
 
     @property
     def speed(self) -> str:
         """How many times faster or slower, with the interval where that says something."""
-        if self._is_blank or self.row is None or not self.row.speed:
+        found = self.figure("latency_ratio")
+        if self._is_blank or found is None or not found.value:
             return ""
-        span = self.row.speed_interval
-        times = None if span is None or not span.low else Interval(1 / span.high, 1 / span.low)
-        return in_times_with_interval(LatencyRatio(0, 1 / self.row.speed, times))
+        return in_times_with_interval(LatencyRatio(0, found.value, found.interval))
+
+    def figure(self, name: str) -> Figure | None:
+        """A figure by its name; ``accuracy`` is the one of a task with a ground truth, which has a heading."""
+        if self.row is None:
+            return None
+        if name == "accuracy":
+            return next((each for each in self.row.figures.values() if each.heading), None)
+        return self.row.figures.get(name)
 
     @property
     def tone(self) -> Tone:
@@ -76,14 +86,15 @@ class SuiteLine(Struct, frozen=True):
             return "missing"
         if self.row.fallback or self.row.not_clean:
             return "bad"
-        return "good" if self.row.verdict is None else tone_of_kind(self.row.verdict)
+        return "good" if self.row.verdict is None else tone_of_kind(self.row.verdict.kind)
 
     @property
     def delegated(self) -> str:
         """The delegates, and the nodes on them of all nodes."""
-        if self._is_blank or self.row is None or self.row.total_nodes is None or not self.row.delegates:
+        names = [] if self.row is None else [each.name for each in self.row.delegates if each.nodes]
+        if self._is_blank or self.row is None or self.row.delegation is None or not names:
             return ""
-        return f"{', '.join(self.row.delegates)} {self.row.delegated_nodes}/{self.row.total_nodes}"
+        return f"{', '.join(names)} {self.row.delegation.delegated_nodes}/{self.row.delegation.total_nodes}"
 
     @property
     def _is_blank(self) -> bool:
@@ -97,14 +108,15 @@ class SuiteLine(Struct, frozen=True):
             return printable(self.entry.reason)
         if self.row.fallback:
             return printable(self.row.fallback)
-        failed = f"{self.row.failed_examples} runs failed: " if self.row.failed_examples else ""
-        reason = f"{failed}{self.row.reason}" if self.row.reason else ""
-        return printable("; ".join(filter(None, (reason, self.row.not_clean))))
+        failed, first = self.row.counts.get("failed", 0), self.row.texts.get("first_failure", "")
+        lost = f"{failed} runs failed: {first}" if failed else ""
+        return printable("; ".join(filter(None, (self.row.reason, lost, self.row.not_clean))))
 
     @property
     def why_open(self) -> str:
         """Why nothing is decided."""
-        return printable(self.row.not_decided.sentence) if self.row and self.row.not_decided else ""
+        verdict = None if self.row is None else self.row.verdict
+        return printable(verdict.sentence) if verdict is not None and verdict.kind == "not decided" else ""
 
 
 def lines_of(result: SuiteResult) -> list[SuiteLine]:
@@ -118,7 +130,7 @@ def _of_entry(entry: SuiteEntry) -> list[SuiteLine]:
     return [
         SuiteLine(entry, row)
         for row in entry.rows
-        if row.role == "test" or row.status == "not measured" or row.accuracy is not None
+        if row.role == "test" or row.status == "not measured" or any(each.heading for each in row.figures.values())
     ]
 
 
@@ -161,8 +173,8 @@ def _table(result: SuiteResult, lines: Sequence[SuiteLine]) -> Table:
             line.configuration,
             Word(line.found, line.tone),
             _figure(result, line, "accuracy", line.accuracy),
-            _figure(result, line, "p50_us", line.time),
-            _figure(result, line, "speed", line.speed),
+            _figure(result, line, "latency_ms", line.time),
+            _figure(result, line, "latency_ratio", line.speed),
             line.delegated,
         )
         for line in lines
@@ -175,10 +187,12 @@ def _table(result: SuiteResult, lines: Sequence[SuiteLine]) -> Table:
 
 def _figure(result: SuiteResult, line: SuiteLine, name: str, shown: str) -> Cell:
     """A figure of a line with its place in the result; empty where there is none."""
-    if line.row is None or not shown:
+    found = line.figure(name)
+    if line.row is None or not shown or found is None:
         return ""
     place, row = result.entries.index(line.entry), line.entry.rows.index(line.row)
-    return Number(shown, getattr(line.row, name), path_to("entries", place, "rows", row, name))
+    named = next(known for known, each in line.row.figures.items() if each is found)
+    return Number(shown, found.value, path_to("entries", place, "rows", row, "figures", named, "value"))
 
 
 def _where_next(result: SuiteResult, lines: Sequence[SuiteLine]) -> tuple[str, ...]:
@@ -210,7 +224,7 @@ def summary_of(result: SuiteResult) -> str:
     lines = lines_of(result)
     counts = Counter(line.found for line in lines)
     models = len({entry.model for entry in result.entries})
-    configurations = len({row.configuration for entry in result.entries for row in entry.rows if row.role == "test"})
+    configurations = len({row.name for entry in result.entries for row in entry.rows if row.role == "test"})
     verdicts = ", ".join(f"{count} {found}" for found, count in counts.most_common())
     what = f"{counted(models, 'model')}, {counted(configurations, 'configuration')}"
     return f"{what}: {verdicts}"

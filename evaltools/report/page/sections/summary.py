@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from evaltools.known_tasks import subject_of
 from evaltools.metrics.words import change
@@ -17,10 +17,6 @@ from evaltools.report.words.numbers import figure, half_width, in_times, megabyt
 from evaltools.result.evaluation import NOT_REPEATABLE, ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.places import machine_of, reference_of
 from evaltools.result.section import Cell, Number, Table, Word, number_cell, path_to
-
-if TYPE_CHECKING:
-    from evaltools.result.benchmark import BenchmarkRow
-
 
 FACTS: Final = {"file MB": "a file of {} MB", "examples": "{} examples", "machine": "{}", "versions": "{}"}
 """Columns that are a line below the table where they say the same in each row."""
@@ -156,13 +152,13 @@ def is_alike(results: Iterable[EvaluationResult]) -> bool:
     return len(machines) < 2 and len(versions) == len(packages) and len(examples) < 2
 
 
-def _versions(evaltools: str, opened: ConfigurationResult | BenchmarkRow) -> dict[str, str]:
+def _versions(evaltools: str, opened: ConfigurationResult) -> dict[str, str]:
     """Those of evaltools and of the runtime, where one was opened, by name."""
     runtime = {opened.runtime.package: opened.runtime.version} if opened.runtime is not None else {}
     return {"evaltools": evaltools, **runtime}
 
 
-def versions_in_words(evaltools: str, opened: ConfigurationResult | BenchmarkRow) -> str:
+def versions_in_words(evaltools: str, opened: ConfigurationResult) -> str:
     """The versions of evaltools and of the runtime that ran a configuration."""
     return ", ".join(f"{name} {version}" for name, version in _versions(evaltools, opened).items())
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from msgspec import Struct
+
+from evaltools.benchmark.rows import FRONT, accuracy_of_row, latency_ms
+from evaltools.benchmark.screen import in_milliseconds, interval_of, more_figures
 from evaltools.metrics.op_profile import OpProfile, explained_share, op_figures, slowdown, top_on_cpu, total_us
 from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.figures import Spread, Tradeoff, intervals_chart
 from evaltools.report.page.charts.times import bars_chart
-from evaltools.report.page.sections.benchmarks import more_figures
 from evaltools.report.page.sections.speed import each_run, moments, temperatures
 from evaltools.report.page.sections.tradeoff import drawn, scaled
 from evaltools.report.words.facts import label
@@ -17,7 +20,9 @@ from evaltools.report.words.numbers import (
     milliseconds,
     three_digits,
 )
-from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Conditions
+from evaltools.result.evaluation import Model
+from evaltools.result.result import Row
+from evaltools.result.rounds import Conditions, Measured
 from evaltools.result.section import (
     Block,
     Chart,
@@ -25,7 +30,6 @@ from evaltools.result.section import (
     Note,
     Section,
 )
-from evaltools.result.shown_figures import rows_by_latency, shown_figures
 
 _MOST_DRAWN: Final = 8
 _MOST_INTERVALS: Final = 24
@@ -39,33 +43,53 @@ _LOW_SHARE: Final = 0.8
 _MUCH_SLOWER: Final = 1.5
 
 
-def details(result: BenchmarkResult) -> list[Section]:
+class Timed(Struct, frozen=True):
+    """A row that has a time, what it was concluded from, and its ``name`` on the page."""
+
+    name: str
+    row: Row
+    measured: Measured
+
+    @property
+    def latency_ms(self) -> float:
+        """The median, or the average where there is none."""
+        return latency_ms(self.row) or 0.0
+
+
+def timed_rows(rows: Sequence[Row], measured: Sequence[Measured], models: Sequence[Model]) -> list[Timed]:
+    """The rows that have a time, in their order."""
+    return [
+        Timed(label(models, row), row, each)
+        for row, each in zip(rows, measured, strict=True)
+        if latency_ms(row) is not None
+    ]
+
+
+def details(rows: Sequence[Row], measured: Sequence[Measured], models: Sequence[Model]) -> list[Section]:
     """Charts of times, memory and warmth, what disturbed; operators."""
-    ranked = rows_by_latency(result)
-    timed = [row for row in result.rows if any(row is each for each in ranked)]
+    timed = timed_rows(rows, measured, models)
     if not timed:
         return []
-    blocks: list[Block] = [more_figures(result)]
-    blocks += [medians(result, timed)] if len(timed) > 1 else []
-    for chart in (benchmark_tradeoff(result), _runs(result, timed), _memory(result, timed), _warmth(result, timed)):
+    blocks: list[Block] = [more_figures(rows, models)]
+    blocks += [medians(timed)] if len(timed) > 1 else []
+    for chart in (tradeoff(rows, models), _runs(timed), _memory(timed), _warmth(timed)):
         blocks += [] if chart is None else [chart]
-    disturbed = list(dict.fromkeys(text for row in result.rows for each in row.rounds for text in each.disturbances))
+    disturbed = list(dict.fromkeys(text for each in measured for found in each.rounds for text in found.disturbances))
     blocks += [_disturbed(disturbed)] if disturbed else []
-    profiled = [row for row in timed if row.profile is not None and row.profile.ops]
-    operators: list[Block] = [Lines(_left_on_cpu(result, profiled))] if profiled else []
-    operators += [chart for row in profiled[:_MOST_DRAWN] for chart in _operators(result, row)]
-    left = some_of(min(len(profiled), _MOST_DRAWN), len(profiled), "configurations")
+    profiled = {each.name: each.measured.profile for each in timed if each.measured.profile is not None}
+    profiles = {name: profile for name, profile in profiled.items() if profile.ops}
+    operators: list[Block] = [Lines(_left_on_cpu(profiles))] if profiles else []
+    shown = list(profiles.items())[:_MOST_DRAWN]
+    operators += [_operators(name, profile) for name, profile in shown if profile.runs]
+    left = some_of(len(shown), len(profiles), "configurations")
     operators += [Lines([left])] if left else []
-    sections = [Section("Speed", blocks)] if blocks else []
-    return [*sections, *([Section("Operators", operators, is_brief=True)] if operators else [])]
+    return [Section("Speed", blocks), *([Section("Operators", operators, is_brief=True)] if operators else [])]
 
 
-def _left_on_cpu(result: BenchmarkResult, profiled: Sequence[BenchmarkRow]) -> list[Note]:
+def _left_on_cpu(profiles: Mapping[str, OpProfile]) -> list[Note]:
     """The operators on plain CPU kernels that take longest, and where the times of operators say little."""
     notes = []
-    for row in profiled:
-        profile, name = row.profile, label(result, row)
-        assert profile is not None
+    for name, profile in profiles.items():
         notes += [Note(name, doubt, "open") for doubt in _doubts(profile)]
         total, left = total_us(profile), top_on_cpu(profile, _MOST_LEFT)
         texts = []
@@ -98,14 +122,13 @@ def _disturbed(disturbances: Sequence[str]) -> Lines:
     return Lines([*shown, *([left] if left else [])])
 
 
-def medians(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart:
+def medians(timed: Sequence[Timed]) -> Chart:
     """The median of each row that has a latency, with its 95 % interval."""
     spreads, texts = [], []
-    for row in timed:
-        shown = shown_figures(row)
-        low, high = (shown.interval.low / 1000, shown.interval.high / 1000) if shown.interval else (None, None)
-        spreads.append(Spread(label(result, row), (shown.latency_us or 0.0) / 1000, low, high))
-        texts.append(f"{label(result, row)} {milliseconds(shown.latency_us or 0.0)}")
+    for each in timed:
+        span = scaled(interval_of(each.row), 1) or (None, None)
+        spreads.append(Spread(each.name, each.latency_ms, *span))
+        texts.append(f"{each.name} {in_milliseconds(each.latency_ms)}")
     values = [spread.value for spread in spreads]
     some = spreads[:_MOST_INTERVALS]
     is_wide = bool(values) and max(values) > _WIDE * min(values) > 0
@@ -114,43 +137,37 @@ def medians(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart:
     return Chart("Median time with its interval", spec, text)
 
 
-def _runs(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
+def _runs(timed: Sequence[Timed]) -> Chart | None:
     times_ms = {
-        label(result, row): [time / 1000 for each in row.rounds for time in each.regular.invokes_us]
-        for row in sorted(timed, key=lambda row: shown_figures(row).latency_us or 0.0)
+        each.name: [time / 1000 for time in each.row.series.get("invoke_us", ())]
+        for each in sorted(timed, key=lambda each: each.latency_ms)
     }
     return each_run("Each run in its turn, round after round", times_ms, _MOST_CLOUDS)
 
 
-def _memory(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
+def _memory(timed: Sequence[Timed]) -> Chart | None:
     """Resident memory of the first round of each row: before and after opening, after the runs, at the peak."""
-    found = {}
-    for row in timed:
-        memory = row.rounds[0].memory if row.rounds else None
-        if memory is None:
-            continue
-        sizes = {
-            "start": memory.start_kb,
-            "opened": memory.init_kb,
-            "after the runs": memory.steady_kb,
-            "peak": memory.peak_kb,
-        }
-        known = {name: kb / _MB for name, kb in sizes.items() if kb is not None}
-        if len(known) > 1:
-            found[label(result, row)] = known
+    found: dict[str, dict[str, float]] = {}
+    for each in timed:
+        for memory in (first.memory for first in each.measured.rounds[:1]):
+            sizes = {
+                "start": memory.start_kb,
+                "opened": memory.init_kb,
+                "after the runs": memory.steady_kb,
+                "peak": memory.peak_kb,
+            }
+            known = {name: kb / _MB for name, kb in sizes.items() if kb is not None}
+            found |= {each.name: known} if len(known) > 1 else {}
     if not found:
         return None
     texts = [f"{name}: {', '.join(f'{moment} {mb:.1f} MB' for moment, mb in by.items())}" for name, by in found.items()]
     return moments("Memory of the process", found, "MB", texts, "configurations")
 
 
-def _warmth(result: BenchmarkResult, timed: Sequence[BenchmarkRow]) -> Chart | None:
+def _warmth(timed: Sequence[Timed]) -> Chart | None:
     """The hottest sensor before and after the rounds, where there are sensors."""
-    found = {
-        label(result, row): (_hottest(row.rounds[0].before), _hottest(row.rounds[-1].after))
-        for row in timed
-        if row.rounds
-    }
+    rounds = {each.name: each.measured.rounds for each in timed if each.measured.rounds}
+    found = {name: (_hottest(each[0].before), _hottest(each[-1].after)) for name, each in rounds.items()}
     return temperatures(found, "configurations")
 
 
@@ -158,36 +175,33 @@ def _hottest(conditions: Conditions) -> float | None:
     return max(conditions.temperatures.values(), default=None)
 
 
-def _operators(result: BenchmarkResult, row: BenchmarkRow) -> list[Chart]:
+def _operators(name: str, profile: OpProfile) -> Chart:
     """The operators that take longest, with their times per run, as the profiler or the delegate itself gave them."""
-    profile = row.profile
-    if profile is None or not profile.ops or not profile.runs:
-        return []
     ranked = sorted(op_figures(profile.ops), key=lambda each: -each.sum_us)
     times: dict[str, float] = {}
     for each in ranked[:_MOST_OPERATORS]:
         place = f" (node {each.op.node})" if each.op.node is not None else " (delegate)" if each.op.internal else ""
-        name = f"{each.op.type}{place}"
-        times[name] = times.get(name, 0.0) + each.sum_us / profile.runs / 1000
+        operator = f"{each.op.type}{place}"
+        times[operator] = times.get(operator, 0.0) + each.sum_us / profile.runs / 1000
     share = explained_share(profile)
     explained = "" if share is None else f" All operators together are {100 * share:.0f} % of a run."
-    text = f"{first_few([f'{name} {three_digits(ms)} ms' for name, ms in times.items()])}{explained}"
-    return [Chart(f"Operators that take longest: {label(result, row)}", bars_chart(times, "ms per run"), text)]
+    text = f"{first_few([f'{operator} {three_digits(ms)} ms' for operator, ms in times.items()])}{explained}"
+    return Chart(f"Operators that take longest: {name}", bars_chart(times, "ms per run"), text)
 
 
-def benchmark_tradeoff(result: BenchmarkResult) -> Chart | None:
-    """Rows of a benchmark whose accuracy was given (``--accuracy``); None where fewer than two have one."""
+def tradeoff(rows: Sequence[Row], models: Sequence[Model]) -> Chart | None:
+    """Rows whose accuracy was given (``--accuracy``), against their latency; None where fewer than two have one."""
     points = [
         Tradeoff(
-            label(result, row),
+            label(models, row),
             row.name,
-            (shown_figures(row).latency_us or 0.0) / 1000,
-            100 * row.accuracy.value,
-            result.models[row.model].size_bytes / 1e6,
-            bool(row.on_latency_front),
-            latency=scaled(shown_figures(row).interval, 1 / 1000),
+            latency_ms(row) or 0.0,
+            100 * (accuracy.value or 0.0),
+            models[row.model].size_bytes / 1e6,
+            bool(row.counts.get(FRONT)),
+            latency=scaled(interval_of(row), 1),
         )
-        for row in result.rows
-        if row.status == "measured" and row.accuracy is not None and shown_figures(row).latency_us
+        for row in rows
+        if latency_ms(row) and (accuracy := accuracy_of_row(row)) is not None
     ]
     return drawn(points, "accuracy in %")

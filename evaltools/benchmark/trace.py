@@ -1,4 +1,4 @@
-"""A benchmark as a trace for ui.perfetto.dev and chrome://tracing (Trace Event Format, JSON)."""
+"""The rounds of a benchmark as a trace for ui.perfetto.dev and chrome://tracing (Trace Event Format, JSON)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Final
 from evaltools.engine.trace import Event, Track, whole_trace
 from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.report.words.facts import label
-from evaltools.result.benchmark import BenchmarkResult, Memory, Phase, Round
+from evaltools.result.result import Result
+from evaltools.result.rounds import Measured, Memory, Phase, Round
 
 _CATEGORY: Final = "benchmark"
 _THREAD: Final = 1
 
 
-def trace_events(result: BenchmarkResult) -> list[Event]:
-    """What was measured as events, times in microseconds.
+def trace_events(names: Sequence[str], measured: Sequence[Measured]) -> list[Event]:
+    """What was measured of the rows of these names as events, times in microseconds.
 
     Each round is a process of its own, whose time begins with it, and so are the profiled runs of a row. What opening
     took stands at the beginning, runs where they began; a run that would reach into the one before, for times are
@@ -24,22 +25,21 @@ def trace_events(result: BenchmarkResult) -> list[Event]:
     """
     events: list[Event] = []
     processes = 0
-    for row in result.rows:
-        name = label(result, row)
-        for number, measured in enumerate(row.rounds, 1):
+    for name, each in zip(names, measured, strict=True):
+        for number, found in enumerate(each.rounds, 1):
             processes += 1
             track = Track(processes, _THREAD, _CATEGORY)
-            events += _named(track, f"{name}, round {number}", "runs") + _round_events(track, measured)
-        if row.profile is not None and row.profile.ops:
+            events += _named(track, f"{name}, round {number}", "runs") + _round_events(track, found)
+        if each.profile is not None and each.profile.ops:
             processes += 1
             track = Track(processes, _THREAD, _CATEGORY)
-            events += _named(track, f"{name}, operators", "profiled runs") + _operator_events(track, row.profile)
+            events += _named(track, f"{name}, operators", "profiled runs") + _operator_events(track, each.profile)
     return events
 
 
-def trace_json(result: BenchmarkResult) -> bytes:
-    """The content of a trace file."""
-    return whole_trace(trace_events(result))
+def trace_json(result: Result, measured: Sequence[Measured]) -> bytes:
+    """The content of a trace file, of what each row of a result was concluded from."""
+    return whole_trace(trace_events([label(result.models, row) for row in result.rows], measured))
 
 
 def _named(track: Track, name: str, thread_name: str) -> list[Event]:

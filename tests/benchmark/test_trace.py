@@ -9,9 +9,9 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from evaltools.report.files.benchmark_trace import trace_events, trace_json
-from evaltools.result.benchmark import Memory, Phase
-from tests.report.benchmark_samples import PROFILE, a_round, benchmark, row
+from evaltools.benchmark.trace import trace_events, trace_json
+from evaltools.result.rounds import Memory, Phase
+from tests.report.benchmark_samples import PROFILE, Sample, a_round, benchmark, row
 
 REQUIRED: Final = {
     "X": {"name", "cat", "ph", "ts", "dur", "pid", "tid"},
@@ -21,6 +21,10 @@ REQUIRED: Final = {
 METADATA: Final = {"process_name": "name", "thread_name": "name", "process_sort_index": "sort_index"}
 WARM_UP = Phase([50], [3], [300])
 REGULAR = Phase([40, 41, 42], [2, 0, 2], [400, 441, 500])
+
+
+def events_of(*samples: Sample) -> list[dict[str, Any]]:
+    return trace_events([each.row.name for each in samples], [each.measured for each in samples])
 
 
 def violations(events: list[dict[str, Any]]) -> list[str]:
@@ -84,8 +88,8 @@ def test_the_checker_finds_what_is_wrong() -> None:
 
 
 def test_rounds_and_operators_are_processes_with_work_where_it_was() -> None:
-    entry = replace(row("one", 40), rounds=[a_round(WARM_UP, REGULAR)] * 2, profile=PROFILE)
-    trace = json.loads(trace_json(benchmark(entry, row("never ran", 1))))
+    samples = row("one", 40, rounds=[a_round(WARM_UP, REGULAR)] * 2, profile=PROFILE), row("never ran", 1)
+    trace = json.loads(trace_json(benchmark(*samples), [each.measured for each in samples]))
     events = trace["traceEvents"]
     assert (trace["displayTimeUnit"], violations(events)) == ("ms", [])
     names = {entry["pid"]: entry["args"]["name"] for entry in events if entry["name"] == "process_name"}
@@ -109,8 +113,8 @@ def test_rounds_and_operators_are_processes_with_work_where_it_was() -> None:
 
 
 def test_memory_stands_at_the_three_moments() -> None:
-    entry = replace(row("one", 40), rounds=[a_round(WARM_UP, REGULAR)])
-    counters = [entry for entry in trace_events(benchmark(entry)) if entry["ph"] == "C"]
+    entry = row("one", 40, rounds=[a_round(WARM_UP, REGULAR)])
+    counters = [entry for entry in events_of(entry) if entry["ph"] == "C"]
     assert [(entry["name"], entry["ts"], entry["args"]) for entry in counters] == [
         ("resident memory", 40, {"KB": 1000}),
         ("resident memory", 195, {"KB": 1500}),
@@ -123,14 +127,14 @@ def test_memory_stands_at_the_three_moments() -> None:
 
 def test_memory_that_is_not_known_is_left_out() -> None:
     measured = replace(a_round(WARM_UP, REGULAR), memory=Memory(None, None, 5, None, None, None, None))
-    events = trace_events(benchmark(replace(row("x", 1), rounds=[measured])))
+    events = events_of(row("x", 1, rounds=[measured]))
     counters = [entry for entry in events if entry["ph"] == "C"]
     assert [(entry["name"], entry["args"]) for entry in counters] == [("resident memory", {"KB": 5})]
 
 
 def test_operators_of_a_profiled_run_follow_each_other_within_it() -> None:
     """The second run's operators take longer, 60 us, than it says itself, 55 us."""
-    events = trace_events(benchmark(replace(row("one", 40), profile=PROFILE)))
+    events = events_of(row("one", 40, profile=PROFILE))
     assert violations(events) == []
     assert complete(events, 1) == [
         ("profiled run", 0, 80),
@@ -143,8 +147,8 @@ def test_operators_of_a_profiled_run_follow_each_other_within_it() -> None:
 
 
 def test_an_opening_whose_parts_are_not_known_is_one_piece() -> None:
-    entry = replace(row("one", 40), rounds=[a_round(WARM_UP, Phase(), load_us=None)])
-    assert [name for name, _, _ in complete(trace_events(benchmark(entry)), 1)] == [
+    entry = row("one", 40, rounds=[a_round(WARM_UP, Phase(), load_us=None)])
+    assert [name for name, _, _ in complete(events_of(entry), 1)] == [
         "import",
         "open",
         "warm-up run",
@@ -156,14 +160,15 @@ def test_an_opening_whose_parts_are_not_known_is_one_piece() -> None:
 @pytest.mark.parametrize("starts", [[0, 0, 0], [-50, 10, 11], [100, 900, 901]])
 def test_times_that_contradict_each_other_make_a_valid_trace_all_the_same(load_us: int, starts: list[int]) -> None:
     phase = Phase([300, 300, 300], [10, 10, 10], starts)
-    events = trace_events(benchmark(replace(row("one", 40), rounds=[a_round(phase, phase, load_us)])))
+    events = events_of(row("one", 40, rounds=[a_round(phase, phase, load_us)]))
     assert violations(events) == []
     assert [duration for name, _, duration in complete(events, 1) if name == "run"] == [300, 300, 300]
 
 
 def test_the_model_stands_in_the_name_where_there_are_several() -> None:
-    rows = [replace(row("cpu", 40, model=number), rounds=[a_round(WARM_UP, REGULAR)]) for number in (0, 1)]
-    events = trace_events(benchmark(*rows, sizes=(1, 2)))
+    rows = [row("cpu", 40, model=number, rounds=[a_round(WARM_UP, REGULAR)]) for number in (0, 1)]
+    trace = trace_json(benchmark(*rows, sizes=(1, 2)), [each.measured for each in rows])
+    events = json.loads(trace)["traceEvents"]
     assert [event["args"] for event in events if event["name"] == "process_name"] == [
         {"name": "cpu of a, round 1"},
         {"name": "cpu of b, round 1"},
