@@ -8,7 +8,7 @@ import shutil
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timezone
 from functools import partial
@@ -33,7 +33,7 @@ from evaltools.device.request import (
 )
 from evaltools.device.store import KEPT, names_in, stored_folder
 from evaltools.device.transfer import sha256_of
-from evaltools.device.work import RUN, SentFolder, StderrLines, Work
+from evaltools.device.work import RUN, Program, SentFolder, StderrLines, Work
 from evaltools.engine.ledger import Tally
 from evaltools.engine.run_folder import (
     RunIdentity,
@@ -53,7 +53,7 @@ from evaltools.native.logs.delegates import delegate_lines
 from evaltools.report.files.evaluation import planned_files, planned_files_of_part
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
-from evaltools.result.device import HOST, DeviceLeftOut, DeviceRun, LostAttempt
+from evaltools.result.device import HOST, DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
 from evaltools.runs.first_look import check_on_host
 from evaltools.runs.identity import RunAtPlace, files_below, run_identity, with_files
 from evaltools.runs.measure import FinishedShards
@@ -243,9 +243,8 @@ class DeviceEvaluation:
         """
         console.print("on this computer first ...", style="dim")
         request = self._for_place(self._request)
-        run_dir = folder / HOST
-        carry_out_on_host(request.stating(run_dir=run_dir, progress="none"), _WITH_RESULT)
-        return RunAtPlace((run_dir,), HOST, flags_to_repeat(request.options))
+        folders = tuple(ThisComputer().carry_out({folder / HOST: request}))
+        return RunAtPlace(folders, HOST, flags_to_repeat(request.options))
 
     def do(self, serials: Sequence[str], devices: DevicesUsed, console: Console, observer: Observer) -> Outcome[None]:
         """Do what is missing, as far as the devices can; the ``observer`` is shown their progress."""
@@ -267,24 +266,12 @@ class DeviceEvaluation:
 
     def _do(self, device: Device, lost: Sequence[LostAttempt]) -> None:
         """The work of one device, whose records are kept."""
-        program, serial = python_on(device, self._task), device.serial
-
-        def on_line(line: bytes) -> None:
-            progress = progress_of(line)
-            if progress is not None:
-                self._report(serial, progress)
-
-        folder = self._kept.unfinished(serial)
-        done = device.do(self.work, program, folder, StderrLines(on_line))
-        if done.code not in WITH_RECORDS:
-            device.python = None  # a package may be gone
-        if done.code in (*WITH_RECORDS, USAGE):
-            device.link.patiently(partial(device.shell, f"rm -rf {shlex.quote(self._kept_there)}"))
-        require_answer(done, WITH_RECORDS, RECORDS, "records")
-        run = folder / RUN
-        run_identity(run)
-        lines = delegate_lines(f"{messages_in(run)}\n{done.err}")
-        self._kept.keep(KeptWork(replace(done.work, delegate_lines=lines, lost=tuple(lost)), device.facts))
+        place = OnDevice(device, self.work, python_on(device, self._task), partial(self._report, device.serial))
+        for folder in place.carry_out({self._kept.unfinished(device.serial): self.on_devices}):
+            run_identity(folder / RUN)
+            lines = delegate_lines(f"{messages_in(folder / RUN)}\n{place.printed}")
+            done = replace(place.done, delegate_lines=lines, lost=tuple(lost))
+            self._kept.keep(KeptWork(done, device.facts))
 
     def _report(self, serial: str, progress: Progress) -> None:
         self._progress[serial] = progress
@@ -296,14 +283,13 @@ class DeviceEvaluation:
 
     @property
     def work(self) -> Work:
-        """What is sent to a device, and what is fetched."""
+        """What is sent to a device beside the request, and what is fetched."""
         sent = self._sent
         pictures = {
             pictures_on_device(option): SentFolder(folder, self._examples.pictures_of(option), self._names[option])
             for option, folder in sent.pictures.items()
         }
         return Work(
-            request=to_bytes(self.on_devices),
             files=sent.files,
             folders={**pictures, **sent.whole_folders},
             results=(RECORDS,),
@@ -328,3 +314,48 @@ class DeviceEvaluation:
         )
         host_names = self._sent.host_names(_REFERENCE_ON_HOST if self._is_against_host else "")
         return FinishedShards(places, device_run, self._request.command, host_names)
+
+
+class ThisComputer:
+    """The computer here as one of several places: a :class:`~evaltools.runs.places.Place`."""
+
+    def carry_out(self, ranges: Mapping[Path, Request]) -> Iterator[Path]:
+        """Each range in a process of its own; raises :class:`UsageError` where one does not end well."""
+        for folder, request in ranges.items():
+            carry_out_on_host(request.stating(run_dir=folder, progress="none"), _WITH_RESULT)
+            yield folder
+
+
+class OnDevice:
+    """A device with Python: a :class:`~evaltools.runs.places.Place`.
+
+    ``work`` is what it needs beside the request. ``done`` is how it did the last range, ``printed`` what it said.
+    """
+
+    done: DeviceWork
+    printed: str
+
+    def __init__(self, device: Device, work: Work, program: Program, on_progress: Callable[[Progress], None]) -> None:
+        self._device, self._work, self._program, self._on_progress = device, work, program, on_progress
+
+    def carry_out(self, ranges: Mapping[Path, Request]) -> Iterator[Path]:
+        """One range after the other; the journal lies in :data:`RUN` of its folder.
+
+        Raises :class:`DeviceError` where the device did not finish.
+        """
+        device = self._device
+        for folder, request in ranges.items():
+            asked = replace(self._work, request=to_bytes(request))
+            done = device.do(asked, self._program, folder, StderrLines(self._on_line))
+            if done.code not in WITH_RECORDS:
+                device.python = None  # a package may be gone
+            if done.code in (*WITH_RECORDS, USAGE):
+                device.link.patiently(partial(device.shell, f"rm -rf {shlex.quote(self._work.kept)}"))
+            require_answer(done, WITH_RECORDS, RECORDS, "records")
+            self.done, self.printed = done.work, done.err
+            yield folder
+
+    def _on_line(self, line: bytes) -> None:
+        progress = progress_of(line)
+        if progress is not None:
+            self._on_progress(progress)

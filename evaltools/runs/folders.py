@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from evaltools.command import TaskCommand
-from evaltools.device.flags import BY_NAME
+from evaltools.engine.journal import read_journal
+from evaltools.engine.run_folder import REQUEST, decode
 from evaltools.errors import UsageError
-from evaltools.known_tasks import command_named
+from evaltools.known_tasks import command_named, task_command
+from evaltools.request.plain import StoredRequest, stored_in
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json, read_content
@@ -34,16 +37,21 @@ def concluded(folder: Path) -> EvaluationResult:
 
     The model, the pictures and the labels are read again. Raises :class:`UsageError` for a folder without records.
     """
-    request = stored_request(folder, BY_NAME)
-    task = command_named(request.task)
-    is_elsewhere = request.devices is not None or request.options.text("executor") == "ray"
-    if not isinstance(task, TaskCommand) or is_elsewhere:
+    text = read_journal(folder).fact(REQUEST)
+    stated = None if text is None else stored_in(decode(text, dict[str, Any], folder))
+    if stated is not None and not _is_here(stated):
         raise UsageError(
             f"{folder} is not the run folder of an evaluation on one machine; evaltools resume {folder} --output=FILE "
             "writes its result, which can be given here"
         )
-    run = TaskRun(read(task, request))
+    request = stored_request(folder, {})
+    run = TaskRun(read(task_command(request.task), request))
     recorded = recorded_in(run, [RunAtPlace((folder.resolve(),))])
     environment = recorded.facts.environment or describe_environment(list(request.command), "", 0.0)
     result = conclude(recorded, environment)
     return result if run.options.record_examples else replace(result, part=result.part.without_examples())
+
+
+def _is_here(stated: StoredRequest) -> bool:
+    is_elsewhere = stated.devices is not None or stated.options.get("executor") == "ray"
+    return not is_elsewhere and isinstance(command_named(stated.task), TaskCommand)

@@ -10,29 +10,22 @@ import contextlib
 import importlib
 import signal
 import socket
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import Struct
-
 from evaltools.command import TaskCommand
-from evaltools.engine.execution import Shard
 from evaltools.engine.journal import JOURNAL_NAME, Journal
 from evaltools.engine.ledger import Tally
 from evaltools.engine.run_folder import RunIdentity, request_facts, require_same_run, run_folder, run_journal
-from evaltools.errors import EvaltoolsError, OutputError, UsageError
+from evaltools.errors import OutputError, UsageError
 from evaltools.exit_codes import MEASURED
-from evaltools.known_tasks import task_command
 from evaltools.request import Request
-from evaltools.request.plain import from_plain, to_plain
-from evaltools.runs.evaluate import record
-from evaltools.runs.stored import seen_from
+from evaltools.request.plain import to_plain
+from evaltools.runs.places import RangeDone, carry_out_range
 from evaltools.tasks.framework import read
-from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.framework.request import flags_to_repeat
 
 TASKS: Final = "tasks on the cluster"
@@ -41,14 +34,6 @@ _RETRIES: Final = 5
 """How often a task is started again elsewhere when its node or process is lost."""
 _SECONDS_TO_CONNECT: Final = 5.0
 OnProgress = Callable[[int], AbstractContextManager[Callable[[Tally], None]]]
-
-
-class ShardDone(Struct, frozen=True):
-    """What a task sends back: the exit code of its shard, its journal, and why it has none."""
-
-    code: int
-    journal: bytes
-    reason: str
 
 
 @contextlib.contextmanager
@@ -91,35 +76,49 @@ def _begin(journal: Journal, folder: Path, request: Request) -> int:
 
 
 def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnProgress) -> list[Path]:
-    """Do the missing shards; returns the folders of all shards.
-
-    Raises :class:`UsageError` where one failed or was lost.
-    """
+    """Do the missing shards; returns the folders of all shards."""
     folders = [folder / f"shard-{index}-of-{count}" for index in range(count)]
-    missing = [index for index, shard in enumerate(folders) if not (shard / JOURNAL_NAME).exists()]
-    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(run_shard)
-    plain = to_plain(_for_tasks(request))
-    tasks = {task.remote(plain, Shard(index, count)): index for index in missing}
+    asked = _for_tasks(request).stating(shard_count=count, workers="1")
+    missing = {
+        shard: asked.stating(shard_index=index)
+        for index, shard in enumerate(folders)
+        if not (shard / JOURNAL_NAME).exists()
+    }
     tally = Tally(done=count - len(missing))
     with progress(count) as on_progress:
-        while tasks:
-            (finished,), _ = ray.wait(list(tasks), num_returns=1)
-            index = tasks.pop(finished)
-            try:
-                done: ShardDone = ray.get(finished)
-            except ray.exceptions.RayTaskError as error:
-                raise UsageError(
-                    f"shard {index} failed on its node: {error.cause}. evaltools and the files must be there under the "
-                    "same paths"
-                ) from error
-            except ray.exceptions.RayError as error:
-                raise UsageError(f"shard {index} was lost {_RETRIES + 1} times: {error}") from error
-            if done.code not in MEASURED:
-                raise UsageError(f"shard {index} ended with exit code {done.code}: {done.reason.strip()}")
-            _keep(done.journal, folders[index])
+        for _ in OnRay(ray).carry_out(missing):
             tally.done += 1
             on_progress(tally)
     return folders
+
+
+class OnRay:
+    """A Ray cluster that was joined: a :class:`~evaltools.runs.places.Place`."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+
+    def carry_out(self, ranges: Mapping[Path, Request]) -> Iterator[Path]:
+        """Each range as a task; raises :class:`UsageError` where one failed or was lost."""
+        ray = self._ray
+        task = ray.remote(num_cpus=1, max_retries=_RETRIES)(carry_out_range)
+        tasks = {task.remote(to_plain(request)): folder for folder, request in ranges.items()}
+        while tasks:
+            (finished,), _ = ray.wait(list(tasks), num_returns=1)
+            folder = tasks.pop(finished)
+            try:
+                done: RangeDone = ray.get(finished)
+            except ray.exceptions.RayTaskError as error:
+                raise UsageError(
+                    f"{folder.name} failed on its node: {error.cause}. evaltools and the files must be there under the "
+                    "same paths"
+                ) from error
+            except ray.exceptions.RayError as error:
+                raise UsageError(f"{folder.name} was lost {_RETRIES + 1} times: {error}") from error
+            if done.code not in MEASURED:
+                raise UsageError(f"{folder.name} ended with exit code {done.code}: {done.reason.strip()}")
+            _keep(done.journal, folder)
+            yield folder
 
 
 def _for_tasks(request: Request) -> Request:
@@ -141,21 +140,6 @@ def _keep(journal: bytes, folder: Path) -> None:
             f"{unfinished} cannot be written: {error.strerror}. Shards written before are kept: make room, then give "
             "the same command with the same --run_dir"
         ) from error
-
-
-def run_shard(plain: dict[str, Any], shard: Shard) -> ShardDone:
-    """Evaluate one shard in this process, which is a worker of the cluster."""
-    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
-        try:
-            request = seen_from(from_plain(plain, {}), Path.cwd()).stating(
-                run_dir=f"{folder}/run", shard_index=shard.index, shard_count=shard.count, workers="1"
-            )
-            task = task_command(request.task)
-            code = record(read(task, request), Observer())
-        except EvaltoolsError as error:
-            return ShardDone(error.exit_code, b"", str(error))
-        journal = Path(folder, "run", JOURNAL_NAME)
-        return ShardDone(code, journal.read_bytes() if journal.exists() else b"", "")
 
 
 @contextlib.contextmanager

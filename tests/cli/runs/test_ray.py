@@ -47,7 +47,7 @@ def test_the_result_is_that_of_one_host_also_where_the_process_of_a_shard_is_kil
     with start([*COMMAND, *ON_RAY, *flags, f"--output_file_path={output}"], mark) as process:
         killed: int | None = None
         while killed is None and process.poll() is None:
-            killed = next((number for number, line in below(process.pid).items() if "run_shard" in line), None)
+            killed = next((number for number, line in below(process.pid).items() if "carry_out_range" in line), None)
             if killed is not None:
                 os.kill(killed, signal.SIGKILL)
             time.sleep(0.02)

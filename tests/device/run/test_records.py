@@ -29,6 +29,7 @@ from evaltools.errors import DataError, OutputError
 from evaltools.known_tasks import task_command
 from evaltools.result.device import DeviceConditions, DeviceCpu, DeviceFacts, DeviceWork, LostAttempt
 from evaltools.result.evaluation import RuntimeUsed
+from tests.requests import request_of
 from tests.tasks.part_runs import DESCRIBED, Part
 
 EXAMPLES = 10
@@ -197,7 +198,8 @@ def do(
         stop = Event()
 
     class Doing(DeviceEvaluation):
-        work = Work({})
+        work = Work({}, kept="/there")
+        on_devices = request_of("imagenet")
 
     devices: Any = Phones({phone.serial: phone for phone in phones})
     nothing: Any = SimpleNamespace(pictures={}, example_count=EXAMPLES)
