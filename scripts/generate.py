@@ -52,7 +52,6 @@ def result_page() -> bytes:
     """The reference page of the results, from the descriptions of their types, and of the figures that limits name."""
     from evaltools.gates.outcome import GateOutcome
     from evaltools.gates.suite_result import SuiteResult
-    from evaltools.result.inspection import Inspection
     from evaltools.result.json_file import json_schema
     from evaltools.result.result import Result
     from evaltools.result_file import result_schema
@@ -60,10 +59,9 @@ def result_page() -> bytes:
     files = "evaltools/result"
     documents = {
         "Evaluations": ("every task", f"{files}/result.schema.json", result_schema()),
-        "Rows": ("`evaltools benchmark` and `evaltools locate`", f"{files}/rows.schema.json", json_schema(Result, "")),
+        "Rows": ("`benchmark`, `locate` and `inspect`", f"{files}/rows.schema.json", json_schema(Result, "")),
         "Suites": ("`evaltools suite`", "evaltools/gates/suite.schema.json", json_schema(SuiteResult, "")),
         "Verdicts": ("`evaltools gate`", "", json_schema(GateOutcome, "")),
-        "Inspections": ("`evaltools inspect`", "", json_schema(Inspection, "")),
     }
     parts = [_RESULT_HEAD, f"## Figures\n\n{_figures_table()}"]
     described: set[str] = set()

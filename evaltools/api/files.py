@@ -13,7 +13,6 @@ from evaltools.api.rows import Rows
 from evaltools.api.suites import Suite
 from evaltools.errors import UsageError
 from evaltools.gates.suite_result import SuiteResult
-from evaltools.result.inspection import Inspection
 from evaltools.result.result import Result as RowsFound
 from evaltools.runs.gate_runs import read_any_result
 
@@ -49,7 +48,7 @@ def inspect(
     test: OneConfiguration | None = None,
     npu_soc: str | Sequence[str] = (),
     save_compiled: str | Path | None = None,
-) -> Inspection:
+) -> Rows:
     """What is in a model, which delegates are made for it, and what they take of it.
 
     ``run``: open it with XNNPACK and the GPU to see. ``test``: a configuration whose delegates are tried as well, as
@@ -64,4 +63,4 @@ def inspect(
     folder = None if save_compiled is None else path_of(save_compiled, "save_compiled")
     asked = ChipsAsked(chips, folder) if any(chips) else None
     configuration = None if test is None else read_tests(test)[0]
-    return inspect_model(path_of(model, "the model to inspect"), run, chips=asked, asked=configuration)
+    return Rows(inspect_model(path_of(model, "the model to inspect"), run, chips=asked, asked=configuration))

@@ -63,9 +63,10 @@ def run(arguments: list[str]) -> int:
         raise UsageError("missing: the model. Give evaltools inspect MODEL.tflite; see evaltools inspect --help")
     from evaltools.cli.shared.terminal import text_for_stdout
     from evaltools.inspection.model import inspect_model
-    from evaltools.inspection.npu_chips import ChipsAsked
-    from evaltools.report.page.screens import print_inspection
-    from evaltools.result.inspection import NOT_TESTED
+    from evaltools.inspection.npu_chips import CHIP, ChipsAsked
+    from evaltools.inspection.taken import BASIS, NOT_TESTED
+    from evaltools.inspection.tried import DELEGATE
+    from evaltools.report.page.screens import print_sections
     from evaltools.result.json_file import encode_json
 
     model = Path(flags.text("model_file"))
@@ -74,12 +75,13 @@ def run(arguments: list[str]) -> int:
     asked = ChipsAsked(chips, flags.path("save_compiled")) if chips else None
     delegate = given.among({each.name: each for each in _ASKED})
     own = Configuration.from_flags("inspect", delegate, kernels="builtin") if delegate else None
-    inspection = inspect_model(model, flags.is_on("run"), chips=asked, report=complain, asked=own)
+    command = ("evaltools", "inspect", *arguments)
+    result = inspect_model(model, flags.is_on("run"), chips=asked, report=complain, asked=own, command=command)
     for path in files.values():
-        write_file(path, encode_json(inspection))
-    if not say(text_for_stdout(partial(print_inspection, inspection))):
+        write_file(path, encode_json(result))
+    if not say(text_for_stdout(partial(print_sections, result))):
         return NOT_WRITTEN
-    npu = inspection.npu
-    is_missing = npu is not None and (npu.reason or any(chip.basis == NOT_TESTED for chip in npu.chips))
-    is_missing = is_missing or (own is not None and inspection.runs[0].basis == NOT_TESTED)
+    tried = {role: [row for row in result.rows if row.role == role] for role in (DELEGATE, CHIP)}
+    needed = [*tried[DELEGATE][:1] * (own is not None), *tried[CHIP]]
+    is_missing = any(row.texts[BASIS] == NOT_TESTED for row in needed) or (bool(chips) and not tried[CHIP])
     return NOT_MEASURED if is_missing else OK

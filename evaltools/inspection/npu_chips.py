@@ -8,15 +8,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from evaltools.errors import ConfigurationUnavailable, UsageError
-from evaltools.inspection.tried import TIMEOUT_S, first_line, types_of_left
+from evaltools.inspection.taken import COMPILED, NOT_TESTED, REFUSED, first_line, not_taken, taken
+from evaltools.inspection.tried import TIMEOUT_S
 from evaltools.model import ModelFile, model_in_memory
 from evaltools.model.compiled_for import DISPATCH
 from evaltools.model.contents import Graph, read_contents
 from evaltools.report.files.output_file import require_output_file, write_file
-from evaltools.result.inspection import COMPILED, NOT_TESTED, REFUSED, ChipCoverage, NpuCoverage, OperatorLeft
+from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.result import Row
 from evaltools.runtime.emulated import warnings_of
 from evaltools.runtime.emulated.compiler import (
     Compiled,
@@ -29,7 +31,9 @@ from evaltools.runtime.emulated.compiler import (
 )
 
 ALL: Final = "all"
-_VENDOR: Final = "qualcomm"
+CHIP: Final = "chip"
+"""The role of a row."""
+VENDOR: Final = "qualcomm"
 MANY_PARTITIONS: Final = 5
 """From here on there is a warning.
 
@@ -37,6 +41,14 @@ Each partition is a call of the driver, with tensors handed to the NPU and back;
 costs. Of 32 public models of which SM8650's NPU takes anything, 30 become one partition. The others became 5 and 8:
 there an operator that the NPU leaves comes back all along the graph, and another form of it is worth a try.
 """
+
+
+class NpuCoverage(Struct, frozen=True):
+    """What the NPUs of a vendor's chips take, a row each; without a ``compiler`` there are none, and a ``reason``."""
+
+    compiler: str = ""
+    chips: list[Row] = field(default_factory=list)
+    reason: str = ""
 
 
 class ChipsAsked(Struct, frozen=True):
@@ -58,22 +70,24 @@ def npu_coverage(model: ModelFile, graph: Graph, asked: ChipsAsked, report: Call
         files = _files(model, chips, asked.folder)
         backend = backend_here()
     except ConfigurationUnavailable as error:
-        return NpuCoverage(_VENDOR, "", (), first_line(str(error)))
-    found, sdks = [], set()
+        return NpuCoverage(reason=first_line(str(error)))
+    found: list[Row] = []
+    sdks = set()
     for number, chip in enumerate(chips, 1):
+        row = Row(chip, CHIP)
         report(f"compiling for {chip} ({number} of {len(chips)})")
         try:
             compiled = compile_for(model, chip, timeout_s=TIMEOUT_S)
         except CompilerRefused as error:
-            found.append(ChipCoverage(chip, REFUSED, error.reason))
+            found.append(not_taken(row, REFUSED, error.reason))
             continue
         except ConfigurationUnavailable as error:
-            found.append(ChipCoverage(chip, NOT_TESTED, first_line(str(error))))
+            found.append(not_taken(row, NOT_TESTED, first_line(str(error))))
             continue
         sdks.add(f"SDK {compiled.report.sdk}" if compiled.report.sdk else "")
-        found.append(_coverage(model, graph, chip, compiled, files.get(chip)))
+        found.append(_coverage(model, graph, row, compiled, files.get(chip)))
     compiler = [f"ai-edge-litert {version('ai-edge-litert')}", backend.version, *sorted(sdks)]
-    return NpuCoverage(_VENDOR, ", ".join(filter(None, compiler)), tuple(found))
+    return NpuCoverage(", ".join(filter(None, compiler)), found)
 
 
 def _known(asked: tuple[str, ...]) -> list[str]:
@@ -98,28 +112,25 @@ def _files(model: ModelFile, chips: list[str], folder: Path | None) -> dict[str,
     return files
 
 
-def _coverage(model: ModelFile, graph: Graph, chip: str, compiled: Compiled, file: Path | None) -> ChipCoverage:
+def _coverage(model: ModelFile, graph: Graph, row: Row, compiled: Compiled, file: Path | None) -> Row:
     report = compiled.report
     after = read_contents(model_in_memory(compiled.content, model.path)).main if compiled.content else graph
     left = Counter(node.operator for node in after.nodes if node.operator != DISPATCH)
-    reasons = reasons_by_operator(model, report)
-    saved = file if compiled.content else None
-    if saved is not None:
-        write_file(saved, compiled.content)
-    return ChipCoverage(
-        chip,
+    found = taken(
+        row,
         COMPILED,
-        nodes=report.taken,
-        total_nodes=report.total_nodes,
-        partitions=report.partitions,
-        compiled_bytes=len(compiled.content) or None,
-        saved_as=str(saved or ""),
-        left_on_cpu=tuple(
-            OperatorLeft(operator, count, types_of_left(graph, operator, count), reasons.get(operator, ""))
-            for operator, count in left.most_common()
-        ),
-        warnings=(*_many(report.partitions), *warnings_of(report)),
+        DelegateUsed("NPU", True, {}, report.taken, report.partitions),
+        DelegationProof(report.total_nodes, report.taken, dict(left.most_common())),
+        graph,
+        reasons_by_operator(model, report),
+        (*_many(report.partitions), *warnings_of(report)),
     )
+    if compiled.content:
+        found.counts["compiled_bytes"] = len(compiled.content)
+        if file is not None:
+            write_file(file, compiled.content)
+            found.texts["saved_as"] = str(file)
+    return found
 
 
 def _many(partitions: int) -> tuple[str, ...]:

@@ -426,7 +426,7 @@ def test_a_benchmark_gives_times_by_name() -> None:
 
 
 def test_a_model_is_inspected() -> None:
-    assert et.inspect(sample.model_file("int8"), run=False).kind.kind == "full integer"
+    assert et.inspect(sample.model_file("int8"), run=False).result.rows[0].texts["kind"] == "full integer"
     with pytest.raises(et.ModelError):
         et.inspect(__file__)
 

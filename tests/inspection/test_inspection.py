@@ -14,8 +14,8 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable
 from evaltools.inspection.model import inspect_model
 from evaltools.model import ModelFile
-from evaltools.report.page.screens import print_inspection
-from evaltools.result.inspection import NOT_TESTED, TESTED, DelegateRun, Inspection
+from evaltools.report.page.screens import print_sections
+from evaltools.result.result import Result, Row
 from evaltools.runtime import DelegateCoverage, Delegation, Open, Session, open_session
 from tests import tiny_models
 
@@ -40,21 +40,26 @@ def refuse_one_add(model: ModelFile, configuration: Configuration) -> Session:
     return session
 
 
-def inspect(folder: Path, content: bytes, run: bool = True, opener: Open = open_session) -> Inspection:
+def inspect(folder: Path, content: bytes, run: bool = True, opener: Open = open_session) -> Result:
     path = folder / "model.tflite"
     path.write_bytes(content)
     return inspect_model(path, run, opener)
 
 
-def run_of(inspection: Inspection, delegate: str) -> DelegateRun:
-    return next(run for run in inspection.runs if run.delegate == delegate)
+def runs_of(result: Result) -> list[Row]:
+    return [row for row in result.rows if row.role == "delegate"]
+
+
+def run_of(result: Result, delegate: str) -> Row:
+    return next(row for row in runs_of(result) if row.texts["delegate"] == delegate)
 
 
 def test_what_xnnpack_leaves_is_named_with_its_types(tmp_path: Path) -> None:
     run = run_of(inspect(tmp_path, tiny_models.add_chain(length=2, dtype="int32")), "XNNPACK")
-    assert (run.basis, run.nodes, run.partitions) == (TESTED, 0, 0)
-    (left,) = run.left_on_cpu
-    assert (left.operator, left.count, left.types, left.reason) == ("ADD", 2, "int32 -> int32", "")
+    assert run.delegation is not None
+    assert (run.texts["basis"], run.delegation.delegated_nodes) == ("tested here", 0)
+    (left,) = run.rows
+    assert (left.name, left.counts, left.texts) == ("ADD", {"nodes": 2}, {"types": "int32 -> int32", "reason": ""})
 
 
 @pytest.mark.parametrize(("opener", "reason"), [(refuse, "first line"), (crash, "died while the model was loaded")])
@@ -62,34 +67,38 @@ def test_a_delegate_that_cannot_be_tried_is_not_tested_with_the_reason(
     tmp_path: Path, opener: Open, reason: str
 ) -> None:
     inspection = inspect(tmp_path, tiny_models.add_chain(), opener=opener)
-    assert {run.basis for run in inspection.runs} == {NOT_TESTED}
-    for run in inspection.runs:
+    assert {run.texts["basis"] for run in runs_of(inspection)} == {"not tested"}
+    for run in runs_of(inspection):
         assert reason in run.reason
         assert "second line" not in run.reason
-        assert (run.nodes, run.total_nodes, run.partitions) == (None, None, None)
+        assert (run.status, run.delegation) == ("not measured", None)
 
 
 def test_the_next_step_at_the_end_of_a_long_reason_is_kept(tmp_path: Path) -> None:
-    for run in inspect(tmp_path, tiny_models.add_chain(), opener=refuse_at_length).runs:
+    for run in runs_of(inspect(tmp_path, tiny_models.add_chain(), opener=refuse_at_length)):
         assert run.reason.endswith("why and what to do")
 
 
 def test_the_delegates_own_words_come_with_the_operator(tmp_path: Path) -> None:
     run = run_of(inspect(tmp_path, tiny_models.add_chain(length=2), opener=refuse_one_add), "GPU")
-    assert (run.device, run.is_cpu, run.nodes) == ("pretended", True, 1)
-    (left,) = run.left_on_cpu
-    assert (left.operator, left.count, left.reason) == ("ADD", 1, "too large")
+    (used,) = run.delegates
+    assert (used.device, used.is_cpu, used.nodes) == ("pretended", True, 1)
+    (left,) = run.rows
+    assert (left.name, left.counts["nodes"], left.texts["reason"]) == ("ADD", 1, "too large")
 
 
 def test_without_run_nothing_is_opened(tmp_path: Path) -> None:
     inspection = inspect(tmp_path, tiny_models.add_chain(), run=False, opener=crash)
-    assert {(run.basis, run.reason) for run in inspection.runs} == {(NOT_TESTED, "--run=false")}
-    assert [run.delegate for run in inspection.runs][-1] == "GPU"
+    runs = runs_of(inspection)
+    assert {(run.texts["basis"], run.reason) for run in runs} == {("not tested", "--run=false")}
+    assert runs[-1].texts["delegate"] == "GPU"
 
 
 def test_everything_but_the_runs_is_the_same_without_them(tmp_path: Path) -> None:
     with_runs, without = (inspect(tmp_path, tiny_models.classifier(), run=run) for run in (True, False))
-    assert replace(with_runs, runs=()) == replace(without, runs=())
+    assert with_runs.rows[0] == without.rows[0]
+    assert len(with_runs.rows) == len(without.rows)
+    assert [section for section in with_runs.blocks if section not in without.blocks] == [with_runs.blocks[2]]
 
 
 def doubt(model: ModelFile, configuration: Configuration) -> Session:
@@ -101,7 +110,7 @@ def doubt(model: ModelFile, configuration: Configuration) -> Session:
 
 def test_what_the_runtime_warned_about_is_said(tmp_path: Path) -> None:
     found = inspect(tmp_path, tiny_models.add_chain(length=2), opener=doubt)
-    assert run_of(found, "GPU").warnings == ("shapes do not fit",)
+    assert [row.name for row in run_of(found, "GPU").rows if row.role == "warning"] == ["shapes do not fit"]
     text = io.StringIO()
-    print_inspection(found, make_console(text))
+    print_sections(found, make_console(text))
     assert "  warning: shapes do not fit\n" in text.getvalue()

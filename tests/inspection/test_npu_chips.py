@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -48,19 +49,20 @@ def test_what_is_said_of_each_chip_is_in_its_compiled_file(tmp_path: Path) -> No
     assert done.code == 0, done.err
     assert "compiling for SM8350 (1 of 2)\ncompiling for SM8650 (2 of 2)\n" in done.err
     before = operators(LEAVES_CONVOLUTIONS)
-    npu = json.loads(output.read_text())["npu"]
-    assert "SDK 2." in npu["compiler"]
-    for chip in npu["chips"]:
-        file = folder / f"dynamic_range_{chip['chip']}.tflite"
-        assert (chip["saved_as"], chip["compiled_bytes"]) == (str(file), file.stat().st_size)
+    rows = [row for row in json.loads(output.read_text())["rows"] if row["role"] == "chip"]
+    assert len(rows) == 2
+    (sdk,) = re.findall(r"compiled here by .*SDK (2\.\S+)", done.out)
+    for row in rows:
+        name, proof = row["name"], row["delegation"]
+        file = folder / f"dynamic_range_{name}.tflite"
+        assert (row["texts"]["saved_as"], row["counts"]["compiled_bytes"]) == (str(file), file.stat().st_size)
         after = operators(file)
-        assert chip["partitions"] == after.pop("DISPATCH_OP")
-        assert {left["operator"]: left["count"] for left in chip["left_on_cpu"]} == after
-        assert (chip["nodes"], chip["total_nodes"]) == (before.total() - after.total(), before.total())
-        assert f"{chip['chip']}  {chip['nodes']} of {chip['total_nodes']} nodes" in done.out
+        assert row["delegates"][0]["partitions"] == after.pop("DISPATCH_OP")
+        assert {each["name"]: each["counts"]["nodes"] for each in row["rows"] if each["role"] == "operator"} == after
+        assert (proof["delegated_nodes"], proof["total_nodes"]) == (before.total() - after.total(), before.total())
+        assert f"{name}  {proof['delegated_nodes']} of {proof['total_nodes']} nodes" in done.out
         compiled = inspect(file).out
-        sdk = npu["compiler"].rpartition("SDK ")[2]
-        assert f"compiled for the NPU of Qualcomm {chip['chip']} (by its SDK {sdk}): DISPATCH_OP x6" in compiled
+        assert f"compiled for the NPU of Qualcomm {name} (by its SDK {sdk}): DISPATCH_OP x6" in compiled
     assert "all: CPU keeps CONV_2D x6, float32 [int8, float32] -> float32 (from the graph); the compiler: " in done.out
     assert "all: warning: 6 partitions: values go to the NPU and back as often" in done.out
 

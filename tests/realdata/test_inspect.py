@@ -40,8 +40,9 @@ def test_every_model_is_inspected_or_refused(zoo: Path, tmp_path: Path, name: st
         return
     assert completed.code == 0, completed.err
     found = json.loads(output.read_text())
-    assert found["kind"]["kind"] == KINDS.get(name, found["kind"]["kind"])
-    for run in found["runs"]:
+    model, *runs = found["rows"]
+    assert model["texts"]["kind"] == KINDS.get(name, model["texts"]["kind"])
+    for run in runs:
         check_run(run)
 
 
@@ -52,18 +53,19 @@ def test_what_an_npu_takes_and_leaves_is_the_whole_graph(zoo: Path, tmp_path: Pa
     flags = ("--run=false", "--npu_soc=SM8750", f"--save_compiled={tmp_path}", f"--output_file_path={output}")
     done = evaltools_here("inspect", str(zoo / f"{name}.tflite"), *flags)
     assert done.code == 0, done.err
-    (chip,) = json.loads(output.read_text())["npu"]["chips"]
-    check_run({**chip, "basis": chip["basis"].replace("compiled", "tested")})
-    if chip["saved_as"]:
-        again = evaltools_here("inspect", chip["saved_as"], "--run=false")
+    (chip,) = [row for row in json.loads(output.read_text())["rows"] if row["role"] == "chip"]
+    check_run(chip)
+    if "saved_as" in chip["texts"]:
+        again = evaltools_here("inspect", chip["texts"]["saved_as"], "--run=false")
         assert "compiled    for the NPU of Qualcomm SM8750 (by its SDK 2." in again.out
 
 
 def check_run(run: dict[str, Any]) -> None:
     """What was taken and what was left make up the whole, or there is a reason."""
-    if run["basis"] != "tested here":
+    if run["texts"]["basis"] not in ("tested here", "compiled here"):
         assert run["reason"]
         return
-    left = sum(entry["count"] for entry in run["left_on_cpu"])
-    assert run["nodes"] + left == run["total_nodes"]
-    assert (run["partitions"] > 0) == (run["nodes"] > 0)
+    proof, (used,) = run["delegation"], run["delegates"]
+    left = sum(row["counts"]["nodes"] for row in run.get("rows", []) if row["role"] == "operator")
+    assert used["nodes"] + left == proof["total_nodes"]
+    assert (used["partitions"] > 0) == (used["nodes"] > 0)

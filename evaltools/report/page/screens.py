@@ -21,7 +21,6 @@ from evaltools.result.section import Section
 if TYPE_CHECKING:
     from evaltools.gates.outcome import GateOutcome
     from evaltools.gates.suite_result import SuiteResult
-    from evaltools.result.inspection import Inspection
     from evaltools.result.result import Result
 
 _HINT: Final = "--verbose shows all figures and reasons"
@@ -102,9 +101,7 @@ def print_devices(found: DeviceList, console: Console) -> None:
         show_block(block, console)
 
 
-def print_inspection(inspection: Inspection, console: Console) -> None:
-    """Everything that was found."""
-    from evaltools.report.page.sections.inspection import inspected
-
-    for section in inspected(inspection):
+def print_sections(result: Result, console: Console) -> None:
+    """Everything that there is to show of a result."""
+    for section in result.blocks:
         show_section(section, console)

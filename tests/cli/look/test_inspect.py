@@ -37,15 +37,23 @@ def test_the_json_file_has_everything(tmp_path: Path) -> None:
     completed = inspect(f"--model_file={path}", f"--output_file_path={output}")
     assert completed.code == 0
     found = json.loads(output.read_text())
-    assert set(found) == {
-        "evaltools", "basis", "model", "kind", "compiled_for", "support", "runs", "npu", "gpu_traps", "outside_fp16",
-    }  # fmt: skip
-    assert found["model"]["operators"] == {"ADD": 1, "NEG": 1}
-    assert found["kind"]["kind"] == "float32"
-    assert [entry["supported"] for entry in found["support"]["delegates"]] == [True, True, False, True]
-    assert found["runs"][0]["basis"] == "tested here"
-    assert found["outside_fp16"][0]["count"]["smallest"] == pytest.approx(EPSILON)
-    assert set(found["basis"]) < set(found)
+    assert found["models"][0]["operators"] == {"ADD": 1, "NEG": 1}
+    model, *runs = found["rows"]
+    assert (model["role"], model["texts"]["kind"]) == ("model", "float32")
+    assert [row["texts"]["fits"] for row in model["rows"] if row["role"] == "support"] == ["yes", "yes", "no", "yes"]
+    assert (runs[0]["role"], runs[0]["texts"]["basis"]) == ("delegate", "tested here")
+    (constant,) = [row for row in model["rows"] if row["role"] == "constant"]
+    assert constant["figures"]["smallest"]["value"] == pytest.approx(EPSILON)
+
+
+def test_it_can_be_a_page(tmp_path: Path) -> None:
+    path, output = model_with_epsilon(tmp_path), tmp_path / "out.json"
+    assert inspect(path, "--run=false", f"--output={output}").code == 0
+    made = evaltools_here("report", str(output), f"--output={tmp_path / 'page.md'}")
+    assert made.code == 0, made.err
+    page = (tmp_path / "page.md").read_text()
+    assert page.startswith("# model.tflite: inspect\n")
+    assert "kind: float32 (from the graph" in page
 
 
 def test_names_from_the_file_cannot_command_the_terminal(tmp_path: Path) -> None:
@@ -80,9 +88,10 @@ def test_my_own_delegate_comes_first(tmp_path: Path) -> None:
     library = build_delegate("rounding_delegate", tmp_path)
     completed = inspect(model, f"--external_delegate_path={library}", f"--output={output}")
     assert completed.code == 0, completed.err
-    first = json.loads(output.read_text())["runs"][0]
-    assert (first["delegate"], first["nodes"], first["total_nodes"]) == ("EXTERNAL", 1, 2)
-    assert [left["operator"] for left in first["left_on_cpu"]] == ["NEG"]
+    first = json.loads(output.read_text())["rows"][1]
+    assert (first["texts"]["delegate"], first["delegates"][0]["nodes"]) == ("EXTERNAL", 1)
+    assert first["delegation"] == {"total_nodes": 2, "delegated_nodes": 1, "cpu_operators": {"NEG": 1}}
+    assert [row["name"] for row in first["rows"]] == ["NEG"]
 
 
 CRASHING = """
@@ -99,7 +108,7 @@ def test_a_delegate_that_crashes_is_a_sentence(tmp_path: Path) -> None:
     subprocess.run(command, input=CRASHING, text=True, check=True)
     completed = inspect(model, f"--external_delegate_path={library}", f"--output={output}")
     assert completed.code == 3
-    first, *others = json.loads(output.read_text())["runs"]
-    assert first["basis"] == "not tested"
+    _, first, *others = json.loads(output.read_text())["rows"]
+    assert first["texts"]["basis"] == "not tested"
     assert "SIGABRT" in first["reason"]
-    assert others[0]["basis"] == "tested here"
+    assert others[0]["texts"]["basis"] == "tested here"
