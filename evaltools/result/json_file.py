@@ -125,5 +125,16 @@ def without_indentation(value: Any) -> Any:
 
 
 def schema_text(schema: dict[str, Any]) -> str:
-    """The content of ``result.schema.json``, or that of another kind of result."""
-    return json.dumps(schema, indent=1) + "\n"
+    """A JSON Schema as a document to read: a line for each field of a type."""
+    facts = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in schema.items() if name != "$defs"]
+    types = [f"{json.dumps(name)}: {_type_text(value)}" for name, value in schema["$defs"].items()]
+    return "{\n" + ",\n".join([*facts, f'"$defs": {{\n{_JOINED.join(types)}\n}}']) + "\n}\n"
+
+
+_JOINED: Final = ",\n"
+
+
+def _type_text(found: dict[str, Any]) -> str:
+    facts = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in found.items() if name != "properties"]
+    fields = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in found.get("properties", {}).items()]
+    return "{" + ", ".join(facts) + f', "properties": {{\n{_JOINED.join(fields)}\n}}}}'
