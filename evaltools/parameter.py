@@ -166,6 +166,30 @@ class Parameter(Struct, frozen=True):
             raise UsageError(f"--{self.name}={text}: not an accepted value; use one of {accepted}.{hint}")
         return value
 
+    def accept(self, value: object) -> Value:
+        """A value as Python has it; a text as :meth:`parse` reads it.
+
+        >>> Parameter("num_runs", "", default=1).accept(3), Parameter("margin", "", default=0.1).accept(1)
+        (3, 1.0)
+        """
+        if isinstance(value, str | os.PathLike):
+            return self.parse(os.fspath(value))
+        typed = self._typed(value)
+        if typed is None or (self.choices and typed not in self.choices):
+            return self.parse(format_value(value))  # which says what is wrong with it
+        return typed
+
+    def _typed(self, value: object) -> Value | None:
+        """The value in the type of every value, None where it is of another or out of range."""
+        if self.type == "bool":
+            return value if isinstance(value, bool) else None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            return None
+        if self.type == "float":
+            return float(value) + 0.0
+        is_whole = isinstance(value, int) and self.type == "int32" and -_INT32_LIMIT <= value < _INT32_LIMIT
+        return value if is_whole else None
+
     def _read(self, text: str) -> Value:
         if self.type == "string":
             return text
@@ -262,7 +286,7 @@ def _finite(value: float) -> float:
     return value + 0.0
 
 
-def format_value(value: Value) -> str:
+def format_value(value: object) -> str:
     """A value as flag text: booleans as ``true`` and ``false``, everything else as ``str`` gives it."""
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from evaltools.api.configurations import AnyPath, Tests, read_tests
-from evaltools.api.options import flags_of, with_options
+from evaltools.api.options import options_of, with_options
 from evaltools.api.progress import shown_progress
 from evaltools.api.rows import Rows
-from evaltools.benchmark.command import COMMAND, request_of_flags
+from evaltools.benchmark.command import COMMAND, request_of_options
 from evaltools.benchmark.conclude import conclude
 from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.request import Candidate, read_request
@@ -64,11 +64,9 @@ def benchmark(
         raise UsageError(
             f"progress: expected True or a function of a configuration's name and a round, got {progress!r}"
         )
-    configurations = () if tests is None else read_tests(tests)
-    texts = [f"{entry.name}: {shlex.join(entry.to_flags())}" for entry in configurations]
-    flags = flags_of({"graph": model, "config": texts}, COMMAND.parameters, options, ("model", "tests", "progress"))
-    request = request_of_flags(flags, [])
-    if flags.leave_tests_open:
+    stated = options_of({"graph": model}, COMMAND.parameters, options, ("model", "tests", "progress"))
+    request = request_of_options(stated, () if tests is None else read_tests(tests), Path.cwd())
+    if tests is None and stated.leave_tests_open:
         request, _ = with_tests_here(request)
     read = read_request(request)
     with _shown(progress, len(read.candidates) * read.options.rounds) as on_round:

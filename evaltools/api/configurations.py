@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -93,16 +92,18 @@ def read_tests(tests: Tests, native: bool = False) -> tuple[NamedConfiguration, 
     return tuple(found)
 
 
-def reference_text(reference: OneConfiguration | None) -> str | None:
-    """The flags of a reference as one text, None for the one that the task has by default.
+def read_reference(reference: OneConfiguration, native: bool, kernels: str) -> NamedConfiguration | None:
+    """The reference that is stated, None for the text "none"; ``kernels`` are its own where it states none.
 
-    >>> reference_text(Configuration(runtime="litert"))
-    '--runtime=litert'
+    >>> read_reference(Configuration(runtime="litert"), native=False, kernels="builtin").to_flags()
+    ['--runtime=litert', '--kernels=builtin']
     """
-    if reference is None or isinstance(reference, str):
-        return reference
+    if isinstance(reference, str):
+        is_none = reference.strip() == "none"
+        return None if is_none else NamedConfiguration.from_text("reference", reference, native, kernels)
     flags = reference.flags if isinstance(reference, Configuration) else reference
-    return shlex.join(f"--{flag}={_text(flag, value)}" for flag, value in flags.items())
+    given = [(flag, _text(flag, value)) for flag, value in flags.items()]
+    return NamedConfiguration.from_flags("reference", given, native, kernels)
 
 
 def _is_flags(tests: Mapping[str, Any]) -> bool:

@@ -10,20 +10,25 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from evaltools.api.configurations import AnyPath, OneConfiguration, Tests, read_tests, reference_text
+from evaltools.api.configurations import AnyPath, OneConfiguration, Tests, read_reference, read_tests
 from evaltools.api.inputs import Inputs, input_options
 from evaltools.api.locating import located_after
 from evaltools.api.models import Models
-from evaltools.api.options import flags_of, with_options
+from evaltools.api.options import options_of, with_options
 from evaltools.api.progress import OnProgress, observer_of
 from evaltools.api.result import Result
 from evaltools.candidates import with_tests_here
 from evaltools.command import TaskCommand
-from evaltools.commands.evaluation import compared_with_first, flags_of_models, request_of_task
+from evaltools.commands.evaluation import (
+    compared_with_first,
+    completed,
+    default_reference,
+    kernels_of_reference,
+    options_of_models,
+)
 from evaltools.errors import UsageError
 from evaltools.known_tasks import OWN, task_command
-from evaltools.request import Request
-from evaltools.request.flags import GivenFlags
+from evaltools.request import Options, Request
 from evaltools.runs.measure import measure
 from evaltools.tasks.framework import own_command
 from evaltools.tasks.framework.definition import Task, is_task
@@ -132,8 +137,9 @@ def _evaluate(
     """One model, or one after the other."""
     if isinstance(model, str | os.PathLike):
         return _evaluate_one(task, model, options, reference, tests, progress)
-    flags = _flags(task, [os.fspath(each) for each in model], options, reference)
-    requests = {name: _request(task, own, tests) for name, own in flags_of_models(flags).items()}
+    models = [os.fspath(each) for each in model]
+    stated = options_of({}, task.parameters, options, _ARGUMENTS)
+    requests = {name: _request(task, own, reference, tests) for name, own in options_of_models(stated, models).items()}
     compared = compared_with_first(requests)
     return Models({name: Result(measure(task, request, observer_of(progress))) for name, request in compared.items()})
 
@@ -147,25 +153,21 @@ def _evaluate_one(
     progress: bool | OnProgress | None,
     inputs: Mapping[str, Any] = _DEFAULT_INPUTS,
 ) -> Result:
-    request = _request(task, _flags(task, model, options, reference, inputs), tests)
+    stated = options_of({"model_file": model, **inputs}, task.parameters, options, _ARGUMENTS)
+    request = _request(task, stated, reference, tests)
     result = measure(task, request, observer_of(progress))
     return Result(result, located_after(request, result))
 
 
-def _flags(
-    task: TaskCommand,
-    model: AnyPath | list[str],
-    options: Mapping[str, Any],
-    reference: OneConfiguration | None,
-    inputs: Mapping[str, Any] = _DEFAULT_INPUTS,
-) -> GivenFlags:
-    """The flags that the arguments stand for; raises :class:`UsageError` for options that there are not."""
-    values = {"model_file": model, "reference": reference_text(reference), **inputs}
-    return flags_of(values, task.parameters, options, _ARGUMENTS)
-
-
-def _request(task: TaskCommand, flags: GivenFlags, tests: Tests) -> Request:
-    request = request_of_task(task, flags, tests=read_tests(tests, flags.text("compat") == "native"))
-    if tests is None and flags.leave_tests_open:
+def _request(task: TaskCommand, stated: Options, reference: OneConfiguration | None, tests: Tests) -> Request:
+    folder = Path.cwd()
+    options = completed(task, stated, folder)
+    is_native = options.text("compat") == "native"
+    if reference is None:
+        used = default_reference(task, options)
+    else:
+        used = read_reference(reference, is_native, kernels_of_reference(task, options))
+    request = Request(task.name, options, used, read_tests(tests, is_native), folder)
+    if tests is None and stated.leave_tests_open:
         request, _ = with_tests_here(request)
     return request

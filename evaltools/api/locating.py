@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltools.api.configurations import AnyPath, OneConfiguration, read_tests
 from evaltools.api.frames import data_frame
-from evaltools.api.options import flags_of, with_options
+from evaltools.api.options import options_of, with_options
 from evaltools.api.progress import shown_progress
 from evaltools.api.results_in_common import Saved, html_list
 from evaltools.errors import UsageError
@@ -105,7 +105,7 @@ def locate(
     configurations = read_tests(test)
     if len(configurations) != 1:
         raise UsageError(f"test: one configuration at a time is looked into, got {len(configurations)}")
-    flags = flags_of({"model_file": str(model)}, COMMAND.parameters, options, ("model", "test", "progress"))
-    request = read_request(search_request(flags.options(), configurations[0], Path.cwd()))
+    options_stated = options_of({"model_file": model}, COMMAND.parameters, options, ("model", "test", "progress"))
+    request = read_request(search_request(options_stated, configurations[0], Path.cwd()))
     with shown_progress(progress, "operators", expected_parts(request)) as on_step:
         return Located(search(request, on_step))

@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, ParamSpec, TypeVar
 
 from evaltools.configuration import CONFIGURATION_NAMES, CONFIGURATION_PARAMETERS
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.parameter import BOOLEANS, Parameter, did_you_mean
-from evaltools.request import text_of
-from evaltools.request.flags import GivenFlags
+from evaltools.request import Options
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
@@ -38,24 +37,23 @@ def in_python(parameters: Mapping[str, Parameter], arguments: Collection[str]) -
     }
 
 
-def flags_of(
+def options_of(
     values: Mapping[str, Any],
     parameters: Mapping[str, Parameter],
     options: Mapping[str, Any] | None = None,
     arguments: Collection[str] = (),
-) -> GivenFlags:
-    """The flags; None is none, several values give a flag that may be repeated so often.
+) -> Options:
+    """The options of a request; None states none, several values are those of an option that may be repeated.
 
     ``options`` are what a function was given beside its ``arguments``. Raises :class:`~evaltools.errors.UsageError` for
     options that there are not, and for one that has no effect without another.
 
-    >>> flags_of({"graph": ["a", "b"], "quiet": True}, {"graph": Parameter("graph", "", repeatable=True),
-    ...     "quiet": Parameter("quiet", "", default=False)}).given
-    (('graph', 'a'), ('graph', 'b'), ('quiet', 'true'))
+    >>> dict(options_of({"graph": ["a", "b"], "runs": 3}, {"graph": Parameter("graph", "", repeatable=True),
+    ...     "runs": Parameter("runs", "", default=1)}).stated)
+    {'graph': ('a', 'b'), 'runs': 3}
     """
     whole_names = {name: each.name for each in parameters.values() for name in each.names}
     known = in_python(parameters, arguments)
-    given = []
     for name in options or {}:
         if name in CONFIGURATION_NAMES:
             configured = f"Configuration({name}=...)"
@@ -68,14 +66,10 @@ def flags_of(
             raise UsageError(f"{name}: {instead}")
         if parameter.names[-1] not in known or parameter.name in values:
             raise UsageError(f"{name}: it has an argument of its own, such as model, images or inputs; give only that")
-    for name, value in (*values.items(), *((whole_names[name], value) for name, value in (options or {}).items())):
-        if value is None:
-            continue
-        is_one = isinstance(value, str) or not isinstance(value, Iterable) or not parameters[name].may_be_several
-        given += [(name, text_of(each)) for each in ([value] if is_one else value)]
-    flags = GivenFlags(tuple(given), parameters)
-    flags.refuse_without_effect()
-    return flags
+    stated = {**values, **{whole_names[name]: value for name, value in (options or {}).items()}}
+    found = Options.of({name: value for name, value in stated.items() if value not in (None, [], ())}, parameters)
+    found.refuse_without_effect()
+    return found
 
 
 def with_options(

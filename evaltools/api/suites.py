@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltools.api.configurations import AnyPath, Tests, read_tests
 from evaltools.api.frames import data_frame
-from evaltools.api.options import flags_of, with_options
+from evaltools.api.options import options_of, with_options
 from evaltools.api.progress import shown_progress
 from evaltools.api.results_in_common import Saved, html_list, html_table
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult
@@ -15,7 +15,7 @@ from evaltools.gone import METHODS_GONE
 from evaltools.report.content import Sources
 from evaltools.report.files.suite import values_of
 from evaltools.report.page.sections.suite import lines_of, reasons_of, summary_of
-from evaltools.suite.command import COMMAND, request_of_flags
+from evaltools.suite.command import COMMAND, request_of_options
 from evaltools.suite.run import OnEntry, run_suite
 
 if TYPE_CHECKING:
@@ -101,9 +101,9 @@ def suite(
     before anything runs.
     """
     texts = [f"{name}: {command}" for name, command in (jobs or {}).items()]
-    flags = flags_of(
+    stated = options_of(
         {"model_paths": models, "job": texts}, COMMAND.parameters, options, ("models", "tests", "jobs", "progress")
     )
-    request = request_of_flags(flags, tests=() if tests is None else read_tests(tests))
+    request = request_of_options(stated, () if tests is None else read_tests(tests))
     with shown_progress(progress, "runs") as on_step:
         return Suite(run_suite(request, on_step))

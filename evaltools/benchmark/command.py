@@ -16,7 +16,7 @@ from evaltools.command import Command
 from evaltools.configuration import CONFIGURATION_PARAMETERS, OWN_PARAMETERS, Configuration
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError
-from evaltools.request import Request
+from evaltools.request import Options, Request
 from evaltools.request.flags import TEST_NAME, GivenFlags, configurations_of_files_and_texts
 from evaltools.request.sweep import sweep_configurations
 from evaltools.tasks.framework.common_options import ALLOW_FALLBACK, CANDIDATES
@@ -42,14 +42,25 @@ def request_of_flags(
     """
     if not any(flags.texts("graph")):
         raise UsageError("Please specify the name of your TF Lite input file with --graph")
-    options = flags.options(leave_out=("config",))
+    folder = folder or Path.cwd()
     own = flags.among(CONFIGURATION_PARAMETERS)
+    named = configurations_of_files_and_texts(flags, folder=folder)
+    options = flags.options(leave_out=("config",))
+    return request_of_options(options, named, folder, own, command, native_tool)
+
+
+def request_of_options(
+    options: Options,
+    named: Sequence[Configuration],
+    folder: Path,
+    own: Sequence[tuple[str, str]] = (),
+    command: Sequence[str] = (),
+    native_tool: bool = False,
+) -> Request:
+    """The request with these options and configurations; ``own`` are flags of all others that the options ask for."""
     text = options.text("perf_options_list")
     found = option_configurations(text, own, ALL_OF_NATIVE if native_tool else ALL_HERE)
-    found += sweep_configurations(flags.texts("sweep"), own)
-    folder = folder or Path.cwd()
-    named = configurations_of_files_and_texts(flags, folder=folder)
+    found += sweep_configurations(options.texts("sweep"), own)
     if not found and (own or not named):
         found = [Configuration.from_flags(TEST_NAME, own)]
-    found += named
-    return Request(COMMAND.name, options, None, tuple(found), folder, command=tuple(command))
+    return Request(COMMAND.name, options, None, (*found, *named), folder, command=tuple(command))

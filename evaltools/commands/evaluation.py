@@ -14,6 +14,7 @@ from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP
 from evaltools.known_tasks import task_command
+from evaltools.parameter import Parameter
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags, parse_flags, read_tests
 from evaltools.tasks.framework import own_options
@@ -23,6 +24,7 @@ OF_ALL: Final = ("plot", "report")
 """Flags of files about all models."""
 _OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "sweep", "reference"})
 """Flags that become configurations and are no options of the task."""
+REFERENCE: Final = "reference"
 OWN_REFERENCE: Final = "own reference"
 """The configuration that runs a model as the reference runs the first one."""
 
@@ -44,45 +46,55 @@ def request_of_task(
     command: Sequence[str] = (),
     folder: Path | None = None,
     native_tool: bool = False,
-    tests: Sequence[Configuration] | None = None,
 ) -> Request:
     """What the flags of a task ask for; raises :class:`UsageError` for those that are wrong or missing.
 
     Relative paths are meant from ``folder``, None: from here. ``native_tool``: that is what runs the reference.
-    ``tests`` None: the flags say which.
     """
     folder = folder or Path.cwd()
-    options = _completed(task, flags.options(leave_out=_OF_CONFIGURATIONS), folder)
-    needed = [parameter.name for parameter in task.parameters.values() if parameter.required]
-    if missing := " ".join(f"--{name}=..." for name in needed if not options.text(name)):
-        words = f"device run {task.words.removeprefix('run ')}" if "device" in command[1:2] else task.words
-        raise UsageError(f"missing: {missing}. See evaltools {words} --help")
-    if tests is None:
-        tests = read_tests(flags, options.text("compat") == "native", folder)
+    options = completed(task, flags.options(leave_out=_OF_CONFIGURATIONS), folder, command)
+    tests = read_tests(flags, options.text("compat") == "native", folder)
     text = flags.text("reference") if "reference" in flags else None
-    reference = _reference(task, options, text, native_tool)
+    if text is not None and text.strip() == "none":
+        return Request(task.name, options, None, tuple(tests), folder, command=tuple(command))
+    stated = (
+        None
+        if text is None
+        else Configuration.from_text(
+            REFERENCE, text, options.text("compat") == "native", kernels_of_reference(task, options, native_tool)
+        )
+    )
+    reference = stated or default_reference(task, options, native_tool)
     return Request(task.name, options, reference, tuple(tests), folder, command=tuple(command))
 
 
-def _completed(task: TaskCommand, options: Options, folder: Path) -> Options:
-    """The options with the paths that the task has as defaults, and with those that follow from others."""
+def kernels_of_reference(task: TaskCommand, options: Options, native_tool: bool = False) -> str:
+    """The kernels of a reference that states none. ``native_tool``: that runs it, not a Python runtime."""
+    return task.native_reference if native_tool or options.text("compat") == "native" else "builtin"
+
+
+def default_reference(task: TaskCommand, options: Options, native_tool: bool = False) -> Configuration | None:
+    """The reference where none is stated; None where its outputs are loaded."""
+    if "load_reference" in options:
+        return None
+    kernels = kernels_of_reference(task, options, native_tool)
+    return Configuration.from_flags(REFERENCE, [], options.text("compat") == "native", kernels)
+
+
+def completed(task: TaskCommand, options: Options, folder: Path, command: Sequence[str] = ()) -> Options:
+    """The options with the paths that the task has as defaults, and with those that follow from others.
+
+    Raises :class:`UsageError` where a required one is missing.
+    """
     own = [each.parameter for each in own_options(task.source.function)] if task.source else []
     paths = {each.name: each.default for each in own if each.is_path and each.default}
     found = options.stating({name: path for name, path in paths.items() if name not in options})
-    return found if task.complete is None else found.stating(task.complete(found.stated, folder))
-
-
-def _reference(task: TaskCommand, options: Options, text: str | None, native_tool: bool) -> Configuration | None:
-    """The reference that ``text`` describes as ``--reference`` does; the task's default if ``text`` is None.
-
-    Returns None for the text "none", and where the outputs of the reference are loaded. ``native_tool``: the native
-    tool runs the reference, not a Python runtime.
-    """
-    if (text is not None and text.strip() == "none") or (text is None and "load_reference" in options):
-        return None
-    is_native = options.text("compat") == "native"
-    kernels = task.native_reference if native_tool or is_native else "builtin"
-    return Configuration.from_text("reference", text or "", is_native, kernels)
+    found = found if task.complete is None else found.stating(task.complete(found.stated, folder))
+    needed = [parameter.name for parameter in task.parameters.values() if parameter.required]
+    if missing := " ".join(f"--{name}=..." for name in needed if not found.text(name)):
+        words = f"device run {task.words.removeprefix('run ')}" if "device" in command[1:2] else task.words
+        raise UsageError(f"missing: {missing}. See evaltools {words} --help")
+    return found
 
 
 def flags_of_words(task: TaskCommand, arguments: Sequence[str]) -> GivenFlags:
@@ -101,26 +113,43 @@ def flags_of_models(flags: GivenFlags) -> dict[str, GivenFlags]:
 
     Raises :class:`UsageError` for a model that is given twice, and for one that is not a file.
     """
+    others = [(name, text) for name, text in flags.given if name not in (MODEL_FILE.name, *OF_ALL)]
+
+    def of_one(name: str, model: str) -> GivenFlags:
+        own = [(flag, of_model(flags.parameters[flag], text, name)) for flag, text in others]
+        return replace(flags, given=((MODEL_FILE.name, model), *own))
+
+    return {name: of_one(name, model) for name, model in models_by_name(flags.texts(MODEL_FILE.name)).items()}
+
+
+def options_of_models(options: Options, models: Sequence[str]) -> dict[str, Options]:
+    """The same of options that were stated as values."""
+    others = options.without(OF_ALL)
+
+    def of_one(name: str, model: str) -> Options:
+        own = others.rewritten(lambda each, value: of_model(each, value, name) if isinstance(value, str) else value)
+        return own.stating({MODEL_FILE.name: model})
+
+    return {name: of_one(name, model) for name, model in models_by_name(models).items()}
+
+
+def models_by_name(models: Sequence[str]) -> dict[str, str]:
+    """Models by the names that their runs have; raises :class:`UsageError` as :func:`flags_of_models` does."""
     from evaltools.result.result import model_names
 
-    models = flags.texts(MODEL_FILE.name)
     twice = next((text for place, text in enumerate(models) if text in models[:place]), None)
     if twice is not None:
         raise UsageError(f"{twice} is given twice; give each model once")
     for text in models:
         if not Path(text).is_file():
             raise UsageError(f"model {text}: no such file. Each word without -- is a model to evaluate")
-    names = model_names([Path(text) for text in models])
-    return {name: _of_one(flags, name, text) for name, text in zip(names, models, strict=True)}
+    return dict(zip(model_names([Path(text) for text in models]), models, strict=True))
 
 
-def _of_one(flags: GivenFlags, name: str, model: str) -> GivenFlags:
-    given = [(MODEL_FILE.name, model)]
-    for flag, text in flags.given:
-        written = flags.parameters[flag].role in ("output_file", "output_folder") and text
-        if flag not in (MODEL_FILE.name, *OF_ALL):
-            given.append((flag, _with_name(Path(text), name) if written else text))
-    return replace(flags, given=tuple(given))
+def of_model(parameter: Parameter, text: str, name: str) -> str:
+    """The value of an option of the run of a model: files and folders that it writes have the model's name."""
+    is_written = parameter.role in ("output_file", "output_folder") and text
+    return _with_name(Path(text), name) if is_written else text
 
 
 def _with_name(path: Path, name: str) -> str:

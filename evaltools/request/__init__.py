@@ -10,14 +10,18 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.configuration import Configuration
+from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 
+_SAYING_WHAT: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "configs", "sweep", "perf_options_list"})
+_LEAVING_NOTHING_OPEN: Final = ("compat", "shard_count", "executor")
+"""Options that, unless they are at their defaults, ask for what the native tools do, or for other machines."""
 Stated = Value | tuple[str, ...]
 """The value of an option that was stated; several texts for one that may be repeated."""
 
@@ -35,8 +39,16 @@ class Values(Struct, frozen=True):
     """Values of options by name, read as what they are."""
 
     @abstractmethod
+    def declared(self, name: str) -> Parameter | None:
+        """What declares an option, None where there is no such option."""
+
+    @property
+    @abstractmethod
+    def names(self) -> Collection[str]:
+        """The names of the options that were stated, in order."""
+
     def __contains__(self, name: str) -> bool:
-        """Whether a value was stated."""
+        return name in self.names
 
     @abstractmethod
     def value(self, name: str) -> Stated:
@@ -67,6 +79,35 @@ class Values(Struct, frozen=True):
             raise UsageError(f"--{name} is empty; give a path, or leave the flag out")
         return Path(self.text(name)) if self.text(name) else None
 
+    def refuse_without_effect(self) -> None:
+        """Raise :class:`UsageError` for the first option that has no effect without another one."""
+        for name in self.names:
+            stated = self.declared(name)
+            for condition in stated.only_with if stated is not None else ():
+                self._require_beside(name, condition)
+
+    def _require_beside(self, name: str, condition: str) -> None:
+        other, has_values, texts = condition.partition("=")
+        needed = self.declared(other)
+        if needed is None:
+            return
+        value = self.value(other)
+        accepted = [needed.parse(text) for text in texts.split("|")] if has_values else []
+        if value in accepted or (not has_values and value != needed.default):
+            return
+        if value == needed.default:
+            raise UsageError(f"--{name} has no effect without --{condition}; add that, or leave it out")
+        shown = needed.format(value) if not isinstance(value, tuple) else f"--{other}"
+        raise UsageError(f"--{name} has no effect with {shown}; leave one of the two out")
+
+    @property
+    def leave_tests_open(self) -> bool:
+        """Whether nothing says what is to be tested, so that this machine, the only one that runs it, may decide."""
+        if any(name in _SAYING_WHAT for name in self.names):
+            return False
+        known = [found for name in _LEAVING_NOTHING_OPEN if (found := self.declared(name)) is not None]
+        return all(self.value(parameter.name) == parameter.default for parameter in known)
+
 
 class Options(Values, frozen=True):
     """The options that were stated, parsed, by the names of parameters; all others have their defaults.
@@ -80,14 +121,20 @@ class Options(Values, frozen=True):
     stated: Mapping[str, Stated]
     parameters: Mapping[str, Parameter]
 
+    @property
+    def names(self) -> Collection[str]:
+        """The names of the options that were stated."""
+        return self.stated
+
+    def declared(self, name: str) -> Parameter | None:
+        """What declares an option, None where there is no such option."""
+        return self.parameters.get(name)
+
     @classmethod
     def of(cls, values: Mapping[str, object], parameters: Mapping[str, Parameter]) -> Options:
         """From texts or values of Python by name; raises :class:`UsageError` for what is unknown or does not fit."""
         stated = {name: _parsed(name, value, parameters) for name, value in values.items() if value is not None}
         return cls(stated, parameters)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.stated
 
     def value(self, name: str) -> Stated:
         """The value stated, or the default."""
@@ -124,14 +171,9 @@ def _parsed(name: str, value: object, parameters: Mapping[str, Parameter]) -> St
         raise UsageError(f"--{name}: no such flag.{did_you_mean(name, parameters)}")
     parameter = parameters[name]
     if not parameter.repeatable:
-        return parameter.parse(text_of(value))
+        return parameter.accept(value)
     several = [value] if isinstance(value, str | Path) or not isinstance(value, Iterable) else value
-    return tuple(text_of(each) for each in several)
-
-
-def text_of(value: object) -> str:
-    """A value of Python as the text behind ``--name=``."""
-    return ("false", "true")[value] if isinstance(value, bool) else str(value)
+    return tuple(format_value(each) for each in several)
 
 
 class Request(Struct, frozen=True):

@@ -24,9 +24,6 @@ _HERE: Final = Path()
 HELP_OF_ALL: Final = "--help=all"
 _MOST_LISTED: Final = 45
 """A command with more flags has a short help."""
-_SAYING_WHAT: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "configs", "sweep", "perf_options_list"})
-_LEAVING_NOTHING_OPEN: Final = ("compat", "shard_count", "executor")
-"""Options that, unless they are at their defaults, ask for what the native tools do, or for other machines."""
 
 
 class GivenFlags(Values, frozen=True):
@@ -35,8 +32,14 @@ class GivenFlags(Values, frozen=True):
     given: tuple[tuple[str, str], ...]
     parameters: Mapping[str, Parameter]
 
-    def __contains__(self, name: str) -> bool:
-        return any(name == given for given, _ in self.given)
+    @property
+    def names(self) -> list[str]:
+        """The names of the flags that were given, in order."""
+        return [name for name, _ in self.given]
+
+    def declared(self, name: str) -> Parameter | None:
+        """What declares a flag, None where there is no such flag."""
+        return self.parameters.get(name)
 
     def texts(self, name: str) -> list[str]:
         """Every value given for a repeatable flag, in order."""
@@ -64,12 +67,6 @@ class GivenFlags(Values, frozen=True):
         needed = [parameter.name for parameter in self.parameters.values() if parameter.required]
         return [f"--{name}=..." for name in needed if not self.text(name)]
 
-    def refuse_without_effect(self) -> None:
-        """Raise :class:`UsageError` for the first flag that has no effect without another one."""
-        for name, _ in self.given:
-            for condition in self.parameters[name].only_with:
-                self._require_beside(name, condition)
-
     def refuse_one_file_of_two(self) -> None:
         """Raise :class:`UsageError` where two flags would write to the same path."""
         roles = {name: parameter.role for name, parameter in self.parameters.items()}
@@ -78,26 +75,6 @@ class GivenFlags(Values, frozen=True):
             for name, text in self.given
             if text and roles[name] in ("output_file", "output_folder")
         )
-
-    def _require_beside(self, name: str, condition: str) -> None:
-        other, has_values, texts = condition.partition("=")
-        if other not in self.parameters:
-            return
-        needed, value = self.parameters[other], self.value(other)
-        accepted = [needed.parse(text) for text in texts.split("|")] if has_values else []
-        if value in accepted or (not has_values and value != needed.default):
-            return
-        if value == needed.default:
-            raise UsageError(f"--{name} has no effect without --{condition}; add that, or leave it out")
-        raise UsageError(f"--{name} has no effect with {needed.format(value)}; leave one of the two out")
-
-    @property
-    def leave_tests_open(self) -> bool:
-        """Whether nothing says what is to be tested, so that this machine, the only one that runs it, may decide."""
-        if any(name in _SAYING_WHAT for name, _ in self.given):
-            return False
-        known = [name for name in _LEAVING_NOTHING_OPEN if name in self.parameters]
-        return all(self.value(name) == self.parameters[name].default for name in known)
 
     def among(self, names: Mapping[str, Parameter]) -> list[tuple[str, str]]:
         """The flags given whose names are in ``names``, in order."""

@@ -11,7 +11,7 @@ from evaltools.command import Command
 from evaltools.configuration import Configuration
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
-from evaltools.request import Request
+from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags, configurations_of_files_and_texts
 from evaltools.tasks.framework.common_options import CANDIDATES, EXECUTION
 
@@ -66,18 +66,19 @@ GROUPS: Final = {"suite": _MODELS, "execution": _EXECUTION, "result": _RESULT}
 COMMAND: Final = Command("suite", "suite", lambda: GROUPS)
 
 
-def request_of_flags(
-    flags: GivenFlags, command: Sequence[str] = (), tests: Sequence[Configuration] | None = None
-) -> Request:
-    """What flags ask for; raises :class:`UsageError` for those that are wrong. ``tests`` None: the flags say which."""
-    if not any(flags.texts("model_paths")):
+def request_of_flags(flags: GivenFlags, command: Sequence[str] = ()) -> Request:
+    """What flags ask for; raises :class:`UsageError` for those that are wrong."""
+    options = flags.options(leave_out=("config", "configs"))
+    return request_of_options(options, configurations_of_files_and_texts(flags), command)
+
+
+def request_of_options(options: Options, tests: Sequence[Configuration], command: Sequence[str] = ()) -> Request:
+    """The request with these options and configurations; raises :class:`UsageError` where no model is named."""
+    if not any(options.texts("model_paths")):
         raise UsageError(
             "which models? Give a folder, models, or a file suite.toml, as in evaltools suite models/ "
             "--config='xnnpack: use_xnnpack=true'"
         )
-    options = flags.options(leave_out=("config", "configs"))
     if "job" in options and "job_folder" not in options:
         options = options.stating({"job_folder": "."})
-    if tests is None:
-        tests = configurations_of_files_and_texts(flags)
     return Request(COMMAND.name, options, None, tuple(tests), command=tuple(command))
