@@ -22,7 +22,6 @@ from PIL import Image
 
 from benchmarks.summarise import PARAMETERS, figures, settled, write_journal
 from evaltools.engine.opening import describe_model
-from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import read_model
 from evaltools.report.page.file import page_file
@@ -31,9 +30,8 @@ from evaltools.request.flags import parse_flags
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.tasks.framework.result import ScoredPart
+from evaltools.tasks.framework.collecting import with_concluded
 from evaltools.tasks.framework.sums import latency_comparisons
-from evaltools.tasks.framework.topk import example_records, topk_verdicts
 
 _MODEL: Final = Path(__file__).resolve().parent.parent / "datasets/sample/models/int8.tflite"
 _PHOTO: Final = (500, 375)
@@ -54,7 +52,7 @@ def main(arguments: list[str]) -> int:
         result = result_of(journal, examples, names, temporary)
         draw_pictures(result, Path(temporary))
         for is_recorded in (False, True):
-            kept = result if is_recorded else replace(result, part=without_examples(result.part))
+            kept = result if is_recorded else without_examples(result)
             file = Path(temporary, "result.json")
             file.write_bytes(encode_json(kept))
             command = [sys.executable, "-m", "benchmarks", "page", f"--journal={temporary}"]
@@ -72,43 +70,33 @@ def main(arguments: list[str]) -> int:
 def result_of(journal: Path, examples: int, names: list[str], images: str) -> EvaluationResult:
     """The result of a finished run, with every answer."""
     outcome = settled(journal, examples, names)
-    recorded = example_records(["0"] * examples, outcome)
-    measured, sums, answers = figures(outcome, names, recorded)
-    verdicts = topk_verdicts(answers.comparisons, 0.005)
-    part = ScoredPart(
-        name="imagenet",
-        source="",
-        sha256="",
-        options={"ground_truth_images_path": images},
-        example_count=examples,
-        examples_sha256="",
-        preprocessing_latency=summarise_latency(outcome.preprocessing_us),
-        metrics=[],
-        means=[],
-        comparisons=[],
-        topk=answers,
-    )
+    measured, sums, answers = figures(outcome, names, True, images)
     result = EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task="imagenet",
+        subject="imagenet",
         complete=True,
         stopped=None,
         examples_done=examples,
+        example_count=examples,
         environment=describe_environment([], "", 1.0),
         model=describe_model(read_model(_MODEL)),
-        configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in measured],
-        part=part,
+        configurations=measured,
         failed=[],
         warnings=[],
+        preprocessing_latency=summarise_latency(outcome.preprocessing_us),
         latency_comparisons=latency_comparisons(sums),
     )
-    return with_task_figures(result)
+    return with_concluded(result, answers)
 
 
-def without_examples(part: ScoredPart) -> ScoredPart:
-    """The part without the single answers."""
-    assert part.topk is not None
-    return replace(part, topk=replace(part.topk, examples=None))
+def without_examples(result: EvaluationResult) -> EvaluationResult:
+    """The result without the single answers."""
+    entries = [
+        replace(entry, figures={name: replace(figure, scores=[]) for name, figure in entry.figures.items()})
+        for entry in result.configurations
+    ]
+    return replace(result, configurations=entries, examples={})
 
 
 def draw_pictures(result: EvaluationResult, folder: Path) -> None:
@@ -116,7 +104,7 @@ def draw_pictures(result: EvaluationResult, folder: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 256, (_PHOTO[1], _PHOTO[0], 3), np.uint8)
     picture = folder / "noise.jpg"
     Image.fromarray(noise).save(picture)
-    names = {found.example for comparison in result.part.topk.comparisons for found in comparison.changed}
+    names = dict.fromkeys(result.changed["example"])
     for name in names:
         (folder / name).hardlink_to(picture)
 

@@ -44,11 +44,11 @@ def measure(metric: Pooled, count: int, row: Callable[[], Row]) -> None:
     after = {index: (row(),) if index % 10 == 0 else each for index, each in before.items()}
     start = time.process_time()
     table = FigureTable([metric], {"reference": before, "test": after})
-    means = [table.means(name)[0] for name in table.rows]
-    [comparison] = table.comparisons("reference", "test")
+    means = [table.means(name)[metric.name] for name in table.rows]
+    change = table.changes("reference", "test")[metric.name]
     seconds = time.process_time() - start
-    print(f"{metric.name:10s} {count} examples {seconds:7.2f} s   {means[0].mean:.4f} {means[0].interval}")
-    print(f"{'':10s} changes by {comparison.change.change:+.5f} {comparison.interval}")
+    print(f"{metric.name:10s} {count} examples {seconds:7.2f} s   {means[0].value:.4f} {means[0].interval}")
+    print(f"{'':10s} changes by {change.change:+.5f} {change.interval()}")
 
 
 def overlaps(chance: np.random.Generator) -> Row:

@@ -29,10 +29,11 @@ from evaltools.engine.steps import Record, Steps
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 from evaltools.result.evaluation import ConfigurationResult
+from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun
+from evaltools.tasks.framework.definition import Example, topk
 from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.framework.sums import MeasuredPass, RunSums, latency_comparisons, sum_up, with_conditions
-from evaltools.tasks.framework.topk import AnswerCounts, Changes, topk_part
-from evaltools.tasks.framework.topk_result import ExampleRecord, TopKPart
+from evaltools.tasks.framework.topk import CollectedAnswers
 
 PARAMETERS = (
     Parameter("examples", "Pictures of the run.", default=50_000),
@@ -99,7 +100,7 @@ def measured(folder: Path, examples: int, names: list[str]) -> tuple[float, floa
     start = time.perf_counter()
     outcome = settled(folder, examples, names)
     then = time.perf_counter()
-    configurations, sums, _ = figures(outcome, names, None)
+    configurations, sums, _ = figures(outcome, names)
     latency_comparisons(sums)
     end = time.perf_counter()
     assert [entry.finished_examples for entry in configurations] == [examples] * len(names)
@@ -114,24 +115,25 @@ def settled(folder: Path, examples: int, names: list[str]) -> PassOutcome[Observ
 
 
 def figures(
-    outcome: PassOutcome[ObservedScores[Any]], names: list[str], recorded: list[ExampleRecord] | None
-) -> tuple[list[ConfigurationResult], RunSums, TopKPart]:
-    """The configurations with their figures, the sums over all records, and what the answers are."""
+    outcome: PassOutcome[ObservedScores[Any]], names: list[str], keeps_examples: bool = False, pictures: str = ""
+) -> tuple[list[ConfigurationResult], RunSums, Concluded]:
+    """The configurations with their counts, the sums over all records, and what the answers say."""
     described = [
         replace(describe_entry(NotMeasured(Configuration(name), ""), role_of(name)), status="measured", reason=None)
         for name in names
     ]
-    labels, truths = [str(number) for number in range(CLASSES)], ["0"] * outcome.examples_done
-    counts = {name: AnswerCounts(TOP_K) for name in names}
-    changes = {pair: Changes(TOP_K, labels, truths, outcome.names) for pair in comparison_pairs(described)}
-    sums = sum_up(
-        MeasuredPass(outcome),
-        list(changes),
-        {name: [each] for name, each in counts.items()},
-        {pair: [each] for pair, each in changes.items()},
+    run = RecordsOfRun(
+        examples=[Example(name, None, "0") for name in outcome.names],
+        outcome=outcome,
+        measured=names,
+        pairs=comparison_pairs(described),
+        keeps_examples=keeps_examples,
+        pictures=pictures,
     )
+    answers = CollectedAnswers(topk([str(number) for number in range(CLASSES)], TOP_K), run)
+    sums = sum_up(MeasuredPass(outcome), run.pairs, answers.own, answers.paired)
     configurations = with_conditions([sums.with_figures(entry) for entry in described], sums)
-    return configurations, sums, topk_part(counts, changes, recorded)
+    return configurations, sums, answers.conclude(configurations, sums)
 
 
 def role_of(name: str) -> Role:

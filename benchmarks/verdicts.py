@@ -301,9 +301,9 @@ def delegate_verdicts(model: Path, options: Sequence[str], library: str, runs: i
     if "none" not in found or found["none"].kind == "not measured":
         return None
     same = [
-        entry.configuration
-        for entry in result.part.comparisons
-        if all(judged.difference.identical for judged in entry.outputs)
+        entry.name
+        for entry in result.configurations
+        if entry.role == "test" and all(part.value("differing") == 0 for part in entry.parts)
     ]
     cannot = [name for name, verdict in found.items() if verdict.kind == "not measured"]
     return found | dict.fromkeys([*same, *cannot], NO_CHANGE)

@@ -80,11 +80,12 @@ class TaskCommand(Command):
     the task's function and where it is from, an ``evaltools.tasks.framework.loading.Loaded``. ``accuracy`` is None for
     a task without a ground truth.
 
-    What ends in ``_at`` is ``MODULE:NAME``, or a module with the functions: ``part_at`` the struct of the task's part
-    of a result, a :class:`~evaltools.result.task_part.TaskPart`, ``reference_outputs_at`` how one reference serves
-    several devices. ``native_at`` has the lines and the protobuf of the native tool that does the same, as
-    :mod:`evaltools.native.lines.evaluation` asks for them; empty for none. ``stated_metrics`` is the module that has
-    the metrics, or what each means by name.
+    What ends in ``_at`` is ``MODULE:NAME``, or a module with the functions. ``next_steps_at(result, configuration)``
+    gives commands that answer the question which a bad or open verdict leaves, or sentences about them. ``native_at``
+    has the lines and the protobuf of the native tool that does the same, as :mod:`evaltools.native.lines.evaluation`
+    asks for them; empty for none. ``reference_outputs_at`` says how one reference serves several devices.
+    ``file_option`` is an option that names a JSON file for each configuration, with the content ``file_at(result,
+    name)``. ``stated_metrics`` is the module that has the metrics, or what each means by name.
 
     ``compares_models``: of several models in one command, the
     first is the reference of the others; else each is compared with itself. ``native_reference`` are the kernels of the
@@ -98,19 +99,15 @@ class TaskCommand(Command):
     place: int = 100
     source: Any = None
     accuracy: Accuracy | None = None
-    part_at: str = "evaltools.tasks.framework.result:ScoredPart"
     native_at: str = ""
+    next_steps_at: str = "evaltools.tasks.framework.next_steps:next_steps"
+    file_option: str = ""
+    file_at: str = ""
     reference_outputs_at: str = ""
-    stated_metrics: Mapping[str, str] | str = "evaltools.tasks.framework.topk_result"
+    stated_metrics: Mapping[str, str] | str = "evaltools.tasks.framework.topk_figures"
     compares_models: bool = True
     native_reference: str = "builtin"
     complete: Callable[[Mapping[str, Any], Path], Mapping[str, str]] | None = None
-
-    @property
-    def part_type(self) -> type[Any]:
-        """The struct of the task's part of a result."""
-        found: type[Any] = named(self.part_at)
-        return found
 
     @property
     def reference_outputs(self) -> ReferenceOutputs | None:

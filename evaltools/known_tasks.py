@@ -23,8 +23,8 @@ from evaltools.extensions import METRICS as OTHER_METRICS
 from evaltools.extensions import TASKS, Installed, entries, installed, named, unusable
 
 if TYPE_CHECKING:
-    from evaltools.metrics.metric import Figure, Metric
-    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+    from evaltools.metrics.metric import Metric
+    from evaltools.result.evaluation import EvaluationResult
 
 _TASKS: Final = "evaltools.tasks"
 _COMMAND: Final = "COMMAND"
@@ -206,46 +206,26 @@ def other_metrics() -> Installed[Metric]:
 
 def subject_of(result: EvaluationResult) -> str:
     """The name of the task of a result. A task of one's own has its own name there, too."""
-    name: str = result.part.name if result.task == OWN else result.task
-    return name
+    return result.subject
 
 
-def metrics_of(result: EvaluationResult) -> list[Metric]:
-    """The metrics of a result: those of its task, then those that only the result knows."""
-    known = [metric for metric in task_command(result.task).metrics if not metric.is_of_own_task]
-    return [*known, *result.part.own_metrics]
+def with_other_metrics(result: EvaluationResult) -> EvaluationResult:
+    """The result with the figures of other packages' metrics, without a number and with a warning where one fails."""
+    from evaltools.result.figure import Figure
 
-
-def with_task_figures(result: EvaluationResult) -> EvaluationResult:
-    """The result with the figures of every measured configuration, read from the task's part."""
-    from evaltools.metrics.metric import present
-
-    metrics = metrics_of(result)
-    configurations = []
     warnings = list(result.warnings)
+    configurations = []
     for entry in result.configurations:
-        if entry.status == "measured":
-            others, problems = _other_figures(result, entry)
-            warnings += problems
-            figures = present({metric.name: metric.read(result, entry) for metric in metrics})
-            nan_outputs = result.part.nan_outputs(entry.name)
-            entry = replace(entry, figures={**figures, **others}, nan_outputs=nan_outputs)
-        configurations.append(entry)
+        others: dict[str, Figure] = {}
+        for metric in other_metrics().usable.values() if entry.status == "measured" else ():
+            try:
+                value = None if metric.read is None else metric.read(result, entry)
+            except Exception as error:
+                value = None
+                problem = f"{type(error).__name__}: {error}"
+                warnings.append(f"{entry.name}: the metric {metric.name} failed: {problem}")
+            others[metric.name] = Figure(
+                value, metric.unit, metric.better, is_share=metric.is_share, heading=metric.heading
+            )
+        configurations.append(replace(entry, figures={**entry.figures, **others}))
     return replace(result, configurations=configurations, warnings=warnings)
-
-
-def _other_figures(
-    result: EvaluationResult, configuration: ConfigurationResult
-) -> tuple[dict[str, float | None], list[str]]:
-    """The figures of other packages' metrics, with None where a metric fails, and warnings about these."""
-    from evaltools.metrics.metric import present
-
-    figures: dict[str, Figure] = {}
-    problems = []
-    for metric in other_metrics().usable.values():
-        try:
-            figures[metric.name] = metric.read(result, configuration)
-        except Exception as error:
-            figures[metric.name] = None
-            problems.append(f"{configuration.name}: the metric {metric.name} failed: {type(error).__name__}: {error}")
-    return present(figures), problems

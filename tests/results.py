@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
+import msgspec
 from msgspec.structs import replace
 
-from evaltools.known_tasks import with_task_figures
-from evaltools.metrics.classification import Agreement, ClassificationMetrics, TopKAccuracy, TopKCounts
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.result.evaluation import (
     ConfigurationResult,
@@ -20,21 +18,39 @@ from evaltools.result.evaluation import (
     Model,
     RuntimeUsed,
 )
-from evaltools.tasks.framework.result import ScoredPart
-from evaltools.tasks.framework.topk_result import Classified, Comparison, TopKPart
+from evaltools.result.figure import Figure
+from evaltools.result.section import Section
+from evaltools.tasks.framework.topk import correct
+from evaltools.tasks.framework.topk_figures import accuracies
+from evaltools.tasks.framework.topk_report import Comparison, sections
+
+Figures = dict[str, Figure]
 
 
-def topk_of(ranks: Iterable[int | None], most: int) -> TopKAccuracy:
+def classified(*shares: float, count: int = 4, distinct: int = 2) -> Figures:
+    """Top-1 and so on of so many examples."""
+    found = accuracies([round(share * count) for share in shares or (0.5, 0.75)], count)
+    return found | {"distinct_answers": Figure(float(distinct))}
+
+
+def of_ranks(ranks: Sequence[int | None], most: int, recorded: bool = False) -> Figures:
     """Top-1 to Top-``most`` accuracy of examples with the right label at these places."""
-    counts = TopKCounts(most)
-    for rank in ranks:
-        counts.add(rank)
-    return counts.result()
+    scores = {
+        k: [float(rank is not None and rank < k) for rank in ranks] if recorded else [] for k in range(1, most + 1)
+    }
+    hits = [round(share * len(ranks)) for share in shares_of(ranks, most)] if ranks else [0] * most
+    found = accuracies(hits, len(ranks), scores={k: [*each] for k, each in scores.items()})
+    return found | {"distinct_answers": Figure(float(len(set(ranks))))}
 
 
-def classified(*accuracies: float, nonfinite: int = 0, distinct: int = 2) -> Classified:
-    """Of four examples."""
-    return Classified(ClassificationMetrics(TopKAccuracy(4, accuracies or (0.5, 0.75)), nonfinite, distinct), [])
+def shares_of(ranks: Sequence[int | None], most: int) -> list[float]:
+    """The share of examples whose right label is the first, among the first two, and so on."""
+    return [sum(rank is not None and rank < k for rank in ranks) / len(ranks) for k in range(1, most + 1)]
+
+
+def compared(baseline: str, other: str, count: int = 4, same: int = 3, lost: int = 1, gained: int = 0) -> Comparison:
+    """Answers of two configurations, of which so many have the same first class."""
+    return Comparison(baseline, other, [lost], [gained], count=count, same=same)
 
 
 def configuration(name: str, role: str = "test") -> ConfigurationResult:
@@ -58,54 +74,48 @@ def configuration(name: str, role: str = "test") -> ConfigurationResult:
 def result(
     *configurations: ConfigurationResult,
     preprocessing: Latency | None = None,
-    answered: Mapping[str, Classified] | None = None,
+    answered: Mapping[str, Figures] | None = None,
+    comparisons: Sequence[Comparison] | None = None,
+    folder: str = "d",
 ) -> EvaluationResult:
     """Of an ImageNet evaluation; a measured configuration that is not ``answered`` has the accuracies 0.5 and 0.75."""
     baseline, *others = configurations
-    measured = [entry.name for entry in configurations if entry.status == "measured"]
-    answers = TopKPart(
-        classified={name: classified() for name in measured} | dict(answered or {}),
-        comparisons=[Comparison(baseline.name, other.name, Agreement(4, 3, 1, 0)) for other in others],
-    )
-    part = ScoredPart(
-        name="imagenet",
-        source="",
-        sha256="",
-        options={"ground_truth_images_path": "d"},
-        example_count=4,
-        examples_sha256="00",
-        preprocessing_latency=preprocessing or summarise_latency([]),
-        metrics=[],
-        means=[],
-        comparisons=[],
-        facts={"ground truth": "00", "labels of the model": "00", "normalization": "native"},
-        topk=answers,
-    )
-    made = EvaluationResult(
-        schema_version="6",
+    found = comparisons if comparisons is not None else [compared(baseline.name, other.name) for other in others]
+    correct([each for each in found if not each.corrected])
+    of_other = {each.other: each for each in found}
+    entries = []
+    for entry in configurations:
+        figures = {**(answered or {}).get(entry.name, classified())} if entry.status == "measured" else {}
+        other = of_other.get(entry.name)
+        if figures and other is not None:
+            figures["agreement"] = Figure(other.same / other.count if other.count else None, is_share=True)
+            if comparisons is not None and other.changes and "top1" in figures:
+                figures["top1"] = replace(figures["top1"], change=other.changes[0])
+        entries.append(replace(entry, figures=figures))
+    return EvaluationResult(
+        schema_version="7",
         task="imagenet",
+        subject="imagenet",
         complete=True,
         stopped=None,
         examples_done=4,
+        example_count=4,
         environment=Environment("0", "3", "p", "m", "c", 2, {}, "now", 1.0, []),
         model=Model("m.tflite", "00", 1, 10, [], []),
-        configurations=list(configurations),
-        part=part,
+        configurations=entries,
         failed=[FailedExample("bad.jpg", None, "input", "is [no] picture")],
         warnings=[],
+        preprocessing_latency=preprocessing or summarise_latency([]),
+        given={"task": "imagenet", "ground truth": "00", "labels of the model": "00", "normalization": "native"},
+        blocks=as_in_a_file([section for section in sections(found, folder) if section.blocks]),
     )
-    return with_task_figures(made)
+
+
+def as_in_a_file(blocks: Sequence[Section]) -> list[Section]:
+    """Numbers and lists as they are read back."""
+    return msgspec.convert(msgspec.to_builtins(blocks), list[Section])
 
 
 def earlier(made: EvaluationResult) -> EvaluationResult:
     """The same figures from an earlier run."""
     return replace(made, environment=replace(made.environment, started_at="2020-01-01T00:00:00+00:00"))
-
-
-def with_part(made: EvaluationResult, **changes: Any) -> EvaluationResult:
-    """The same with other fields of the task's part, or of its answers, and the figures that follow."""
-    answers = getattr(made.part, "topk", None)
-    if answers is not None:
-        own = {name: changes.pop(name) for name in tuple(changes) if name in answers.__struct_fields__}
-        changes["topk"] = replace(answers, **own)
-    return with_task_figures(replace(made, part=replace(made.part, **changes)))

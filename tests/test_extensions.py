@@ -55,9 +55,9 @@ from evaltools.metrics.metric import Metric
 def _fails(result, configuration):
     raise ValueError("no such luck")
 
-SPEED = Metric("examples_per_watt", "made in a test", lambda result, configuration: 7.0, better="higher")
-FAILS = Metric("unlucky", "made in a test", _fails)
-TAKEN = Metric("top1", "made in a test", lambda result, configuration: 1.0)
+SPEED = Metric("examples_per_watt", "made in a test", read=lambda result, configuration: 7.0, better="higher")
+FAILS = Metric("unlucky", "made in a test", read=_fails)
+TAKEN = Metric("top1", "made in a test", read=lambda result, configuration: 1.0)
 """
 
 
@@ -132,7 +132,8 @@ def test_metrics_of_another_package_are_figures_and_limits(tmp_path: Path, model
     assert told.returncode == 0, told.stderr
     assert "test: the metric unlucky failed: ValueError: no such luck" in told.stderr
     figures = [entry["figures"] for entry in json.loads(result.read_text())["configurations"]]
-    assert [(found["examples_per_watt"], found["unlucky"]) for found in figures] == [(7.0, None), (7.0, None)]
+    assert [found["examples_per_watt"]["value"] for found in figures] == [7.0, 7.0]
+    assert [found["unlucky"].get("value") for found in figures] == [None, None]
     limits.write_text('[[gates]]\ntask = "inference_diff"\nlimits = ["examples_per_watt >= 8"]\n')
     judged = evaltools_with(environment, "gate", str(result), f"--gates={limits}")
     assert judged.returncode == 1, judged.stderr

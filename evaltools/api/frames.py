@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
-from evaltools.known_tasks import all_metrics, task_command
-from evaltools.metrics.interval import Interval
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
-from evaltools.result.places import against_reference
-from evaltools.tasks.coco.page import disagreements
-from evaltools.tasks.coco.result import BoxesPart, CocoPart
-from evaltools.tasks.framework.result import ScoredPart
-from evaltools.tasks.framework.topk_result import TopKPart, topk_of
+from evaltools.known_tasks import task_command
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.figure import Figure
 
 if TYPE_CHECKING:
     import pandas
@@ -22,9 +17,8 @@ if TYPE_CHECKING:
     from evaltools.api.changed_frame import ChangedFrame
 
 Row = dict[str, Any]
-_ANSWERS: Final = ("truth", "before", "after", "score_before", "score_after", "effect", "is_tie")
-_BOXES: Final = ("boxes_only_before", "boxes_only_after", "shift")
-_SCORES: Final = ("metric", "before", "after")
+EXAMPLE: Final = "example"
+CONFIGURATION: Final = "configuration"
 
 
 def data_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> pandas.DataFrame:
@@ -51,35 +45,20 @@ def model_name(result: EvaluationResult, entry: ConfigurationResult) -> str:
     return Path((entry.other_model or result.model).file).stem
 
 
-def with_intervals(
-    figures: Mapping[str, float | None], result: EvaluationResult, entry: ConfigurationResult
-) -> dict[str, float | None]:
+def with_intervals(figures: Mapping[str, Figure], entry: ConfigurationResult) -> dict[str, float | None]:
     """Each figure, and behind one that has a 95 % interval ``NAME_low`` and ``NAME_high``.
 
     The last ones are ``change`` of the verdict's figure against what it was compared with.
     """
     found: dict[str, float | None] = {}
-    known = _intervals(result, entry)
-    for name, value in figures.items():
-        found[name] = value
-        if interval := known.get(name):
-            found |= {f"{name}_low": interval.low, f"{name}_high": interval.high}
+    for name, figure in figures.items():
+        found[name] = figure.value
+        if figure.interval is not None:
+            found |= {f"{name}_low": figure.interval.low, f"{name}_high": figure.interval.high}
     verdict = entry.verdict
     if verdict is not None and verdict.change is not None:
         found |= {"change": verdict.change, "change_low": verdict.low, "change_high": verdict.high}
     return found
-
-
-def _intervals(result: EvaluationResult, entry: ConfigurationResult) -> dict[str, Interval | None]:
-    if entry.status != "measured":
-        return {}
-    known = all_metrics()
-    named = [(name, known[name].interval) for name in entry.figures if name in known]
-    found = {name: interval(result, entry) for name, interval in named if interval is not None}
-    if isinstance(result.part, ScoredPart):
-        found |= {mean.metric: mean.interval for mean in result.part.means if mean.configuration == entry.name}
-    compared: LatencyComparison | None = against_reference(result, result.latency_comparisons, entry)
-    return found if compared is None else found | {"latency_ratio": compared.interval}
 
 
 def example_rows(result: EvaluationResult) -> list[Row]:
@@ -87,40 +66,27 @@ def example_rows(result: EvaluationResult) -> list[Row]:
 
     Raises :class:`~evaltools.errors.UsageError` where the examples were not recorded.
     """
+    _require(result, result.examples)
+    if CONFIGURATION in result.examples:
+        return _rows(result, result.examples)
     models = {entry.name: model_name(result, entry) for entry in result.configurations}
+    scores = {
+        entry.name: {name: figure.scores for name, figure in entry.figures.items() if figure.scores}
+        for entry in result.configurations
+    }
     return [
-        {"example": example, "model": models[configuration], "configuration": configuration, **found}
-        for example, configuration, found in _answers(result)
+        {EXAMPLE: example, "model": models[name], CONFIGURATION: name, **found}
+        for place, example in enumerate(result.examples[EXAMPLE])
+        for name, own in scores.items()
+        for found in [{each: kept[place] for each, kept in own.items()}]
+        if any(value is not None for value in found.values())
     ]
-
-
-def _answers(result: EvaluationResult) -> Iterator[tuple[str, str, Row]]:
-    part = _recorded(result)
-    if isinstance(part, TopKPart):
-        for record in part.examples or ():
-            for name, answer in record.answers.items():
-                found = {"answer": answer.classes[0] if answer.classes else None}
-                score = answer.scores[0] if answer.scores else None
-                right = {"truth": record.truth, "is_right": answer.rank == 0, "rank": answer.rank}
-                yield record.example, name, {**right, **found, "score": score, "latency_ms": answer.invoke_us / 1000}
-    elif isinstance(part, BoxesPart):
-        for picture in part.pictures or ():
-            for name, boxes in picture.detections.items():
-                best = max((box.score for box in boxes), default=None)
-                counts = {"objects": len(picture.objects), "detections": len(boxes)}
-                yield picture.example, name, {**counts, "best_score": best}
-    elif isinstance(part, ScoredPart):
-        names = [metric.name for metric in part.metrics]
-        for scored in part.scores or ():
-            for name, scores in scored.scores.items():
-                yield scored.example, name, dict(zip(names, scores, strict=True))
 
 
 def changed_columns(result: EvaluationResult) -> list[str]:
     """The columns of :func:`changed_rows`."""
-    part = result.part
-    own = _BOXES if isinstance(part, CocoPart) else _SCORES if isinstance(part, ScoredPart) else ()
-    return ["example", "model", "configuration", *(_ANSWERS if topk_of(result) else own)]
+    own = [name for name in result.changed if name not in (EXAMPLE, CONFIGURATION)]
+    return [EXAMPLE, "model", CONFIGURATION, *own]
 
 
 def changed_rows(result: EvaluationResult) -> list[Row]:
@@ -129,50 +95,27 @@ def changed_rows(result: EvaluationResult) -> list[Row]:
     Of a task of one's own: for each score of an example that differs. Raises :class:`~evaltools.errors.UsageError`
     where what is needed for it was not recorded.
     """
+    _require(result, result.changed)
+    return _rows(result, result.changed)
+
+
+def _rows(result: EvaluationResult, columns: Mapping[str, Sequence[Any]]) -> list[Row]:
+    """The rows of columns, with the model that each configuration ran behind the example."""
     models = {entry.name: model_name(result, entry) for entry in result.configurations}
+    names = [name for name in columns if name not in (EXAMPLE, CONFIGURATION)]
     return [
-        dict(zip(changed_columns(result), (example, models[configuration], configuration, *found), strict=True))
-        for example, configuration, *found in _changes(result)
+        {EXAMPLE: example, "model": models[name], CONFIGURATION: name, **dict(zip(names, values, strict=True))}
+        for example, name, *values in zip(
+            columns[EXAMPLE], columns[CONFIGURATION], *(columns[each] for each in names), strict=True
+        )
     ]
 
 
-def _changes(result: EvaluationResult) -> Iterator[tuple[Any, ...]]:
-    """The example, the configuration, and what the columns of the task have."""
-    part = topk_of(result) or _recorded(result)
-    compared: list[Any] = [each for each in part.comparisons if _is_with_reference(result, each)]
-    if isinstance(part, TopKPart):
-        for each in compared:
-            for found in each.worst_first:
-                one, two = found.baseline, found.other
-                shown = (found.truth, one.label, two.label, one.score, two.score, found.effect, found.tie)
-                yield (found.example, each.other, *shown)
-    elif isinstance(part, BoxesPart):
-        for each in compared:
-            for differing in disagreements(part, each):
-                only = (len(differing.only_in[name]) for name in (each.baseline, each.other))
-                yield (differing.picture.example, each.other, *only, differing.shift)
-    else:
-        places = {metric.name: place for place, metric in enumerate(part.metrics)}
-        for each in compared:
-            for scored in part.scores:
-                sides = [scored.scores.get(name) for name in (each.baseline, each.other)]
-                before, after = (None if side is None else side[places[each.metric]] for side in sides)
-                if before is not None and after is not None and before != after:
-                    yield scored.example, each.other, each.metric, before, after
-
-
-def _is_with_reference(result: EvaluationResult, compared: Any) -> bool:
-    entry = next(entry for entry in result.configurations if entry.name == compared.other)
-    return against_reference(result, [compared], entry) is not None
-
-
-def _recorded(result: EvaluationResult) -> Any:
-    """The part of the result with what is known of each example; raises :class:`UsageError` where that is nothing."""
-    part = topk_of(result) or (result.part.boxes if isinstance(result.part, CocoPart) else result.part)
-    recorded: dict[type, str] = {TopKPart: "examples", BoxesPart: "pictures", ScoredPart: "scores"}
-    if type(part) not in recorded:
-        command = task_command(result.task).words
-        raise UsageError(f"a result of {command} says nothing of single examples; result.result.part has what it says")
-    if getattr(part, recorded[type(part)]) is None:
-        raise UsageError("the examples were not recorded; give record_examples=True where they are measured")
-    return part
+def _require(result: EvaluationResult, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Raise :class:`UsageError` where single examples were not recorded, or never are."""
+    if columns:
+        return
+    command = task_command(result.task)
+    if "record_examples" not in command.parameters:
+        raise UsageError(f"a result of {command.words} says nothing of single examples; result.result has what it says")
+    raise UsageError("the examples were not recorded; give record_examples=True where they are measured")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,13 +18,12 @@ from evaltools.api.frames import (
 from evaltools.api.locating import Located
 from evaltools.api.results_in_common import Entries, Entry, html_of_table, html_table
 from evaltools.gates.evidence import evidence_of
-from evaltools.known_tasks import all_metrics
 from evaltools.metrics.latency import Latency
 from evaltools.report.content import Sources
 from evaltools.report.page.sections.summary import summary_of
 from evaltools.report.words.facts import describe_configuration
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.metrics import METRICS
+from evaltools.result.figure import Figure
 from evaltools.result.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -92,21 +92,25 @@ class Measured(Entry[EvaluationResult, ConfigurationResult], Figures):
     @property
     def main_figures(self) -> Mapping[str, float | None]:
         """Those that the command line has a column for, or all of the task where there are none; latencies."""
-        known, common = all_metrics(), {metric.name for metric in METRICS}
-        of_task = [name for name in self.figures if name not in {*common, *_LATENCIES}]
-        main = [name for name in of_task if name in known and known[name].heading] or of_task
+        of_task = [name for name in self.entry.figures if name in self.figures]
+        main = [name for name in of_task if self.entry.figures[name].heading] or of_task
         return {name: self.figures[name] for name in (*main, *_LATENCIES) if name in self.figures}
 
     @property
     def columns(self) -> Mapping[str, float | None]:
         """Every figure by its name, each with the ends of its interval, and the change of the one that was judged."""
-        return with_intervals(self.figures, self._result, self.entry)
+        return with_intervals(self._known, self.entry)
 
     def _figures(self) -> Mapping[str, float | None]:
         """Those of limits, and how many times as long as the reference it takes."""
+        return {name: figure.value for name, figure in self._known.items()}
+
+    @cached_property
+    def _known(self) -> Mapping[str, Figure]:
         evidence = evidence_of(self._result, self.entry)
-        ratio = {} if evidence.ratio is None else {"latency_ratio": evidence.ratio.ratio}
-        return {**evidence.figures, **ratio}
+        ratio = evidence.ratio
+        own = {} if ratio is None else {"latency_ratio": Figure(ratio.ratio, interval=ratio.interval)}
+        return {**evidence.figures, **own}
 
 
 class Result(Entries[EvaluationResult, Measured]):

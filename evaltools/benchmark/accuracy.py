@@ -121,7 +121,7 @@ def _why_no_accuracy(result: EvaluationResult) -> str | None:
 def _given(accuracy: Accuracy, configuration: ConfigurationResult, path: Path) -> AccuracyGiven | None:
     if configuration.status != "measured" or configuration.fallback is not None:
         return None
-    value = configuration.figures.get(accuracy.figure)
+    value = configuration.value(accuracy.figure)
     if value is None:
         return None
     return AccuracyGiven(accuracy.figure, accuracy.label, value, str(path))

@@ -17,9 +17,11 @@ from evaltools.cli.shared.decided import Decided
 from evaltools.cli.shared.progress import show_progress
 from evaltools.cli.shared.streams import complain, say, stdout_is_terminal
 from evaltools.cli.shared.terminal import make_console
+from evaltools.command import TaskCommand
 from evaltools.commands.evaluation import OF_ALL
 from evaltools.engine.ledger import Tally
 from evaltools.errors import EvaltoolsError, OutputError
+from evaltools.extensions import named
 from evaltools.known_tasks import Detail, task_command
 from evaltools.native.lines.evaluation import debug_lines, native_lines
 from evaltools.report.content import Sources
@@ -28,7 +30,7 @@ from evaltools.report.files.evaluation import (
     file_per_configuration,
     files_read,
     planned_files,
-    planned_files_of_part,
+    planned_files_of_task,
     planned_report,
     rendered,
 )
@@ -106,7 +108,7 @@ def carry_out(
     asked = read(task, request)
     files = planned_files(request)
     page = planned_report(request)
-    of_part = planned_files_of_part(task.part_type, request, files.values())
+    of_task = planned_files_of_task(task, request, files.values())
     with interrupts_restored():
         with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
             result = measure(task, request, Terminal(console, options, missing), shards)
@@ -114,10 +116,10 @@ def carry_out(
         is_debug = with_lines and "debug_mode" in options and options.is_on("debug_mode")
         not_written = print_to_stdout(debug_lines(result) if is_debug else [])
         keeps_examples = "record_examples" in options and options.is_on("record_examples")
-        saved = result if keeps_examples else replace(result, part=result.part.without_examples())
+        saved = result if keeps_examples else replace(result, examples={})
         not_written += write_and_show(saved, files, console, options, with_lines)
-        not_written += _write_of_part(result, of_part, console)
-        total = asked.execution.shard.size_of(result.part.example_count)
+        not_written += _write_of_task(result, task, of_task, console)
+        total = asked.execution.shard.size_of(result.example_count)
         _print_early_end(result, total, asked.max_failed_examples, request.is_native, console)
     located: Sequence[Result] = ()
     if "locate" in task.parameters and options.is_on("locate"):
@@ -176,11 +178,13 @@ def write_and_show(
     return not_written
 
 
-def _write_of_part(result: EvaluationResult, files: Mapping[str, Path], console: Console) -> list[OutputError]:
+def _write_of_task(
+    result: EvaluationResult, task: TaskCommand, files: Mapping[str, Path], console: Console
+) -> list[OutputError]:
     """Write the files that only the task has; returns what could not be written, then or while it was measured."""
     measured = [entry.name for entry in result.configurations if entry.status == "measured"]
-    contents = {name: result.part.file_of(name) for name in files if name in measured}
-    not_saved = [] if result.part.not_saved is None else [OutputError(result.part.not_saved)]
+    contents = {name: named(task.file_at)(result, name) for name in files if name in measured}
+    not_saved = [OutputError(result.not_saved)] if result.not_saved else []
     return [*write_measured(contents, files, console), *not_saved]
 
 

@@ -28,10 +28,10 @@ from evaltools.device.work import StderrLines, Work
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.result.device import HOST, DeviceWork
+from evaltools.result.host_names import HostNames
 from evaltools.result.json_file import json_in, read_content
 from evaltools.result.result import Row
 from evaltools.result.rounds import Records
-from evaltools.result.task_part import HostNames
 from evaltools.runs.stored import to_bytes
 
 _RECORDS: Final = "records.json"

@@ -50,7 +50,7 @@ from evaltools.errors import UsageError
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK, USAGE
 from evaltools.known_tasks import task_command
 from evaltools.native.logs.delegates import delegate_lines
-from evaltools.report.files.evaluation import planned_files, planned_files_of_part
+from evaltools.report.files.evaluation import planned_files, planned_files_of_task
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.device import HOST, DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
@@ -128,7 +128,7 @@ def examples_of(task: TaskCommand, request: Request) -> TaskRun:
     Raises :class:`UsageError` and its kinds.
     """
     asked = read(task, request)
-    planned_files_of_part(task.part_type, request, planned_files(request).values())
+    planned_files_of_task(task, request, planned_files(request).values())
     task_run = TaskRun(asked)
     check_on_host(task_run)
     return task_run
@@ -181,7 +181,7 @@ def _against_host_outputs(task: TaskCommand, request: Request, folder: Path) -> 
 def require_one_file(task: TaskCommand, request: Request) -> None:
     """Raise :class:`UsageError` for files by configuration, where every place has configurations of its own."""
     files = planned_files(request)
-    more = planned_files_of_part(task.part_type, request, files.values())
+    more = planned_files_of_task(task, request, files.values())
     path = next(iter([*more.values(), *(path for path in files.values() if path.suffix.lower() != ".json")]), None)
     if path is not None:
         raise UsageError(

@@ -13,23 +13,21 @@ from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
 from evaltools.device.native_inputs import NATIVE_CLASS_OFFSET, NativeInputs, normalization_warnings
-from evaltools.device.native_outcome import NativeOutcome, first_measured, part_fields, with_times
+from evaltools.device.native_outcome import NativeOutcome, first_measured, with_times
 from evaltools.engine.opening import comparison_pairs
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import digest_of_files
 from evaltools.engine.steps import Record
 from evaltools.metrics.boxes import Detection
-from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.metrics.native_numbers import shortest
 from evaltools.native.logs.evaluation import LoggedPicture
 from evaltools.native.logs.figures import NOTHING_TIMED, NativeFigures
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.coco.boxes import Boxes, CollectedBoxes
-from evaltools.tasks.coco.evaluation import facts_of
+from evaltools.tasks.coco.boxes import Boxes, CollectedBoxes, StatedPrecision
 from evaltools.tasks.coco.objects import FoundObjects
-from evaltools.tasks.coco.result import BoxesPart, CocoPart
 from evaltools.tasks.coco.truth import picture_size
-from evaltools.tasks.framework.collecting import RecordsOfRun
+from evaltools.tasks.framework.collecting import RecordsOfRun, with_concluded
+from evaltools.tasks.framework.request import folder_of_pictures
 from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.framework.sums import MeasuredPass, sum_up
 
@@ -85,24 +83,20 @@ def _detection(
         margin=asked.margin,
         keeps_examples=asked.record_examples,
         has_page=asked.has_page,
+        pictures=folder_of_pictures(asked),
     )
-    collected = CollectedBoxes(inputs.data, run)
+    native = {name: _as_stated(found) for name, found in stated.items()}
     sums = sum_up(MeasuredPass(run.outcome), run.pairs)
-    concluded = collected.conclude(configurations, sums)
-    boxes: BoxesPart = concluded.part
-    figures = [replace(found, native=_as_stated(found.native, stated[found.configuration])) for found in boxes.figures]
+    found = CollectedBoxes(inputs.data, run, native).conclude(configurations, sums)
     shown = first_measured(configurations)
-    preprocessing = stated[shown].preprocessing if shown else NOTHING_TIMED
-    return replace(
+    measured = replace(
         empty,
-        configurations=[replace(entry, verdicts=concluded.verdicts.get(entry.name, [])) for entry in configurations],
-        part=CocoPart(
-            **part_fields(inputs, preprocessing, facts_of(boxes.data)),
-            boxes=replace(boxes, figures=figures, data=replace(boxes.data, native=True)),
-        ),
-        warnings=[*normalization_warnings(inputs), *concluded.warnings, *([_SIX_DIGITS] if records else [])],
+        configurations=list(configurations),
+        preprocessing_latency=stated[shown].preprocessing if shown else NOTHING_TIMED,
+        warnings=[*normalization_warnings(inputs), *found.warnings, *([_SIX_DIGITS] if records else [])],
         pictures_digest=digest_of_files(inputs.pictures),
     )
+    return with_concluded(measured, found)
 
 
 def _matched(paths: Sequence[Path], logged: Sequence[LoggedPicture]) -> tuple[list[tuple[Detection, ...]], str | None]:
@@ -155,9 +149,6 @@ def _found_objects(detections: Sequence[Detection], size: tuple[int, int]) -> Fo
     )
 
 
-def _as_stated(counted: NativeAveragePrecision | None, stated: NativeFigures) -> NativeAveragePrecision | None:
-    """The tool's own figures, with the numbers of classes that the detections show."""
-    if counted is None or stated.overall is None:
-        return None
-    values = tuple(shortest(value) for _, value in stated.precisions)
-    return replace(counted, thresholds=values, overall=shortest(stated.overall))
+def _as_stated(stated: NativeFigures) -> StatedPrecision:
+    """The tool's own figures; without a ground truth 0."""
+    return tuple(shortest(value) for _, value in stated.precisions), shortest(stated.overall or 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -11,12 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.datasets.image_folder import printable_name
 from evaltools.device.native_inputs import NativeInputs
 from evaltools.device.transfer import sha256_of
-from evaltools.engine.run_folder import digest
 from evaltools.errors import DataError
-from evaltools.metrics.latency import Latency
 from evaltools.native.logs.delegates import read_delegate_log
 from evaltools.native.logs.delegation import FALLBACK_HINT, LoggedDelegation, delegation_of
 from evaltools.native.logs.evaluation import FAILED, UNCONSUMED, NativeEvaluationLog, parse_evaluation_log
@@ -196,21 +193,3 @@ def first_measured(configurations: Sequence[ConfigurationResult]) -> str | None:
     measured = [entry for entry in configurations if entry.status == "measured"]
     tests = [entry.name for entry in measured if entry.role == "test"]
     return next(iter([*tests, *(entry.name for entry in measured)]), None)
-
-
-def part_fields(inputs: NativeInputs[Any], preprocessing: Latency, facts: Mapping[str, str]) -> dict[str, Any]:
-    """What the part of a result about pictures has of every task; the native tool gives no scores of other metrics."""
-    recorded = inputs.request.options.recorded
-    return {
-        "name": inputs.task,
-        "source": "",
-        "sha256": "",
-        "options": {name: str(value) for name, value in recorded.items() if value is not None},
-        "example_count": len(inputs.pictures),
-        "examples_sha256": digest(printable_name(path.name) for path in inputs.pictures),
-        "preprocessing_latency": preprocessing,
-        "metrics": [],
-        "means": [],
-        "comparisons": [],
-        "facts": dict(facts),
-    }

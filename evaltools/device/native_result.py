@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
+from evaltools.datasets.image_folder import printable_name
 from evaltools.device.native_detection import with_detection
 from evaltools.device.native_inputs import NativeInputs, normalization_warnings
 from evaltools.device.native_outcome import (
@@ -19,7 +20,6 @@ from evaltools.device.native_outcome import (
     NativeRun,
     first_measured,
     outcome_of,
-    part_fields,
     with_times,
 )
 from evaltools.engine.opening import describe_model
@@ -27,19 +27,20 @@ from evaltools.engine.run_folder import digest_of_files
 from evaltools.errors import DataError
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import check_limits
-from evaltools.known_tasks import with_task_figures
-from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
+from evaltools.known_tasks import with_other_metrics
 from evaltools.metrics.native_numbers import NativeError
 from evaltools.native.logs.delegation import reference_delegation
-from evaltools.native.logs.figures import INVOCATIONS, NOTHING_TIMED, NativeFigures, merge_latencies
+from evaltools.native.logs.figures import NOTHING_TIMED, NativeFigures, merge_latencies
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult, RuntimeUsed
 from evaltools.result.verdict import OF_OUTPUTS, Verdict
-from evaltools.tasks.framework.result import ScoredPart
-from evaltools.tasks.framework.topk import classified
-from evaltools.tasks.framework.topk_result import TopKPart
+from evaltools.tasks.framework.collecting import Concluded, with_concluded
+from evaltools.tasks.framework.request import given_of
+from evaltools.tasks.framework.topk_figures import accuracies
 from evaltools.tasks.imagenet.data import LabelledImages
 from evaltools.tasks.imagenet.evaluation import facts_of
+from evaltools.tasks.inference_diff.differences import concluded
+from evaltools.tasks.inference_diff.figures import parts_of
 from evaltools.tasks.inference_diff.output_comparison import output_names
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
 
@@ -69,15 +70,17 @@ def assemble_native(
     empty = EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task=inputs.task,
+        subject=inputs.task,
         complete=True,
         stopped=None,
         examples_done=0,
+        example_count=inputs.example_count,
         environment=describe_environment(list(inputs.request.command), started_at, elapsed_s),
         model=describe_model(inputs.model),
         configurations=[],
-        part=None,
         failed=[],
         warnings=[],
+        preprocessing_latency=NOTHING_TIMED,
     )
     if inputs.task == "imagenet":
         result = _with_classification(empty, inputs, outcomes)
@@ -86,7 +89,7 @@ def assemble_native(
     else:
         result = with_difference(empty, inputs, outcomes, runtime)
     note = _WHAT_IS_NOT_KNOWN[inputs.task]
-    return with_task_figures(_finished(result, note))
+    return with_other_metrics(_finished(result, note))
 
 
 def _with_one_reference(runs: Sequence[NativeRun]) -> list[NativeRun]:
@@ -102,25 +105,19 @@ def _with_classification(
     assert inputs.labels is not None
     assert inputs.to_tensor is not None
     shown = first_measured(configurations)
-    topk = {
-        name: TopKAccuracy(found.runs, tuple(count / found.runs for count in found.right))
-        for name, found in figures.items()
-    }
-    answered = {name: classified(ClassificationMetrics(accuracies, None, None)) for name, accuracies in topk.items()}
-    return replace(
+    options, names = inputs.request.options, [printable_name(path.name) for path in images.paths]
+    measured = replace(
         empty,
-        part=ScoredPart(
-            **part_fields(
-                inputs,
-                figures[shown].preprocessing if shown else NOTHING_TIMED,
-                facts_of(images, inputs.labels, 0, inputs.to_tensor),
-            ),
-            topk=TopKPart(answered, []),
-        ),
+        preprocessing_latency=figures[shown].preprocessing if shown else NOTHING_TIMED,
         configurations=configurations,
         warnings=normalization_warnings(inputs),
         pictures_digest=digest_of_files(images.paths),
     )
+    found = Concluded(
+        figures={name: accuracies(each.right, each.runs) for name, each in figures.items()},
+        given=given_of(options, names, facts_of(images, inputs.labels, 0, inputs.to_tensor)),
+    )
+    return with_concluded(measured, found)
 
 
 def _finished(result: EvaluationResult, note: str) -> EvaluationResult:
@@ -161,7 +158,8 @@ def with_difference(
         tests = [entry for entry in configurations if entry.place == place]
         reference = _reference(inputs, own, place, runtime)
         by_place += [reference, *(_with_verdict(inputs, entry, reference.name, own) for entry in tests)]
-    return replace(empty, configurations=by_place, part=_details(inputs, comparisons))
+    found = concluded(_details(inputs, comparisons), output_names(inputs.model), [], {})
+    return with_concluded(replace(empty, configurations=by_place), found)
 
 
 def _with_verdict(
@@ -233,38 +231,22 @@ def _reference(
 
 
 def _comparison(inputs: NativeInputs[Limits], name: str, figures: NativeFigures) -> DiffComparison:
-    names = output_names(inputs.model)
-    found = [(shown, {"avg_error": error.avg_error}) for shown, error in zip(names, figures.errors, strict=True)]
+    errors = DiffComparison(name, [], None, None, None, [], None, native_errors=list(figures.errors))
+    found = parts_of(errors, output_names(inputs.model))
     checks = check_limits(inputs.data, found)
-    return DiffComparison(
-        configuration=name,
-        outputs=[],
-        boxes=None,
-        boxes_verdict=None,
-        repeatability=None,
-        limits=checks,
-        within_limits=all(check.kept for check in checks) if inputs.data else None,
-        native_errors=list(figures.errors),
-    )
+    kept = all(check.kept for check in checks) if inputs.data else None
+    return replace(errors, limits=checks, within_limits=kept)
 
 
 def _details(inputs: NativeInputs[Limits], comparisons: list[DiffComparison]) -> InferenceDiff:
     return InferenceDiff(
         num_runs=inputs.example_count,
-        invocations_per_run=INVOCATIONS,
-        warmup_runs=0,
         seed=1,
-        compat="native",
-        signature="",
         inputs=[
             InputUsed(tensor.signature_name or tensor.name, tensor.dtype, list(tensor.shape), _INPUT_SOURCE)
             for tensor in inputs.model.inputs
         ],
-        reference_loaded_from=None,
         noise_floor_runs=0,
         noise_floor=[],
-        precisions=[],
-        reference_repeatability=None,
-        not_saved=None,
         comparisons=comparisons,
     )

@@ -18,11 +18,12 @@ from evaltools.errors import DataError, UsageError
 from evaltools.known_tasks import command_named
 from evaltools.parameter import Parameter
 from evaltools.request import Request
-from evaltools.result.task_part import HostNames
+from evaltools.result.host_names import HostNames
 from evaltools.runs.handing_over import Ended, carry_out, ending_in_words
 from evaltools.runs.identity import files_below
 from evaltools.runs.stored import rewritten
 from evaltools.tasks.framework.loading import files_beside
+from evaltools.tasks.inference_diff.result import loaded_from
 
 _PICTURES: Final = "evaltools-pictures-"
 _FOLDER: Final = "evaltools-folder-"
@@ -108,11 +109,15 @@ class DeviceRequest(Struct, frozen=True):
     folders: Mapping[str, Path]
 
     def host_names(self, reference: str = "") -> HostNames:
-        """The names that files and folders of devices have on the host; see :class:`HostNames`."""
+        """The names that files and folders of devices have on the host; see :class:`HostNames`.
+
+        ``reference`` is what to say of outputs that the host saved for devices, empty where it saved none.
+        """
         files = {on_device: str(on_host) for on_host, on_device in self.files.items()}
         pictures = {pictures_on_device(option): str(on_host) for option, on_host in self.pictures.items()}
         folders = {on_device: str(on_host) for on_device, on_host in self.folders.items()}
-        return HostNames(files | pictures | folders, reference)
+        saved = {loaded_from(on_device): reference for on_device in folders} if reference else {}
+        return HostNames(files | pictures | folders | saved)
 
     @property
     def whole_folders(self) -> dict[str, SentFolder]:

@@ -85,7 +85,7 @@ def hold_against_old(run: str, result: EvaluationResult, old: Old[EvaluationResu
         if since.not_measured:
             decisions.append(_missing(entry.name, since.not_measured, own))
             continue
-        held += [(criterion, own, since) for criterion in limits_since(old, entry, own)]
+        held += [(criterion, own, since) for criterion in limits_since(old, entry)]
         decisions += other_decisions(old, result, entry, since)
         timed += [(slowdown(), replace(own, old=since))] if since.ratio is not None else []
         untimed += [f"times of {entry.name}, as not both have them"] if since.ratio is None else []

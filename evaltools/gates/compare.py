@@ -7,13 +7,14 @@ machine was (:func:`ratio_between_runs`); to see less, measure old and new in tu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evaltools.gates.bounds import change_of, compared
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.evidence import (
@@ -22,30 +23,23 @@ from evaltools.gates.evidence import (
     Evidence,
     loads_of,
     of_another,
-    outputs_of,
     why_not_measured,
 )
 from evaltools.gates.verdict import GRADES, NOT_DECIDED, ODD_REFERENCE
-from evaltools.known_tasks import metrics_of, task_command
+from evaltools.known_tasks import task_command
 from evaltools.metrics.between_runs import (
-    IndependentMeans,
-    IndependentShares,
-    PlainChange,
     Timed,
     crowding_of,
     ratio_between_runs,
 )
 from evaltools.metrics.latency import LatencyRatio, median_interval
-from evaltools.metrics.means import MeanChange, mean_change
-from evaltools.metrics.metric import Metric
+from evaltools.metrics.means import MeanChange
 from evaltools.metrics.power import Change, CountedChange
-from evaltools.metrics.proportions import PairedCounts
-from evaltools.metrics.resampled import ResampledChange, resampled_change
+from evaltools.metrics.resampled import ResampledChange
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Load, Tensor
 
 Earlier = TypeVar("Earlier")
 Part = TypeVar("Part")
-Said = TypeVar("Said")
 DEFAULT_MARGIN: Final = 0.005
 """The drop of an accuracy, 0..1, that counts as none."""
 SLOWER: Final = 1.1
@@ -137,8 +131,7 @@ def _tensor(tensor: Tensor) -> str:
 def other_inputs(old: EvaluationResult, new: EvaluationResult) -> list[str]:
     """What the models were given in another way: examples, labels, preprocessing; empty where it is all the same."""
     before, now = (
-        {"examples": str(each.examples_done), "pictures": each.pictures_digest[:12]} | each.part.given
-        for each in (old, new)
+        {"examples": str(each.examples_done), "pictures": each.pictures_digest[:12]} | each.given for each in (old, new)
     )
     names = dict.fromkeys([*before, *now])
     pairs = [(name, before.get(name, "none"), now.get(name, "none")) for name in names]
@@ -170,68 +163,26 @@ def evidence_since(
         )
     if obstacle:
         return Evidence(entry.name, obstacle)
-    sides = _Sides(old.result, earlier, new, entry, paired=not others)
-    changes = {figure: _change(figure, own, sides) for figure in entry.figures if figure in earlier.figures}
+    is_same = not others and earlier.finished_examples == entry.finished_examples
+    examples = entry.finished_examples if is_same else None
     return replace(
         own,
         reference_not_measured="",
-        changes={figure: change for figure, change in changes.items() if change is not None},
-        ratio=_ratio(sides),
+        figures={
+            name: compared(figure, earlier.figures.get(name), EARLIER, examples) for name, figure in own.figures.items()
+        },
+        base=earlier.figures,
+        ratio=_ratio((old.result, earlier), (new, entry)),
         loads=loads_of(new) | loads_of(old.result, EARLIER),
     )
 
 
-class _Sides(Struct, frozen=True):
-    """One configuration in both results; ``paired``: on the same examples."""
-
-    old: EvaluationResult
-    earlier: ConfigurationResult
-    new: EvaluationResult
-    entry: ConfigurationResult
-    paired: bool
-
-    def ask(self, what: Callable[[Any, Any], Said] | None) -> tuple[Said | None, Said | None]:
-        """What a function of a metric says of both; None where the metric has no such function."""
-        return (None, None) if what is None else (what(self.old, self.earlier), what(self.new, self.entry))
+Side = tuple[EvaluationResult, ConfigurationResult]
 
 
-def _change(figure: str, own: Evidence, sides: _Sides) -> Change | None:
-    """The change of a figure, a loss negative: on the same examples where both recorded them, else of two samples."""
-    before, after = sides.earlier.figures[figure], sides.entry.figures[figure]
-    if before is None or after is None:
-        return None
-    metric = own.metrics.get(figure)
-    known = None if metric is None else _known_change(metric, after - before, sides)
-    return PlainChange(after - before) if known is None else known
-
-
-def _known_change(metric: Metric, change: float, sides: _Sides) -> Change | None:
-    """The change of a figure with its bounds; None where the metric says too little of either side."""
-    then, now = sides.ask(metric.each) if sides.paired else (None, None)
-    recorded = (then, now) if then and now and len(then) == len(now) else None
-    if recorded and metric.ranked:
-        return CountedChange(_flips(*recorded))
-    means = sides.ask(metric.mean)
-    if means[0] is not None and means[1] is not None:
-        found = mean_change(*recorded, metric.bounds) if recorded else IndependentMeans(means[0], means[1])
-        return found.reversed() if metric.better == "lower" else found
-    drawn = sides.ask(metric.draws)
-    if sides.paired and drawn[1] and sides.earlier.finished_examples == sides.entry.finished_examples:
-        resampled = resampled_change(drawn[0] or (), drawn[1], change, sides.entry.finished_examples)
-        if resampled is not None:
-            return resampled
-    shares = sides.ask(metric.share)
-    return None if shares[0] is None or shares[1] is None else IndependentShares(shares[0], shares[1])
-
-
-def _flips(then: Sequence[float], now: Sequence[float]) -> PairedCounts:
-    right = list(zip(then, now, strict=True))
-    return PairedCounts(len(right), right.count((1.0, 0.0)), right.count((0.0, 1.0)))
-
-
-def _ratio(sides: _Sides) -> LatencyRatio | None:
-    before, now = _timed(sides.old, sides.earlier), _timed(sides.new, sides.entry)
-    return None if before is None or now is None else ratio_between_runs(before, now)
+def _ratio(before: Side, after: Side) -> LatencyRatio | None:
+    then, now = _timed(*before), _timed(*after)
+    return None if then is None or now is None else ratio_between_runs(then, now)
 
 
 def _timed(result: EvaluationResult, entry: ConfigurationResult) -> Timed | None:
@@ -240,8 +191,7 @@ def _timed(result: EvaluationResult, entry: ConfigurationResult) -> Timed | None
         return None
     is_on_device = result.device_run is not None
     crowded = 1.0 if is_on_device else crowding(result.environment.load, entry.num_threads)
-    times_us = result.part.times_us(entry.name, result.execution)
-    return Timed(latency.p50_us, median_interval([times_us]), crowded)
+    return Timed(latency.p50_us, median_interval([entry.times_us]), crowded)
 
 
 def crowding(load: Load | None, threads: int) -> float:
@@ -256,19 +206,19 @@ def slowdown() -> Criterion:
     return replace(limit, text=f"no clear slowdown, {limit.text}", broken_from=SLOWER)
 
 
-def limits_since(old: Old[EvaluationResult], entry: ConfigurationResult, own: Evidence) -> list[Criterion]:
+def limits_since(old: Old[EvaluationResult], entry: ConfigurationResult) -> list[Criterion]:
     """The limits that a comparison sets by itself: on the accuracy, or on every metric of a task of one's own."""
     accuracy = task_command(old.result.task).accuracy
     if accuracy is not None and accuracy.figure in entry.figures:
         return [parse_criterion(f"{accuracy.figure} drop vs old <= {100 * old.margin:g} points at 95 %")]
     return [
         parse_criterion(
-            f"{name} {'rise' if metric.better == 'lower' else 'drop'} vs old <= "
-            f"{old.margin if metric.margin is None else metric.margin:g} at 95 %",
+            f"{name} {'rise' if figure.better == 'lower' else 'drop'} vs old <= "
+            f"{old.margin if figure.margin is None else figure.margin:g} at 95 %",
             of_own_task=True,
         )
-        for name, metric in own.metrics.items()
-        if name in own.means
+        for name, figure in entry.figures.items()
+        if figure.spread is not None
     ]
 
 
@@ -281,7 +231,9 @@ def kept_since(
     """
     decision = replace(decision, limit=f"{criterion.figure} unchanged, or {criterion.text}")
     is_same = old.result.model.sha256 == new.model.sha256 and not other_inputs(old.result, new)
-    if decision.found is None or not is_same or not _has_no_other_answer(since.changes.get(criterion.figure)):
+    figure = since.figures.get(criterion.figure)
+    change = None if figure is None else change_of(figure, since.base.get(criterion.figure), of_old=True)
+    if decision.found is None or not is_same or not _has_no_other_answer(change):
         return decision
     found = replace(decision.found, low=None, high=None)
     return replace(decision, verdict="pass", found=found, reason="", examples_needed=None)
@@ -307,7 +259,7 @@ def other_decisions(
     if task_command(new.task).accuracy is None and earlier.verdict is not None and entry.verdict is not None:
         decisions.append(_of_verdicts(earlier, entry))
     if entry.verdict is None or entry.verdict.kind not in _ALIKE:
-        decisions += _of_outputs(old.result, earlier, since)
+        decisions += _of_outputs(earlier, since)
     if old.result.model.sha256 == new.model.sha256:
         decisions += _of_nodes(earlier, entry)
     return [replace(decision, examples=since.examples) for decision in decisions]
@@ -324,20 +276,20 @@ def _of_verdicts(earlier: ConfigurationResult, entry: ConfigurationResult) -> De
     return Decision(entry.name, limit, worse if ranks[1] > ranks[0] else "pass", reason=f"now {now}")
 
 
-def _of_outputs(old: EvaluationResult, earlier: ConfigurationResult, since: Evidence) -> list[Decision]:
+def _of_outputs(earlier: ConfigurationResult, since: Evidence) -> list[Decision]:
     """Errors of outputs that are not equivalent: each may grow by a tenth."""
-    then = {names[0]: figures for names, figures in outputs_of(metrics_of(old), old, earlier)}
+    then = {output.name: output.figures for output in earlier.parts}
     decisions = []
-    for names, figures in since.outputs:
-        before = then.get(names[0], {})
-        figure = next(
-            (name for name in _ERRORS if figures.get(name) is not None and before.get(name) is not None), None
-        )
-        if figure is not None:
-            value, limit = figures[figure] or 0.0, _GROWTH * (before[figure] or 0.0)
-            found = Found(figure, value, output=names[0])
-            text = f"{figure}[{names[0]}] <= {limit:.4g} (old {before[figure]:.4g})"
-            decisions.append(Decision(since.configuration, text, "pass" if value <= limit else "fail", found))
+    for output in since.outputs:
+        sides = (then.get(output.name, {}), output.figures)
+        for figure in _ERRORS:
+            before, value = (None if figure not in side else side[figure].value for side in sides)
+            if before is not None and value is not None:
+                limit = _GROWTH * before
+                text = f"{figure}[{output.name}] <= {limit:.4g} (old {before:.4g})"
+                found = Found(figure, value, output=output.name)
+                decisions.append(Decision(since.configuration, text, "pass" if value <= limit else "fail", found))
+                break
     return decisions
 
 

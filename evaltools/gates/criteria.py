@@ -141,10 +141,10 @@ def _require_confidence(criterion: Criterion, confidence: float, known: Mapping[
         raise UsageError(f"{text!r}: use a confidence above 50 % and below 100 %")
     if kind == "ratio" and confidence > _MOST_FOR_RATIO:
         raise UsageError(f"{text!r}: results hold the 95 % interval of the ratio, so 97.5 % on one side is the most")
-    if kind == "drop" and metric.draws is not None and confidence > MOST_CONFIDENCE:
+    if kind == "drop" and metric.bounds == "draws" and confidence > MOST_CONFIDENCE:
         raise UsageError(f"{text!r}: {metric.name} is judged by a thousand draws, so 99 % is the most")
-    if kind == "value" and metric.share is None and not metric.is_of_own_task:
-        shares = [name for name, entry in known.items() if entry.share is not None]
+    if kind == "value" and metric.bounds != "counts" and not metric.is_of_own_task:
+        shares = [name for name, entry in known.items() if entry.bounds == "counts"]
         listed = f"{shares[0]} to {shares[-1]}, " if shares else ""
         raise UsageError(f"{text!r}: only {listed}drops and latency_ratio have an interval; leave 'at ...' out")
 

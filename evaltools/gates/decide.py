@@ -10,6 +10,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evaltools.gates.bounds import change_of, mean_of, share_of
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
 from evaltools.metrics.between_runs import IndependentMeans, IndependentShares
@@ -90,7 +91,8 @@ def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -
     need.
 
     >>> from evaltools.gates.criteria import parse_criterion
-    >>> decide(parse_criterion("top1 >= 0.7"), Evidence("xnnpack", figures={"top1": 0.75})).verdict
+    >>> from evaltools.result.figure import Figure
+    >>> decide(parse_criterion("top1 >= 0.7"), Evidence("xnnpack", figures={"top1": Figure(0.75)})).verdict
     'pass'
     """
     if evidence.not_measured:
@@ -127,7 +129,7 @@ def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> 
         return _decide_change(criterion, evidence, limits_together)
     if criterion.kind == "ratio":
         return _decide_ratio(criterion, evidence, limits_together)
-    if criterion.output is not None or any(criterion.figure in values for _, values in evidence.outputs):
+    if criterion.output is not None or any(criterion.figure in output.figures for output in evidence.outputs):
         return _decide_outputs(criterion, evidence)
     return _decide_value(criterion, evidence, limits_together)
 
@@ -135,15 +137,15 @@ def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> 
 def _decide_value(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
     if criterion.figure not in evidence.figures:
         return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
-    value = evidence.figures[criterion.figure]
+    figure = evidence.figures[criterion.figure]
+    value = figure.value
     if value is None:
         nothing = f"{criterion.figure} has no value: there is nothing in the data that it could be measured on"
         return _missing(criterion, evidence, nothing)
     found = Found(criterion.figure, value, unit=criterion.unit or criterion.metric.unit)
-    share = evidence.shares.get(criterion.figure)
     if criterion.confidence is None:
         return _compared(criterion, evidence, found)
-    mean = evidence.means.get(criterion.figure)
+    mean, share = mean_of(figure), share_of(figure)
     if mean is not None:
         if not mean.says_enough:
             return _few_unequal(criterion, evidence, found)
@@ -191,18 +193,20 @@ def _decide_change(criterion: Criterion, evidence: Evidence, limits_together: in
     """Decide a limit on a drop, or on a rise of a mean that is better when lower."""
     if criterion.metric.is_of_own_task and criterion.figure not in evidence.figures:
         return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
-    is_lower_better = criterion.figure in evidence.means and evidence.metrics[criterion.figure].better == "lower"
+    figure = evidence.figures.get(criterion.figure)
+    is_lower_better = figure is not None and figure.spread is not None and figure.better == "lower"
     wanted = "rise" if is_lower_better else "drop"
     if criterion.kind != wanted:
         better = "lower" if is_lower_better else "higher"
         write = f"write '{criterion.figure} {wanted} <= ...'"
         return _missing(criterion, evidence, f"{better} is better for {criterion.figure}: {write}")
-    change = evidence.changes.get(criterion.figure)
+    base = evidence.base.get(criterion.figure)
+    change = None if figure is None else change_of(figure, base, criterion.of_old)
     if change is None:
         no_change = f"there is no change of {criterion.figure} against a reference"
         return _missing(criterion, evidence, f"{no_change}; run with a reference on the same examples")
-    figure = f"{criterion.figure} {wanted}{' vs old' if criterion.of_old else ''}"
-    found = Found(figure, 0.0 - change.change, unit=criterion.unit)
+    name = f"{criterion.figure} {wanted}{' vs old' if criterion.of_old else ''}"
+    found = Found(name, 0.0 - change.change, unit=criterion.unit)
     if criterion.confidence is None:
         return _compared(criterion, evidence, found)
     if isinstance(change, MeanChange | IndependentMeans) and not change.says_enough:
@@ -245,12 +249,12 @@ def _no_ratio_interval(ratio: LatencyRatio) -> str:
 def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:
     """Decide a limit on outputs, by the worst of those that it names and that have the figure."""
     named = [
-        Found(criterion.figure, values[criterion.figure], output=names[0], unit=criterion.unit or criterion.metric.unit)
-        for names, values in evidence.outputs
-        if criterion.figure in values and (criterion.output is None or criterion.output in names)
+        Found(criterion.figure, found.number, output=output.name, unit=criterion.unit or criterion.metric.unit)
+        for output in evidence.outputs
+        if (found := output.figures.get(criterion.figure)) and criterion.output in (None, *output.names)
     ]
     if not named:
-        there_are = ", ".join(names[0] for names, _ in evidence.outputs) or "none"
+        there_are = ", ".join(output.name for output in evidence.outputs) or "none"
         no_output = f"no output {str(criterion.output)!r} has {criterion.figure}"
         return _missing(criterion, evidence, f"{no_output}; outputs of this result: {there_are}")
     return _compared(criterion, evidence, max(named, key=lambda found: _badness(criterion, found.value)))

@@ -8,13 +8,10 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from evaltools.known_tasks import metrics_of
 from evaltools.metrics.latency import LatencyRatio
-from evaltools.metrics.means import MeanOfScores
-from evaltools.metrics.metric import ABSENT, Metric, OutputNames, present
-from evaltools.metrics.power import Change, Share
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison, Load
-from evaltools.result.metrics import METRICS
+from evaltools.result.figure import Figure, Part
+from evaltools.result.metrics import common_figures
 from evaltools.result.places import against_reference, reference_of
 
 MOST_LOAD: Final = 1.0
@@ -46,29 +43,24 @@ NOTHING_ALLOWED: Final = Allowed()
 
 
 class Evidence(Struct, frozen=True):
-    """One configuration.
+    """One configuration with its figures, and what decides whether they count.
 
     ``not_measured`` says why it has no figures that count: not measured, fell back, ended early, or lost examples;
     ``cannot_exist`` that this machine cannot have what it asks for. ``examples`` counts those with an answer.
-    ``reference_not_measured`` says why there is nothing to compare it with. ``figures`` has single numbers by name,
-    None where there is none; ``outputs`` those of each output, with the names that it goes by. ``shares`` are the
-    counts behind figures that are shares, ``means`` the figures that are means of scores, ``metrics`` the metrics of
-    the result by name. ``ratio`` is the latency ratio. ``loads`` is what else the machine did while each side was
-    timed, by the words for a side that is not this result's; a device, on which nothing else is started, has none.
-    ``allowed`` is what the gate allows. ``old`` has the same with an earlier result in the place of the reference,
-    None where there is none.
+    ``reference_not_measured`` says why there is nothing to compare it with. ``base`` has the figures of what it is
+    compared with. ``ratio`` is the latency ratio. ``loads`` is what else the machine did while each side was timed, by
+    the words for a side that is not this result's; a device, on which nothing else is started, has none. ``allowed`` is
+    what the gate allows. ``old`` has the same with an earlier result in the place of the reference, None where there is
+    none.
     """
 
     configuration: str
     not_measured: str = ""
     cannot_exist: bool = False
     reference_not_measured: str = ""
-    figures: Mapping[str, float | None] = field(default_factory=dict)
-    outputs: Sequence[tuple[Sequence[str], Mapping[str, float | None]]] = ()
-    shares: Mapping[str, Share] = field(default_factory=dict)
-    means: Mapping[str, MeanOfScores] = field(default_factory=dict)
-    changes: Mapping[str, Change] = field(default_factory=dict)
-    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    base: Mapping[str, Figure] = field(default_factory=dict)
+    outputs: Sequence[Part] = ()
     ratio: LatencyRatio | None = None
     is_emulated: bool = False
     loads: Mapping[str, Load | None] = field(default_factory=dict)
@@ -92,38 +84,20 @@ def evidence_of(
     if obstacle:
         missing = configuration.cannot_exist
         return Evidence(configuration.name, obstacle, missing, examples=examples, allowed=allowed)
-    read = {metric.name: metric.read(result, configuration) for metric in METRICS}
     ratio = against_reference(result, result.latency_comparisons, configuration)
-    metrics = metrics_of(result)
-    shares = {each.name: each.share(result, configuration) for each in metrics if each.share}
-    means = {each.name: each.mean(result, configuration) for each in metrics if each.mean}
-    changes = {each.name: each.change(result, configuration) for each in metrics if each.change}
+    reference = reference_of(configuration, result.configurations)
     return Evidence(
         configuration.name,
         reference_not_measured=_why_no_reference(result, configuration, allowed),
-        figures=present(read) | configuration.figures,
-        outputs=outputs_of(metrics, result, configuration),
-        shares={name: share for name, share in shares.items() if share is not None},
-        means={name: mean for name, mean in means.items() if mean is not None},
-        changes={name: change for name, change in changes.items() if change is not None},
-        metrics={each.name: each for each in metrics},
+        figures=common_figures(result, configuration) | configuration.figures,
+        base={} if reference is None else reference.figures,
+        outputs=configuration.parts,
         is_emulated=configuration.is_emulated,
         loads=loads_of(result),
         allowed=allowed,
         ratio=_ratio(ratio),
         examples=examples,
     )
-
-
-def outputs_of(
-    metrics: Sequence[Metric], result: EvaluationResult, configuration: ConfigurationResult
-) -> list[tuple[OutputNames, dict[str, float | None]]]:
-    """The figures of each output, with the names that it goes by."""
-    found: dict[OutputNames, dict[str, float | None]] = {}
-    for metric in metrics:
-        for names, value in metric.of_outputs(result, configuration) if metric.of_outputs else ():
-            found.setdefault(names, {}).update({} if value is ABSENT else {metric.name: value})
-    return list(found.items())
 
 
 def loads_of(result: EvaluationResult, whose: str = "") -> dict[str, Load | None]:

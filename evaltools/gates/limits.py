@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -13,8 +13,7 @@ from evaltools.gates.decide import decide
 from evaltools.gates.evidence import Evidence
 from evaltools.known_tasks import all_metrics
 from evaltools.parameter import Parameter
-
-Figures = Mapping[str, float | None]
+from evaltools.result.figure import Part
 
 
 class LimitCheck(Struct, frozen=True):
@@ -54,23 +53,24 @@ def parse_limit(parameter: Parameter, text: str) -> Criterion:
     )
 
 
-def check_limits(limits: Sequence[Criterion], outputs: Sequence[tuple[Sequence[str], Figures]]) -> list[LimitCheck]:
-    """Compare limits with the figures of each output, given with the names that it goes by.
+def check_limits(limits: Sequence[Criterion], outputs: Sequence[Part]) -> list[LimitCheck]:
+    """Compare limits with the figures of each output.
 
     A limit for all outputs skips those without such a figure (quanta of an output that is not quantised); where none
     has it, the limit is broken.
     """
     checks = []
     for limit in limits:
-        named = [(names, figures) for names, figures in outputs if limit.output is None or limit.output in names]
-        having = [(names, figures) for names, figures in named if limit.output is not None or limit.figure in figures]
-        checks += [_check(limit, names, figures) for names, figures in having or named]
+        named = [output for output in outputs if limit.output is None or limit.output in output.names]
+        having = [output for output in named if limit.output is not None or limit.figure in output.figures]
+        checks += [_check(limit, output) for output in having or named]
     return checks
 
 
-def _check(limit: Criterion, names: Sequence[str], figures: Figures) -> LimitCheck:
-    found = figures.get(limit.figure)
-    verdict = decide(limit, Evidence("", outputs=[(names, figures)])).verdict
+def _check(limit: Criterion, output: Part) -> LimitCheck:
+    figure = output.figures.get(limit.figure)
+    found = None if figure is None else figure.number
+    verdict = decide(limit, Evidence("", outputs=[output])).verdict
     return LimitCheck(
-        limit.text, names[0], found if found is not None and math.isfinite(found) else None, verdict == "pass"
+        limit.text, output.name, found if found is not None and math.isfinite(found) else None, verdict == "pass"
     )

@@ -76,7 +76,7 @@ def _is_measured_once(before: Result, now: Result) -> bool:
 def _records(result: Result) -> bytes:
     """What a run found, as it is written: numbers that are none are equal then."""
     if isinstance(result, EvaluationResult):
-        return encode_json([result.part, result.configurations, result.failed])
+        return encode_json([result.configurations, result.failed, result.examples, result.changed])
     return encode_json(result.entries if isinstance(result, SuiteResult) else result.rows)
 
 

@@ -202,7 +202,7 @@ def evidence_of_row(row: Row, stopped: str = "") -> Evidence:
     return Evidence(
         row.name,
         reference_not_measured=NO_REFERENCE if ratio is None else "",
-        figures={name: figure.value for name, figure in row.figures.items() if figure is not ratio},
+        figures={name: figure for name, figure in row.figures.items() if figure is not ratio},
         ratio=None if ratio is None else ratio_of(ratio, row),
         loads={"": row.load},
     )

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evaltools.result.evaluation import SCHEMA_VERSION, Environment, EvaluationResult
 from evaltools.result.json_file import json_of_version
 from evaltools.result.result import Row
-from evaltools.result_file import with_typed_part
+from evaltools.result_file import sound
 
 _WHAT: Final = "result of evaltools suite"
 
@@ -51,7 +51,7 @@ def suite_in(content: bytes, path: Path) -> SuiteResult:
     """The result of a suite; raises :class:`~evaltools.errors.DataError` for the content of a file that is none."""
     read = json_of_version(content, path, SuiteResult, _WHAT, SCHEMA_VERSION)
     entries = [
-        entry if entry.evaluation is None else replace(entry, evaluation=with_typed_part(path, entry.evaluation))
+        entry if entry.evaluation is None else replace(entry, evaluation=sound(path, entry.evaluation))
         for entry in read.entries
     ]
     return replace(read, entries=entries)

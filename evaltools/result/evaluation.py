@@ -18,6 +18,8 @@ from evaltools.metrics.latency import Drift, Latency
 from evaltools.metrics.series import Withheld
 from evaltools.parameter import Value
 from evaltools.result.device import DeviceRun
+from evaltools.result.figure import Figure, Part
+from evaltools.result.section import Section
 from evaltools.result.verdict import Verdict
 
 
@@ -72,7 +74,7 @@ def _mean(weighted: Sequence[tuple[float | None, float]]) -> float | None:
     return round(sum(value * weight for value, weight in known) / total, 3) if total else None
 
 
-SCHEMA_VERSION: Final = "6"
+SCHEMA_VERSION: Final = "7"
 
 
 class Tensor(Struct, frozen=True):
@@ -139,6 +141,10 @@ NOT_REPEATABLE: Final = "gave other outputs when the same input came again"
 """What ``not_clean`` says of a configuration of which that was seen."""
 
 
+INVOKE_US: Final = "invoke_us"
+"""The series of single times."""
+
+
 class DelegateUsed(Struct, frozen=True):
     """A delegate with the options in force, and the nodes that it took.
 
@@ -187,9 +193,11 @@ class ConfigurationResult(Struct, frozen=True):
     one that it runs, null where that is the result's. ``latency_cpu_ratio`` is its time by that of the fastest
     configuration of the run that is on the CPU, on the same examples where these were compared; null for that one.
 
-    ``figures`` are the task's, by the names that limits use; one that each output of the model has is that of the worst
-    output. A figure is null where there is no number for it. ``verdicts`` are those against other configurations, the
-    reference's first.
+    ``series`` are numbers by name, in order: ``invoke_us`` has each time that ``inference_latency`` sums up, in
+    microseconds, where they were kept.
+
+    ``figures`` are the task's, by the names that limits use; one that each output of the model has, as ``parts`` say,
+    is that of the worst output. ``verdicts`` are those against other configurations, the reference's first.
     """
 
     name: str
@@ -210,7 +218,9 @@ class ConfigurationResult(Struct, frozen=True):
     peak_memory_mb: float | None = None
     place: str = ""
     preprocessing_latency: Latency | None = None
-    figures: dict[str, float | None] = field(default_factory=dict)
+    figures: dict[str, Figure] = field(default_factory=dict)
+    parts: list[Part] = field(default_factory=list)
+    series: dict[str, list[float]] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)
     not_clean: str = ""
     crashes: int = 0
@@ -224,6 +234,16 @@ class ConfigurationResult(Struct, frozen=True):
     def is_emulated(self) -> bool:
         """Whether an emulator computed in the place of the hardware, so that there is no latency."""
         return self.runtime is not None and bool(self.runtime.emulator)
+
+    def value(self, name: str) -> float | None:
+        """The number of a figure; None where there is none, or no such figure."""
+        found = self.figures.get(name)
+        return None if found is None else found.value
+
+    @property
+    def times_us(self) -> list[float]:
+        """Each time that its latency sums up, in order; empty where they were not kept."""
+        return self.series.get(INVOKE_US, [])
 
     @property
     def crashes_of_runs(self) -> str:
@@ -339,31 +359,45 @@ class ExecutionUsed(Struct, frozen=True):
 class EvaluationResult(Struct, frozen=True):
     """The whole result.
 
-    ``complete`` is false where the run ended before the last example, or where a configuration has neither an answer
-    nor a failure for some of them; ``stopped`` says why. ``examples_done`` counts the examples that were tried, failed
-    ones included. ``part`` is what the ``task`` adds, of its ``part_type``
-    (:mod:`evaltools.known_tasks`). ``pictures_digest`` changes with the names of the pictures, their sizes and order.
-    ``device_run`` says how it was done on devices.
+    ``subject`` is the name of the task; ``task`` is the same, but ``own`` for every task of one's own. ``complete`` is
+    false where the run ended before the last example, or where a configuration has neither an answer nor a failure for
+    some of them; ``stopped`` says why. ``examples_done`` counts the examples that were tried, failed ones included, of
+    ``example_count`` over all shards. ``given`` is everything beside model and configurations that decides the figures,
+    as texts by name: two results with the same texts are of the same examples. ``pictures_digest`` changes with the
+    names of the pictures, their sizes and order. ``blocks`` are what the task shows beside the figures. ``examples``
+    has what each configuration gave for each example, by columns, where that was asked for; ``changed`` the answers
+    that are others than the reference's. ``lines`` are those of stdout by configuration, where the task gives some.
+    ``limits_broken``: a limit that was given as an option is broken. ``not_saved`` says what a run could not write
+    while it measured, and why. ``device_run`` says how it was done on devices.
     """
 
-    schema_version: Literal["6"]
+    schema_version: Literal["7"]
     task: str
+    subject: str
     complete: bool
     stopped: (
         Literal["interrupted", "too many failed examples", "every configuration was given up", "records are missing"]
         | None
     )
     examples_done: int
+    example_count: int
     environment: Environment
     model: Model
     configurations: list[ConfigurationResult]
-    part: Any
     failed: list[FailedExample]
     warnings: list[str]
+    preprocessing_latency: Latency
+    given: dict[str, str] = field(default_factory=dict)
     execution: ExecutionUsed | None = None
     latency_comparisons: list[LatencyComparison] = field(default_factory=list)
     pictures_digest: str = ""
     device_run: DeviceRun | None = None
+    blocks: list[Section] = field(default_factory=list)
+    examples: dict[str, list[Any]] = field(default_factory=dict)
+    changed: dict[str, list[Any]] = field(default_factory=dict)
+    lines: dict[str, list[str]] = field(default_factory=dict)
+    limits_broken: bool = False
+    not_saved: str = ""
 
 
 def exit_code_of(result: EvaluationResult) -> int:
@@ -375,7 +409,7 @@ def exit_code_of(result: EvaluationResult) -> int:
     unavailable = [entry for entry in result.configurations if entry.status == "not measured"]
     if unavailable and not (no_input_at_all and all(entry.runtime is not None for entry in unavailable)):
         return exit_codes.NOT_MEASURED
-    if result.part.breaks_limits:
+    if result.limits_broken:
         return exit_codes.LIMIT_BROKEN
     is_clean = not any(entry.not_clean or entry.nan_outputs for entry in result.configurations)
     is_whole = result.stopped is None and not result.failed and is_clean

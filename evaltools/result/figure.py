@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 from msgspec import Struct, field
 
 from evaltools.metrics.interval import Interval
-from evaltools.metrics.metric import Better
+from evaltools.metrics.metric import Better, Metric
 
 
 class Spread(Struct, frozen=True, omit_defaults=True):
@@ -49,7 +52,8 @@ class Figure(Struct, frozen=True, omit_defaults=True):
     ``spread`` of its scores; of a figure that is neither, ``draws`` are what it is over draws of the examples, the same
     draws in each row. ``scores`` are those of each example in order, where they were recorded. ``better`` is empty
     where neither direction is. ``margin`` is the change that counts as none, where the figure has one of its own.
-    ``heading`` is that of its column, empty where it is its name.
+    ``is_best``: there is no number since nothing can be better, such as the signal to noise of outputs that are equal.
+    ``heading`` is that of its column, empty where it is its name. ``at_least`` names a figure that it is never below.
     """
 
     value: float | None
@@ -59,22 +63,55 @@ class Figure(Struct, frozen=True, omit_defaults=True):
     withheld: str = ""
     count: int | None = None
     is_share: bool = False
+    is_best: bool = False
     heading: str = ""
+    at_least: str = ""
     margin: float | None = None
     spread: Spread | None = None
     change: Change | None = None
     draws: list[float | None] = field(default_factory=list)
     scores: list[float | None] = field(default_factory=list)
 
+    @property
+    def number(self) -> float | None:
+        """The value, infinite where nothing can be better; None where there is none.
 
-class Output(Struct, frozen=True, omit_defaults=True):
-    """An output of the model with its figures; ``aliases`` are other names that limits may call it by."""
+        >>> Figure(None, better="higher", is_best=True).number
+        inf
+        """
+        if self.value is not None or not self.is_best:
+            return self.value
+        return math.inf if self.better == "higher" else -math.inf
+
+
+class Part(Struct, frozen=True, omit_defaults=True):
+    """A part of a row with figures of its own: an output of the model, a category.
+
+    ``aliases`` are other names that limits may call it by. ``texts`` are facts in words by name, ``series`` numbers by
+    name, in order.
+    """
 
     name: str
     aliases: list[str] = field(default_factory=list)
     figures: dict[str, Figure] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    series: dict[str, list[float | None]] = field(default_factory=dict)
+
+    def value(self, name: str) -> float | None:
+        """The number of a figure; None where there is none, or no such figure."""
+        found = self.figures.get(name)
+        return None if found is None else found.value
 
     @property
     def names(self) -> list[str]:
         """All names that it goes by, the one that is shown first."""
         return [self.name, *self.aliases]
+
+
+def figure_of(metric: Metric, value: float | None, **known: Any) -> Figure:
+    """The figure of a metric; ``known`` is what else is known of it, as the fields of a figure.
+
+    >>> figure_of(Metric("top1", "", better="higher", is_share=True), 0.5, count=4).count
+    4
+    """
+    return Figure(value, metric.unit, metric.better, is_share=metric.is_share, heading=metric.heading, **known)

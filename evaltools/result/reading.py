@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -66,10 +66,7 @@ def _of_row(row: Row, result: Result) -> Iterator[str]:
     proof = row.delegation
     if proof is not None and not 0 <= proof.delegated_nodes <= proof.total_nodes:
         yield f"{proof.delegated_nodes} of {proof.total_nodes} nodes are delegated"
-    for name, figure in row.figures.items():
-        yield from _of_figure(name, figure)
-        if figure.change is not None:
-            yield from _of_change(name, figure, figure.change, result)
+    yield from of_figures(row.figures, {each.name: each.figures for each in result.rows})
     known = {each.name for each in result.rows}
     for verdict in row.verdicts:
         if verdict.against and verdict.against not in known:
@@ -79,6 +76,17 @@ def _of_row(row: Row, result: Result) -> Iterator[str]:
             yield f"a number of its verdict on {verdict.metric} is not finite"
     for part in row.rows:
         yield from (f"{part.name!r}: {text}" for text in _of_row(part, result))
+
+
+def of_figures(figures: Mapping[str, Figure], others: Mapping[str, Mapping[str, Figure]]) -> Iterator[str]:
+    """What the figures of a row say that cannot be; ``others`` has those of each row by its name."""
+    for name, figure in figures.items():
+        yield from _of_figure(name, figure)
+        least = figures.get(figure.at_least)
+        if least is not None and None not in (least.value, figure.value) and (figure.value or 0) < (least.value or 0):
+            yield f"{name} is {figure.value}, and {figure.at_least}, which is never above it, is {least.value}"
+        if figure.change is not None:
+            yield from _of_change(name, figure, figure.change, others)
 
 
 def _of_figure(name: str, figure: Figure) -> Iterator[str]:
@@ -95,11 +103,16 @@ def _of_figure(name: str, figure: Figure) -> Iterator[str]:
         yield f"{name} is {value}, and no number of {count} is such a share"
     if interval is not None and not interval.low - _ROUNDING <= value <= interval.high + _ROUNDING:
         yield f"{name} is {value}, and its interval is {interval.low} to {interval.high}"
+    scores = [score for score in figure.scores if score is not None]
+    if scores and count is not None:
+        if len(scores) != count:
+            yield f"{name} is of {count}, and {len(scores)} scores are recorded"
+        elif abs(math.fsum(scores) / count - value) > _ROUNDING * (1 + abs(value)):
+            yield f"{name} is {value}, and the mean of the recorded scores is {math.fsum(scores) / count}"
 
 
-def _of_change(name: str, figure: Figure, change: Change, result: Result) -> Iterator[str]:
-    other = next((each for each in result.rows if each.name == change.against), None)
-    if other is None:
+def _of_change(name: str, figure: Figure, change: Change, others: Mapping[str, Mapping[str, Figure]]) -> Iterator[str]:
+    if change.against not in others:
         yield f"{name} is compared with {change.against!r}, which is not a row"
         return
     lost, gained = change.lost, change.gained
@@ -108,9 +121,9 @@ def _of_change(name: str, figure: Figure, change: Change, result: Result) -> Ite
             yield f"{name} has {lost} lost and {gained} gained of {change.count}"
         elif abs(change.value * change.count - (gained - lost)) > _ROUNDING * (change.count + 1):
             yield f"{name} changed by {change.value}, with {lost} lost and {gained} gained of {change.count}"
-    base = other.figures.get(name)
-    of_same = base is not None and base.count == figure.count == change.count
+    base = others[change.against].get(name)
+    of_same = base is not None and base.count == figure.count and figure.count in (None, change.count)
     if base is None or base.value is None or figure.value is None or not of_same:
         return
     if abs(change.value - (figure.value - base.value)) > _ROUNDING * (1 + abs(figure.value)):
-        yield f"{name} changed by {change.value}, and it is {figure.value} where {other.name!r} has {base.value}"
+        yield f"{name} changed by {change.value}, and it is {figure.value} where {change.against!r} has {base.value}"

@@ -10,22 +10,25 @@ from msgspec.structs import replace
 from evaltools.engine.opening import comparison_pairs, describe_model
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import digest_of_files
-from evaltools.known_tasks import with_task_figures
+from evaltools.known_tasks import with_other_metrics
+from evaltools.metrics.latency import summarise_latency
 from evaltools.native.lines.evaluation import measured_tests
 from evaltools.report.words.facts import load_in_words
-from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, Environment, EvaluationResult
+from evaltools.result.evaluation import INVOKE_US, SCHEMA_VERSION, ConfigurationResult, Environment, EvaluationResult
 from evaltools.result.places import with_cpu_ratios
 from evaltools.result_consistency import missing_records
 from evaltools.runs.recorded import Recorded
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime.session import Crashes
 from evaltools.tasks.framework.collected_scores import collected
-from evaltools.tasks.framework.collecting import RecordsOfRun
-from evaltools.tasks.framework.definition import Task
+from evaltools.tasks.framework.collecting import RecordsOfRun, with_concluded
+from evaltools.tasks.framework.definition import Task, name_of
 from evaltools.tasks.framework.faults import FAULTS, place_of, sentence
+from evaltools.tasks.framework.request import folder_of_pictures
 from evaltools.tasks.framework.sound_reference import unsound_in_words
 from evaltools.tasks.framework.sums import (
     MeasuredPass,
+    RunSums,
     describe_execution,
     judge_records,
     latency_comparisons,
@@ -50,8 +53,10 @@ def conclude(recorded: Recorded, environment: Environment) -> EvaluationResult:
     taken = collected(run.task, run.options, _records_of(recorded, judged, pairs))
     sums = sum_up(measured, pairs, taken.own, taken.paired)
     concluded = taken.conclude([sums.with_figures(entry) for entry in judged], sums)
+    whole = run.task.whole
+    keeps_times = run.options.record_examples or (whole is not None and whole.keeps_times)
     configurations = [
-        replace(_with_crashes(entry, measured), verdicts=concluded.verdicts.get(entry.name, []))
+        replace(_with_crashes(entry, measured), series=_times(entry, sums) if keeps_times else {})
         for entry in with_conditions([*concluded.also, *map(sums.with_figures, judged)], sums)
     ]
     emulated = {entry.name for entry in configurations if entry.is_emulated}
@@ -59,13 +64,14 @@ def conclude(recorded: Recorded, environment: Environment) -> EvaluationResult:
     result = EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task=run.name,
+        subject=name_of(run.options.loaded.function),
         complete=bool(outcome.examples_done) and outcome.stopped is None,
         stopped=outcome.stopped,
         examples_done=outcome.examples_done,
+        example_count=run.example_count,
         environment=environment,
         model=describe_model(run.model),
         configurations=configurations,
-        part=concluded.part,
         failed=sums.failed_examples(),
         warnings=[
             *facts.warnings,
@@ -80,9 +86,11 @@ def conclude(recorded: Recorded, environment: Environment) -> EvaluationResult:
         execution=describe_execution(run.request.execution, measured),
         latency_comparisons=[each for each in latency_comparisons(sums) if not emulated & {each.baseline, each.other}],
         pictures_digest=digest_of_files(pictures) if pictures else "",
+        preprocessing_latency=summarise_latency(outcome.preprocessing_us),
     )
+    result = with_concluded(result, concluded)
     result = _complete_with_all_records(result, recorded)
-    return _with_lines(run.task, with_cpu_ratios(with_task_figures(result)))
+    return _with_lines(run.task, with_cpu_ratios(with_other_metrics(result)))
 
 
 def _records_of(
@@ -100,7 +108,14 @@ def _records_of(
         has_page=run.options.has_page,
         first_run_us=recorded.found.first_run_us,
         beside=recorded.beside,
+        pictures=folder_of_pictures(run.options),
     )
+
+
+def _times(entry: ConfigurationResult, sums: RunSums) -> dict[str, list[float]]:
+    """The times that a latency sums up; none of shards, whose times have no common order."""
+    has_times = entry.status == "measured" and not entry.is_emulated and not sums.measured.merged
+    return {INVOKE_US: list(sums.invokes_us(entry.name))} if has_times and entry.name in sums.configurations else {}
 
 
 def _judged(run: TaskRun, described: ConfigurationResult, recorded: Recorded) -> ConfigurationResult:
@@ -146,7 +161,7 @@ def _with_lines(task: Task, result: EvaluationResult) -> EvaluationResult:
             lines[entry.name] = [str(line) for line in task.native(result, entry)]
         except FAULTS as error:
             warnings.append(sentence(error, f"native gave no lines of {entry.name}", place_of(task.native)))
-    return replace(result, part=replace(result.part, lines=lines), warnings=warnings)
+    return replace(result, lines=lines, warnings=warnings)
 
 
 def _complete_with_all_records(result: EvaluationResult, recorded: Recorded) -> EvaluationResult:

@@ -49,7 +49,7 @@ def concluded(folder: Path) -> EvaluationResult:
     recorded = recorded_in(run, [RunAtPlace((folder.resolve(),))])
     environment = recorded.facts.environment or describe_environment(list(request.command), "", 0.0)
     result = conclude(recorded, environment)
-    return result if run.options.record_examples else replace(result, part=result.part.without_examples())
+    return result if run.options.record_examples else replace(result, examples={})
 
 
 def _is_here(stated: StoredRequest) -> bool:

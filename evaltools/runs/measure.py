@@ -15,7 +15,7 @@ from evaltools.request import Request
 from evaltools.result.device import DeviceRun
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.task_part import HostNames
+from evaltools.result.host_names import HostNames, with_host_names
 from evaltools.runs.evaluate import evaluate, merge
 from evaltools.runs.identity import RunAtPlace
 from evaltools.tasks.framework import read
@@ -88,4 +88,4 @@ def measure(
     if shards is None:
         return evaluate(asked, observer)
     result = shards.complete(merge(asked, shards.places, observer), asked.configurations)
-    return replace(result, part=result.part.with_host_names(shards.host_names))
+    return with_host_names(result, shards.host_names)

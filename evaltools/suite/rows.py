@@ -39,9 +39,9 @@ def _of_configuration(result: EvaluationResult, entry: ConfigurationResult) -> R
 
 
 def _figures(result: EvaluationResult, entry: ConfigurationResult) -> dict[str, Figure]:
-    found = {name: Figure(value) for name, value in entry.figures.items()}
+    found = {name: Figure(figure.value) for name, figure in entry.figures.items()}
     accuracy, latency = task_command(result.task).accuracy, entry.inference_latency
-    if accuracy is not None and (value := entry.figures.get(accuracy.figure)) is not None:
+    if accuracy is not None and (value := entry.value(accuracy.figure)) is not None:
         found[accuracy.figure] = Figure(value, better="higher", is_share=True, heading=accuracy.label)
     if latency is not None and latency.p50_us is not None:
         found["latency_ms"] = Figure(latency.p50_us / 1000, "ms", "lower", count=latency.count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -184,13 +185,16 @@ def coco(
     return detection(data, judging)
 
 
-COMMAND: Final = comes_with_evaltools(
-    coco,
-    "evaltools.tasks.coco.metrics",
-    Accuracy("ap", "mAP"),
-    native="evaltools.tasks.coco.native",
-    place=2,
-    part="evaltools.tasks.coco.result:CocoPart",
-    needs=("pycocotools.cocoeval",),
-    native_answers=True,
+COMMAND: Final = dataclasses.replace(
+    comes_with_evaltools(
+        coco,
+        "evaltools.tasks.coco.metrics",
+        Accuracy("ap", "mAP"),
+        native="evaltools.tasks.coco.native",
+        place=2,
+        needs=("pycocotools.cocoeval",),
+        native_answers=True,
+    ),
+    file_option="detections_path",
+    file_at="evaltools.tasks.coco.conclude:detections_file",
 )

@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.metrics.coco_stats import CocoEvaluator, require_evaluator
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.tasks.coco.changes import corrected, verdicts_on_map
+from evaltools.tasks.coco.changes import corrected
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, class_pairs
+from evaltools.tasks.coco.conclude import concluded
 from evaltools.tasks.coco.figures import compared, detected_pictures, measured
 from evaltools.tasks.coco.objects import Found
 from evaltools.tasks.coco.reading import Choice, DetectionData
-from evaltools.tasks.coco.result import BoxesPart, ClassMappingUsed, CocoData
+from evaltools.tasks.coco.result import ClassMappingUsed, CocoData, Detected
 from evaltools.tasks.coco.warnings import general_warnings
-from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun
+from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun, reference_among
 from evaltools.tasks.framework.definition import Whole
 from evaltools.tasks.framework.image_input import channel_order_of, describe_normalization
 from evaltools.tasks.framework.sums import Accumulator, Pair, PairAccumulator, RunSums
@@ -61,7 +63,6 @@ class Judging(Struct, frozen=True):
 class Boxes(Whole):
     """The boxes of each picture; ``choices`` say by model how its outputs are read."""
 
-    part: ClassVar[str] = "boxes"
     collector: ClassVar[str] = "evaltools.tasks.coco.boxes:CollectedBoxes"
     kept: ClassVar[str] = "evaltools.tasks.coco.objects:FoundObjects"
     name: str = "boxes"
@@ -70,15 +71,22 @@ class Boxes(Whole):
     choices: tuple[Choice, ...]
 
 
-class CollectedBoxes:
-    """The boxes of all configurations; it is a :class:`~evaltools.tasks.framework.collecting.Collected`."""
+StatedPrecision = tuple[tuple[float, ...], float]
+"""The average precision at each threshold, and their mean, as the native tool states them."""
 
-    def __init__(self, metric: Boxes, run: RecordsOfRun) -> None:
-        self._metric, self._run = metric, run
+
+class CollectedBoxes:
+    """The boxes of all configurations; it is a :class:`~evaltools.tasks.framework.collecting.Collected`.
+
+    ``stated`` has the native tool's own mAP by configuration, where that tool measured.
+    """
+
+    def __init__(self, metric: Boxes, run: RecordsOfRun, stated: Mapping[str, StatedPrecision] | None = None) -> None:
+        self._metric, self._run, self._stated = metric, run, stated
         self.own: Final[Mapping[str, Sequence[Accumulator[Any]]]] = {}
         self.paired: Final[Mapping[Pair, Sequence[PairAccumulator[Any]]]] = {}
 
-    def conclude(self, _configurations: Sequence[ConfigurationResult], _sums: RunSums) -> Concluded:
+    def conclude(self, configurations: Sequence[ConfigurationResult], _sums: RunSums) -> Concluded:
         """The figures of COCO and of the native tool, how far boxes agree, verdicts on mAP."""
         data, judging, run = self._metric.data, self._metric.judging, self._run
         pictures, truth = data.pictures, data.pictures.truth
@@ -99,17 +107,45 @@ class CollectedBoxes:
             name: measured(name, every[name], truth, chosen[place][0], judging.used, resamples)
             for name, place in places.items()
         }
-        figures = [each.figures for each in taken.values()]
+        for name, (thresholds, overall) in (self._stated or {}).items():
+            each = taken[name]
+            if each.figures.native is not None:
+                native = replace(each.figures.native, thresholds=thresholds, overall=overall)
+                taken[name] = replace(each, figures=replace(each.figures, native=native))
         shown = chosen.get(0) or next(iter(chosen.values()), None)
-        keeps = judging.keeps_pictures or run.keeps_examples or run.has_page
-        part = BoxesPart(
-            data=data_of(data, self._metric.choices[0], shown[1] if shown else None),
-            figures=figures,
+        read = data_of(data, self._metric.choices[0], shown[1] if shown else None)
+        detected = Detected(
+            data=read if self._stated is None else replace(read, native=True),
+            figures=[each.figures for each in taken.values()],
             comparisons=corrected([compared(taken[baseline], taken[other]) for baseline, other in run.pairs]),
-            pictures=detected_pictures(pictures, taken) if keeps else None,
+            pictures=(
+                detected_pictures(pictures, taken)
+                if judging.keeps_pictures or run.keeps_examples or run.has_page
+                else []
+            ),
         )
-        warnings = [*general_warnings(data.sides[0].model, pictures, data.labels, part, every)]
-        return Concluded(part, verdicts_on_map(part.comparisons, figures, run.margin), warnings)
+        return concluded(
+            detected,
+            reference_among(configurations),
+            run,
+            facts_of(data_of(data, self._metric.choices[0])),
+            list(general_warnings(data.sides[0].model, pictures, data.labels, detected, every)),
+            judging.keeps_pictures or run.keeps_examples,
+        )
+
+
+def facts_of(data: CocoData) -> dict[str, str]:
+    """What decides the figures beside the pictures, the model and the configurations."""
+    truth = data.ground_truth
+    return {
+        "ground truth": truth.sha256[:12] if truth else "none",
+        "labels": (data.labels_sha256 or "none")[:12],
+        "pictures that are not in it": str(data.unlisted_pictures),
+        "normalization": data.normalization,
+        "resize": data.resize,
+        "channel order": data.channel_order,
+        "score threshold": f"{data.score_threshold:g}",
+    }
 
 
 def data_of(data: DetectionData, choice: Choice, mapping: ClassMappingUsed | None = None) -> CocoData:

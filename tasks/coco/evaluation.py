@@ -14,14 +14,13 @@ from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.datasets.order import Order
 from evaltools.errors import DataError, UsageError
 from evaltools.model import ModelFile
-from evaltools.tasks.coco.boxes import Boxes, Judging, data_of
+from evaltools.tasks.coco.boxes import Boxes, Judging, data_of, facts_of
 from evaltools.tasks.coco.classes import stated_mapping
 from evaltools.tasks.coco.detector import DetectorOptions, detector_input
 from evaltools.tasks.coco.heads import candidates_of
 from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map, stated_output_map
 from evaltools.tasks.coco.reading import Choice, DetectionData, Read, Side, choice_of, fed, reader_of
-from evaltools.tasks.coco.result import CocoData
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
 from evaltools.tasks.framework.definition import Checked, Example, Task, Trial
 from evaltools.tasks.framework.tensors import Outputs
@@ -83,20 +82,6 @@ def detection(data: DetectionData, judging: Judging, choices: Sequence[Choice] |
         chosen=partial(_chosen, data, judging),
         facts=facts_of(data_of(data, known[0])),
     )
-
-
-def facts_of(data: CocoData) -> dict[str, str]:
-    """What decides the figures beside the pictures, the model and the configurations."""
-    truth = data.ground_truth
-    return {
-        "ground truth": truth.sha256[:12] if truth else "none",
-        "labels": (data.labels_sha256 or "none")[:12],
-        "pictures that are not in it": str(data.unlisted_pictures),
-        "normalization": data.normalization,
-        "resize": data.resize,
-        "channel order": data.channel_order,
-        "score threshold": f"{data.score_threshold:g}",
-    }
 
 
 def _score(name: str, readers: Sequence[Read], outputs: Outputs, _target: object) -> dict[str, FoundObjects]:

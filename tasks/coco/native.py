@@ -8,7 +8,7 @@ from evaltools.metrics.native_average_precision import IOU_THRESHOLDS
 from evaltools.metrics.native_numbers import widened
 from evaltools.native.lines.evaluation import fill_of_pictures, lines_of_pictures
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.coco.result import BoxesPart, DetectionFigures, boxes_of
+from evaltools.tasks.coco.conclude import NATIVE_MAP, pictures_of
 from evaltools.text import printable
 
 WITHOUT_TRUTH: Final = "WARN: mAP metrics are meaningless w/o ground truth."
@@ -21,27 +21,25 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
 
     Without ground truth the native tool still prints ``Overall mAP: 0``; here only with ``--compat=native``.
     """
-    coco = boxes_of(result)
-    printed = [] if coco.data.ground_truth else [WITHOUT_TRUTH]
+    has_truth = result.given.get("ground truth") != "none"
+    printed = [] if has_truth else [WITHOUT_TRUTH]
     printed += lines_of_pictures(result, configuration)
-    precision = _figures(coco, configuration).native
-    if precision is None:
-        return [*printed, "Overall mAP: 0"] if coco.data.native else printed
+    if NATIVE_MAP not in configuration.series:
+        return printed
+    *precisions, overall = configuration.series[NATIVE_MAP]
     printed += [
         f"Average Precision [IOU Threshold={threshold:g}]: {widened(value):g}"
-        for threshold, value in zip(IOU_THRESHOLDS, precision.thresholds, strict=False)
+        for threshold, value in zip(IOU_THRESHOLDS, precisions, strict=False)
     ]
-    return [*printed, f"Overall mAP: {widened(precision.overall):g}"]
+    return [*printed, f"Overall mAP: {widened(overall):g}"]
 
 
 def debug_lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
     """Every detection, as the native tool logs them."""
     printed = []
-    for picture in boxes_of(result).pictures or []:
-        if configuration.name not in picture.detections:
-            continue
+    for picture in pictures_of(result, configuration.name):
         printed.append(f"Image: {printable(picture.example)}\n")
-        for number, detection in enumerate(picture.detections[configuration.name]):
+        for number, detection in enumerate(picture.detections):
             top, left, bottom, right = detection.box
             printed += [
                 f"Object [{number}]",
@@ -61,13 +59,9 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
     """Fill an ``EvaluationStageMetrics``; field presence is the native tool's."""
     metrics = message.process_metrics.object_detection_metrics
     fill_of_pictures(message, metrics, result, configuration)
-    precision = _figures(boxes_of(result), configuration).native
-    if precision is not None:
+    *precisions, overall = configuration.series.get(NATIVE_MAP, [0.0])
+    if precisions:
         averages = metrics.average_precision_metrics
-        for threshold, value in zip(IOU_THRESHOLDS, precision.thresholds, strict=False):
+        for threshold, value in zip(IOU_THRESHOLDS, precisions, strict=False):
             averages.individual_average_precisions.add(iou_threshold=float(threshold), average_precision=value)
-        averages.overall_mean_average_precision = precision.overall
-
-
-def _figures(boxes: BoxesPart, configuration: ConfigurationResult) -> DetectionFigures:
-    return next(figures for figures in boxes.figures if figures.configuration == configuration.name)
+        averages.overall_mean_average_precision = overall

@@ -11,7 +11,6 @@ from msgspec import Struct
 from evaltools.metrics.boxes import Detection, Detections, match_boxes
 from evaltools.metrics.words import change
 from evaltools.report.words.numbers import p_value, percent
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import (
     Block,
     Cell,
@@ -28,13 +27,11 @@ from evaltools.result.section import (
 from evaltools.tasks.coco.changes import is_clear
 from evaltools.tasks.coco.result import (
     BoxComparison,
-    BoxesPart,
     CategoryChange,
     CocoData,
-    CocoPart,
+    Detected,
     DetectedPicture,
 )
-from evaltools.tasks.framework.report import folder_of_pictures
 
 DRAWN_SCORE: Final = 0.3
 _VISIBLE_SHIFT: Final = 0.01
@@ -47,38 +44,40 @@ _ABOUT_THE_PICTURES: Final = (
 )
 
 
-def sections(result: EvaluationResult) -> list[Section]:
-    """How outputs were read, changes of figures, agreement of boxes, categories that changed most, and a gallery."""
-    part: CocoPart = result.part
-    coco = part.boxes
-    tables: list[Block] = [_native(coco)] if any(entry.native for entry in coco.figures) else []
-    tables += _figures(coco)
-    tables += [_boxes(coco)] if coco.comparisons else []
+def sections(detection: Detected, example_count: int, folder: str) -> list[Section]:
+    """How outputs were read, changes of figures, agreement of boxes, categories that changed most, and a gallery.
+
+    The pictures lie in ``folder``.
+    """
+    data, comparisons = detection.data, detection.comparisons
+    tables: list[Block] = [_native(detection)] if any(entry.native for entry in detection.figures) else []
+    tables += _figures(comparisons)
+    tables += [_boxes(comparisons)] if comparisons else []
     unclear = []
-    for place, entry in enumerate(coco.comparisons):
-        clear = [each for each in enumerate(entry.categories) if is_clear(each[1])]
+    for entry in comparisons:
+        clear = [each for each in entry.categories if is_clear(each)]
         if clear:
-            tables.append(_categories(entry, place, clear))
-        elif coco.data.ground_truth is not None:
+            tables.append(_categories(entry, clear))
+        elif data.ground_truth is not None:
             unclear.append(_unclear(entry))
     tables += [Lines(unclear)] if unclear else []
-    mapping = coco.data.class_mapping
-    is_evident = coco.data.head is None and mapping is not None and not mapping.is_doubtful
-    read = _how_read(coco.data)
+    mapping = data.class_mapping
+    is_evident = data.head is None and mapping is not None and not mapping.is_doubtful
+    read = _how_read(data)
     return [
-        Section("Pictures", [Lines([_pictures(part), *(() if is_evident else read)])], "first"),
+        Section("Pictures", [Lines([_pictures(data, example_count), *(() if is_evident else read)])], "first"),
         Section("Boxes and categories", tables, "accuracy"),
         Section("How outputs were read", [Lines(read)] if read else []),
-        Section("What changed", _galleries(coco, folder_of_pictures(part)), "changes", _ABOUT_THE_PICTURES),
+        Section("What changed", _galleries(detection, folder), "changes", _ABOUT_THE_PICTURES),
     ]
 
 
-def _pictures(part: CocoPart) -> str:
-    truth = part.boxes.data.ground_truth
+def _pictures(data: CocoData, count: int) -> str:
+    truth = data.ground_truth
     if truth is None:
-        return f"{part.example_count} pictures without ground truth"
+        return f"{count} pictures without ground truth"
     crowds = f", {truth.crowd_regions} crowd regions among them" if truth.crowd_regions else ""
-    return f"{part.example_count} pictures, {truth.objects} annotated objects of {truth.categories} categories{crowds}"
+    return f"{count} pictures, {truth.objects} annotated objects of {truth.categories} categories{crowds}"
 
 
 def _how_read(data: CocoData) -> list[str]:
@@ -94,53 +93,48 @@ def _how_read(data: CocoData) -> list[str]:
     return lines + ([] if data.class_mapping is None else [data.class_mapping.describe()])
 
 
-def _native(coco: BoxesPart) -> Table:
+def _native(detection: Detected) -> Table:
     """What the native tool makes of it, over as many pictures as each configuration finished."""
     rows: list[Sequence[Cell]] = [
         [
             found.configuration,
             number_cell(None if found.native is None else found.native.overall, percent),
-            number_cell(found.detections, path=f"part/boxes/figures/{place}/detections"),
-            number_cell(found.pictures, path=f"part/boxes/figures/{place}/pictures"),
+            number_cell(found.detections),
+            number_cell(found.pictures),
         ]
-        for place, found in enumerate(coco.figures)
+        for found in detection.figures
     ]
     return Table("As the native tool counts", ("configuration", "native mAP", "boxes", "pictures"), rows)
 
 
-def _figures(coco: BoxesPart) -> list[Block]:
+def _figures(comparisons: Sequence[BoxComparison]) -> list[Block]:
     """The changes of all comparisons in one table, none where there are none."""
     rows: list[Sequence[Cell]] = [
         [
             _sides(comparison),
             found.stat,
-            Number(
-                change(found.change, found.interval.low, found.interval.high, is_share=True),
-                found.change,
-                f"part/boxes/comparisons/{place}/changes/{number}/change",
-            ),
-            number_cell(found.p_value, p_value, f"part/boxes/comparisons/{place}/changes/{number}/p_value"),
+            Number(change(found.change, found.interval.low, found.interval.high, is_share=True), found.change),
+            number_cell(found.p_value, p_value),
         ]
-        for place, comparison in enumerate(coco.comparisons)
-        for number, found in enumerate(comparison.changes)
+        for comparison in comparisons
+        for found in comparison.changes
     ]
     columns = ("configuration", "figure", "change [95 %]", "test, uncorrected")
     return [Table("Changes of the figures of COCO, paired bootstrap over pictures", columns, rows)] if rows else []
 
 
-def _boxes(coco: BoxesPart) -> Table:
+def _boxes(comparisons: Sequence[BoxComparison]) -> Table:
     rows: list[Sequence[Cell]] = []
-    for place, comparison in enumerate(coco.comparisons):
-        boxes, path = comparison.boxes, f"part/boxes/comparisons/{place}"
-        counts = ("matched", "lost", "new", "class_changes")
+    for comparison in comparisons:
+        boxes = comparison.boxes
         rows.append(
             [
                 _sides(comparison),
-                *(number_cell(getattr(boxes, name), path=f"{path}/boxes/{name}") for name in counts),
+                *map(number_cell, (boxes.matched, boxes.lost, boxes.new, boxes.class_changes)),
                 number_cell(boxes.mean_iou, "{:.4f}".format),
-                number_cell(boxes.score_shift, "{:.2g}".format, f"{path}/boxes/score_shift"),
-                number_cell(comparison.identical, path=f"{path}/identical"),
-                number_cell(comparison.example_count, path=f"{path}/example_count"),
+                number_cell(boxes.score_shift, "{:.2g}".format),
+                number_cell(comparison.identical),
+                number_cell(comparison.example_count),
             ]
         )
     columns = (
@@ -162,33 +156,34 @@ def _sides(comparison: BoxComparison) -> str:
     return f"{comparison.other} against {comparison.baseline}"
 
 
-def _categories(comparison: BoxComparison, place: int, clear: Sequence[tuple[int, CategoryChange]]) -> Table:
-    """The categories that changed by more than chance explains, with their places; those that changed most."""
-    numbered = sorted(clear, key=lambda entry: -abs(entry[1].after - entry[1].before))
-    rows: list[Sequence[Cell]] = []
-    for number, found in numbered[:_MOST_CATEGORIES]:
-        path = f"part/boxes/comparisons/{place}/categories/{number}"
-        rows.append(
-            [
-                found.name,
-                Number(f"{100 * found.before:.1f} %", found.before, f"{path}/before"),
-                Number(f"{100 * found.after:.1f} %", found.after, f"{path}/after"),
-                number_cell(found.objects, path=f"{path}/objects"),
-                number_cell(found.p_value_holm, p_value, f"{path}/p_value_holm"),
-            ]
-        )
+def _categories(comparison: BoxComparison, clear: Sequence[CategoryChange]) -> Table:
+    """The categories that changed by more than chance explains; those that changed most."""
+    shown = sorted(clear, key=lambda entry: -abs(entry.after - entry.before))[:_MOST_CATEGORIES]
+    rows: list[Sequence[Cell]] = [
+        [
+            found.name,
+            Number(f"{100 * found.before:.1f} %", found.before),
+            Number(f"{100 * found.after:.1f} %", found.after),
+            number_cell(found.objects),
+            number_cell(found.p_value_holm, p_value),
+        ]
+        for found in shown
+    ]
     below = f"{len(rows)} of {len(comparison.categories)} categories that differ; all are in the JSON result"
     columns = ("category", f"AP {comparison.baseline}", f"AP {comparison.other}", "objects", "test, corrected")
     return Table(f"Categories that changed by more than chance explains: {_sides(comparison)}", columns, rows, below)
 
 
-def _galleries(coco: BoxesPart, folder: str) -> list[Block]:
+def _galleries(detection: Detected, folder: str) -> list[Block]:
     """The pictures that differ most from the first baseline, of each configuration that is compared with it."""
     galleries: list[Block] = []
-    for comparison in coco.comparisons:
-        differing = disagreements(coco, comparison)
-        if comparison.baseline == coco.comparisons[0].baseline and differing:
-            pictures = [_picture(coco, found, folder) for found in differing[:_MOST_PICTURES]]
+    for comparison in detection.comparisons:
+        if comparison.baseline != detection.comparisons[0].baseline:
+            continue
+        differing = disagreements(detection.pictures, comparison)
+        if differing:
+            names = detection.data.category_names
+            pictures = [_picture(names, found, folder) for found in differing[:_MOST_PICTURES]]
             below = ""
             if len(pictures) < len(differing):
                 shown = f"{len(pictures)} of {len(differing)} pictures shown"
@@ -197,19 +192,18 @@ def _galleries(coco: BoxesPart, folder: str) -> list[Block]:
     return galleries
 
 
-def _picture(coco: BoxesPart, found: Disagreement, folder: str) -> Picture:
+def _picture(names: Mapping[int, str], found: Disagreement, folder: str) -> Picture:
     return Picture(
         folder=folder,
         name=found.picture.example,
         effect=f"{found.unequal} boxes that only one side has" if found.unequal else "the same boxes, shifted",
         tone="bad" if found.only_in[found.baseline] else "",
         lines=(f"scores and places shift by up to {found.shift:.3f}",),
-        frames=[*_frames(coco, found, found.baseline, "bad"), *_frames(coco, found, found.other, "")],
+        frames=[*_frames(names, found, found.baseline, "bad"), *_frames(names, found, found.other, "")],
     )
 
 
-def _frames(coco: BoxesPart, found: Disagreement, side: str, tone: Tone) -> list[Frame]:
-    names = coco.data.category_names
+def _frames(names: Mapping[int, str], found: Disagreement, side: str, tone: Tone) -> list[Frame]:
     boxes = [found.picture.detections[side][number] for number in sorted(found.only_in[side])]
     return [
         Frame(box.box, f"{side}: {names.get(box.category_id, f'class {box.category_id}')} {box.score:.2f}", tone)
@@ -236,17 +230,13 @@ class Disagreement(Struct, frozen=True):
         return sum(map(len, self.only_in.values()))
 
 
-def disagreements(coco: BoxesPart, comparison: BoxComparison) -> list[Disagreement]:
+def disagreements(pictures: Sequence[DetectedPicture], comparison: BoxComparison) -> list[Disagreement]:
     """The pictures on which two configurations differ, the worst first.
 
     Those without unpaired boxes, on which scores and places shift by less than 0.01, are left out.
     """
     baseline, other = comparison.baseline, comparison.other
-    rated = [
-        _rate(picture, baseline, other)
-        for picture in coco.pictures or []
-        if {baseline, other} <= picture.detections.keys()
-    ]
+    rated = [_rate(picture, baseline, other) for picture in pictures if {baseline, other} <= picture.detections.keys()]
     differing = [entry for entry in rated if entry.unequal or entry.shift >= _VISIBLE_SHIFT]
     return sorted(differing, key=lambda entry: (-entry.unequal, -entry.shift))
 

@@ -1,19 +1,15 @@
-"""The part of a result that a COCO detection evaluation adds."""
+"""What a COCO detection evaluation finds out: how outputs were read, what each configuration found, what changed."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Literal
+from typing import Final, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CocoEvaluation
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import encode_json
-from evaltools.tasks.framework.result import ScoredPart
 
 _FEW_PAIRS: Final = 20
 _MOSTLY: Final = 0.5
@@ -251,57 +247,10 @@ class DetectedPicture(Struct, frozen=True):
     detections: dict[str, list[Detection]]
 
 
-class BoxesPart(Struct, frozen=True):
-    """What a result says of the boxes of a detector; ``pictures`` on request."""
+class Detected(Struct, frozen=True):
+    """What all configurations found; ``pictures`` is empty where single pictures are not wanted."""
 
     data: CocoData
     figures: list[DetectionFigures]
     comparisons: list[BoxComparison]
-    pictures: list[DetectedPicture] | None
-
-
-class CocoPart(ScoredPart, frozen=True, kw_only=True):
-    """A detection task: what every task has, and the boxes."""
-
-    sections_at: ClassVar[str] = "evaltools.tasks.coco.page:sections"
-    file_option: ClassVar[str] = "detections_path"
-
-    boxes: BoxesPart
-
-    @property
-    def given(self) -> dict[str, str]:
-        """Annotations, pictures that were left out, and how pictures were prepared."""
-        return self.facts
-
-    def nan_outputs(self, configuration: str) -> int:
-        """Detections with a NaN or infinite score, class or box."""
-        return sum(each.nonfinite_detections for each in self.boxes.figures if each.configuration == configuration)
-
-    def without_examples(self) -> CocoPart:
-        """The part without the detections."""
-        return replace(self, boxes=replace(self.boxes, pictures=None))
-
-    def file_of(self, configuration: str) -> bytes:
-        """Detections in the COCO results format, which pycocotools' ``loadRes`` reads.
-
-        A JSON list with image_id, category_id, bbox [x, y, width, height] in pixels, and score of each detection.
-        """
-        return encode_json(
-            [
-                {
-                    "image_id": picture.image_id,
-                    "category_id": found.category_id,
-                    "bbox": found.pixel_box(picture.width, picture.height),
-                    "score": found.score,
-                }
-                for picture in self.boxes.pictures or []
-                if picture.image_id is not None
-                for found in picture.detections.get(configuration, [])
-            ]
-        )
-
-
-def boxes_of(result: EvaluationResult) -> BoxesPart:
-    """The boxes in the result of a detection task."""
-    found: BoxesPart = result.part.boxes
-    return found
+    pictures: list[DetectedPicture]

@@ -15,7 +15,7 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.tasks.coco.classes import ClassMapping
 from evaltools.tasks.coco.objects import Found, FoundObjects
 from evaltools.tasks.coco.outputs import operator_output_map
-from evaltools.tasks.coco.result import BoxesPart, ClassMappingUsed, HeadUsed, describe_mapping
+from evaltools.tasks.coco.result import ClassMappingUsed, Detected, HeadUsed, describe_mapping
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth, lying_on
 
 _FEWEST_DETECTIONS: Final = 20
@@ -27,7 +27,7 @@ def general_warnings(
     model: ModelFile,
     pictures: EvaluatedPictures,
     labels: LabelFile | None,
-    detection: BoxesPart,
+    detection: Detected,
     every: Mapping[str, Found],
 ) -> Iterator[str]:
     """One sentence each, those of configurations with their name in front; ``every`` has what each of them found."""

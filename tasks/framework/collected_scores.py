@@ -1,42 +1,44 @@
-"""What all records of a task say: its means and comparisons, with what its metric with a part of its own concludes."""
+"""What all records of a task say: its means and their changes, with what its metric of whole answers concludes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from evaltools.engine.run_folder import digest
+from msgspec.structs import replace
+
 from evaltools.extensions import named
-from evaltools.known_tasks import task_command
-from evaltools.metrics.latency import summarise_latency
+from evaltools.gates.bounds import change_of_means
+from evaltools.metrics.means import MeanChange
 from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.figure import Change, Figure
 from evaltools.result.verdict import Verdict
-from evaltools.tasks.framework.collecting import Collected, Concluded, RecordsOfRun
-from evaltools.tasks.framework.definition import Mean, Pooled, Task, name_of
-from evaltools.tasks.framework.figures import FigureTable, ScoresSeen, WorstDrawings, verdicts
+from evaltools.tasks.framework.collecting import Collected, Columns, Concluded, RecordsOfRun, columns, reference_among
+from evaltools.tasks.framework.definition import Mean, Pooled, Task
+from evaltools.tasks.framework.figures import FigureTable, ScoresSeen, WorstDrawings, verdicts_on
 from evaltools.tasks.framework.other_kernels import allowed_changes
-from evaltools.tasks.framework.request import TaskOptions
-from evaltools.tasks.framework.result import ExampleScores, MetricComparison, ScoredPart
+from evaltools.tasks.framework.report import Scores, joined, sections
+from evaltools.tasks.framework.request import TaskOptions, given_of
 from evaltools.tasks.framework.steps import scored_at
 from evaltools.tasks.framework.sums import Accumulator, Pair, PairAccumulator, RunSums
 
 
 def collected(task: Task, options: TaskOptions, run: RecordsOfRun) -> Collected:
     """What takes the records of a task."""
-    own: Collected | None = named(task.whole.collector)(task.whole, run) if task.whole else None
-    return own if own is not None and task.whole and not task.whole.part else CollectedScores(task, options, run, own)
+    whole = named(task.whole.collector)(task.whole, run) if task.whole else None
+    return CollectedScores(task, options, run, whole)
 
 
 class CollectedScores:
-    """Means, comparisons, and every score if that was asked for; it is a :class:`Collected`.
+    """Means, their changes, and every score if that was asked for; it is a :class:`Collected`.
 
-    ``whole`` collects for the metric that has a part of its own.
+    ``whole`` collects for the metric of whole answers.
     """
 
     def __init__(self, task: Task, options: TaskOptions, run: RecordsOfRun, whole: Collected | None) -> None:
         self._task, self._options, self._run, self._whole = task, options, run, whole
         self._seen: Final = {name: ScoresSeen() for name in run.measured}
-        self._drawn: Final = {name: WorstDrawings(name, run.outcome.names) for name in run.measured}
+        self._drawn: Final = {name: WorstDrawings(run.outcome.names) for name in run.measured}
 
     @property
     def own(self) -> Mapping[str, Sequence[Accumulator[Any]]]:
@@ -53,44 +55,57 @@ class CollectedScores:
         return {} if self._whole is None else self._whole.paired
 
     def conclude(self, configurations: Sequence[ConfigurationResult], sums: RunSums) -> Concluded:
-        """The part of the result, verdicts on each metric, warnings."""
-        run, task, options = self._run, self._task, self._options
-        whole = Concluded(None, {}) if self._whole is None else self._whole.conclude(configurations, sums)
-        loaded, metrics = options.loaded, task.means
-        origin = None if loaded.is_built_in else loaded.origin
-        other_kernels: list[MetricComparison] = run.beside or []
-        table = FigureTable(metrics, {name: each.rows for name, each in self._seen.items()})
-        compared = [comparison for pair in sums.pairs for comparison in table.comparisons(*pair)]
-        part_type: type[ScoredPart] = task_command(loaded.task).part_type
-        part = part_type(
-            name=name_of(loaded.function),
-            source=str(origin) if origin else "",
-            sha256=origin.sha256 if origin else "",
-            options={name: str(value) for name, value in options.recorded.items() if value is not None},
-            example_count=len(task.examples),
-            examples_sha256=digest(example.id for example in task.examples),
-            preprocessing_latency=summarise_latency(run.outcome.preprocessing_us),
-            metrics=[Mean(metric.name, metric.better, metric.margin, metric.bounds) for metric in metrics],
-            means=[mean for name, each in self._seen.items() for mean in table.means(name, each.certain)],
-            comparisons=compared,
-            scores=self._scores(table) if run.keeps_examples and metrics else None,
-            drawings=[entry for each in self._drawn.values() for entry in each.found],
-            other_kernels=other_kernels,
-            facts=dict(task.facts),
-            **({task.whole.part: whole.part} if task.whole else {}),
-        )
-        own_verdicts = verdicts(compared, metrics, run.margin, allowed_changes(other_kernels))
-        warnings = [*whole.warnings, *self._warnings(), *_without_figure(metrics, part, self._seen.values())]
-        return Concluded(part, merged(whole.verdicts, own_verdicts), warnings, whole.also)
+        """The figures, verdicts on each metric, what to show beside them, warnings."""
+        run, task = self._run, self._task
+        whole = Concluded() if self._whole is None else self._whole.conclude(configurations, sums)
+        other_kernels: Mapping[str, MeanChange] = {} if task.beside is not None else run.beside or {}
+        table = FigureTable(task.means, {name: each.rows for name, each in self._seen.items()})
+        changes = {pair: found for pair in sums.pairs if (found := table.changes(*pair))}
+        scores = {
+            name: table.of_examples(name, len(task.examples)) if run.keeps_examples else {} for name in self._seen
+        }
+        reference = reference_among(configurations)
+        has_scores = run.keeps_examples and bool(task.means)
+        figures = {
+            name: {
+                metric: replace(
+                    figure,
+                    change=_change_of(metric, changes.get((reference or "", name), {}), reference or ""),
+                    scores=scores[name].get(metric, []),
+                )
+                for metric, figure in table.means(name, each.certain).items()
+            }
+            for name, each in self._seen.items()
+        }
+        own_verdicts: dict[str, list[Verdict]] = {}
+        for (baseline, other), found in changes.items():
+            judged = verdicts_on(found, task.means, baseline, run.margin, allowed_changes(other_kernels))
+            own_verdicts.setdefault(other, []).extend(judged)
+        drawn = {name: each.found for name, each in self._drawn.items()}
+        own_blocks = sections(task, changes, scores, drawn, other_kernels)
+        return replace(
+            whole,
+            figures=merged(whole.figures, figures),
+            verdicts={name: [*whole.verdicts.get(name, ()), *own_verdicts.get(name, ())]
+                      for name in {**whole.verdicts, **own_verdicts}},
+            warnings=[*whole.warnings, *self._warnings(), *_without_figure(task.means, figures, self._seen.values())],
+            blocks=joined(whole.blocks, own_blocks),
+            given=whole.given or given_of(self._options, (example.id for example in task.examples), task.facts),
+            examples=whole.examples or ({"example": [example.id for example in task.examples]} if has_scores else {}),
+            changed=whole.changed or (self._changed(scores, reference) if has_scores else {}),
+        )  # fmt: skip
 
-    def _scores(self, table: FigureTable) -> list[ExampleScores]:
-        scores = {name: table.of_examples(name) for name in table.rows}
-        found = []
-        for index, example in enumerate(self._task.examples):
-            given = {name: each[index] for name, each in scores.items() if index in each}
-            if given:
-                found.append(ExampleScores(example.id, given))
-        return found
+    def _changed(self, scores: Scores, reference: str | None) -> Columns:
+        """Each score of an example that is another than the reference's."""
+        base = scores.get(reference or "", {})
+        rows = [
+            (example.id, name, metric, before, after)
+            for name, own in scores.items()
+            for metric, values in own.items()
+            for example, before, after in zip(self._task.examples, base.get(metric, ()), values, strict=False)
+            if before is not None and after is not None and before != after
+        ]
+        return columns(("example", "configuration", "metric", "before", "after"), rows)
 
     def _warnings(self) -> list[str]:
         unknown = next((each.unknown for each in self._seen.values() if each.unknown), ())
@@ -100,9 +115,15 @@ class CollectedScores:
         return [f'{scored_at(self._task)} also gives {name!r}; add evaltools.mean("{name}") to the metrics to see it']
 
 
-def _without_figure(metrics: Sequence[Mean], part: ScoredPart, seen: Iterable[ScoresSeen]) -> list[str]:
+def _change_of(metric: str, changes: Mapping[str, MeanChange], reference: str) -> Change | None:
+    return change_of_means(changes[metric], reference) if metric in changes else None
+
+
+def _without_figure(
+    metrics: Sequence[Mean], figures: Mapping[str, Mapping[str, Figure]], seen: Iterable[ScoresSeen]
+) -> list[str]:
     """Warnings about metrics of all examples that have no figure, though examples have scores."""
-    found = {entry.metric for entry in part.means}
+    found = {metric for own in figures.values() for metric in own}
     return [
         f"there is no {metric.name}: nothing in these examples counts for it"
         for metric in metrics
@@ -110,6 +131,8 @@ def _without_figure(metrics: Sequence[Mean], part: ScoredPart, seen: Iterable[Sc
     ]
 
 
-def merged(first: Mapping[str, list[Verdict]], then: Mapping[str, list[Verdict]]) -> dict[str, list[Verdict]]:
-    """The verdicts of both by configuration."""
-    return {name: [*first.get(name, ()), *then.get(name, ())] for name in {**first, **then}}
+def merged(
+    first: Mapping[str, dict[str, Figure]], then: Mapping[str, dict[str, Figure]]
+) -> dict[str, dict[str, Figure]]:
+    """The figures of both by configuration."""
+    return {name: {**first.get(name, {}), **then.get(name, {})} for name in {**first, **then}}

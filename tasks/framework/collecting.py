@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.engine.facts import Fact
@@ -14,7 +16,9 @@ from evaltools.engine.run import PassOutcome
 from evaltools.engine.steps import Steps
 from evaltools.extensions import named
 from evaltools.model import ModelFile
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.figure import Figure, Part
+from evaltools.result.section import Section
 from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open
 from evaltools.tasks.framework.definition import Task, Whole
@@ -60,7 +64,8 @@ class RecordsOfRun(Struct, frozen=True):
     ``reference`` may be one. ``margin`` is the change that counts as none. ``keeps_examples``: what was found in each
     example is wanted in the result. ``has_page``: a page is made of it, which shows some examples. ``first_run_us`` has
     the time of the very first run of each configuration that was warmed up, in microseconds, None where it failed.
-    ``beside`` is what the task measured after the pass.
+    ``beside`` is what the task measured after the pass. ``pictures`` is the folder of the pictures, empty where the
+    task takes none.
     """
 
     examples: Sequence[Any]
@@ -73,18 +78,76 @@ class RecordsOfRun(Struct, frozen=True):
     has_page: bool = False
     first_run_us: Mapping[str, float | None] = field(default_factory=dict)
     beside: Any = None
+    pictures: str = ""
+
+
+Columns = dict[str, list[Any]]
+"""A table by the names of its columns, as frames have it."""
+
+
+def columns(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Columns:
+    """The rows by columns.
+
+    >>> columns(("example", "rank"), [("a.png", 0), ("b.png", 2)])
+    {'example': ['a.png', 'b.png'], 'rank': [0, 2]}
+    """
+    found = list(rows)
+    return {name: [row[place] for row in found] for place, name in enumerate(names)}
 
 
 class Concluded(Struct, frozen=True):
-    """What a metric makes of all records: its part of the result, verdicts by configuration, warnings.
+    """What a task makes of all records; everything with a key is by configuration.
 
-    ``also`` are configurations that did not run here, such as a reference whose outputs were saved by another run.
+    ``blocks`` are shown beside the figures. ``given`` is what decides the figures, as texts by name. ``examples`` says
+    what each configuration gave for each example, where that was asked for, ``changed`` which answers are others than
+    the reference's: columns of frames, the first of which are ``example`` and ``configuration``. ``nan_outputs`` counts
+    outputs, or elements of them, that are NaN or infinite. ``series`` are further numbers by name. ``also`` are
+    configurations that did not run here, such as a reference whose outputs were saved by another run.
     """
 
-    part: Any
-    verdicts: Mapping[str, list[Verdict]]
+    figures: Mapping[str, dict[str, Figure]] = field(default_factory=dict)
+    parts: Mapping[str, list[Part]] = field(default_factory=dict)
+    verdicts: Mapping[str, list[Verdict]] = field(default_factory=dict)
     warnings: Sequence[str] = ()
+    blocks: Sequence[Section] = ()
+    given: Mapping[str, str] = field(default_factory=dict)
+    nan_outputs: Mapping[str, int] = field(default_factory=dict)
+    series: Mapping[str, dict[str, list[float]]] = field(default_factory=dict)
+    examples: Columns = field(default_factory=dict)
+    changed: Columns = field(default_factory=dict)
     also: Sequence[ConfigurationResult] = ()
+    limits_broken: bool = False
+    not_saved: str = ""
+
+
+def with_concluded(result: EvaluationResult, found: Concluded) -> EvaluationResult:
+    """A result with what its task concluded, but its warnings."""
+    configurations = [
+        replace(
+            entry,
+            figures=found.figures.get(entry.name, {}),
+            parts=found.parts.get(entry.name, []),
+            series={**entry.series, **found.series.get(entry.name, {})},
+            verdicts=found.verdicts.get(entry.name, entry.verdicts),
+            nan_outputs=found.nan_outputs.get(entry.name, 0),
+        )
+        for entry in result.configurations
+    ]
+    return replace(
+        result,
+        configurations=configurations,
+        given=dict(found.given),
+        blocks=msgspec.convert(msgspec.to_builtins(found.blocks), list[Section]),  # as they are in a file
+        examples=found.examples,
+        changed=found.changed,
+        limits_broken=found.limits_broken,
+        not_saved=found.not_saved,
+    )
+
+
+def reference_among(configurations: Sequence[ConfigurationResult]) -> str | None:
+    """The name of the reference; None where there is none."""
+    return next((entry.name for entry in configurations if entry.role == "reference"), None)
 
 
 class Collected(Protocol):

@@ -69,20 +69,19 @@ class Pooled(Mean):
 
 @dataclass(frozen=True, kw_only=True)
 class Whole(Mean):
-    """A metric with a part of the result of its own, which it concludes from all records; a task has at most one.
+    """A metric of whole answers, which concludes several figures from all records; a task has at most one.
 
-    ``score`` gives an array of numbers for it, or what the journal is to keep: ``kept`` is the type. ``part`` is the
-    field of the result's part that it fills, empty where it gives the whole part. ``collector`` is the class that does
-    so, a :class:`~evaltools.tasks.framework.collecting.Collected`; ``found_beside`` is the type of what is measured
-    beside a pass. All are ``MODULE:NAME``.
-    ``against_reference``: nothing is run where there are no outputs of the reference.
+    ``score`` gives an array of numbers for it, or what the journal is to keep: ``kept`` is the type. ``collector`` is
+    the class that concludes, a :class:`~evaltools.tasks.framework.collecting.Collected`; ``found_beside`` is the type
+    of what is measured beside a pass. All are ``MODULE:NAME``. ``against_reference``: nothing is run where there are no
+    outputs of the reference. ``keeps_times``: the result has the time of each run.
     """
 
-    part: ClassVar[str] = ""
     collector: ClassVar[str] = ""
     kept: ClassVar[str] = "numpy:ndarray"
     found_beside: ClassVar[str] = "evaltools.tasks.framework.other_kernels:Found"
     against_reference: ClassVar[bool] = False
+    keeps_times: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +92,6 @@ class TopK(Whole):
     its score is what :meth:`score` gives. So it is the ``score`` of a task with no other metric.
     """
 
-    part: ClassVar[str] = "topk"
     collector: ClassVar[str] = "evaltools.tasks.framework.topk:CollectedAnswers"
     name: str = "topk"
     labels: Sequence[str | None]
@@ -293,7 +291,7 @@ class Task:
     :class:`~evaltools.tasks.framework.collecting.AfterPass`, and measures what the figures are to be compared with.
 
     ``native(result, row)`` gives the lines that stdout gets of a measured configuration, as a native tool for the same
-    prints them: ``row.figures`` are its figures by name. None: a line for each metric.
+    prints them: ``row.figures["iou"].value`` is one of its figures. None: a line for each metric.
 
     >>> import evaltools as et
     >>> task = et.Task(
@@ -326,12 +324,12 @@ class Task:
 
     @property
     def means(self) -> list[Mean]:
-        """The metrics without the one that has a part of its own."""
+        """The metrics without the one of whole answers."""
         return [metric for metric in self.metrics if not isinstance(metric, Whole)]
 
     @property
     def whole(self) -> Whole | None:
-        """The metric that has a part of its own; None where there is none."""
+        """The metric of whole answers; None where there is none."""
         return next((metric for metric in self.metrics if isinstance(metric, Whole)), None)
 
 

@@ -22,9 +22,10 @@ from evaltools.metrics.means import (
     mean_change,
     mean_of_scores,
 )
+from evaltools.result.figure import Figure, Spread
+from evaltools.result.section import Drawing
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.definition import Mean, Pooled
-from evaltools.tasks.framework.result import DrawnExample, MetricComparison, MetricMean
 from evaltools.tasks.framework.steps import ObservedScores
 
 MOST_DRAWINGS: Final = 8
@@ -101,49 +102,42 @@ class FigureTable:
             self._known[key] = scores_of(self.metrics[place], rows) if rows else None
         return self._known[key]
 
-    def means(self, configuration: str, certain: Collection[str] = ()) -> list[MetricMean]:
+    def means(self, configuration: str, certain: Collection[str] = ()) -> dict[str, Figure]:
         """Each metric of one configuration; none without an example. Those that are ``certain`` have no interval."""
-        found = []
+        found = {}
         for place, metric in enumerate(self.metrics):
             scores = self.scores(configuration, place, self.examples(configuration, place))
             if scores is not None:
                 mean = mean_of_scores(scores.figure, scores.values, metric.bounds)
-                interval = None if metric.name in certain else mean.interval()
-                found.append(
-                    MetricMean(
-                        configuration,
-                        metric.name,
-                        mean.count,
-                        mean.mean,
-                        mean.deviation,
-                        interval,
-                        mean.unequal,
-                        mean.low,
-                        mean.high,
-                        mean.is_bounded,
-                    )
+                found[metric.name] = Figure(
+                    mean.mean,
+                    better=metric.better,
+                    interval=None if metric.name in certain else mean.interval(),
+                    count=mean.count,
+                    margin=metric.margin,
+                    spread=Spread(mean.deviation, mean.unequal, mean.low, mean.high, mean.is_bounded),
                 )
         return found
 
-    def comparisons(self, baseline: str, other: str) -> list[MetricComparison]:
+    def changes(self, baseline: str, other: str) -> dict[str, MeanChange]:
         """Each metric of one configuration against another, over the examples that both finished; none without one."""
-        found = []
+        found = {}
         for place, metric in enumerate(self.metrics):
             common = sorted(set(self.examples(baseline, place)).intersection(self.examples(other, place)))
             before, after = (self.scores(name, place, common) for name in (baseline, other))
             if before is not None and after is not None:
-                change = _change(before, after, metric.bounds)
-                found.append(MetricComparison(baseline, other, metric.name, change, change.interval()))
+                found[metric.name] = _change(before, after, metric.bounds)
         return found
 
-    def of_examples(self, configuration: str) -> dict[int, list[float | None]]:
-        """What each example adds to each metric, by its number; None where it has no score for it."""
-        columns: list[dict[int, float]] = []
-        for place in range(len(self.metrics)):
+    def of_examples(self, configuration: str, count: int) -> dict[str, list[float | None]]:
+        """What each of ``count`` examples adds to each metric, by its name; None where it has no score for it."""
+        found = {}
+        for place, metric in enumerate(self.metrics):
             examples = self.examples(configuration, place)
             scores = self.scores(configuration, place, examples)
-            columns.append({} if scores is None else dict(zip(examples, scores.values.tolist(), strict=True)))
-        return {index: [column.get(index) for column in columns] for index in self.rows[configuration]}
+            values = {} if scores is None else dict(zip(examples, scores.values.tolist(), strict=True))
+            found[metric.name] = [values.get(example) for example in range(count)]
+        return found
 
 
 def _change(before: Scores, after: Scores, bounds: ScoreBounds | None) -> MeanChange:
@@ -174,29 +168,36 @@ def _changing_by_themselves(before: Scores, after: Scores, places: Sequence[int]
     return round(changing * len(places) / len(tried))
 
 
-def verdicts(
-    found: Sequence[MetricComparison], metrics: Sequence[Mean], margin: float, allowed: Mapping[str, float]
-) -> dict[str, list[Verdict]]:
-    """The verdicts on the changes, by configuration: those of each pair in the order of the metrics.
+def verdicts_on(
+    changes: Mapping[str, MeanChange],
+    metrics: Sequence[Mean],
+    against: str,
+    margin: float,
+    allowed: Mapping[str, float],
+) -> list[Verdict]:
+    """The verdicts on the changes from one configuration to another, in the order of the metrics.
 
     ``margin`` is that of metrics without one of their own. ``allowed`` are changes by metric that count as none, too.
     """
-    by_name = {metric.name: metric for metric in metrics}
-    by_configuration: dict[str, list[Verdict]] = {}
-    for entry in found:
-        metric = by_name[entry.metric]
-        own_margin = margin if metric.margin is None else metric.margin
-        own_margin = max(own_margin, allowed.get(entry.metric, 0.0))
-        verdict = mean_verdict(entry.metric, entry.change, metric.better, own_margin, entry.baseline)
-        by_configuration.setdefault(entry.other, []).append(verdict)
-    return by_configuration
+    found = []
+    for metric in metrics:
+        if metric.name in changes:
+            own_margin = max(margin if metric.margin is None else metric.margin, allowed.get(metric.name, 0.0))
+            found.append(mean_verdict(metric.name, changes[metric.name], metric.better, own_margin, against))
+    return found
+
+
+class DrawnExample(Struct, frozen=True):
+    """An example of which a configuration gives something else than the reference, as its task draws it."""
+
+    example: str
+    drawing: Drawing
 
 
 class WorstDrawings:
     """Collects the drawings of the examples that a configuration changes most; those of others are let go."""
 
-    def __init__(self, configuration: str, names: Sequence[str]) -> None:
-        self._configuration = configuration
+    def __init__(self, names: Sequence[str]) -> None:
         self._names = names
         self._kept: list[tuple[float, int, DrawnExample]] = []
 
@@ -204,7 +205,7 @@ class WorstDrawings:
         """Add what was observed of one example."""
         drawing = observation.drawing
         if drawing is not None:
-            entry = (drawing.changed, -example, DrawnExample(self._configuration, self._names[example], drawing))
+            entry = (drawing.changed, -example, DrawnExample(self._names[example], drawing))
             heapq.heappush(self._kept, entry)
             if len(self._kept) > MOST_DRAWINGS:
                 heapq.heappop(self._kept)

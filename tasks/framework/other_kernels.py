@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.engine.steps import Prepared
 from evaltools.errors import ImageError, TaskError
+from evaltools.metrics.means import MeanChange
 from evaltools.tasks.framework.collecting import AfterPass, Beside
 from evaltools.tasks.framework.figures import FigureTable, ScoresSeen
 from evaltools.tasks.framework.observer import counted
-from evaltools.tasks.framework.result import MetricComparison
 from evaltools.tasks.framework.roles import RunInRole, run_role
 
 OTHER_KERNELS: Final = "plain C++ kernels"
@@ -24,13 +24,13 @@ _SECONDS: Final = 5.0
 """After so long no further example is run: plain kernels may take a hundred times as long as others."""
 
 
-Found = list[MetricComparison]
+Found = dict[str, MeanChange]
 
 
 def changes_of_other_kernels(after: AfterPass) -> Beside:
     """The change of each metric of agreement between the reference and :data:`OTHER_KERNELS`, over a few examples.
 
-    It is a list of :class:`MetricComparison`. There is none where nothing agrees with a reference, where that is not
+    By the metric's name. There are none where nothing agrees with a reference, where that is not
     only on the CPU, where either cannot run, where the pass was stopped, and after Ctrl-C.
     """
     task, reference = after.task, after.reference
@@ -56,7 +56,7 @@ def changes_of_other_kernels(after: AfterPass) -> Beside:
 
 def _compared(
     after: AfterPass, name: str, prepared: Mapping[int, Prepared], base: RunInRole, changed: RunInRole
-) -> list[MetricComparison]:
+) -> dict[str, MeanChange]:
     seen = {name: ScoresSeen(), OTHER_KERNELS: ScoresSeen()}
     runs = zip(prepared.items(), base.inferences, changed.inferences, strict=False)
     for (example, made), reference, other in runs:
@@ -66,7 +66,8 @@ def _compared(
             seen[name].add(example, own)
             seen[OTHER_KERNELS].add(example, others)
     table = FigureTable(after.task.means, {each: found.rows for each, found in seen.items()})
-    return [found for found in table.comparisons(name, OTHER_KERNELS) if found.metric in seen[name].certain]
+    changes = table.changes(name, OTHER_KERNELS)
+    return {metric: found for metric, found in changes.items() if metric in seen[name].certain}
 
 
 def _readable(after: AfterPass) -> dict[int, Prepared]:
@@ -80,6 +81,6 @@ def _readable(after: AfterPass) -> dict[int, Prepared]:
     return found
 
 
-def allowed_changes(found: Sequence[MetricComparison]) -> Mapping[str, float]:
+def allowed_changes(found: Mapping[str, MeanChange]) -> Mapping[str, float]:
     """By metric, the change that counts as none."""
-    return {each.metric: ALLOWED * abs(each.change.change) for each in found}
+    return {metric: ALLOWED * abs(each.change) for metric, each in found.items()}

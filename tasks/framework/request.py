@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -11,11 +11,13 @@ from msgspec import Struct, field
 
 from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution, Shard
+from evaltools.engine.run_folder import digest
 from evaltools.errors import UsageError
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.parameter import Parameter, format_value
 from evaltools.request import Options, Request
-from evaltools.tasks.framework.common_options import CHANNEL_ORDER, INPUT_LAYOUT, MARGIN
+from evaltools.tasks.framework.common_options import CHANNEL_ORDER, INPUT_LAYOUT, MARGIN, PICTURES
+from evaltools.tasks.framework.definition import name_of
 from evaltools.tasks.framework.image_input import StatedLayout, require_native
 from evaltools.tasks.framework.loading import Loaded
 from evaltools.tasks.framework.options import Option, values_of
@@ -50,6 +52,25 @@ class TaskOptions(Struct, frozen=True):
         """The options by which scores can differ."""
         values = {name: each for name, each in self.values.items() if self.decisive is None or name in self.decisive}
         return {**values, **({"channel_order": "bgr"} if self.channel_order == "bgr" else {})}
+
+
+def folder_of_pictures(options: TaskOptions) -> str:
+    """The folder that an option of the task names; empty where it takes no pictures."""
+    return next((str(options.recorded[name]) for name in PICTURES if options.recorded.get(name) is not None), "")
+
+
+def given_of(options: TaskOptions, ids: Iterable[str], facts: Mapping[str, str]) -> dict[str, str]:
+    """What decides the figures: task and file, the ids of the examples, facts, options, of paths their last part."""
+    loaded = options.loaded
+    origin = None if loaded.is_built_in else loaded.origin
+    own = {
+        "task": name_of(loaded.function),
+        "the task's file": origin.sha256[:12] if origin else "",
+        "ids of examples": digest(ids)[:12],
+    }
+    stated = {name: str(value) for name, value in options.recorded.items() if value is not None}
+    named = {f"--{name}": value.rstrip("/").rpartition("/")[2] for name, value in stated.items()}
+    return own | dict(facts) | named
 
 
 class TaskRequest(Struct, frozen=True, kw_only=True):

@@ -77,7 +77,7 @@ def _labels(stated: Mapping[str, Any], folder: Path) -> Mapping[str, str]:
 
 COMMAND: Final = comes_with_evaltools(
     imagenet,
-    "evaltools.tasks.framework.topk_result",
+    "evaltools.tasks.framework.topk_figures",
     Accuracy("top1", "top-1"),
     native="evaltools.tasks.imagenet.native",
     place=1,

@@ -9,14 +9,13 @@ import numpy as np
 
 from evaltools.native.lines.evaluation import fill_of_pictures, lines_of_pictures
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.framework.result import ScoredPart
+from evaltools.tasks.framework.topk_figures import METRICS
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
     """Numbers as C++ streams print them, ``%g``, accuracies in float32."""
     return lines_of_pictures(result, configuration) + [
-        f"Top-{k} Accuracy: {np.float32(accuracy):g}"
-        for k, accuracy in enumerate(_accuracies(result, configuration), start=1)
+        f"Top-{k} Accuracy: {np.float32(accuracy):g}" for k, accuracy in enumerate(_accuracies(configuration), start=1)
     ]
 
 
@@ -24,11 +23,10 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
     """Fill an ``EvaluationStageMetrics``; field presence is the native tool's."""
     metrics = message.process_metrics.image_classification_metrics
     fill_of_pictures(message, metrics, result, configuration)
-    metrics.topk_accuracy_metrics.topk_accuracies.extend(_accuracies(result, configuration))
+    metrics.topk_accuracy_metrics.topk_accuracies.extend(_accuracies(configuration))
 
 
-def _accuracies(result: EvaluationResult, configuration: ConfigurationResult) -> Sequence[float]:
+def _accuracies(configuration: ConfigurationResult) -> Sequence[float]:
     """Top-1, Top-2 and so on, which every measured configuration has."""
-    part: ScoredPart = result.part
-    assert part.topk is not None
-    return part.topk.classified[configuration.name].metrics.topk.accuracies
+    values = [figure.value for metric in METRICS if (figure := configuration.figures.get(metric.name)) and figure.count]
+    return [value for value in values if value is not None]

@@ -91,7 +91,6 @@ COMMAND: Final = replace(
         "evaltools.tasks.inference_diff.metrics",
         native="evaltools.tasks.inference_diff.report",
         place=3,
-        part="evaltools.tasks.inference_diff.result:InferenceDiff",
         leaves_out=("margin", "record_examples"),
         execution=EXECUTION_WITH_ONE_WORKER,
     ),
@@ -99,4 +98,5 @@ COMMAND: Final = replace(
     compares_models=False,
     native_reference="default",
     reference_outputs_at="evaltools.tasks.inference_diff.saved_outputs",
+    next_steps_at="evaltools.tasks.inference_diff.report:next_steps",
 )

@@ -17,6 +17,7 @@ from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun
 from evaltools.tasks.framework.definition import Whole
 from evaltools.tasks.framework.sums import RunSums
+from evaltools.tasks.inference_diff.figures import parts_of, worst_of
 from evaltools.tasks.inference_diff.judgement import (
     far_variant_warnings,
     judge,
@@ -35,24 +36,25 @@ from evaltools.tasks.inference_diff.noise_floor import (
 )
 from evaltools.tasks.inference_diff.output_comparison import Difference, output_names
 from evaltools.tasks.inference_diff.output_order import open_in_words
+from evaltools.tasks.inference_diff.page import WithReading, sections
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
     InferenceDiff,
     InputUsed,
     OfOneKind,
-    RunTimes,
 )
 from evaltools.tasks.inference_diff.saved_outputs import INPUTS, Manifest, SavedConfiguration, SavedFile, SavedReference
 
 
 @dataclass(frozen=True, kw_only=True)
 class Differences(Whole):
-    """How far the outputs of each configuration are from the reference's; it gives the whole part of the result."""
+    """How far the outputs of each configuration are from the reference's; it is all that the task says."""
 
     collector: ClassVar[str] = "evaltools.tasks.inference_diff.differences:CollectedDifferences"
     kept: ClassVar[str] = "evaltools.tasks.inference_diff.output_comparison:DiffObservation"
     found_beside: ClassVar[str] = "evaltools.tasks.inference_diff.noise_floor:RoleOutcomes"
     against_reference: ClassVar[bool] = True
+    keeps_times: ClassVar[bool] = True
     name: str = "differences"
     material: DiffMaterial
 
@@ -74,10 +76,8 @@ class CollectedDifferences:
         material, run = self._material, self._run
         options, noise_floor = material.options, run.beside or RoleOutcomes()
         times = {
-            entry.name: RunTimes(
-                run.first_run_us.get(entry.name),
-                summarise_latency(sums.run_and_read_us(entry.name)),
-                list(sums.invokes_us(entry.name)),
+            entry.name: WithReading(
+                summarise_latency(sums.run_and_read_us(entry.name)).p50_us, run.first_run_us.get(entry.name)
             )
             for entry in configurations
             if entry.status == "measured" and not entry.is_emulated
@@ -93,16 +93,42 @@ class CollectedDifferences:
                 comparisons.append(replace(comparison, by_kind=_by_kind(material, differences)))
         if material.writer is not None:
             material.writer.finish(_manifest(material, [*loaded, *configurations]))
-        return Concluded(
-            replace(_details(material, noise_floor, comparisons), times=times),
-            _verdicts([*loaded, *configurations], comparisons),
-            [
+        diff = _details(material, noise_floor, comparisons)
+        return replace(
+            concluded(diff, output_names(material.model), _outputs_of_reference(configurations), times),
+            verdicts=_verdicts([*loaded, *configurations], comparisons),
+            warnings=[
                 *_open_order(material),
                 *_warnings(comparisons, noise_floor),
                 *far_variant_warnings(list(judges.values())),
             ],
-            loaded,
+            also=loaded,
+            not_saved=(material.writer.failure if material.writer else None) or "",
         )
+
+
+def concluded(
+    diff: InferenceDiff,
+    names: Sequence[Sequence[str]],
+    other_outputs: Sequence[str],
+    times: Mapping[str, WithReading],
+) -> Concluded:
+    """What a diff says without its verdicts; ``names`` are those of each output, ``other_outputs`` the reference's."""
+    parts = {compared.configuration: parts_of(compared, names) for compared in diff.comparisons}
+    return Concluded(
+        figures={name: worst_of(found) for name, found in parts.items()},
+        parts=parts,
+        blocks=sections(diff, [own[1] if len(own) > 2 else "" for own in names], other_outputs, times),
+        given=diff.given,
+        nan_outputs=diff.nan_outputs,
+        limits_broken=diff.breaks_limits,
+    )
+
+
+def _outputs_of_reference(configurations: Sequence[ConfigurationResult]) -> list[str]:
+    """The names of the outputs of the other model that the reference runs; none where it is the same one."""
+    other = next((entry.other_model for entry in configurations if entry.other_model is not None), None)
+    return [] if other is None else [tensor.name for tensor in other.outputs]
 
 
 def _verdicts(
@@ -192,21 +218,12 @@ def _saved_tensor(tensor: TensorInfo) -> Tensor:
 
 
 def _details(material: DiffMaterial, noise_floor: RoleOutcomes, comparisons: list[DiffComparison]) -> InferenceDiff:
-    options = material.options
     return InferenceDiff(
         num_runs=len(material.plan.kinds),
-        invocations_per_run=options.invocations,
-        warmup_runs=options.warmup_runs,
-        seed=options.inputs.seed,
-        compat="native" if options.native else "",
-        signature=options.signature,
+        seed=material.options.inputs.seed,
         inputs=_inputs_used(material),
-        reference_loaded_from=str(options.load_reference) if options.load_reference else None,
         noise_floor_runs=len(noise_floor.runs),
         noise_floor=[variant(entry) for entry in noise_floor.of_kind(NOISE_FLOOR)],
-        precisions=[variant(entry) for entry in noise_floor.of_kind(PRECISION)],
-        reference_repeatability=repeatability_of(noise_floor.repeated(options.reference_name)),
-        not_saved=material.writer.failure if material.writer else None,
         comparisons=comparisons,
         output_order=material.pair.order if material.pair else None,
     )

@@ -31,9 +31,10 @@ from evaltools.gates.verdict import (
     worst,
 )
 from evaltools.model import ModelFile
+from evaltools.result.figure import Part
 from evaltools.result.verdict import OF_OUTPUTS, Verdict
+from evaltools.tasks.inference_diff.figures import limited_figures
 from evaltools.tasks.inference_diff.material import DiffMaterial
-from evaltools.tasks.inference_diff.metrics import output_figures
 from evaltools.tasks.inference_diff.noise_floor import (
     FEW_ROUNDINGS,
     KEPT_TENSORS,
@@ -170,8 +171,8 @@ def judge(
         )
         for position, (found, verdict) in enumerate(zip(summary.outputs, verdicts, strict=True))
     ]
-    named = zip(output_names(model), map(output_figures, summary.outputs), strict=True)
-    checks = check_limits(limits, list(named))
+    named = zip(output_names(model), map(limited_figures, summary.outputs), strict=True)
+    checks = check_limits(limits, [Part(names[0], list(names[1:]), figures) for names, figures in named])
     return DiffComparison(
         configuration=configuration,
         outputs=outputs,

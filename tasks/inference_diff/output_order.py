@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from evaltools.errors import UsageError
 from evaltools.model import TensorInfo
-from evaltools.result.evaluation import EvaluationResult, other_models
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.result import InferenceDiff, MatchedBy, OutputOrder
+from evaltools.tasks.inference_diff.result import MatchedBy, OutputOrder
 
 COMPARED_RUNS: Final = 3
 """Runs whose values distinguish outputs of one shape."""
@@ -192,14 +191,14 @@ def _numbered(tensors: Sequence[TensorInfo]) -> str:
     return ", ".join(f"{number} {tensor}" for number, tensor in enumerate(tensors)) or "none"
 
 
-def other_order_in_words(result: EvaluationResult) -> str:
-    """Which outputs the reference's model has at another place, and how that is known; empty without any."""
-    diff: InferenceDiff = result.part
-    order, reference = diff.output_order, next(iter(other_models(result)), None)
+def other_order_in_words(order: OutputOrder | None, own: Sequence[str], others: Sequence[str]) -> str:
+    """Which outputs the reference's model has at another place, and how that is known; empty without any.
+
+    ``own`` and ``others`` are the names of the outputs of both models.
+    """
     moved = [] if order is None else [place for place, partner in enumerate(order.positions) if place != partner]
-    if order is None or reference is None or not moved:
+    if order is None or not others or not moved:
         return ""
-    own, others = ([tensor.name for tensor in model.outputs] for model in (result.model, reference))
     pairs = [
         f"output {place} {own[place]} is compared with its output {order.positions[place]} "
         f"{others[order.positions[place]]}"

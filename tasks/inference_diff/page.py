@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference
@@ -16,8 +18,8 @@ from evaltools.report.page.charts.figures import QUANTA, Apart, floor_chart
 from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import figure, milliseconds, percent
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.section import Block, Cell, Chart, Lines, Note, Number, Section, Table, number_cell, path_to
+from evaltools.result.figure import Figure
+from evaltools.result.section import Block, Cell, Chart, Lines, Note, Number, Section, Table, number_cell
 from evaltools.result.verdict import kind_in_words
 from evaltools.tasks.inference_diff.output_kinds import KINDS
 from evaltools.tasks.inference_diff.output_order import other_order_in_words
@@ -27,24 +29,34 @@ _TOLERANCE: Final = "As a tolerance the largest would do, absolute, or relative 
 _MOST_OUTPUTS: Final = 12
 
 
-def sections(result: EvaluationResult) -> list[Section]:
-    """Inputs and broken limits for the first screen; outputs beside the noise floor, what else was seen, times."""
-    diff: InferenceDiff = result.part
-    compared = [(place, comparison) for place, comparison in enumerate(diff.comparisons) if comparison.outputs]
-    found = [comparison for _, comparison in compared]
-    outputs: list[Block] = [_outputs(diff, compared)] if compared else []
-    outputs += [drawn for drawn in (_floor(diff, found), _quanta(found)) if drawn is not None]
-    lines = [*_boxes(diff, found), *_by_inputs(found), *_repeated(diff), *_native_errors(result, diff)]
-    outputs += [Lines(lines)] if lines else []
-    other_order = other_order_in_words(result)
+def sections(
+    diff: InferenceDiff, outputs: Sequence[str], other_outputs: Sequence[str], times: Mapping[str, WithReading]
+) -> list[Section]:
+    """Inputs and broken limits for the first screen; outputs beside the noise floor, what else was seen, times.
+
+    ``outputs`` are the names of the model's outputs, ``other_outputs`` those of the reference's model.
+    """
+    found = [comparison for comparison in diff.comparisons if comparison.outputs]
+    blocks: list[Block] = [_outputs(diff, found)] if found else []
+    blocks += [drawn for drawn in (_floor(diff, found), _quanta(found)) if drawn is not None]
+    lines = [*_boxes(diff, found), *_by_inputs(found), *_repeated(diff), *_native_errors(diff, outputs)]
+    blocks += [Lines(lines)] if lines else []
+    other_order = other_order_in_words(diff.output_order, outputs, other_outputs)
     first: list[str | Note] = [*_inputs_in_short(diff), *([other_order] if other_order else [])]
     first += _broken_limits(diff)
     return [
         Section("Inputs in short", [Lines(first)] if first else [], "first"),
-        Section("Outputs", outputs, "numerics", _about_the_floor(diff)),
+        Section("Outputs", blocks, "numerics", _about_the_floor(diff)),
         Section("Inputs", [_inputs(diff)] if diff.inputs else []),
-        Section("Times with reading", [_times(result, diff)] if diff.times else []),
+        Section("Times with reading", [_times(times)] if times else []),
     ]
+
+
+class WithReading(Struct, frozen=True):
+    """The median time of a configuration until its outputs are copied, and the time of its very first run."""
+
+    median_us: float | None
+    first_us: float | None
 
 
 def _inputs_in_short(diff: InferenceDiff) -> list[str]:
@@ -59,7 +71,7 @@ def _broken_limits(diff: InferenceDiff) -> list[Note]:
     return [
         Note(
             comparison.configuration,
-            f"LIMIT BROKEN {check.limit}: {check.output} has {figure(check.found, None)}",
+            f"LIMIT BROKEN {check.limit}: {check.output} has {figure(Figure(check.found))}",
             "bad",
         )
         for comparison in diff.comparisons
@@ -76,28 +88,27 @@ def _about_the_floor(diff: InferenceDiff) -> str:
     return f"The noise floor is how far apart right CPU kernels are: {names}; over {diff.noise_floor_runs} runs."
 
 
-def _outputs(diff: InferenceDiff, compared: Sequence[tuple[int, DiffComparison]]) -> Table:
+def _outputs(diff: InferenceDiff, compared: Sequence[DiffComparison]) -> Table:
     """The outputs that differ most of each configuration, each above the worst of the noise floor."""
     rows: list[Sequence[Cell]] = []
     total = shown = 0
-    for place, comparison in compared:
+    for comparison in compared:
         judged = [(number, each) for number, each in enumerate(comparison.outputs) if not each.in_boxes]
         worst = sorted(judged, key=lambda entry: -entry[1].difference.size)[:_MOST_OUTPUTS]
         total, shown = total + len(judged), shown + len(worst)
         for number, each in sorted(worst, key=lambda entry: entry[0]):
-            path = f"part/comparisons/{place}/outputs/{number}/difference"
             found = each.difference
             meaning = "" if found.of_kind is None else KINDS[found.of_kind.kind].in_words(found.of_kind)
             name = f"{found.output} ({found.dtype})"
             grade = kind_in_words(each.verdict.grade)
-            rows.append([comparison.configuration, name, grade, *_figures([found], path), meaning])
+            rows.append([comparison.configuration, name, grade, *_figures([found]), meaning])
             floor = [
                 variant.outputs[number]
                 for variant in diff.noise_floor
                 if variant.outputs and variant.name in each.compared_with
             ]
             if floor:
-                rows.append([f"noise floor, {counted(floor[0].runs, 'run')}", "", "", *_figures(floor, ""), ""])
+                rows.append([f"noise floor, {counted(floor[0].runs, 'run')}", "", "", *_figures(floor), ""])
     columns = (
         "configuration", "output", "verdict", "relative RMS", "largest", "largest relative", "differ", "same best",
         "cosine", "SNR", "quanta off 0/1/2/more", "top-5", "mean", "p99", "what it means",
@@ -120,12 +131,12 @@ def _same_best(differences: Sequence[OutputDifference]) -> Cell:
     return Number(text, least.share)
 
 
-def _figures(differences: Sequence[OutputDifference], path: str) -> list[Cell]:
-    """The worst figures of some differences of the same output; ``path`` leads to the only one."""
+def _figures(differences: Sequence[OutputDifference]) -> list[Cell]:
+    """The worst figures of some differences of the same output."""
 
     def number(name: str, show: Callable[[float], str] = "{:.2g}".format, best: Callable[..., float] = max) -> Cell:
         known = [value for each in differences if (value := getattr(each, name)) is not None]
-        return number_cell(best(known) if known else None, show, path and f"{path}/{name}")
+        return number_cell(best(known) if known else None, show)
 
     if differences[0].kind == "exact":
         share = max(each.different / max(1, each.elements) for each in differences)
@@ -193,32 +204,23 @@ def _repeated(diff: InferenceDiff) -> list[Note]:
     return notes
 
 
-def _native_errors(result: EvaluationResult, diff: InferenceDiff) -> list[Note]:
+def _native_errors(diff: InferenceDiff, outputs: Sequence[str]) -> list[Note]:
     """What a native tool states about each output, in raw numbers."""
     notes = []
     for comparison in diff.comparisons:
         for number, error in enumerate(comparison.native_errors):
-            names = [tensor.name for tensor in result.model.outputs[number : number + 1]]
             figures = (("avg_error", error.avg_error), ("between runs", error.std_dev), ("largest", error.max_error))
-            text = ", ".join(f"{name} {figure(value, None)}" for name, value in figures)
-            notes.append(Note(f"{comparison.configuration}, output {number} {' '.join(names)}".rstrip(), text))
+            text = ", ".join(f"{name} {figure(Figure(value))}" for name, value in figures)
+            name = " ".join(outputs[number : number + 1])
+            notes.append(Note(f"{comparison.configuration}, output {number} {name}".rstrip(), text))
     return notes
 
 
-def _times(result: EvaluationResult, diff: InferenceDiff) -> Table:
-    rows: list[Sequence[Cell]] = []
-    for entry in result.configurations:
-        times = diff.times.get(entry.name)
-        if times is not None and entry.inference_latency is not None:
-            path = path_to("part", "times", entry.name)
-            p50 = times.run_and_read_latency.p50_us
-            rows.append(
-                [
-                    entry.name,
-                    number_cell(p50, milliseconds, f"{path}/run_and_read_latency/p50_us"),
-                    number_cell(times.first_run_us, milliseconds, f"{path}/first_run_us"),
-                ]
-            )
+def _times(times: Mapping[str, WithReading]) -> Table:
+    rows: list[Sequence[Cell]] = [
+        [name, number_cell(each.median_us, milliseconds), number_cell(each.first_us, milliseconds)]
+        for name, each in times.items()
+    ]
     return Table("Times of runs with reading their outputs, and of the first run", ("configuration", "with reading",
                  "first run"), rows)  # fmt: skip
 

@@ -12,8 +12,8 @@ from evaltools.native.lines.evaluation import fill_latency, latency_line
 from evaltools.report.words.next_steps import next_command, ran_on_devices, stated
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Model
 from evaltools.result.places import reference_of
+from evaltools.tasks.inference_diff.figures import BOXES, NATIVE_ERROR
 from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH, LOCATE
-from evaltools.tasks.inference_diff.result import InferenceDiff
 
 _OF_KINDS: Final[Mapping[str, str]] = {
     "keypoints": "keypoints",
@@ -39,7 +39,7 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
     ]
     return printed + [
         f"OutputDiff[{position}]: avg_error={_number(error.avg_error):g}, std_dev={widened(_number(error.std_dev)):g}"
-        for position, error in _errors(result, configuration)
+        for position, error in _errors(configuration)
     ]
 
 
@@ -50,7 +50,7 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
     metrics = message.process_metrics.inference_profiler_metrics
     fill_latency(metrics.reference_latency, reference)
     fill_latency(metrics.test_latency, test)
-    for _, error in _errors(result, configuration):
+    for _, error in _errors(configuration):
         entry = metrics.output_errors.add()
         entry.max_value = _number(error.max_error)
         entry.min_value = _number(error.min_error)
@@ -71,15 +71,11 @@ def _runs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
     return (reference.finished_examples if reference else 0) or configuration.finished_examples
 
 
-def _errors(result: EvaluationResult, configuration: ConfigurationResult) -> Iterator[tuple[int, NativeError]]:
+def _errors(configuration: ConfigurationResult) -> Iterator[tuple[int, NativeError]]:
     """The errors of outputs. Outputs of text have none, and still count as outputs, so that numbers stay right."""
-    part: InferenceDiff = result.part
-    for comparison in part.comparisons:
-        if comparison.configuration == configuration.name:
-            yield from enumerate(comparison.native_errors)
-            for position, judged in enumerate(comparison.outputs):
-                if judged.difference.native is not None:
-                    yield position, judged.difference.native
+    for position, part in enumerate(configuration.parts):
+        if NATIVE_ERROR in part.series:
+            yield position, NativeError(*part.series[NATIVE_ERROR])
 
 
 def _number(value: float | None) -> float:
@@ -110,13 +106,11 @@ def _search(result: EvaluationResult, configuration: ConfigurationResult) -> str
 
 def _fitting_tasks(result: EvaluationResult) -> str:
     """The task that fits the inputs and outputs of the model, and one of one's own; of others the most usual ones."""
-    part: InferenceDiff = result.part
-    outputs = [judged.difference for comparison in part.comparisons for judged in comparison.outputs]
-    of_kinds = [_OF_KINDS.get(found.of_kind.kind) for found in outputs if found.of_kind is not None]
-    task = next(filter(None, of_kinds), None)
-    if any(comparison.boxes is not None for comparison in part.comparisons):
+    parts = [part for entry in result.configurations for part in entry.parts]
+    task = next(filter(None, (_OF_KINDS.get(part.texts.get("kind", "")) for part in parts)), None)
+    if any(part.name == BOXES for part in parts):
         task = "coco"
-    elif task is None and any(found.scores is not None for found in outputs):
+    elif task is None and any("same_best" in part.figures for part in parts):
         task = _of_scores(result.model)
     return f"evaltools {task}, or a task of your own (evaltools run)," if task else _ANY_TASK
 

@@ -1,24 +1,20 @@
-"""The part of a result that an inference diff adds."""
+"""What an inference diff finds out before it concludes."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from evaltools.gates.limits import LimitCheck
 from evaltools.gates.verdict import OutputVerdict
 from evaltools.metrics.boxes import BoxAgreement
-from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_numbers import NativeError
 from evaltools.metrics.output_difference import OutputDifference
-from evaltools.result.evaluation import ExecutionUsed
-from evaltools.result.task_part import HostNames, TaskPart
 
 
 def loaded_from(folder: str) -> str:
-    """The source of an input that was read from ``reference_loaded_from``.
+    """The source of an input that was read from a folder of saved outputs.
 
     >>> loaded_from("saved")
     'loaded from saved'
@@ -132,47 +128,20 @@ class OutputOrder(Struct, frozen=True):
         return [place for place, by in enumerate(self.matched_by) if by == "position"]
 
 
-class RunTimes(Struct, frozen=True):
-    """Times of one configuration.
-
-    ``first_run_us`` is that of the very first run, which warms up and is in no other figure; ``run_and_read_latency``
-    goes on until the outputs are copied; ``invokes_us`` has each time that ``inference_latency`` sums up, in order.
-    """
-
-    first_run_us: float | None
-    run_and_read_latency: Latency
-    invokes_us: list[float]
-
-
-class InferenceDiff(TaskPart, frozen=True):
+class InferenceDiff(Struct, frozen=True):
     """Everything about an inference diff that is not about one configuration.
 
-    ``output_order`` says which outputs of the reference's model belong to the model's, null where both sides ran the
-    same one. ``reference_loaded_from`` names the folder where the reference's outputs were not computed here.
-    ``noise_floor`` has the CPU variants, ``precisions`` the reference with constants and inputs rounded; both were
-    measured over ``noise_floor_runs`` runs: some spread over all, the others those where tests differ most.
-    ``not_saved`` says why inputs and outputs could not be saved, where that was asked for. ``times`` are those by
-    configuration that only a diff has.
+    ``output_order`` says which outputs of the reference's model belong to the model's, None where both sides ran the
+    same one. ``noise_floor`` has the CPU variants, which were measured over ``noise_floor_runs`` runs: some spread over
+    all, the others those where tests differ most.
     """
 
-    sections_at: ClassVar[str] = "evaltools.tasks.inference_diff.page:sections"
-    next_steps_at: ClassVar[str] = "evaltools.tasks.inference_diff.report:next_steps"
-
     num_runs: int
-    invocations_per_run: int
-    warmup_runs: int
     seed: int
-    compat: Literal["", "native"]
-    signature: str
     inputs: list[InputUsed]
-    reference_loaded_from: str | None
     noise_floor_runs: int
     noise_floor: list[Variant]
-    precisions: list[Variant]
-    reference_repeatability: Repeatability | None
-    not_saved: str | None
     comparisons: list[DiffComparison]
-    times: dict[str, RunTimes] = field(default_factory=dict)
     output_order: OutputOrder | None = None
 
     @property
@@ -181,33 +150,16 @@ class InferenceDiff(TaskPart, frozen=True):
         inputs = {f"input {place}": used.source for place, used in enumerate(self.inputs)}
         return {"runs": str(self.num_runs), "seed": str(self.seed), **inputs}
 
-    def nan_outputs(self, configuration: str) -> int:
-        """Elements of outputs that are NaN or infinite, on either side."""
-        own = [entry for entry in self.comparisons if entry.configuration == configuration]
-        found = [output.difference for entry in own for output in entry.outputs]
-        sides = [side for difference in found for side in (difference.test, difference.reference)]
-        return sum(side.nan + side.infinite for side in sides)
-
-    def times_us(self, configuration: str, execution: ExecutionUsed | None) -> list[float]:
-        """The time of each run."""
-        times = self.times.get(configuration)
-        return times.invokes_us if times is not None else []
-
     @property
-    def example_count(self) -> int:
-        """The number of runs, over all shards."""
-        return self.num_runs
+    def nan_outputs(self) -> dict[str, int]:
+        """Elements of outputs that are NaN or infinite, on either side, by configuration."""
+        found = {}
+        for compared in self.comparisons:
+            sides = [side for each in compared.outputs for side in (each.difference.test, each.difference.reference)]
+            found[compared.configuration] = sum(side.nan + side.infinite for side in sides)
+        return found
 
     @property
     def breaks_limits(self) -> bool:
         """Whether a limit that was given as an option is broken."""
-        return any(comparison.within_limits is False for comparison in self.comparisons)
-
-    def with_host_names(self, names: HostNames) -> InferenceDiff:
-        """The part of a result from devices, with the host's names of inputs and of the loaded reference."""
-        folder = self.reference_loaded_from
-        if folder is None:
-            return replace(self, inputs=[replace(used, source=names.text(used.source)) for used in self.inputs])
-        loaded = names.reference or names.text(folder)
-        inputs = [replace(used, source=names.reference or loaded_from(loaded)) for used in self.inputs]
-        return replace(self, inputs=inputs, reference_loaded_from=loaded)
+        return any(compared.within_limits is False for compared in self.comparisons)

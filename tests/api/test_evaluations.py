@@ -117,11 +117,11 @@ def test_a_saved_result_whose_figures_cannot_be_is_refused(result: et.Result, tm
     result.save(tmp_path / "r.json")
     content = (tmp_path / "r.json").read_text()
     flips, above_one = json.loads(content), json.loads(content)
-    flips["part"]["topk"]["comparisons"][0]["topk"][0]["lost"] = PICTURES + 1
-    above_one["part"]["topk"]["classified"]["<fast>"]["metrics"]["topk"]["accuracies"][0] = 5.0
+    flips["configurations"][1]["figures"]["top1"]["change"]["lost"] = PICTURES + 1
+    above_one["configurations"][1]["figures"]["top1"]["value"] = 5.0
     for saved, message in (
-        (flips, rf"\({PICTURES + 1} lost and 0 gained"),
-        (above_one, "an accuracy of 5 is not a share"),
+        (flips, f"{PICTURES + 1} lost and 0 gained"),
+        (above_one, "top1 is 5.0, and a share is 0 to 1"),
     ):
         (tmp_path / "r.json").write_text(json.dumps(saved))
         with pytest.raises(et.DataError, match=message):
@@ -135,9 +135,9 @@ def test_a_saved_result_with_a_score_too_few_is_refused(tmp_path: Path) -> None:
     found = et.run(f"{task}:brightness", model, values=values, record_examples=True)
     found.save(tmp_path / "r.json")
     saved = json.loads((tmp_path / "r.json").read_text())
-    next(iter(saved["part"]["scores"][0]["scores"].values())).pop()
+    saved["configurations"][0]["figures"]["distance"]["scores"].pop()
     (tmp_path / "r.json").write_text(json.dumps(saved))
-    with pytest.raises(et.DataError, match="scores for 'example00'; there are"):
+    with pytest.raises(et.DataError, match="scores are recorded"):
         et.load(tmp_path / "r.json")
 
 
@@ -349,10 +349,10 @@ def test_a_word_says_which_kind_of_inputs_a_diff_gets(tmp_path: Path, monkeypatc
     how: dict[str, Any] = {"tests": "kernels=reference", "noise_floor_runs": 0, "num_runs": 2}
     photos = et.diff(sample.model_file("int8"), inputs="photos", **how)
     values = "values -128..127 (normalization native)"
-    assert photos.result.part.inputs[0].source == f"pictures in the embedded sample, {values}"
+    assert photos.result.given["input 0"] == f"pictures in the embedded sample, {values}"
     shutil.copytree(sample.images_dir(), tmp_path / "photos")
     by_folder = et.diff(sample.model_file("int8"), inputs="photos", **how)
-    assert by_folder.result.part.inputs[0].source == f"pictures in photos, {values}"
+    assert by_folder.result.given["input 0"] == f"pictures in photos, {values}"
     assert by_folder["test"].max_error == photos["test"].max_error
 
 
@@ -458,7 +458,8 @@ def test_ray_gives_the_figures_of_this_process_also_for_a_task_of_ones_own(tmp_p
     options: dict[str, Any] = {"values": write_values(tmp_path), "record_examples": True, "tests": ONE}
     alone = et.run(task, tmp_path / "model.tflite", **options)
     shared = et.run(task, tmp_path / "model.tflite", executor="ray", ray_tasks=2, **options)
-    assert shared.result.part.scores == alone.result.part.scores
+    figures = [[entry.figures for entry in each.result.configurations] for each in (shared, alone)]
+    assert figures[0] == figures[1]
 
 
 def test_a_task_of_this_process_alone_is_refused_on_ray(tmp_path: Path) -> None:
@@ -514,7 +515,7 @@ def test_entries_are_found_and_copied(result: et.Result) -> None:
 def test_a_page_about_a_result_in_memory(result: et.Result, tmp_path: Path) -> None:
     result.report(tmp_path / "r.html")
     page = PageRead((tmp_path / "r.html").read_bytes())
-    assert page.figures["configurations/1/figures/top1"] == result["<fast>"].top1
+    assert page.figures["configurations/1/figures/top1/value"] == result["<fast>"].top1
     result.report(str(tmp_path / "r.md"))
     assert (tmp_path / "r.md").read_text().startswith("# ")
     with pytest.raises(et.errors.UsageError, match=r"the ending \.txt says no format"):

@@ -58,7 +58,7 @@ def test_examples_of_a_task_of_ones_own_have_its_scores(tmp_path: Path) -> None:
     task = f"{write_task(tmp_path)}:brightness"
     found = et.run(task, model, values=write_values(tmp_path), record_examples=True, tests=ONE)
     frame = found.examples()
-    name = found.result.part.metrics[0].name
+    name = next(iter(found.result.configurations[1].figures))
     assert frame[frame.configuration == "test"][name].mean() == pytest.approx(found["test"].figures[name])
     changed = found.changed()
     assert (changed["before"] != changed["after"]).all()
@@ -73,10 +73,9 @@ def test_a_diff_has_no_examples() -> None:
 
 def test_what_changed_is_a_frame_that_shows_the_pictures(two_models: et.Models) -> None:
     frame = two_models.changed()
-    counted = two_models["int8"].result.part.topk.comparisons
-    agreement = next(each.agreement for each in counted if each.other == "test")
+    (test,) = (each for each in two_models["int8"].result.configurations if each.name == "test")
     of_test = frame[frame.configuration == "test"]
-    assert len(of_test) == agreement.example_count - agreement.same_top1 > 0
+    assert len(of_test) == round((1 - (test.value("agreement") or 0.0)) * test.finished_examples) > 0
     assert (of_test.before != of_test.after).all()
     shown = of_test[:1].gallery()
     assert re.findall(r'class="name">([^<]+)', shown.html) != []

@@ -5,23 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from evaltools.benchmark.accuracy import AccuracyGiven, accuracy_of, read_accuracies
 from evaltools.errors import DataError
-from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
 from evaltools.result.json_file import encode_json
-from evaltools.tasks.framework.topk_result import Classified
 from tests import results
-from tests.results import classified, configuration
+from tests.results import Figures, classified, configuration
 from tests.tasks.coco.results import detection_result
 from tests.tasks.inference_diff.test_report import comparison
 from tests.tasks.inference_diff.test_report import result as diff_result
 
-NOTHING = Classified(ClassificationMetrics(TopKAccuracy(0, ()), 0, 0), [])
+NOTHING: Figures = {}
 SHARD = ExecutionUsed(1, 4, "1/3", 0, None, {}, {}, None)
 
 
@@ -50,17 +47,6 @@ def test_top_1_is_found_by_model_and_flags_in_any_order_whatever_the_threads_and
         assert accuracy_of(known, "00", flags) == AccuracyGiven("top1", "top-1", 0.5, str(path))
     assert accuracy_of(known, "00", []) == AccuracyGiven("top1", "top-1", 0.25, str(path)), "flags go before names"
     assert accuracy_of(known, "01", []) is accuracy_of(known, "00", ["--x=1"]) is accuracy_of([], "00", []) is None
-
-
-def test_the_value_is_that_of_the_counts(tmp_path: Path) -> None:
-    """A share of 2 in 3 is stored as float32."""
-    share = float(np.float32(2) / np.float32(3))
-    metrics = ClassificationMetrics(TopKAccuracy(3, (share,)), 0, 2)
-    of_three = replace(configuration("a"), finished_examples=3, inference_latency=None)
-    made = results.result(of_three, answered={"a": Classified(metrics, [])})
-    path = written(tmp_path, replace(made, examples_done=3))
-    assert share != 2 / 3
-    assert [known.given.value for known in read_accuracies([path])] == [2 / 3]
 
 
 def test_map_of_a_detection(tmp_path: Path) -> None:

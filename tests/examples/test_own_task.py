@@ -82,9 +82,10 @@ def test_it_is_a_command_with_its_options(installed: dict[str, str], data: Path,
     done = evaltools("language-model", *words(data), output, environment=installed)
     assert done.code == 0, done.err
     assert "INFO: same_next_token: 1" in done.out
-    part = json.loads((tmp_path / "r.json").read_text())["part"]
-    assert (part["name"], part["example_count"]) == ("language_model", len(TEXTS))
-    assert [mean["mean"] for mean in part["means"] if mean["metric"] == "perplexity"] == [pytest.approx(expected())] * 2
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert (result["subject"], result["example_count"]) == ("language_model", len(TEXTS))
+    perplexities = [entry["figures"]["perplexity"]["value"] for entry in result["configurations"]]
+    assert perplexities == [pytest.approx(expected())] * 2
     listed = evaltools("--help", environment=installed)
     assert "Perplexity of a language model" in listed.out
 

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 from scipy import stats
 
+from evaltools.gates.bounds import change_of, share_of
 from evaltools.gates.check import GateDecisions, decide_together, hold_against_old
 from evaltools.gates.compare import Old
 from evaltools.gates.criteria import parse_criterion
@@ -19,7 +20,6 @@ from evaltools.gates.gate_file import Gate
 from evaltools.gates.other_results import hold_all
 from evaltools.known_tasks import all_metrics
 from evaltools.metrics.boxes import BoxAgreement
-from evaltools.metrics.classification import Agreement, ClassificationMetrics
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.metrics.native_numbers import NativeError
@@ -27,10 +27,11 @@ from evaltools.metrics.output_difference import OutputDifference, Quanta, Scores
 from evaltools.metrics.power import CountedChange, Share
 from evaltools.metrics.proportions import PairedCounts
 from evaltools.report.words.gates import found_in_words
-from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison, Model, Tensor
-from evaltools.tasks.framework.topk_result import Classified, TopKChange
-from tests.results import configuration, result, topk_of, with_part
-from tests.tasks.coco.results import detection_result, with_boxes
+from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison
+from evaltools.result.figure import Figure
+from tests.results import compared, configuration, result
+from tests.results import of_ranks as ranked
+from tests.tasks.coco.results import detection_result
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged
 from tests.tasks.inference_diff.test_report import result as diff_result
 
@@ -55,14 +56,11 @@ def one(made: EvaluationResult, limit: str) -> Decision:
 
 def of_ranks(ranks: list[int | None]) -> EvaluationResult:
     """Accuracies as an evaluation writes them, which is in float32."""
-    metrics = ClassificationMetrics(topk_of(ranks, 2), 0, len(set(ranks)))
-    return result(REFERENCE, FAST, answered={"fast": Classified(metrics, [])})
+    return result(REFERENCE, FAST, answered={"fast": ranked(ranks, 2)})
 
 
 def with_flips(count: int, lost: int, gained: int) -> EvaluationResult:
-    changes = [TopKChange(1, lost, gained, (gained - lost) / count, Interval(0, 0), 1.0, 1.0)]
-    paired = replace(MADE.part.topk.comparisons[0], agreement=Agreement(count, count, lost, gained), topk=changes)
-    return with_part(MADE, comparisons=[paired])
+    return result(REFERENCE, FAST, comparisons=[compared("reference", "fast", count, count, lost, gained)])
 
 
 def test_every_limit_is_compared_with_every_test_configuration() -> None:
@@ -156,7 +154,7 @@ def test_accuracies_are_shares_to_the_last_bit(right: int) -> None:
     """90 of 100 in float32 is 0.89999998, which would be below a limit of 0.9."""
     made = of_ranks([0] * right + [None] * (100 - right))
     assert one(made, f"top1 >= {right} %").verdict == "pass"
-    assert evidence_of(made, made.configurations[1]).shares["top1"] == Share(right, 100)
+    assert share_of(evidence_of(made, made.configurations[1]).figures["top1"]) == Share(right, 100)
 
 
 def test_what_is_taken_of_a_classifier() -> None:
@@ -164,7 +162,7 @@ def test_what_is_taken_of_a_classifier() -> None:
     made = replace(
         paired,
         configurations=[
-            REFERENCE,
+            paired.configurations[0],
             replace(paired.configurations[1], failed_examples=3, crashes=1, delegation=DelegationProof(40, 30, {})),
         ],
         latency_comparisons=[
@@ -173,7 +171,7 @@ def test_what_is_taken_of_a_classifier() -> None:
         ],
     )
     found = evidence_of(made, made.configurations[1], Allowed(failed_examples=3, crashes=1))
-    assert found.figures == {
+    assert {name: figure.value for name, figure in found.figures.items()} == {
         "examples": 4.0,
         "failed_examples": 3.0,
         "latency_ms": 2.0,
@@ -187,39 +185,38 @@ def test_what_is_taken_of_a_classifier() -> None:
         "distinct_answers": 2.0,
         "agreement": 1.0,
     }
-    assert found.changes == {"top1": CountedChange(PairedCounts(200, 12, 3))}
+    changes = {name: change_of(figure, found.base.get(name)) for name, figure in found.figures.items()}
+    assert {name: change for name, change in changes.items() if change} == {
+        "top1": CountedChange(PairedCounts(200, 12, 3))
+    }
     assert found.ratio == LatencyRatio(9, 0.5, Interval(0.4, 0.6))
     assert found.figures.keys() <= all_metrics().keys()
 
 
 def test_no_example_in_common_is_no_proof_of_agreement() -> None:
-    paired = replace(with_flips(1, 0, 0).part.topk.comparisons[0], agreement=Agreement(0, 0, 0, 0))
-    made = with_part(MADE, comparisons=[paired])
+    made = with_flips(0, 0, 0)
     for limit in ("top1 drop <= 0.9", "top1 drop <= 0.9 at 95 %", "agreement >= 0.1"):
         assert one(made, limit).verdict == "not measured"
 
 
 def test_nothing_timed_and_nothing_classified_is_not_measured() -> None:
     empty = replace(FAST, inference_latency=summarise_latency([]))
-    nothing = Classified(ClassificationMetrics(topk_of([], 5), 0, 0), [])
-    made = result(REFERENCE, empty, answered={"fast": nothing})
+    made = result(REFERENCE, empty, answered={"fast": ranked([], 5)})
     assert [one(made, limit).verdict for limit in ("latency_ms <= 9", "top1 >= 0.1")] == ["not measured"] * 2
 
 
 def test_what_is_taken_of_a_detector() -> None:
     made = detection_result("reference", "fast")
     found = evidence_of(made, made.configurations[1])
-    assert (found.figures["ap"], found.figures["ap_large"], found.figures["ar_1"]) == (0.123456, None, 0.4)
-    assert found.figures["matched_boxes"] == pytest.approx(8 / 9)
+    values = [found.figures[name].value for name in ("ap", "ap_large", "ar_1", "matched_boxes")]
+    assert values == [0.123456, None, 0.4, pytest.approx(8 / 9)]
     assert found.figures.keys() <= all_metrics().keys()
     assert one(made, "mAP >= 0.12").verdict == "pass"
     assert one(made, "ap_large >= 0.1").verdict == "not measured"
 
 
 def test_no_boxes_to_find_again_is_no_proof_that_they_were_found() -> None:
-    made = detection_result("reference", "fast")
-    none = replace(made.part.boxes.comparisons[0], boxes=BoxAgreement(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0))
-    made = with_boxes(made, comparisons=[none])
+    made = detection_result("reference", "fast", boxes=BoxAgreement(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0))
     assert one(made, "matched_boxes >= 0.1").verdict == "not measured"
 
 
@@ -228,9 +225,7 @@ def output(**changes: Any) -> OutputDifference:
 
 
 def diff(*found: OutputDifference) -> EvaluationResult:
-    made = diff_result(comparison("fast", *map(judged, found)))
-    names = [Tensor(f"tensor{number}", "float32", [1], None, None) for number in range(len(found))]
-    return replace(made, model=Model("m.tflite", "00", 1, 10, [], names))
+    return diff_result(comparison("fast", *map(judged, found)))
 
 
 IDENTICAL = {"different": 0, "snr_db": None, "relative_rms": 0.0, "max": 0.0, "native": NativeError(0.0, 0.0, 0.0, 0.0)}
@@ -244,13 +239,14 @@ QUANTISED = output(output="q", quanta=Quanta(9, 1, 0, 0, 3, 0.3), scores=Scores(
 def test_what_is_taken_of_outputs() -> None:
     made = diff(DIFFERENCE, QUANTISED, output(output="same", **IDENTICAL))
     (first, second, third) = evidence_of(made, made.configurations[1]).outputs
-    assert first == (
-        ("scores", "tensor0", "0"),
-        {"avg_error": 0.00123456789, "max_error": 0.75, "relative_rms": 0.1, "snr_db": 20.0},
-    )
-    assert (second[0], second[1]["max_quanta"], second[1]["same_best"]) == (("q", "tensor1", "1"), 3.0, 0.75)
-    assert (third[1]["snr_db"], third[1]["max_error"]) == (math.inf, 0.0)
-    assert {name for _, figures in (first, second, third) for name in figures} == PER_OUTPUT
+    assert first.names == ["scores", "tensor0", "0"]
+    assert {name: figure.value for name, figure in first.figures.items() if name in PER_OUTPUT} == {
+        "avg_error": 0.00123456789, "max_error": 0.75, "relative_rms": 0.1, "snr_db": 20.0,
+    }  # fmt: skip
+    assert second.names == ["q", "tensor1", "1"]
+    assert (second.figures["max_quanta"].value, second.figures["same_best"].value) == (3.0, 0.75)
+    assert (third.figures["snr_db"].number, third.figures["max_error"].value) == (math.inf, 0.0)
+    assert {name for part in (first, second, third) for name in part.figures} >= PER_OUTPUT
 
 
 @pytest.mark.parametrize("figure", sorted(PER_OUTPUT))
@@ -288,7 +284,7 @@ def test_of_several_limits_those_are_broken_that_holm_rejects(seed: int) -> None
 
     successes = np.random.default_rng(seed).binomial(200, [0.9, 0.85, 0.86, 0.84, 0.8, 0.83]).tolist()
     evidence = [
-        Evidence(str(place), figures={"top1": number / 200}, shares={"top1": Share(number, 200)})
+        Evidence(str(place), figures={"top1": Figure(number / 200, count=200, is_share=True)})
         for place, number in enumerate(successes)
     ]
     limit, plain = parse_criterion("top1 >= 0.9 at 95 %"), parse_criterion("top1 >= 0.5")
@@ -303,7 +299,7 @@ def test_of_several_limits_those_are_broken_that_holm_rejects(seed: int) -> None
 
 
 def test_a_limit_that_is_kept_is_so_beside_any_number_of_others() -> None:
-    evidence = Evidence("x", figures={"top1": 0.95}, shares={"top1": Share(190, 200)})
+    evidence = Evidence("x", figures={"top1": Figure(0.95, count=200, is_share=True)})
     limit = parse_criterion("top1 >= 0.91 at 95 %")
     assert decide_together([(limit, evidence)])[0].verdict == "pass"
     assert {decision.verdict for decision in decide_together([(limit, evidence)] * 20)} == {"pass"}

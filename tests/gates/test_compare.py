@@ -16,13 +16,10 @@ from evaltools.gates.decide import Decision, decide, worst_verdict
 from evaltools.gates.evidence import Allowed, Evidence
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.other_results import hold_all
-from evaltools.known_tasks import with_task_figures
-from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed, Load, Model, Tensor
-from evaltools.tasks.framework.topk_result import Classified, ExampleAnswer, ExampleRecord
-from tests.results import configuration, result, topk_of, with_part
+from tests.results import configuration, of_ranks, result
 
 NOBODY = 0.0
 """Cores that other programs use."""
@@ -38,12 +35,9 @@ def measured(
 ) -> EvaluationResult:
     """Of 200 examples; ``ranks`` are those of the right label for the configuration ``fast``."""
     both = entry("reference", role="reference"), entry("fast", us)
-    answered = {
-        name: Classified(ClassificationMetrics(topk_of(found, 2), 0, 2), [])
-        for name, found in (("reference", [0] * len(ranks)), ("fast", ranks))
-    }
+    answered = {"reference": of_ranks([0] * len(ranks), 2, recorded), "fast": of_ranks(ranks, 2, recorded)}
     made = result(*both, answered=answered)
-    made = replace(
+    return replace(
         made,
         examples_done=len(ranks),
         pictures_digest="pictures",
@@ -53,17 +47,6 @@ def measured(
         configurations=[replace(each, finished_examples=len(ranks)) for each in made.configurations],
         failed=[],
     )
-    if not recorded:
-        return with_task_figures(made)
-    examples = [
-        ExampleRecord(
-            str(place),
-            "truth",
-            {"fast": ExampleAnswer([], [], rank, us), "reference": ExampleAnswer([], [], 0, 1000.0)},
-        )
-        for place, rank in enumerate(ranks)
-    ]
-    return with_part(made, examples=examples)
 
 
 GOOD = [0] * 180 + [None] * 20
@@ -155,7 +138,7 @@ def test_other_inputs_are_not_measured_unless_that_is_allowed(change: dict[str, 
     if set(change) <= {"pictures_digest", "examples_done"}:
         new = replace(new, **change)
     else:
-        new = with_part(new, facts={**new.part.facts, **change})
+        new = replace(new, given={**new.given, **change})
     report = compared(new, old)
     assert {each.verdict for each in report.decisions} == {"not measured"}
     assert said in report.decisions[0].reason
@@ -261,15 +244,6 @@ def test_of_several_that_are_compared_each_is_slower_only_with_more_confidence(t
     times = LatencyRatio(30, 1.3, Interval(1.3 * math.exp(-reach), 1.3 * math.exp(reach)))
     since = Evidence("fast", old=Evidence("fast", ratio=times))
     assert decide(slowdown(), since, tests).verdict == verdict
-
-
-@pytest.mark.parametrize(("workers", "quiet", "counted"), [(1, None, 200), (2, None, 0), (1, 10, 0), (2, 10, 0)])
-def test_times_recorded_with_answers_count_where_one_worker_measured_them(
-    workers: int, quiet: int | None, counted: int
-) -> None:
-    made = measured(GOOD)
-    made = replace(made, execution=ExecutionUsed(workers, 200, None, 0, quiet, {}, {}, None))
-    assert len(made.part.times_us(made.configurations[1].name, made.execution)) == counted
 
 
 def test_a_reference_that_became_slower_is_the_machine() -> None:

@@ -15,11 +15,10 @@ from evaltools.gates.decide import GATE_VERDICTS, Decision, Found, GateVerdict, 
 from evaltools.gates.evidence import Allowed, Evidence
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
-from evaltools.metrics.power import CountedChange, Share
 from evaltools.metrics.proportions import PairedCounts, change_bound, change_scores
-from evaltools.metrics.resampled import ResampledChange
 from evaltools.report.words.gates import found_in_words
 from evaltools.result.evaluation import Load
+from evaltools.result.figure import Change, Figure, Part
 
 QUANTILE_95 = 1.6448536269514722
 
@@ -35,15 +34,33 @@ def verdict(limit: str, evidence: Evidence) -> GateVerdict:
 
 
 def share(successes: int, count: int) -> Evidence:
-    return Evidence("x", figures={"top1": successes / count}, shares={"top1": Share(successes, count)})
+    return Evidence("x", figures={"top1": Figure(successes / count, count=count, is_share=True)})
 
 
 def flips(count: int, lost: int, gained: int) -> Evidence:
-    return Evidence("x", changes={"top1": CountedChange(PairedCounts(count, lost, gained))})
+    counts = PairedCounts(count, lost, gained)
+    change = Change("reference", counts.change, count=count, lost=lost, gained=gained)
+    return Evidence("x", figures={"top1": Figure(0.9, change=change)})
+
+
+def share_with_flips() -> Evidence:
+    figure = flips(10, 0, 0).figures["top1"]
+    return Evidence("x", figures={"top1": replace(figure, count=10, is_share=True)})
 
 
 def outputs(*values: tuple[str, dict[str, float | None]]) -> Evidence:
-    return Evidence("x", outputs=[((name, str(number)), figures) for number, (name, figures) in enumerate(values)])
+    parts = []
+    for number, (name, given) in enumerate(values):
+        figures = {
+            key: Figure(None, better="higher", is_best=True) if value == math.inf else Figure(value)
+            for key, value in given.items()
+        }
+        parts.append(Part(name, [str(number)], figures))
+    return Evidence("x", outputs=parts)
+
+
+def plain(**values: float | None) -> dict[str, Figure]:
+    return {name: Figure(value) for name, value in values.items()}
 
 
 def shown_interval(found: Decision) -> tuple[float, float]:
@@ -67,7 +84,7 @@ def shown_interval(found: Decision) -> tuple[float, float]:
 )
 def test_a_latency_of_a_busy_machine_is_not_measured(load: Load | None, found: GateVerdict) -> None:
     evidence = Evidence(
-        "x", figures={"latency_ms": 5.0, "top1": 0.9}, ratio=LatencyRatio(30, 0.5, None), loads={"": load}
+        "x", figures=plain(latency_ms=5.0, top1=0.9), ratio=LatencyRatio(30, 0.5, None), loads={"": load}
     )
     assert verdict("latency_ms <= 9", evidence) == verdict("latency_ratio <= 1", evidence) == found
     assert verdict("top1 >= 0.5", evidence) == "pass"
@@ -79,7 +96,7 @@ def test_a_latency_of_a_busy_machine_is_not_measured(load: Load | None, found: G
 
 
 def test_a_busy_machine_is_told_with_what_is_allowed_and_how_to_allow_more() -> None:
-    evidence = Evidence("x", figures={"latency_ms": 5.0}, loads={"": Load(2, 11.2, 1.3)})
+    evidence = Evidence("x", figures=plain(latency_ms=5.0), loads={"": Load(2, 11.2, 1.3)})
     assert decided("latency_ms <= 9", evidence).reason == (
         "the machine was busy, 11 other processes on 2 cores, and latencies count up to 1 for each core; measure where "
         "less runs, or allow_load = NUMBER in the gate, or give --allow_any_load"
@@ -87,22 +104,22 @@ def test_a_busy_machine_is_told_with_what_is_allowed_and_how_to_allow_more() -> 
 
 
 def test_a_figure_at_the_limit_keeps_it() -> None:
-    evidence = Evidence("x", figures={"latency_ms": 5.0, "top1": 0.9})
+    evidence = Evidence("x", figures=plain(latency_ms=5.0, top1=0.9))
     assert [verdict(f"latency_ms <= {limit}", evidence) for limit in (4.99, 5, 5.01)] == ["fail", "pass", "pass"]
     assert [verdict(f"top1 >= {limit}", evidence) for limit in (0.89, 0.9, 0.91)] == ["pass", "pass", "fail"]
     assert found_in_words(decided("latency_ms <= 4", evidence).found) == "latency_ms 5 ms"
 
 
 def test_a_figure_that_is_nan_breaks_limits_and_one_without_a_value_shows_nothing() -> None:
-    damaged = decided("latency_ms <= 5", Evidence("x", figures={"latency_ms": math.nan}))
+    damaged = decided("latency_ms <= 5", Evidence("x", figures=plain(latency_ms=math.nan)))
     assert (damaged.verdict, found_in_words(damaged.found)) == ("fail", "latency_ms nan")
-    nothing = decided("ap_small >= 0.5", Evidence("x", figures={"ap_small": None}))
+    nothing = decided("ap_small >= 0.5", Evidence("x", figures=plain(ap_small=None)))
     assert nothing.verdict == "not measured"
     assert "ap_small has no value" in nothing.reason
 
 
 def test_a_figure_that_the_result_lacks_is_not_measured() -> None:
-    evidence = replace(flips(10, 0, 0), figures={"top1": 0.9})
+    evidence = flips(10, 0, 0)
     for limit, figure in (("top10 >= 0.5", "top10"), ("top5 drop <= 0.1 at 95 %", "top5"), ("snr_db >= 1", "snr_db")):
         found = decided(limit, evidence)
         assert found.verdict == "not measured"
@@ -112,10 +129,9 @@ def test_a_figure_that_the_result_lacks_is_not_measured() -> None:
 @pytest.mark.parametrize("limit", ["top1 >= 0.1", "top1 drop <= 0.9", "latency_ratio <= 99", "snr_db >= 0"])
 def test_what_was_not_measured_keeps_no_limit(limit: str) -> None:
     evidence = replace(
-        share(9, 10),
+        share_with_flips(),
         not_measured="no NNAPI here",
         cannot_exist=True,
-        changes=flips(10, 0, 0).changes,
         ratio=LatencyRatio(1, 0.5, None),
         outputs=outputs(("y", {"snr_db": 99.0})).outputs,
     )
@@ -128,9 +144,8 @@ def test_what_was_not_measured_keeps_no_limit(limit: str) -> None:
 
 def test_without_a_reference_only_what_needs_none_is_decided() -> None:
     evidence = replace(
-        share(9, 10),
+        share_with_flips(),
         reference_not_measured="the reference died",
-        changes=flips(10, 0, 0).changes,
         ratio=LatencyRatio(1, 0.5, None),
         outputs=outputs(("y", {"max_error": 0.0})).outputs,
     )
@@ -192,7 +207,7 @@ def test_a_share_at_the_limit_is_decided_by_no_number_of_examples() -> None:
 
 
 def test_a_share_without_examples_has_no_interval() -> None:
-    evidence = Evidence("x", figures={"top1": 0.0}, shares={"top1": Share(0, 0)})
+    evidence = Evidence("x", figures={"top1": Figure(0.0, count=0, is_share=True)})
     assert verdict("top1 >= 0.5 at 95 %", evidence) == "not measured"
 
 
@@ -267,7 +282,8 @@ def test_a_drop_without_a_confidence_is_the_one_that_was_found() -> None:
 
 
 def resampled(differences: Sequence[float], change: float = -0.01, examples: int = 100) -> Evidence:
-    return Evidence("x", changes={"ap": ResampledChange(change, list(differences), examples, 100)})
+    figure = Figure(0.5, draws=[*differences], change=Change("reference", change, count=examples))
+    return Evidence("x", figures={"ap": figure}, base={"ap": Figure(0.5 - change, draws=[0.0] * len(differences))})
 
 
 def test_the_bounds_of_a_resampled_drop_are_those_of_its_draws() -> None:
@@ -280,7 +296,7 @@ def test_the_bounds_of_a_resampled_drop_are_those_of_its_draws() -> None:
     assert verdict("mAP drop <= 0.032 at 95 %", evidence) == "fail"
 
 
-@pytest.mark.parametrize("evidence", [resampled([]), resampled([0.0, 0.0], examples=1), resampled([math.nan] * 9)])
+@pytest.mark.parametrize("evidence", [resampled([0.0, 0.0], examples=1), resampled([math.nan] * 9)])
 def test_what_cannot_be_resampled_has_no_interval(evidence: Evidence) -> None:
     found = decided("ap drop <= 0.1 at 95 %", evidence)
     assert (found.verdict, found.reason) == ("not measured", "ap has no interval in this result")
@@ -331,7 +347,7 @@ def test_one_output_by_name_or_number_leaves_the_others_alone() -> None:
 def test_an_output_that_is_not_there_is_not_measured() -> None:
     evidence = outputs(("a", {"max_error": 9.0}), ("b", {}))
     assert verdict("max_error[b] <= 1", evidence) == "not measured"
-    for given, names in ((evidence, "a, b"), (Evidence("x", figures={"top1": 0.5}), "none")):
+    for given, names in ((evidence, "a, b"), (Evidence("x", figures=plain(top1=0.5)), "none")):
         missing = decided("max_error[c] <= 1", given)
         assert missing.verdict == "not measured"
         assert missing.reason.endswith(names)

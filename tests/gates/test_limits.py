@@ -12,7 +12,8 @@ from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import LimitCheck, check_limits
 from evaltools.metrics.difference import Scale, compare_tensors
 from evaltools.metrics.output_difference import OutputDifference, summarise_differences
-from evaltools.tasks.inference_diff.metrics import output_figures
+from evaltools.result.figure import Part
+from evaltools.tasks.inference_diff.figures import limited_figures
 from tests.limits import LIMITS, limit_of
 
 
@@ -37,8 +38,8 @@ def texts(test: bytes, reference: bytes) -> OutputDifference:
     return summarise_differences("t", "string", [part])
 
 
-def named(found: OutputDifference, *names: str) -> tuple[tuple[str, ...], dict[str, float | None]]:
-    return (found.output, *names), output_figures(found)
+def named(found: OutputDifference, *names: str) -> Part:
+    return Part(found.output, list(names), limited_figures(found))
 
 
 def kept(limited: Criterion, *outputs: OutputDifference) -> list[bool]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 
-from evaltools.metrics.classification import AnswerPairs, best_classes, rank_of_label
-from tests.results import topk_of
+from evaltools.metrics.classification import best_classes, rank_of_label
+from tests.results import shares_of
 
 
 def test_ties_keep_the_lower_class() -> None:
@@ -47,46 +45,11 @@ def test_a_class_without_label_matches_nothing() -> None:
 
 def test_accuracies_are_shares_of_the_examples() -> None:
     ranks = [0] * 57 + [1] * 10 + [None] * 31
-    accuracies = topk_of(ranks, 2).accuracies
-    assert accuracies == (57 / 98, 67 / 98)
+    accuracies = shares_of(ranks, 2)
+    assert accuracies == [57 / 98, 67 / 98]
     assert f"{accuracies[0]:g}" == "0.581633"
 
 
 def test_int8_and_uint8_extremes_are_ordered_as_numbers() -> None:
     assert best_classes(np.array([-128, 127, 0], np.int8), 3).tolist() == [1, 2, 0]
     assert best_classes(np.array([0, 255, 128], np.uint8), 3).tolist() == [1, 2, 0]
-
-
-class Answer(NamedTuple):
-    """An answer that was made up."""
-
-    top1: int
-    rank: int | None
-
-
-def test_flips_of_every_k_are_those_counted_one_by_one() -> None:
-    generator = np.random.default_rng(4)
-    ranks = [[None if rank == 5 else rank for rank in generator.integers(0, 6, 300).tolist()] for _ in range(2)]
-    tops = generator.integers(0, 3, (2, 300)).tolist()
-    pairs = [
-        (Answer(first, own), Answer(second, other)) for first, second, own, other in zip(*tops, *ranks, strict=True)
-    ]
-    counted = AnswerPairs(most=5)
-    for pair in pairs:
-        counted.add(*pair)
-    found = counted.result()
-    for k, counts in enumerate(found.topk, 1):
-        right = [tuple(answer.rank is not None and answer.rank < k for answer in pair) for pair in pairs]
-        assert (counts.count, counts.lost, counts.gained) == (
-            300,
-            right.count((True, False)),
-            right.count((False, True)),
-        )
-    agreement = found.agreement
-    assert agreement.same_top1 == sum(first.top1 == second.top1 for first, second in pairs)
-    assert (agreement.right_to_wrong, agreement.wrong_to_right) == (found.topk[0].lost, found.topk[0].gained)
-
-
-def test_without_examples() -> None:
-    found = AnswerPairs(most=2).result()
-    assert (found.agreement.share, [counts.count for counts in found.topk]) == (None, [0, 0])

@@ -92,10 +92,10 @@ def test_an_int8_classifier_keeps_its_answers(photos: Path, zoo: Path, rounding_
     for name in ("gpu fp16", "gpu fp32"):
         assert found[name].status == "measured", found[name].reason
         assert found[name].delegates[0].nodes == 31
-    reference = found["reference"].figures["top5"]
+    reference = found["reference"].value("top5")
     assert reference is not None
     for name in CONFIGURATIONS.keys() - {"xnnpack fp16"}:
-        own = found[name].figures["top5"]
+        own = found[name].value("top5")
         assert own is not None
         assert abs(own - reference) <= 0.1001, name
 

@@ -19,6 +19,7 @@ from evaltools.metrics.coco_stats import CocoStats
 from evaltools.model import read_model
 from evaltools.proto import message_class
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.section import Number, Table, text_of
 from evaltools.result_file import read_result
 from evaltools.runtime import open_session
 from evaltools.tasks.coco.detector import DetectorOptions, detector_input
@@ -176,52 +177,49 @@ def test_native_lines_from_the_annotations_equal_the_native_tools(
 
 
 def test_the_twelve_figures_equal_pycocotools_by_hand(three: ThreeConfigurations, real: Real) -> None:
-    for figures in three.result.part.boxes.figures:
+    for entry in three.result.configurations:
         with contextlib.redirect_stdout(io.StringIO()):
             truth = COCO(str(real.annotations))
-            run = COCOeval(truth, truth.loadRes(str(three.detections[figures.configuration])), "bbox")
+            run = COCOeval(truth, truth.loadRes(str(three.detections[entry.name])), "bbox")
             run.evaluate()
             run.accumulate()
             run.summarize()
-        assert figures.evaluation is not None
-        ours = [getattr(figures.evaluation.stats, field.name) for field in fields(CocoStats)]
+        ours = [entry.value(field.name) for field in fields(CocoStats)]
         assert ours == run.stats.tolist()
         assert len(set(ours)) > 8
         column = run.params.catIds.index(1)
         precision = run.eval["precision"][:, :, column, 0, 2]
-        person = next(entry for entry in figures.evaluation.categories if entry.name == "person")
-        assert person.ap == pytest.approx(precision[precision > -1].mean(), abs=1e-15)
+        person = next(part for part in entry.parts if part.name == "person")
+        assert person.value("category_ap") == pytest.approx(precision[precision > -1].mean(), abs=1e-15)
 
 
 def test_three_configurations_agree_as_kernels_do(three: ThreeConfigurations) -> None:
-    coco = three.result.part.boxes
-    assert [(entry.baseline, entry.other) for entry in coco.comparisons] == [
-        ("reference", "xnnpack"),
-        ("reference", "other"),
-        ("xnnpack", "other"),
-    ]
-    xnnpack, other = coco.comparisons[0].boxes, coco.comparisons[1].boxes
-    found = {figures.configuration: figures.detections for figures in coco.figures}
-    assert xnnpack.matched + xnnpack.lost == found["reference"]
-    assert xnnpack.matched + xnnpack.new == found["xnnpack"]
-    assert xnnpack.share > 0.9
-    assert other.share > xnnpack.share
-    assert 0 < (xnnpack.mean_score_shift or 0) < 0.01
+    table = next(
+        block
+        for section in three.result.blocks
+        for block in section.blocks
+        if isinstance(block, Table) and "matched one to one" in block.caption
+    )
+    rows = {text_of(row[0]): [cell.value if isinstance(cell, Number) else None for cell in row] for row in table.rows}
+    assert [*rows] == ["xnnpack against reference", "other against reference", "other against xnnpack"]
+    _, matched, lost, new, *_ = rows["xnnpack against reference"]
+    counts = {name: len(json.loads(three.detections[name].read_text())) for name in ("reference", "xnnpack")}
+    assert (matched or 0) + (lost or 0) == counts["reference"]
+    assert (matched or 0) + (new or 0) == counts["xnnpack"]
+    _, xnnpack, other = (entry.value("matched_boxes") for entry in three.result.configurations)
+    assert 0.9 < (xnnpack or 0) < (other or 0)
     assert "xnnpack" in three.completed.err
     assert "class + 1 (detected" in three.completed.err
 
 
 def test_evaluators_give_the_same_figures(three: ThreeConfigurations, faster: OtherEvaluator) -> None:
-    slow = next(figures for figures in three.result.part.boxes.figures if figures.configuration == "xnnpack")
-    ours, theirs = faster.result.part.boxes.figures[0].evaluation, slow.evaluation
-    assert ours is not None
-    assert theirs is not None
-    assert ours.evaluator.startswith("faster-coco-eval")
+    slow = next(entry for entry in three.result.configurations if entry.name == "xnnpack")
+    ours = faster.result.configurations[0]
     for field in fields(CocoStats):
-        assert getattr(ours.stats, field.name) == pytest.approx(getattr(theirs.stats, field.name), abs=1e-12)
-    assert [entry.name for entry in ours.categories] == [entry.name for entry in theirs.categories]
-    for one, two in zip(ours.categories, theirs.categories, strict=True):
-        assert one.ap == pytest.approx(two.ap, abs=1e-12)
+        assert ours.value(field.name) == pytest.approx(slow.value(field.name), abs=1e-12)
+    assert [part.name for part in ours.parts] == [part.name for part in slow.parts]
+    for one, two in zip(ours.parts, slow.parts, strict=True):
+        assert one.value("category_ap") == pytest.approx(two.value("category_ap"), abs=1e-12)
 
 
 def test_outputs_are_distinguished_without_the_operator(real: Real) -> None:
@@ -264,8 +262,7 @@ def test_another_class_offset_is_detected_or_stated(
     assert completed.code == 0, completed.err
     name = "+ 2" if shift == 1 else "as it is"
     assert f"class {name} ({'stated' if stated else 'detected'}" in completed.err
-    coco = read_result(output).part.boxes
-    expected = faster.result.part.boxes.figures[0].evaluation
-    assert coco.figures[0].evaluation is not None
-    assert expected is not None
-    assert coco.figures[0].evaluation.stats == expected.stats
+    (found,), (expected,) = read_result(output).configurations, faster.result.configurations
+    assert {name: figure.value for name, figure in found.figures.items()} == {
+        name: figure.value for name, figure in expected.figures.items()
+    }

@@ -46,28 +46,21 @@ def result(photos: Path, zoo: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return folder / "result.json"
 
 
-def answers(result: Path) -> tuple[list[Any], Any]:
-    document = json.loads(result.read_text())
-    (comparison,) = document["part"]["topk"]["comparisons"]
-    return document["part"]["topk"]["examples"], comparison
+def figures_of(result: Path) -> list[dict[str, Any]]:
+    return [entry["figures"] for entry in json.loads(result.read_text())["configurations"][:2]]
 
 
 def test_flips_and_p_are_those_of_the_recorded_answers(result: Path) -> None:
-    examples, comparison = answers(result)
-    for change in comparison["topk"]:
-        right = [
-            tuple(
-                example["answers"][name]["rank"] is not None and example["answers"][name]["rank"] < change["k"]
-                for name in ("reference", "xnnpack")
-            )
-            for example in examples
-        ]
-        lost, gained = right.count((True, False)), right.count((False, True))
+    reference, test = figures_of(result)
+    changes = {name: figure["change"] for name, figure in test.items() if name.startswith("top")}
+    for name, change in changes.items():
+        right = list(zip(reference[name]["scores"], test[name]["scores"], strict=True))
+        lost, gained = right.count((1, 0)), right.count((0, 1))
         assert (change["lost"], change["gained"]) == (lost, gained)
         expected = stats.binomtest(lost, lost + gained).pvalue if lost + gained else 1.0
         assert change["p_value"] == pytest.approx(expected)
-        assert change["interval"]["low"] <= (gained - lost) / len(examples) <= change["interval"]["high"]
-    assert comparison["topk"][0]["lost"] + comparison["topk"][0]["gained"] > 0, "the two do not answer alike"
+        assert change["interval"]["low"] <= (gained - lost) / len(right) <= change["interval"]["high"]
+    assert changes["top1"]["lost"] + changes["top1"]["gained"] > 0, "the two do not answer alike"
     (verdict,) = json.loads(result.read_text())["configurations"][1]["verdicts"]
     assert verdict["kind"] == "not decided"
 
@@ -75,10 +68,10 @@ def test_flips_and_p_are_those_of_the_recorded_answers(result: Path) -> None:
 def test_intervals_of_accuracies(result: Path) -> None:
     from statsmodels.stats.proportion import proportion_confint
 
-    for entry in json.loads(result.read_text())["part"]["topk"]["classified"].values():
-        for share, interval in zip(entry["metrics"]["topk"]["accuracies"], entry["topk_intervals"], strict=True):
-            low, high = proportion_confint(round(share * 200), 200, method="wilson")
-            assert (interval["low"], interval["high"]) == pytest.approx((low, high))
+    for figures in figures_of(result):
+        for each in (figure for name, figure in figures.items() if name.startswith("top")):
+            low, high = proportion_confint(round(each["value"] * 200), 200, method="wilson")
+            assert (each["interval"]["low"], each["interval"]["high"]) == pytest.approx((low, high))
 
 
 def test_the_gate_command_has_all_four_verdicts(result: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from evaltools.result.figure import Part
 from evaltools.result_file import read_result
-from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
 from tests.command import Completed, evaltools_here, one_test
 from tests.realdata.conftest import zoo_models
 
@@ -46,13 +46,12 @@ def run_diff(zoo: Path, model: str, output: Path, *flags: str) -> Completed:
     )
 
 
-def details(output: Path) -> InferenceDiff:
-    part: InferenceDiff = read_result(output).part
-    return part
+def parts_of(output: Path, configuration: str) -> list[Part]:
+    return next(entry.parts for entry in read_result(output).configurations if entry.name == configuration)
 
 
-def comparison(output: Path, configuration: str) -> DiffComparison:
-    return next(entry for entry in details(output).comparisons if entry.configuration == configuration)
+def lines_of(output: Path, title: str) -> str:
+    return str([section.blocks for section in read_result(output).blocks if section.title == title])
 
 
 @pytest.mark.parametrize("model", OTHERS)
@@ -67,14 +66,12 @@ def test_kernels_nobody_doubts_are_equivalent_or_within_precision(zoo: Path, tmp
     if model in AMPLIFYING + SEEING_NOTHING:
         expected.add("not decided")
     for name in ("litert", "tflite"):
-        found = comparison(output, name)
         verdict = next(entry.verdict for entry in read_result(output).configurations if entry.name == name)
         assert verdict is not None
         assert verdict.kind in expected, verdict.texts
-        assert found.outputs
-        assert found.repeatability is not None
-        assert found.repeatability.identical is True
-    assert all(variant.reason is None for variant in details(output).noise_floor)
+        assert parts_of(output, name)
+        assert f"of='{name}', text='repeatable" in lines_of(output, "Outputs")
+    assert not [text for text in read_result(output).warnings if "not measured" in text]
 
 
 @pytest.mark.parametrize("model", REFUSED)
@@ -92,7 +89,7 @@ def test_a_model_that_ruins_its_memory_takes_its_own_process_only(zoo: Path, tmp
     assert completed.code in (0, 3, 4)
     assert "Traceback" not in completed.err
     assert "the process of this configuration died" in completed.err
-    assert len(details(tmp_path / "result.json").comparisons) == 1
+    assert parts_of(tmp_path / "result.json", "test")
 
 
 @pytest.mark.parametrize("model", ["vww_96_int8", "ad01_int8", "tf2_mobilenet_v2_1.0_224_ptq"])
@@ -100,12 +97,8 @@ def test_int8_kernels_differ_by_few_quanta_beside_a_noise_floor(zoo: Path, tmp_p
     output = tmp_path / "result.json"
     flags = ("--use_xnnpack=true", "--reference=runtime=litert", "--num_runs=10", "--noise_floor_runs=4")
     assert run_diff(zoo, model, output, *flags).code == 0
-    difference = comparison(output, "test").outputs[0].difference
-    assert difference.quanta is not None
-    assert difference.quanta.off_by_0 > difference.quanta.off_by_1 > difference.quanta.off_by_more
-    floor = {variant.name: variant.outputs[0].quanta for variant in details(output).noise_floor}
-    assert floor["all tensors kept"] is not None
-    assert floor["all tensors kept"].rms == 0
+    equal, by_one, _, by_more = (share or 0.0 for share in parts_of(output, "test")[0].series["quanta"])
+    assert equal > by_one > by_more
 
 
 def test_detectors_are_compared_by_their_boxes(shared: Path, zoo: Path, tmp_path: Path) -> None:
@@ -113,9 +106,8 @@ def test_detectors_are_compared_by_their_boxes(shared: Path, zoo: Path, tmp_path
     output = tmp_path / "result.json"
     model = "coco_ssd_mobilenet_v1_1.0_quant_2018_06_29"
     assert run_diff(zoo, model, output, f"--input_images={pictures}", "--num_runs=8", "--noise_floor_runs=4").code == 0
-    found = comparison(output, "test")
-    assert found.boxes is not None
-    assert found.boxes.matched >= 70, "of those that score enough to matter"
-    assert found.boxes.lost <= 2
-    assert found.boxes_verdict is not None
-    assert all(judged.in_boxes for judged in found.outputs)
+    boxes = parts_of(output, "test")[-1]
+    assert boxes.name == "boxes"
+    assert (boxes.value("matched") or 0) >= 70, "of those that score enough to matter"
+    assert (boxes.value("lost") or 0) <= 2
+    assert boxes.texts["verdict"]

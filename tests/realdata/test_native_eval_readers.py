@@ -14,17 +14,15 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
 from evaltools.device.native_program import configuration_flags, task_flags
-from evaltools.metrics.classification import ClassificationMetrics, TopKAccuracy
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.native.lines.evaluation import debug_lines, native_lines
 from evaltools.native.logs.delegates import delegate_lines, read_delegate_log
 from evaltools.native.logs.evaluation import LoggedPicture, NativeTask, parse_evaluation_log
 from evaltools.native.logs.figures import NativeFigures, read_figures
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.framework.topk_result import Classified
+from evaltools.tasks.framework.topk_figures import accuracies
 from tests import results
-from tests.results import with_part
-from tests.tasks.coco.results import TRUTH, detection_result, figures, picture, with_data, with_figures
+from tests.tasks.coco.results import TRUTH, detection_result, figures, picture
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged
 from tests.tasks.inference_diff.test_report import result as diff_result
 
@@ -37,27 +35,25 @@ def rendered(figures: NativeFigures, pictures: Sequence[LoggedPicture] = ()) -> 
 
 
 def _classification(found: NativeFigures) -> EvaluationResult:
-    accuracies = TopKAccuracy(found.runs, tuple(count / (found.runs or 1) for count in found.right))
     measured = replace(results.configuration("test"), inference_latency=found.inference, finished_examples=found.runs)
-    answered = {"test": Classified(ClassificationMetrics(accuracies, 0, 1), [])}
-    return results.result(measured, preprocessing=found.preprocessing, answered=answered)
+    answered = accuracies(found.right, found.runs)
+    return results.result(measured, preprocessing=found.preprocessing, answered={"test": answered})
 
 
 def _detection_lines(found: NativeFigures, logged: Sequence[LoggedPicture]) -> list[str]:
     has_truth = found.overall is not None
     pictures = [picture(each.name, test=list(each.detections)) for each in logged]
-    made = detection_result("test", pictures=pictures, truth=TRUTH if has_truth else None)
+    precision = NativeAveragePrecision(tuple(value for _, value in found.precisions), found.overall or 0.0, 1, 0)
+    own = replace(figures("test"), native=precision if has_truth else None)
+    truth, data = TRUTH if has_truth else None, {"native": True}
+    made = detection_result("test", pictures=pictures, truth=truth, data=data, found=[own])
     measured = replace(
         made.configurations[0],
         role="test",
         inference_latency=found.inference,
         finished_examples=found.runs,
     )
-    made = replace(made, configurations=[measured])
-    made = with_data(made, native=True)
-    made = with_part(made, preprocessing_latency=found.preprocessing)
-    precision = NativeAveragePrecision(tuple(value for _, value in found.precisions), found.overall or 0.0, 1, 0)
-    made = with_figures(made, replace(figures("test"), native=precision if has_truth else None))
+    made = replace(made, configurations=[measured], preprocessing_latency=found.preprocessing)
     return debug_lines(made) + native_lines(made)
 
 

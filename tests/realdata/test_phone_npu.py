@@ -53,7 +53,7 @@ def test_a_folded_relu_costs_a_detector_its_accuracy_which_is_warned_of_and_give
     )
     assert done.code == 0, done.err
     result = read_result(output)
-    cpu, folded, kept = (entry.figures["ap"] or 0.0 for entry in result.configurations)
+    cpu, folded, kept = (entry.value("ap") or 0.0 for entry in result.configurations)
     assert abs(kept - cpu) < 0.01
     assert folded < cpu - 0.02
     assert any("folded: its runtime warns" in text and "fold_relu=false" in text for text in result.warnings)

@@ -70,11 +70,10 @@ def test_the_figures_are_those_of_a_confusion_matrix(result: Path, data: Path, z
         np.add.at(matrix, (truth.ravel(), found[np.ix_(rows, columns)].ravel()), 1)
     session.close()
     both, either = np.diag(matrix), matrix.sum(0) + matrix.sum(1) - np.diag(matrix)
-    means = json.loads(result.read_text())["part"]["means"]
-    figures = {entry["metric"]: entry for entry in means if entry["configuration"] == "reference"}
-    assert figures["miou"]["examples"] == PHOTOS
-    assert figures["miou"]["mean"] == pytest.approx((both[either > 0] / either[either > 0]).mean(), rel=1e-9)
-    assert figures["pixel_accuracy"]["mean"] == pytest.approx(both.sum() / matrix.sum(), rel=1e-9)
+    figures = json.loads(result.read_text())["configurations"][0]["figures"]
+    assert figures["miou"]["count"] == PHOTOS
+    assert figures["miou"]["value"] == pytest.approx((both[either > 0] / either[either > 0]).mean(), rel=1e-9)
+    assert figures["pixel_accuracy"]["value"] == pytest.approx(both.sum() / matrix.sum(), rel=1e-9)
 
 
 def test_limits_are_kept(result: Path) -> None:

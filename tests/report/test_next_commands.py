@@ -17,6 +17,16 @@ from tests.tasks.inference_diff.test_report import judged as output
 from tests.tasks.inference_diff.test_report import result as diff_result
 
 SCORES = Scores(4, 3, None)
+KEYPOINTS: dict[str, float | None] = {
+    "points": 17,
+    "confident": 9,
+    "lost": 0,
+    "new": 0,
+    "displaced": 0,
+    "mean_move": None,
+    "largest_move": None,
+    "largest_move_of_others": None,
+}
 
 
 def typed(made: EvaluationResult, *command: str) -> EvaluationResult:
@@ -69,7 +79,7 @@ def test_after_a_crash_the_operator_is_looked_for(changes: dict[str, Any]) -> No
         ("float32", [1, 224, 224, 3], {"scores": SCORES}, "imagenet"),
         ("float32", [1, 16000], {"scores": SCORES}, "audio"),
         ("int32", [1, 128], {"scores": SCORES}, "text"),
-        ("float32", [1, 192, 192, 3], {"of_kind": KindFigures("keypoints", {}, {})}, "keypoints"),
+        ("float32", [1, 192, 192, 3], {"of_kind": KindFigures("keypoints", KEYPOINTS, {})}, "keypoints"),
     ],
 )
 def test_the_task_is_named_that_fits_the_model(dtype: str, shape: list[int], known: dict[str, Any], task: str) -> None:

@@ -50,22 +50,29 @@ def test_the_schema_accepts_a_result_and_refuses_a_damaged_one() -> None:
     [result(configuration("test")), detection_result("reference", "test"), diff_result(comparison("test", judged()))],
     ids=lambda made: made.task,
 )
-def test_the_part_of_each_task_reads_back_and_fits_the_schema(tmp_path: Path, made: EvaluationResult) -> None:
+def test_the_result_of_each_task_reads_back_and_fits_the_schema(tmp_path: Path, made: EvaluationResult) -> None:
     (tmp_path / "r.json").write_bytes(encode_json(made))
-    assert read_result(tmp_path / "r.json") == made
+    assert encode_json(read_result(tmp_path / "r.json")) == encode_json(made)
     document = msgspec.json.decode(encode_json(made))
     jsonschema.validate(document, result_schema())
-    document["part"] = {}
+    document["configurations"][0]["figures"] = {"top1": 0.5}
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, result_schema())
     (tmp_path / "r.json").write_text(json.dumps(document))
-    with pytest.raises(DataError, match=r"missing required field .* at `\$\.part`"):
+    with pytest.raises(DataError, match=r"Expected `object`, got `float` - at `\$\.configurations"):
         read_result(tmp_path / "r.json")
 
 
-def test_the_schema_says_nothing_of_the_part_of_a_task_from_outside() -> None:
-    document = msgspec.json.decode(encode_json(result(configuration("test"))))
-    jsonschema.validate(document | {"task": "of_others", "part": {"miou": 0.5}}, result_schema())
+def test_a_short_script_without_evaltools_reads_figures(tmp_path: Path) -> None:
+    """That of docs/results.md."""
+    made = result(configuration("reference", "reference"), configuration("test"))
+    (tmp_path / "r.json").write_bytes(encode_json(made))
+    rows = [
+        (entry["name"], name, figure["value"])
+        for entry in json.loads((tmp_path / "r.json").read_text())["configurations"]
+        for name, figure in entry["figures"].items()
+    ]
+    assert ("test", "top1", 0.5) in rows
 
 
 @pytest.mark.parametrize(
@@ -73,13 +80,14 @@ def test_the_schema_says_nothing_of_the_part_of_a_task_from_outside() -> None:
     [
         (b"", "is not an evaltools result"),
         (b"[]", "is not an evaltools result: Expected `object`, got `array`"),
-        (b'{"schema_version": "6"}', "missing required field `task`"),
-        (b'{"schema_version": "6", "task": "imagenet"}', "missing required field `complete`"),
-        (b'{"schema_version": "9", "task": "imagenet"}', "of version '9'; this evaltools reads 6"),
+        (b'{"schema_version": "7"}', "missing required field `task`"),
+        (b'{"schema_version": "7", "task": "imagenet"}', "missing required field `subject`"),
+        (b'{"schema_version": "9", "task": "imagenet"}', "of version '9'; this evaltools reads 7"),
+        (b'{"schema_version": "6", "task": "imagenet"}', "written by an earlier evaltools, version 6; measure again"),
         (b'{"schema_version": "3", "task": "imagenet"}', "written by an earlier evaltools, version 3; measure again"),
         (b'{"schema_version": "2", "task": "imagenet"}', "written by an earlier evaltools, version 2; measure again"),
         (b'{"schema_version": "1", "task": "imagenet"}', "written by an earlier evaltools, version 1; measure again"),
-        (b'{"schema_version": "6", "task": "imagnet"}', "a task that is not here: .* Did you mean imagenet"),
+        (b'{"schema_version": "7", "task": "imagnet"}', "a task that is not here: .* Did you mean imagenet"),
     ],
 )
 def test_a_file_that_is_no_result_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
@@ -102,7 +110,7 @@ def test_a_file_without_an_end_is_refused() -> None:
 def test_a_result_that_names_a_file_with_code_is_refused_and_the_code_is_not_run(tmp_path: Path) -> None:
     code, seen = tmp_path / "gift.py", tmp_path / "seen"
     code.write_text(f"open({str(seen)!r}, 'w')")
-    (tmp_path / "r.json").write_text(json.dumps({"schema_version": "6", "task": f"{code}:task"}))
+    (tmp_path / "r.json").write_text(json.dumps({"schema_version": "7", "task": f"{code}:task"}))
     with pytest.raises(
         DataError, match=r"is the result of a task that is not here: .*gift.py:task' names a file of a task"
     ):

@@ -40,4 +40,4 @@ def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
         return NOT_WRITTEN
     if not is_whole:
         return NOT_MEASURED
-    return LIMIT_BROKEN if result.part.breaks_limits else exit_code_of(result)
+    return LIMIT_BROKEN if result.limits_broken else exit_code_of(result)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from evaltools.extensions import named
-from evaltools.known_tasks import metrics_of, task_command
+from evaltools.known_tasks import task_command
 from evaltools.metrics.latency import Latency
-from evaltools.metrics.metric import present
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 
@@ -39,13 +38,16 @@ def _blocks(
 
 def _plain_lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
     """The lines that the task gives; else number of examples, latencies, each share and mean, as C++ prints numbers."""
-    if configuration.name in result.part.lines:
-        return list(result.part.lines[configuration.name])
-    metrics = [metric for metric in metrics_of(result) if metric.share or metric.mean]
-    figures = present({metric.name: metric.read(result, configuration) for metric in metrics})
+    if configuration.name in result.lines:
+        return list(result.lines[configuration.name])
+    figures = {
+        name: figure.value
+        for name, figure in configuration.figures.items()
+        if figure.value is not None and (figure.spread is not None or (figure.is_share and figure.count is not None))
+    }
     return [
         f"Num evaluation runs: {configuration.finished_examples}",
-        latency_line("Preprocessing", result.part.preprocessing_latency),
+        latency_line("Preprocessing", result.preprocessing_latency),
         latency_line("Inference", configuration.inference_latency),
         *(f"{name}: {value:g}" for name, value in figures.items()),
     ]
@@ -90,8 +92,7 @@ def fill_of_pictures(message: Any, metrics: Any, result: EvaluationResult, confi
 
 
 def _preprocessing(result: EvaluationResult, configuration: ConfigurationResult) -> Latency:
-    latency: Latency = configuration.preprocessing_latency or result.part.preprocessing_latency
-    return latency
+    return configuration.preprocessing_latency or result.preprocessing_latency
 
 
 def latency_line(name: str, latency: Latency | None) -> str:

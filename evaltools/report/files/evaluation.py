@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from evaltools.command import TaskCommand
 from evaltools.errors import UsageError
 from evaltools.known_tasks import file_named
 from evaltools.native.lines.evaluation import measured_tests
@@ -17,7 +18,6 @@ from evaltools.report.files.output_file import planned_outputs, require_output_f
 from evaltools.request import Request, require_apart
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.result.task_part import TaskPart
 
 if TYPE_CHECKING:
     from evaltools.report.content import Page
@@ -200,15 +200,15 @@ def planned_files(request: Request) -> dict[str, Path]:
     return files | drawn
 
 
-def planned_files_of_part(part: type[TaskPart], request: Request, outputs: Iterable[Path]) -> dict[str, Path]:
+def planned_files_of_task(task: TaskCommand, request: Request, outputs: Iterable[Path]) -> dict[str, Path]:
     """The file of each configuration that only the task has, beside ``outputs``, checked before any long work.
 
     Raises :class:`UsageError`.
     """
-    path = request.options.path(part.file_option) if part.file_option else None
+    path = request.options.path(task.file_option) if task.file_option else None
     if path is None:
         return {}
-    flag = f"--{part.file_option}"
+    flag = f"--{task.file_option}"
     if path.suffix.lower() != ".json":
         raise UsageError(f"{flag}={path}: what it holds is JSON; give a name that ends in .json")
     names = [entry.name for entry in request.tests]

@@ -121,8 +121,7 @@ def _hints(result: EvaluationResult, is_located: bool) -> list[str]:
     task = task_command(result.task)
     if not any(entry.verdict for entry in result.configurations):
         hints.append("how far a configuration is from another one: --config='NAME: flags' adds one to compare")
-    measured = [entry.name for entry in result.configurations if entry.status == "measured"]
-    if not any(result.part.times_us(name, result.execution) for name in measured):
+    if not any(entry.times_us for entry in result.configurations):
         hints.append("the time of each single run: --record_examples=true with one worker, or evaltools benchmark")
     if "locate" in task.parameters and not is_located:
         hints.append("which operator makes a difference: --locate=true")

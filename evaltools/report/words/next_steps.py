@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import Final
 
 from evaltools.extensions import named
+from evaltools.known_tasks import task_command
 from evaltools.report.words.facts import Opened
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.places import fastest_on_cpu, runs_on_cpu
@@ -71,7 +72,7 @@ def after_evaluation(result: EvaluationResult, configuration: ConfigurationResul
     steps = list(where_it_did_not_run(configuration, result.model.file, result.environment.command))
     verdict = configuration.verdict
     if configuration.status == "measured" and verdict is not None and verdict.kind not in _SETTLED:
-        steps += named(result.part.next_steps_at)(result, configuration)
+        steps += named(task_command(result.task).next_steps_at)(result, configuration)
     if _is_beside_plain_kernels_alone(result, configuration):
         steps.append(_BESIDE_XNNPACK)
     return steps

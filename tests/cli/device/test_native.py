@@ -66,14 +66,14 @@ def test_a_native_classification_gives_what_this_computer_gives(
     assert done.code == 3, done.err
     result = json.loads(output.read_text())
     found = {entry["name"]: entry for entry in result["configurations"]}
-    here, there = expected["part"]["topk"]["classified"], result["part"]["topk"]["classified"]
+    here, there = ({entry["name"]: entry["figures"] for entry in each["configurations"]} for each in (expected, result))
     for serial in serials(devices):
         assert {name: found[f"{name}@{serial}"]["status"] for name in ("reference", "gpu", "plain")} == {
             "reference": "measured", "gpu": "not measured", "plain": "measured",
         }  # fmt: skip
         assert "GPU acceleration is unsupported on this platform." in found[f"gpu@{serial}"]["reason"]
         for own, other in (("reference", "reference"), ("plain", "test")):
-            assert there[f"{own}@{serial}"]["metrics"]["topk"] == here[other]["metrics"]["topk"]
+            assert there[f"{own}@{serial}"]["top1"]["value"] == here[other]["top1"]["value"]
     told = result["device_run"]
     assert (told["program"], told["left_out"]) == ("native", [])
     assert all("GPU acceleration is unsupported" in " ".join(work["delegate_lines"]) for work in told["work"])

@@ -106,41 +106,40 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
         f"{name}@{place}" for place in places for name in ("reference", "test")
     ]
     assert [entry["role"] for entry in result["configurations"]] == ["reference", *["test"] * 5]
-    pairs = {(entry["baseline"], entry["other"]) for entry in result["part"]["topk"]["comparisons"]}
-    assert {(f"test@{places[0]}", f"test@{places[1]}"), (f"reference@{places[0]}", f"test@{places[2]}")} <= pairs
-    assert len(pairs) == 7, "no reference of another place is compared with another one"
-    assert all(entry["agreement"]["same_top1"] == 12 for entry in result["part"]["topk"]["comparisons"])
+    (section,) = (each for each in result["blocks"] if each["title"] == "Lost and gained")
+    same = {row[0]: row[-1]["text"] for row in section["blocks"][0]["rows"]}
+    first, second, third = places
+    assert {f"test@{second} against test@{first}", f"test@{third} against reference@{first}"} <= same.keys()
+    assert len(same) == 7, "no reference of another place is compared with another one"
+    assert set(same.values()) == {"100 %"}
     preprocessing = {entry["place"]: entry["preprocessing_latency"]["avg_us"] for entry in result["configurations"]}
     printed = [line for line in done.out.splitlines() if "Preprocessing latency" in line]
     assert printed == [f"INFO: Preprocessing latency: avg={preprocessing[place]:g}(us), std_dev=0(us)"
                        for place in ["host", *[name for name in serials(devices) for _ in range(2)]]]  # fmt: skip
     assert result["environment"]["elapsed_s"] > sum(work["elapsed_s"] for work in result["device_run"]["work"]) / 2
-    assert all(
-        set(entry["answers"]) == {e["name"] for e in result["configurations"]}
-        for entry in result["part"]["topk"]["examples"]
-    )
+    answered = set(zip(result["examples"]["example"], result["examples"]["configuration"], strict=True))
+    assert len(answered) == 12 * len(result["configurations"])
 
 
 def test_an_inference_diff_has_the_devices_noise_floor(network: Network, devices: Devices, tmp_path: Path) -> None:
     arguments = inference_diff(f"--input_images={sample.images_dir()}")
     expected = same_there(network, serials(devices)[:1], arguments, tmp_path)
-    assert expected["part"]["noise_floor"]
-    assert expected["part"]["inputs"][0]["source"].startswith(f"pictures in {sample.images_dir()}, ")
+    assert "CPU variants up to" in json.dumps(expected["blocks"])
+    assert expected["given"]["input 0"].startswith(f"pictures in {sample.images_dir()}, ")
 
 
 def test_an_inference_diff_of_devices_against_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
-    expected = figures_here(inference_diff(), tmp_path / "here.json")["part"]["comparisons"][0]["outputs"]
+    expected = figures_here(inference_diff(), tmp_path / "here.json")["configurations"][1]["parts"]
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), inference_diff())
     done = device_runs.run([*command, f"--output_file_path={output}"])
     assert done.code == 0, done.err
-    result = json.loads(output.read_text())["part"]
-    assert [entry["configuration"] for entry in result["comparisons"]] == [f"test@{name}" for name in serials(devices)]
-    assert result["inputs"][0]["source"] == "that of the reference run on this computer"
-    assert result["reference_loaded_from"] == "that of the reference run on this computer"
-    for entry in result["comparisons"]:
-        assert entry["outputs"][0]["difference"] == expected[0]["difference"]
-        assert entry["repeatability"] is None
+    result = json.loads(output.read_text())
+    tests = [entry for entry in result["configurations"] if entry["role"] == "test"]
+    assert [entry["name"] for entry in tests] == [f"test@{name}" for name in serials(devices)]
+    assert result["given"]["input 0"] == "that of the reference run on this computer"
+    for entry in tests:
+        assert entry["parts"][0]["figures"] == expected[0]["figures"]
 
 
 def test_a_package_that_a_device_lacks_is_missed_before_anything_is_run(

@@ -7,11 +7,13 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from unittest import mock
 
 import pytest
 from msgspec import Struct
 
+from evaltools.tasks.coco import boxes, conclude
+from evaltools.tasks.coco.result import CocoData
 from tests import tiny_yolo
 from tests.command import Completed, evaltools_here, one_test
 from tests.tasks.coco.yolo_by_hand import YOLOV5, YOLOV8, YOLOX, Family, map_of
@@ -69,21 +71,13 @@ def ran(converted: Converted, folder: Path, model: bytes, *flags: str, truth: bo
     )
 
 
-def part_of(folder: Path) -> dict[str, Any]:
-    part: dict[str, Any] = json.loads((folder / "result.json").read_text())["part"]["boxes"]
-    return part
-
-
-def evaluated(converted: Converted, folder: Path, model: bytes, *flags: str) -> dict[str, Any]:
-    """The task's part of the result."""
-    completed = ran(converted, folder, model, *flags)
+def evaluated(converted: Converted, folder: Path, model: bytes, *flags: str) -> tuple[list[float], CocoData]:
+    """The mAP of reference and test, and how the outputs were read."""
+    with mock.patch.object(boxes, "concluded", wraps=conclude.concluded) as concluding:
+        completed = ran(converted, folder, model, *flags)
     assert completed.code == 0, completed.err
-    return part_of(folder)
-
-
-def maps_of(part: dict[str, Any]) -> list[float]:
-    """mAP of reference and test."""
-    return [figures["evaluation"]["stats"]["ap"] for figures in part["figures"]]
+    document = json.loads((folder / "result.json").read_text())
+    return [entry["figures"]["ap"]["value"] for entry in document["configurations"]], concluding.call_args.args[0].data
 
 
 @pytest.mark.parametrize(
@@ -109,19 +103,19 @@ def test_the_map_is_that_of_plain_loops(
 ) -> None:
     expected = map_of(model, family, converted.images, converted.annotations)
     assert expected > 0.05, "else nothing is shown"
-    part = evaluated(converted, tmp_path, model)
-    assert maps_of(part) == pytest.approx([expected] * 2, abs=TENTH_OF_A_POINT)
-    data = part["data"]
-    assert (data["head"]["decoder"], data["head"]["coordinates"], data["resize"]) == (name, coordinates, resize)
-    assert (data["nms_iou"], data["score_threshold"]) == (family.iou, family.threshold)
-    assert data["channel_order"] == ("bgr" if family.blue_first else "rgb")
-    assert data["output_map"] is None
+    maps, data = evaluated(converted, tmp_path, model)
+    assert maps == pytest.approx([expected] * 2, abs=TENTH_OF_A_POINT)
+    assert data.head is not None
+    assert (data.head.decoder, data.head.coordinates, data.resize) == (name, coordinates, resize)
+    assert (data.nms_iou, data.score_threshold) == (family.iou, family.threshold)
+    assert data.channel_order == ("bgr" if family.blue_first else "rgb")
+    assert data.output_map is None
 
 
 def test_an_input_of_planes_finds_the_same(converted: Converted, tmp_path: Path) -> None:
-    together, planes = (evaluated(converted, tmp_path, tiny_yolo.yolov8(planes=planes)) for planes in (False, True))
-    assert maps_of(together)[0] > 0.05, "else nothing is shown"
-    assert maps_of(planes) == maps_of(together)
+    together, planes = (evaluated(converted, tmp_path, tiny_yolo.yolov8(planes=planes))[0] for planes in (False, True))
+    assert together[0] > 0.05, "else nothing is shown"
+    assert planes == together
 
 
 def with_ids(converted: Converted, folder: Path, ids: Sequence[int]) -> Converted:
@@ -141,9 +135,9 @@ def with_ids(converted: Converted, folder: Path, ids: Sequence[int]) -> Converte
 def test_confident_boxes_tell_the_category_where_the_head_does_not(
     converted: Converted, tmp_path: Path, ids: tuple[int, ...], name: str
 ) -> None:
-    part = evaluated(with_ids(converted, tmp_path, ids), tmp_path, tiny_yolo.suppressing())
-    mapping = part["data"]["class_mapping"]
-    assert (mapping["name"], mapping["source"]) == (name, "detected")
+    _, data = evaluated(with_ids(converted, tmp_path, ids), tmp_path, tiny_yolo.suppressing())
+    assert data.class_mapping is not None
+    assert (data.class_mapping.name, data.class_mapping.source) == (name, "detected")
 
 
 def test_without_a_ground_truth_the_shape_decides(converted: Converted, tmp_path: Path) -> None:
@@ -188,11 +182,8 @@ def test_what_does_not_fit_is_refused(
 
 def test_flags_overrule_what_a_decoder_takes(converted: Converted, tmp_path: Path) -> None:
     flags = ["--nms_iou=0.5", "--score_threshold=0.25", "--resize=stretch", "--channel_order=rgb", "--decoder=yolox"]
-    data = evaluated(converted, tmp_path, tiny_yolo.yolox(), *flags, "--normalization=none")["data"]
-    assert (data["nms_iou"], data["score_threshold"], data["resize"], data["channel_order"]) == (
-        0.5,
-        0.25,
-        "stretch",
-        "rgb",
-    )
-    assert data["head"]["source"] == "stated"
+    _, data = evaluated(converted, tmp_path, tiny_yolo.yolox(), *flags, "--normalization=none")
+    found = (data.nms_iou, data.score_threshold, data.resize, data.channel_order)
+    assert found == (0.5, 0.25, "stretch", "rgb")
+    assert data.head is not None
+    assert data.head.source == "stated"

@@ -46,27 +46,18 @@ def without_bad(found: Any, example: str | None = BAD_PICTURE) -> Any:
         "configurations": [entry for entry in found["configurations"] if entry["name"] != "bad"],
         "failed": [entry for entry in found["failed"] if entry["configuration"] != "bad"],
         "warnings": [warning for warning in found["warnings"] if not warning.startswith("bad: not clean: ")],
-        "part": {**found["part"], "topk": _answers_without_bad(found["part"]["topk"], example)},
+        "blocks": [],
+        "changed": _rows_without_bad(found["changed"], example),
+        "examples": _rows_without_bad(found["examples"], example),
     }
 
 
-def _answers_without_bad(part: Any, example: str | None) -> Any:
-    return {
-        **part,
-        "classified": {name: answered for name, answered in part["classified"].items() if name != "bad"},
-        "comparisons": [entry for entry in part["comparisons"] if "bad" not in (entry["baseline"], entry["other"])],
-        "examples": [
-            {
-                **entry,
-                "answers": {
-                    name: answer
-                    for name, answer in entry["answers"].items()
-                    if name != "bad" or example not in (None, entry["example"])
-                },
-            }
-            for entry in part["examples"]
-        ],
-    }
+def _rows_without_bad(columns: Any, example: str | None) -> Any:
+    kept = [
+        name != "bad" or example not in (None, each)
+        for name, each in zip(columns["configuration"], columns["example"], strict=True)
+    ]
+    return {name: [value for value, keep in zip(column, kept, strict=True) if keep] for name, column in columns.items()}
 
 
 def entry_of_bad(found: Any) -> Any:
@@ -102,7 +93,7 @@ def test_one_example_is_lost_for_one_configuration(
     assert without_bad(found) == without_bad(undisturbed)
     bad = entry_of_bad(found)
     assert (bad["status"], bad["failed_examples"], bad["finished_examples"]) == ("measured", 1, PICTURES - 1)
-    assert found["part"]["topk"]["classified"]["bad"]["metrics"]["topk"]["example_count"] == PICTURES - 1
+    assert bad["figures"]["top1"]["count"] == PICTURES - 1
 
 
 def test_a_configuration_that_always_aborts_is_not_measured(
@@ -119,7 +110,7 @@ def test_a_configuration_that_always_aborts_is_not_measured(
     bad = entry_of_bad(found[0])
     assert bad["status"] == "not measured"
     assert bad["failed_examples"] == 3
-    assert "bad" not in found[0]["part"]["topk"]["classified"]
+    assert not bad["figures"]
     assert bad["reason"] == (
         "its process died or hung too often in a row (--max_crashes); the last time: the process of this configuration "
         "died during a run (SIGABRT); it printed last: rounding_delegate: abort, as option fail asks"

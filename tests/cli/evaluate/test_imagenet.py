@@ -111,7 +111,7 @@ def test_a_run_imports_nothing_that_only_pages_baselines_or_other_tasks_need(eva
     """So that a short run is short: each of these takes as long to import as some pictures to evaluate."""
     completed = evaltools(*evaluation.flags("--num_images=2"), environment={"PYTHONPROFILEIMPORTTIME": "1"})
     imported = {line.rpartition("|")[2].strip() for line in completed.err.splitlines() if line.startswith("import")}
-    assert "evaltools.tasks.framework.topk_result" in imported
+    assert "evaltools.tasks.framework.topk_report" in imported
     unneeded = {"report.page.make", "report.files.plot", "gates.baseline", "result.benchmark", "locate.findings"}
     unneeded |= {"metrics.output_difference", "tasks.coco.result"}
     assert {f"evaltools.{name}" for name in unneeded} & imported == set()
@@ -125,7 +125,7 @@ def test_labels_may_come_from_a_pipe(evaluation: EvaluationSet, tmp_path: Path) 
     completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
     assert completed.returncode == 0, completed.stderr
     expected = hashlib.sha256(evaluation.truths.read_bytes()).hexdigest()
-    assert read_result(output).part.facts["ground truth"] == expected[:12]
+    assert read_result(output).given["ground truth"] == expected[:12]
 
 
 def test_a_truth_that_is_shifted_by_a_line_is_no_mere_low_figure(copied: EvaluationSet) -> None:
@@ -205,20 +205,20 @@ def test_json_validates_and_holds_the_same_figures(evaluation: EvaluationSet, tm
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
     assert [entry["name"] for entry in document["configurations"]] == ["reference", "test", "x"]
-    assert document["configurations"][1]["figures"]["top1"] == pytest.approx(0.8)
+    assert document["configurations"][1]["figures"]["top1"]["value"] == pytest.approx(0.8)
     assert document["configurations"][1]["flags"] == ["--use_xnnpack=false"]
     assert document["configurations"][2]["delegates"][0]["name"] == "XNNPACK"
     assert document["configurations"][2]["delegates"][0]["nodes"] > 0
-    assert [(c["baseline"], c["other"]) for c in document["part"]["topk"]["comparisons"]] == [
-        ("reference", "test"), ("reference", "x"), ("test", "x"),
-    ]  # fmt: skip
-    answers = document["part"]["topk"]["examples"][7]["answers"]
-    assert answers["test"]["classes"][0] == evaluation.answers[7]
-    assert answers["test"]["rank"] == 0
-    assert len(answers["x"]["scores"]) == 10
+    changes = [entry["figures"]["top1"].get("change", {}).get("against") for entry in document["configurations"]]
+    assert changes == [None, "reference", "reference"]
+    answers = document["examples"]
+    assert answers["configuration"][21:24] == ["reference", "test", "x"]
+    assert answers["classes"][22][0] == answers["answer"][22] == evaluation.answers[7]
+    assert answers["rank"][22] == 0
+    assert len(answers["scores"][23]) == 10
     assert document["model"]["sha256"]
     assert document["environment"]["command"][:2] == ["evaltools", "imagenet"]
-    assert read_result(output).part.example_count == 30
+    assert read_result(output).example_count == 30
 
 
 def test_proto_of_each_configuration_parses_and_holds_the_printed_figures(

@@ -10,6 +10,7 @@ import pytest
 
 from evaltools.datasets import sample
 from evaltools.native.lines.evaluation import native_lines
+from evaltools.result.figure import Figure
 from evaltools.result_file import read_result
 from tests import tiny_models
 from tests.command import Completed, evaltools, evaltools_here, one_test
@@ -47,9 +48,9 @@ def test_figures_go_to_stdout_and_the_table_to_stderr(project: Path) -> None:
         "near unchanged: no answer of 100 changed it; 95 % confident: fewer than 3 % of such examples do"
         in completed.err
     )
-    part = json.loads((project / "result.json").read_text())["part"]
-    assert (part["name"], part["source"]) == ("brightness", f"{project / 'own.py'}:brightness")
-    assert part["options"] == {"values": str(project / "values.txt"), "times": "1.0"}
+    result = json.loads((project / "result.json").read_text())
+    assert (result["task"], result["subject"]) == ("own", "brightness")
+    assert (result["given"]["--values"], result["given"]["--times"]) == ("values.txt", "1.0")
 
 
 def test_a_run_goes_on_only_with_the_same_task(project: Path) -> None:
@@ -138,7 +139,7 @@ def test_a_task_in_one_file_has_its_own_check_and_lines(project: Path) -> None:
     """What stdout gets is what the file says, also of the result file; where that fails, nothing is lost."""
     native = """
         check=lambda trial: [f"looked at {len(trial.run([0, 1]))} examples"],
-        native=lambda result, row: [f"Near: {row.figures['near']:.3f} of {row.finished_examples}", "over"],
+        native=lambda result, row: [f"Near: {row.value('near'):.3f} of {row.finished_examples}", "over"],
         examples="""
     write_task(project, task_files.BRIGHTNESS.replace("        examples=", native))
     completed = run_here(project, f"--output_file_path={project / 'result.json'}")
@@ -211,15 +212,15 @@ def test_one_function_has_intervals_verdicts_shards_resume_gates_and_a_page(tmp_
     start = ("run", "own.py:surest", str(sample.model_file("int8")), f"--images={sample.images_dir()}")
     command_line = (*start, "--config=xnnpack: use_xnnpack=true")
 
-    def figures(*command: str) -> tuple[object, object]:
+    def figures(*command: str) -> list[dict[str, Figure]]:
         done = evaltools_here(*command, "--output=result.json", cwd=tmp_path)
         assert done.code == 0, done.err
         found = read_result(tmp_path / "result.json")
         assert found.configurations[1].verdict is not None
-        return found.part.means, found.part.comparisons
+        return [entry.figures for entry in found.configurations]
 
     whole = figures(*command_line, "--run_dir=whole")
-    assert all(mean.interval is not None for mean in whole[0])  # type: ignore[attr-defined]
+    assert all(figure.interval is not None for own in whole for figure in own.values())
     assert figures("resume", "whole") == whole
     for index in (0, 1):
         shard = (f"--shard_index={index}", "--shard_count=2", f"--run_dir=shard{index}")

@@ -14,7 +14,7 @@ from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, FailedE
 from evaltools.result.json_file import encode_json
 from tests.command import Completed, evaltools_here
 from tests.gates.test_compare import GOOD, measured
-from tests.results import earlier, with_part
+from tests.results import earlier
 
 MADE = measured(GOOD)
 OUTPUTS = ("--junit=j.xml", "--markdown=m.md", "--badge=b.json", "--json=o.json")
@@ -32,13 +32,12 @@ def reference(**changes: Any) -> EvaluationResult:
 
 
 def data(**changes: Any) -> EvaluationResult:
-    return with_part(MADE, facts={**MADE.part.facts, **changes})
+    return replace(MADE, given={**MADE.given, **changes})
 
 
 def with_nan(name: str, count: int) -> EvaluationResult:
-    found = MADE.part.topk.classified[name]
-    odd = replace(found, metrics=replace(found.metrics, outputs_with_nonfinite=count))
-    return with_part(MADE, classified={**MADE.part.topk.classified, name: odd})
+    entries = [replace(each, nan_outputs=count) if each.name == name else each for each in MADE.configurations]
+    return replace(MADE, configurations=entries)
 
 
 def with_junk(made: EvaluationResult, count: int) -> EvaluationResult:

@@ -27,7 +27,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, R
 from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result, result_schema
 from tests.device.native_stand_in import write_stand_in
-from tests.results import topk_of
+from tests.results import shares_of
 
 RUNTIME: Final = RuntimeUsed("native", "run_eval", "sha256 0123456789ab", "default")
 STARTED: Final = "2024-02-03T04:05:06+00:00"
@@ -79,7 +79,7 @@ def classified_run(
     fill_latency(metrics.pre_processing_latency, preprocessing, with_std=False)
     fill_latency(metrics.inference_latency, inference)
     metrics.inference_metrics.num_inferences = len(ranks)
-    accuracies = topk_of(ranks, 10).accuracies
+    accuracies = shares_of(ranks, 10)
     metrics.topk_accuracy_metrics.topk_accuracies.extend(accuracies)
     lines = [
         f"Num evaluation runs: {len(ranks)}",

@@ -13,7 +13,9 @@ from evaltools.device.native_outcome import NativeRun
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.evaluation import parse_evaluation_log
 from evaltools.proto import message_class
+from evaltools.result.section import Table, text_of
 from evaltools.runs.evaluate import evaluate
+from evaltools.tasks.coco.conclude import NATIVE_MAP, pictures_of
 from tests.device.native.runs import (
     GPU,
     PLAIN,
@@ -47,21 +49,14 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: Inputs) -> No
     result = assembled(coco, reference, test, gpu)
     assert [entry.status for entry in result.configurations] == ["measured"] * 3
     ours = evaluate(coco.request, Silent())
-    for own, native in zip(ours.part.boxes.figures, result.part.boxes.figures, strict=False):
-        assert own.evaluation is not None
-        assert native.evaluation is not None
-        assert own.native is not None
-        assert native.native is not None
-        assert (own.detections, own.pictures) == (native.detections, native.pictures)
-        assert native.evaluation.stats.ap == pytest.approx(own.evaluation.stats.ap, abs=2e-3)
-        assert native.native == own.native
-    (compared,) = ours.part.boxes.comparisons
-    assert result.part.boxes.comparisons[0].boxes.matched == compared.boxes.matched
-    assert result.part.boxes.pictures is not None
-    assert [picture.image_id for picture in result.part.boxes.pictures] == [
-        picture.image_id for picture in ours.part.boxes.pictures or []
-    ]
-    assert result.part.boxes.data.native
+    for own, native in zip(ours.configurations, result.configurations, strict=False):
+        assert native.value("ap") == pytest.approx(own.value("ap"), abs=2e-3)
+        assert native.series[NATIVE_MAP] == own.series[NATIVE_MAP]
+        found = [pictures_of(each, own.name) for each in (ours, result)]
+        assert [(each.image_id, len(each.detections)) for each in found[0]] == [
+            (each.image_id, len(each.detections)) for each in found[1]
+        ]
+    assert result.configurations[1].value("matched_boxes") == ours.configurations[1].value("matched_boxes")
     through_every_rendering(result, tmp_path)
     assert native_proto(result, entry_of(result, "test")) == test.proto
 
@@ -69,13 +64,15 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: Inputs) -> No
 def test_of_several_devices_tests_are_compared_with_the_first_reference(tmp_path: Path, coco: Inputs) -> None:
     runs = stand_ins(tmp_path, coco, REFERENCE, PLAIN)
     result = assembled(coco, *(replace(run, place=place) for place in ("A", "B") for run in runs))
-    assert [(entry.baseline, entry.other) for entry in result.part.boxes.comparisons] == [
-        ("reference@A", "test@A"),
-        ("reference@A", "reference@B"),
-        ("reference@A", "test@B"),
-        ("test@A", "test@B"),
+    boxes = next(block for section in result.blocks for block in section.blocks if "matched one to one" in str(block))
+    assert isinstance(boxes, Table)
+    assert {text_of(row[0]): text_of(row[2]) for row in boxes.rows}["test@B against test@A"] == "0"
+    assert [text_of(row[0]) for row in boxes.rows] == [
+        "test@A against reference@A",
+        "reference@B against reference@A",
+        "test@B against reference@A",
+        "test@B against test@A",
     ]
-    assert result.part.boxes.comparisons[3].boxes.lost == 0
     table = through_every_rendering(result, tmp_path)
     assert "test@B against test@A" in table
 
@@ -85,10 +82,9 @@ def test_coco_without_a_ground_truth_compares_boxes(tmp_path: Path) -> None:
     options = replace(made.options, values={**made.options.values, "num_images": 3}, record_examples=True)
     inputs = prepare_coco(replace(made, options=options))
     result = assembled(inputs, *stand_ins(tmp_path, inputs, REFERENCE, PLAIN))
-    assert [found.native for found in result.part.boxes.figures] == [None, None]
-    assert result.part.boxes.comparisons[0].example_count == 3
-    assert result.part.boxes.pictures is not None
-    assert result.part.boxes.pictures[0].width > 100
+    assert [entry.series[NATIVE_MAP] for entry in result.configurations] == [[0.0], [0.0]]
+    assert len(pictures_of(result, "test")) == 3
+    assert pictures_of(result, "test")[0].size[0] > 100
     assert native_lines(result)[0] == "WARN: mAP metrics are meaningless w/o ground truth."
     assert native_lines(result)[-1] == "INFO: Overall mAP: 0"
     through_every_rendering(result, tmp_path)

@@ -53,16 +53,16 @@ def test_a_run_of_imagenet_becomes_a_measured_configuration(imagenet: Inputs) ->
         ("test", "test", "measured"),
     ]
     test = entry_of(result, "test")
-    assert result.part.topk.classified["test"].metrics.topk.accuracies[:2] == (0.375, 0.5)
+    assert (test.value("top1"), test.value("top2")) == (0.375, 0.5)
     assert test.finished_examples == 8
     assert test.runtime is not None
     assert (test.runtime.name, test.runtime.package, test.runtime.version, test.runtime.kernels) == (
         "native", "run_eval", "sha256 0123456789ab", "default",
     )  # fmt: skip
     assert entry_of(result, "reference").runtime is not None
-    assert [interval.confidence for interval in result.part.topk.classified["test"].topk_intervals] == [0.95] * 10
+    assert [each.interval and each.interval.confidence for each in test.figures.values()] == [0.95] * 10
     assert result.environment.started_at == STARTED
-    assert (result.part.example_count, result.part.facts["normalization"]) == (8, "native")
+    assert (result.example_count, result.given["normalization"]) == (8, "native")
 
 
 def test_the_native_lines_and_the_protobuf_are_those_that_the_tool_gave(imagenet: Inputs) -> None:
@@ -77,7 +77,7 @@ def not_measured(imagenet: Inputs, *runs: NativeRun) -> str:
     result = assembled(imagenet, *runs)
     (entry,) = result.configurations
     assert entry.status == "not measured"
-    assert (entry.inference_latency, result.part.topk.classified, entry.finished_examples) == (None, {}, 0)
+    assert (entry.inference_latency, entry.figures, entry.finished_examples) == (None, {}, 0)
     assert native_lines(result) == []
     assert entry.reason is not None
     assert f"not measured: {entry.reason}" in printed(result).replace("\n", " ")
@@ -135,7 +135,7 @@ def test_a_delegate_without_proof_is_not_measured_unless_the_fallback_is_allowed
     result = assembled(allowing_fallback(imagenet), run)
     (entry,) = result.configurations
     assert (entry.status, entry.fallback) == ("measured", said)
-    assert list(result.part.topk.classified) == [entry.name]
+    assert "top1" in entry.figures
     assert [(used.name, used.nodes) for used in entry.delegates] == [("GPU", None)]
     assert "FALLBACK: GPU was asked for" in printed(result)
 
@@ -155,7 +155,7 @@ def test_the_result_file_counts_whatever_the_text_says(imagenet: Inputs) -> None
     run = classified_run(RANKS, TIMES)
     other = replace(run, log=run.log.replace("Top-1 Accuracy: 0.375", "Top-1 Accuracy: 0.5"))
     result = assembled(imagenet, replace(other, configuration=GPU, delegate_lines=(GPU_TOOK,)), run)
-    assert [entry.figures.get("top1") for entry in result.configurations] == [0.375, 0.375]
+    assert [entry.value("top1") for entry in result.configurations] == [0.375, 0.375]
 
 
 def test_a_result_file_that_cannot_be_read_is_no_measurement(imagenet: Inputs) -> None:
@@ -195,7 +195,7 @@ def test_imagenet_from_the_program_to_the_tables(tmp_path: Path) -> None:
     reference, test, gpu = stand_ins(tmp_path, inputs, REFERENCE, PLAIN, GPU)
     assert all(warning in gpu.log for warning in GPU_WARNINGS)
     result = assembled(inputs, reference, test, gpu)
-    accuracies = [entry.figures.get("top1") for entry in result.configurations]
+    accuracies = [entry.value("top1") for entry in result.configurations]
     assert accuracies == [pytest.approx(0.905), pytest.approx(0.905), None]
     assert entry_of(result, "gpu").status == "not measured"
     table = through_every_rendering(result, tmp_path)

@@ -61,7 +61,11 @@ def with_slashes() -> EvaluationResult:
     made = timed()
     first, second = made.configurations
     return replace(
-        made, configurations=[first, replace(second, name="a/~b", figures={"mAP 50/95": 0.25, "a~1b": 0.125})]
+        made,
+        configurations=[
+            first,
+            replace(second, name="a/~b", figures={"mAP 50/95": Figure(0.25), "a~1b": Figure(0.125)}),
+        ],
     )
 
 
@@ -83,7 +87,12 @@ def not_as_asked() -> EvaluationResult:
         gone,
         replace(second, name="fallen", fallback="no GPU"),
         replace(second, name="crashed", not_clean="crashed", crashes=2),
-        replace(second, name="empty", figures={"top1": None, "agreement": 0.5}, verdicts=[]),
+        replace(
+            second,
+            name="empty",
+            figures={"top1": Figure(None, is_share=True, heading="top-1"), "agreement": Figure(0.5, is_share=True)},
+            verdicts=[],
+        ),
     ]
     return replace(made, configurations=entries, warnings=["mind the labels"], latency_comparisons=[])
 
@@ -160,12 +169,11 @@ def several() -> Sources:
 def lone(file: str, figure: float | None, better: Better = "higher") -> EvaluationResult:
     """Of a task of one's own: one configuration and no reference; without a ``figure`` it was not measured."""
     made = own("own", "depth", better)
-    entry = replace(made.configurations[1], name="x", verdicts=[], figures={"depth": figure})
-    mean = replace(made.part.means[1], configuration="x", mean=figure or 0.0)
+    known = replace(made.configurations[1].figures["depth"], value=figure)
+    entry = replace(made.configurations[1], name="x", verdicts=[], figures={"depth": known})
     if figure is None:
         entry = replace(entry, status="not measured", reason="no GPU", runtime=None, inference_latency=None, figures={})
-    part = replace(made.part, means=[mean] if figure is not None else [], comparisons=[], scores=None, drawings=[])
-    return replace(made, configurations=[entry], part=part, model=replace(made.model, file=file, sha256=file))
+    return replace(made, configurations=[entry], blocks=[], model=replace(made.model, file=file, sha256=file))
 
 
 def on_devices() -> Sources:

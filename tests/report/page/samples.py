@@ -22,9 +22,7 @@ from evaltools.locate.findings import (
     OutputErrors,
     Suspect,
 )
-from evaltools.metrics.classification import Agreement, ClassificationMetrics, TopKAccuracy
 from evaltools.metrics.interval import Interval
-from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.means import MeanChange
 from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
@@ -36,14 +34,15 @@ from evaltools.result.evaluation import (
     EvaluationResult,
     LatencyComparison,
 )
-from evaltools.result.figure import Figure
+from evaltools.result.figure import Figure, Spread
 from evaltools.result.result import Result, Row
 from evaltools.result.section import Drawing, Panel
 from evaltools.result.verdict import Verdict as TaskVerdict
 from evaltools.result_file import read_result
-from evaltools.tasks.framework.definition import Better, Mean
-from evaltools.tasks.framework.result import DrawnExample, ExampleScores, MetricComparison, MetricMean, ScoredPart
-from evaltools.tasks.framework.topk_result import ChangedAnswer, Classified, Comparison, FirstAnswer, TopKChange
+from evaltools.tasks.framework.definition import Better, Example, Mean, Task
+from evaltools.tasks.framework.figures import DrawnExample
+from evaltools.tasks.framework.report import sections
+from evaltools.tasks.framework.topk_report import ChangedAnswer, Comparison, FirstAnswer
 from tests import results
 from tests.report.page.reading import PageRead
 
@@ -69,15 +68,15 @@ def classifier(changes: list[ChangedAnswer] | None = None, folder: str = "") -> 
         results.configuration("xnnpack"), verdicts=[worse], flags=["--use_xnnpack=true"], finished_examples=200
     )
     answered = {
-        entry.name: Classified(ClassificationMetrics(TopKAccuracy(200, (top1, 0.75)), 0, 2), [])
-        for entry, top1 in ((reference, 0.525), (test, 0.5))
+        "reference": results.classified(0.525, 0.75, count=200),
+        "xnnpack": results.classified(0.5, 0.75, count=200),
     }
-    made = replace(results.result(reference, test, answered=answered), examples_done=200)
-    topk = [TopKChange(1, 7, 2, -0.025, Interval(-0.05, -0.001), 0.18, 0.18)]
-    compared = Comparison("reference", "xnnpack", Agreement(200, 200 - len(found), 7, 2), topk, 3, 1, found)
+    compared = Comparison(
+        "reference", "xnnpack", [7], [2], count=200, same=200 - len(found), identical=3, ties=1, changed=found
+    )
+    made = results.result(reference, test, answered=answered, comparisons=[compared], folder=folder)
     ratio = LatencyComparison("reference", "xnnpack", 20, 0.5, Interval(0.4, 0.625))
-    options = {"ground_truth_images_path": folder}
-    return replace(results.with_part(made, comparisons=[compared], options=options), latency_comparisons=[ratio])
+    return replace(made, examples_done=200, latency_comparisons=[ratio])
 
 
 def search(count: int = 4) -> Result:
@@ -125,24 +124,23 @@ def own(task: str, text: str, better: Better = "higher", folder: str = "d") -> E
     made = results.result(results.configuration("reference", "reference"), results.configuration(text))
     worse = TaskVerdict("worse", text, "reference", "", -0.25, None, -0.001, 0.005, None, None)
     worse = in_words(worse, 4, is_share=False)
-    entries = [replace(entry, figures={text: 0.5, "none": None}) for entry in made.configurations]
-    panels = (Panel(text, png()), Panel(text, png(), is_over=True), Panel("no picture", text.encode()))
-    part = ScoredPart(
-        name=text,
-        source=text,
-        sha256="",
-        options={"images": text},
-        example_count=4,
-        examples_sha256="00",
-        preprocessing_latency=summarise_latency([]),
-        metrics=[Mean(text, better)],
-        means=[MetricMean(entry.name, text, 4, float("nan"), 0.1, None) for entry in entries],
-        comparisons=[MetricComparison("reference", text, text, MeanChange(4, -0.25, 0.1, 2, 1.0), None)],
-        scores=[ExampleScores(text, {"reference": [0.5], text: [None]}), ExampleScores("b", {"reference": [0.5]})],
-        drawings=[DrawnExample(text, text, Drawing(0.5, text, f"{folder}/{text}", panels))],
-    )
+    figure = Figure(0.5, better=better, count=4, spread=Spread(0.1))
+    entries = [replace(entry, figures={text: figure, "none": Figure(None)}) for entry in made.configurations]
     entries[1] = replace(entries[1], verdicts=[worse])
-    return replace(made, task=task, part=part, configurations=entries, warnings=[text])
+    panels = (Panel(text, png()), Panel(text, png(), is_over=True), Panel("no picture", text.encode()))
+    drawn = DrawnExample(text, Drawing(0.5, text, f"{folder}/{text}", panels))
+    task_of_it = Task(
+        examples=[Example(text, None), Example("b", None)],
+        prepare=lambda value, tensors: [],
+        metrics=[Mean(text, better)],
+    )
+    changes = {("reference", text): {text: MeanChange(4, -0.25, 0.1, 2, 1.0)}}
+    both: dict[str, list[float | None]] = {text: [0.5, 0.5]}
+    scores: dict[str, dict[str, list[float | None]]] = {"reference": {**both}, text: {text: [None, None]}}
+    blocks = [section for section in sections(task_of_it, changes, scores, {text: [drawn]}, {}) if section.blocks]
+    return replace(
+        made, task=task, subject=text if task == "own" else task, configurations=entries, blocks=blocks, warnings=[text]
+    )
 
 
 def suite_row(name: str, kind: str, ratio: float, proof: DelegationProof, **figures: Figure) -> Row:

@@ -59,7 +59,7 @@ def test_what_was_not_measured_as_asked_is_never_good_and_has_no_figure() -> Non
     assert not [path for path in page.figures if path.startswith("configurations/1/")]
     assert "no number" in [cell.text for cell in page.all("td")]
     assert "configurations/4/figures/top1" not in page.figures
-    assert page.figures["configurations/4/figures/agreement"] == 0.5
+    assert page.figures["configurations/4/figures/agreement/value"] == 0.5
 
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\n\x1b[31m\u202e{{7*7}}"

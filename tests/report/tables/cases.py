@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.gates.accuracy_verdict import in_words
-from evaltools.metrics.classification import Agreement
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Drift, summarise_latency
 from evaltools.metrics.op_profile import OpProfile, OpTimes
@@ -39,11 +38,10 @@ from evaltools.result.figure import Figure
 from evaltools.result.result import Result
 from evaltools.result.rounds import Phase
 from evaltools.result.verdict import Verdict, VerdictKind
-from evaltools.tasks.framework.topk_result import Comparison, TopKChange
 from tests.report.benchmark_samples import PROFILE, Sample, a_round, benchmark, changed, lost, on_front, row
 from tests.report.device_samples import BOARD, NOTHING, PHONE, run_of, work
 from tests.report.device_samples import lost as lost_once
-from tests.results import classified, configuration, result, with_part
+from tests.results import compared, configuration, result
 from tests.tasks.inference_diff import test_report as diff
 
 Show = Callable[[Console], None]
@@ -176,11 +174,10 @@ def missing(name: str, reason: str) -> ConfigurationResult:
     return replace(configuration(name), status="not measured", reason=reason, runtime=None)
 
 
-def _changed(agreement: Agreement, ties: int) -> EvaluationResult:
-    return with_part(
-        result(REFERENCE, configuration("test")),
-        comparisons=[Comparison("reference", "test", agreement, [], ties=ties)],
-    )
+def _changed(count: int, same: int, lost: int, gained: int, ties: int) -> EvaluationResult:
+    found = compared("reference", "test", count, same, lost, gained)
+    found.ties = ties
+    return result(REFERENCE, configuration("test"), comparisons=[found])
 
 
 def _evaluations() -> Mapping[str, Show]:
@@ -193,16 +190,8 @@ def _evaluations() -> Mapping[str, Show]:
         replace(configuration("loaded"), delegation=None, delegates=[]),
         *(missing(name, reason) for name, reason in (("gpu", "no GPU"), ("npu", "no NPU"), ("gpu fp16", "no GPU"))),
     ]
-    flips = TopKChange(1, 1, 0, -0.25, Interval(-0.6, 0.2), 1.0, 0.0004)
     worse = in_words(Verdict("worse", "top1", "reference", change=-0.25, low=-0.6, high=-0.1), 4)
-    certain = with_part(
-        result(
-            REFERENCE,
-            replace(configuration("test"), verdicts=[worse]),
-            answered={"reference": replace(classified(), topk_intervals=[Interval(0.1, 0.9)])},
-        ),
-        comparisons=[Comparison("reference", "test", Agreement(4, 3, 1, 0), [flips])],
-    )
+    certain = result(REFERENCE, replace(configuration("test"), verdicts=[worse]))
     ratio = LatencyComparison("reference", "test", 4, 0.5, Interval(0.4, 0.8))
     plain = result(replace(REFERENCE, delegates=[]), configuration("test [fast]"))
     same = Verdict("not decided", "top1", "reference", texts=["not decided: +0.00 points"])
@@ -226,9 +215,9 @@ def _evaluations() -> Mapping[str, Show]:
         "the same for several": result(
             REFERENCE, *(replace(configuration(name), verdicts=found) for name, found in sorted(verdicts.items()))
         ),
-        "13 changed, 7 ties": _changed(Agreement(99, 86, 4, 4), 7),
-        "2 changed, one tie": _changed(Agreement(200, 198, 1, 1), 1),
-        "none changed": _changed(Agreement(200, 200, 0, 0), 0),
+        "13 changed, 7 ties": _changed(99, 86, 4, 4, 7),
+        "2 changed, one tie": _changed(200, 198, 1, 1, 1),
+        "none changed": _changed(200, 200, 0, 0, 0),
         "two clear drifts of four": result(*drifted),
         "no reference, a long time, one that failed late": result(slow, configuration("second"), late),
         "on a device": replace(result(configuration("a")), device_run=run_of(work("R58M"))),

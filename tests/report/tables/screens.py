@@ -21,7 +21,6 @@ from evaltools.gates.accuracy_verdict import in_words
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
-from evaltools.metrics.classification import Agreement
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.screens import (
@@ -36,13 +35,12 @@ from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceFinding
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.result import Result
 from evaltools.result.verdict import Verdict
-from evaltools.tasks.framework.topk_result import ChangedAnswer, Comparison, FirstAnswer
+from evaltools.tasks.framework.topk_report import ChangedAnswer, Comparison, FirstAnswer
 from evaltools.text import wrapped
 from tests import results
 from tests.report.benchmark_samples import benchmark, lost, on_front, row
 from tests.report.tables.cases import CASES, in_turn
-from tests.results import with_part
-from tests.tasks.coco.results import detection_result, with_data
+from tests.tasks.coco.results import MAPPING, detection_result
 from tests.tasks.inference_diff import test_report as diff
 
 WIDTHS: Final = (60, 80, 120)
@@ -79,13 +77,13 @@ def _imagenet() -> EvaluationResult:
     ]
     was, now = FirstAnswer("dowitcher", 0.5), FirstAnswer("redshank", 0.375)
     changed = [ChangedAnswer("n02033041_dowitcher.JPEG", "dowitcher", was, now, "lost", tie=False)]
-    made = results.result(reference, *tests)
     comparisons = [
-        Comparison("reference", tests[0].name, Agreement(200, 199, 0, 0)),
-        Comparison("reference", tests[1].name, Agreement(200, 187, 6, 3), ties=4, changed=changed),
+        Comparison("reference", tests[0].name, [0], [0], count=200, same=199),
+        Comparison("reference", tests[1].name, [6], [3], count=200, same=187, ties=4, changed=changed),
     ]
+    made = results.result(reference, *tests, comparisons=comparisons)
     ratio = LatencyComparison("reference", tests[0].name, 20, 0.25, Interval(0.2, 0.3))
-    return replace(results.with_part(made, comparisons=comparisons), latency_comparisons=[ratio], failed=[])
+    return replace(made, latency_comparisons=[ratio], failed=[])
 
 
 def _diff() -> EvaluationResult:
@@ -119,15 +117,20 @@ def _gates(console: Console) -> None:
 
 def _coco_with_verdicts() -> EvaluationResult:
     """Much shows how outputs are read, and many pictures decide."""
-    made = detection_result("reference", "xnnpack with four threads", "external delegate")
-    sure = replace(made.part.boxes.data.class_mapping, pairs=400, agreeing={"+1": 398, "0": 1})
+    sure = replace(MAPPING, pairs=400, agreeing={"+1": 398, "0": 1})
+    made = detection_result(
+        "reference",
+        "xnnpack with four threads",
+        "external delegate",
+        example_count=500,
+        data={"class_mapping": sure},
+    )
     same = Verdict("equivalent", "ap", "reference", change=0.0004, low=-0.0021, high=0.0032, margin=0.005)
     worse = Verdict("worse", "ap", "reference", change=-0.031, low=-0.042, high=-0.019, margin=0.005)
     same, worse = in_words(same, 500), in_words(worse, 500)
     verdicts = {"xnnpack with four threads": [same], "external delegate": [worse]}
     flags = ["--external_delegate_path=d.so"]
     entries = [replace(entry, flags=flags, verdicts=verdicts.get(entry.name, [])) for entry in made.configurations]
-    made = with_part(with_data(made, class_mapping=sure), example_count=500)
     return replace(made, configurations=entries)
 
 

@@ -13,11 +13,12 @@ from evaltools.model import ModelFile
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
-from evaltools.tasks.coco.result import ClassMappingUsed, DetectionFigures, OutputMap, boxes_of
+from evaltools.tasks.coco.result import ClassMappingUsed, DetectionFigures, OutputMap
 from evaltools.tasks.framework.request import TaskRequest
 from tests.detection_set import COCO_MAP, NATIVE_MAP, DetectionSet, colour
 from tests.runtime.fake import FakeSession
 from tests.tasks.built_in import coco_options
+from tests.tasks.facts import boxes_of
 from tests.tiny_detectors import BOXES, CELLS, HEIGHT, SHAPES, WIDTH
 
 Found = tuple[int, float, Sequence[float]]

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from evaltools.known_tasks import with_task_figures
+from evaltools.engine.run import PassOutcome
 from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CategoryPrecision, CocoEvaluation, CocoStats
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.coco.changes import verdicts_on_map
+from evaltools.tasks.coco.conclude import concluded
 from evaltools.tasks.coco.result import (
     AnnotatedObject,
     BoxComparison,
-    BoxesPart,
+    CategoryChange,
     ClassMappingUsed,
     CocoData,
-    CocoPart,
+    Detected,
     DetectedPicture,
     DetectionFigures,
     GroundTruthUsed,
     OutputMap,
 )
-from tests.results import configuration, result, with_part
+from evaltools.tasks.framework.collecting import RecordsOfRun, with_concluded
+from tests.results import configuration, result
 
 TRUTH = GroundTruthUsed("t.json", "COCO annotations", "00", 3, 9, 2, 1, 0, 0)
 MAPPING = ClassMappingUsed("+1", "detected", 9, {"+1": 8, "0": 1}, None)
@@ -34,6 +36,7 @@ NATIVE = NativeAveragePrecision((0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 1 
 AGREEMENT = BoxAgreement(8, 1, 2, 3, 7.6, 0.2, 0.0625, 0.25)
 LEFT = (0.25, 0.0, 0.75, 0.5)
 RIGHT = (0.25, 0.5, 0.75, 1.0)
+LATENCY = summarise_latency([5, 7])
 
 
 def categories(*precisions: float | None) -> list[CategoryPrecision]:
@@ -54,18 +57,23 @@ def picture(name: str = "one.png", **detections: list[Detection]) -> DetectedPic
     return DetectedPicture(name, 7, 40, 20, [AnnotatedObject(1, LEFT, False)], dict(detections))
 
 
-def detection_result(
-    *names: str, pictures: list[DetectedPicture] | None = None, truth: GroundTruthUsed | None = TRUTH
-) -> EvaluationResult:
+def detected(
+    *names: str,
+    pictures: Sequence[DetectedPicture] = (),
+    truth: GroundTruthUsed | None = TRUTH,
+    data: Mapping[str, Any] | None = None,
+    found: Sequence[DetectionFigures] | None = None,
+    boxes: BoxAgreement = AGREEMENT,
+    categories: Mapping[str, list[CategoryChange]] | None = None,
+) -> Detected:
     """The first one is the reference; each other one is compared with it, the third with the second too.
 
-    Nothing is decided by so few pictures.
+    ``data`` are other facts of the data, ``found`` other figures, ``categories`` changed ones by configuration.
     """
-    entries = [configuration(name, "test" if number else "reference") for number, name in enumerate(names)]
-    made = [figures(name) for name in names]
+    made = [figures(name) for name in names] if found is None else list(found)
     if truth is None:
         made = [replace(entry, evaluation=None, native=None) for entry in made]
-    data = CocoData(
+    read = CocoData(
         skipped_files=0,
         unlisted_pictures=0,
         ground_truth=truth,
@@ -78,36 +86,19 @@ def detection_result(
         class_mapping=MAPPING,
     )
     pairs = [(names[0], other) for other in names[1:]] + [(names[1], other) for other in names[2:]]
-    comparisons = [BoxComparison(baseline, other, 4, AGREEMENT) for baseline, other in pairs]
-    part = CocoPart(
-        name="coco",
-        source="",
-        sha256="",
-        options={"ground_truth_images_path": "d"},
-        example_count=4,
-        examples_sha256="00",
-        preprocessing_latency=summarise_latency([5, 7]),
-        metrics=[],
-        means=[],
-        comparisons=[],
-        facts={"ground truth": "00" if truth else "none"},
-        boxes=BoxesPart(data, made, comparisons, pictures),
-    )
-    verdicts = verdicts_on_map(comparisons, made, 0.005)
-    entries = [replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in entries]
-    return with_task_figures(replace(result(*entries), task="coco", part=part, failed=[]))
+    comparisons = [
+        BoxComparison(baseline, other, 4, boxes, categories=(categories or {}).get(other, []))
+        for baseline, other in pairs
+    ]
+    return Detected(replace(read, **(data or {})), made, comparisons, list(pictures))
 
 
-def with_data(made: EvaluationResult, **changes: Any) -> EvaluationResult:
-    """The same with other facts of the data."""
-    return with_boxes(made, data=replace(made.part.boxes.data, **changes))
-
-
-def with_figures(made: EvaluationResult, *changed: DetectionFigures) -> EvaluationResult:
-    """The same with other figures."""
-    return with_boxes(made, figures=list(changed))
-
-
-def with_boxes(made: EvaluationResult, **changes: Any) -> EvaluationResult:
-    """The same with other boxes."""
-    return with_part(made, boxes=replace(made.part.boxes, **changes))
+def detection_result(*names: str, example_count: int = 4, **changes: Any) -> EvaluationResult:
+    """A result of what is :func:`detected`. Nothing is decided by so few pictures."""
+    entries = [configuration(name, "test" if number else "reference") for number, name in enumerate(names)]
+    found = detected(*names, **changes)
+    run = RecordsOfRun((), PassOutcome({}, names=[""] * example_count), pictures="d")
+    given = {"ground truth": "00" if found.data.ground_truth else "none"}
+    ended = concluded(found, names[0], run, given, [], keeps_examples=bool(found.pictures))
+    made = replace(result(*entries), task="coco", subject="coco", failed=[], preprocessing_latency=LATENCY)
+    return with_concluded(replace(made, example_count=example_count), ended)

@@ -17,11 +17,10 @@ from PIL import Image
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import read_model
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.runs.evaluate import evaluate
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.detector import DetectorOptions, check_detector, detector_input
 from evaltools.tasks.coco.objects import FoundObjects, read_objects
-from evaltools.tasks.coco.result import OutputMap, boxes_of
+from evaltools.tasks.coco.result import OutputMap
 from evaltools.tasks.framework.image_input import PictureFrame, load_picture
 from evaltools.tasks.framework.tensors import Outputs, TaskTensor
 from tests import tiny_models
@@ -35,6 +34,7 @@ from tests.tasks.coco.fakes import (
     mapping_used,
     sessions,
 )
+from tests.tasks.facts import boxes_of, evaluate
 from tests.tasks.observers import Silent
 from tests.tiny_detectors import BOXES, CELLS, TF2_ORDER, detector
 
@@ -165,7 +165,7 @@ def test_the_facts_of_the_data_are_recorded(made: DetectionSet) -> None:
     (made.images / "readme").write_text("x")
     result = evaluated(made, score_threshold=LOW, model_output_labels=made.labels, class_offset="1")
     data = boxes_of(result).data
-    assert (result.part.example_count, data.skipped_files, data.unlisted_pictures, data.native) == (3, 1, 1, False)
+    assert (result.example_count, data.skipped_files, data.unlisted_pictures, data.native) == (3, 1, 1, False)
     assert (data.normalization, data.resize, data.score_threshold) == ("native", "stretch", LOW)
     truth = data.ground_truth
     assert truth is not None

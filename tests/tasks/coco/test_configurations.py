@@ -11,10 +11,8 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.model import ModelFile
-from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import Session, open_session
 from evaltools.runtime.session import Array
-from evaltools.tasks.coco.result import boxes_of
 from tests.detection_set import COCO_MAP, DetectionSet, make_detection_set
 from tests.tasks.coco.fakes import (
     Finding,
@@ -26,6 +24,7 @@ from tests.tasks.coco.fakes import (
     mapping_used,
     sessions,
 )
+from tests.tasks.facts import boxes_of, evaluate
 from tests.tasks.observers import Silent
 from tests.tiny_detectors import detector
 

@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import open_session
 from evaltools.tasks.coco import DECODERS as NAMES
 from evaltools.tasks.coco import decoders
 from evaltools.tasks.coco.decoders import Boxes, Coordinates, Decoder, Head, suppressed
-from evaltools.tasks.coco.result import boxes_of
 from evaltools.tasks.coco.yolo_heads import DECODERS
 from tests.detection_set import make_detection_set
 from tests.tasks.coco import yolo_by_hand
 from tests.tasks.coco.fakes import asked
+from tests.tasks.facts import boxes_of, evaluate
 from tests.tasks.observers import Silent
 from tests.tiny_detectors import detector
 from tests.tiny_yolo import CELLS, SIDE, Floats, cells, pixel_boxes

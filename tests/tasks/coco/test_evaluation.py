@@ -13,9 +13,7 @@ import pytest
 
 from evaltools.errors import ModelError, UsageError
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import open_session
-from evaltools.tasks.coco.result import boxes_of
 from tests.detection_set import (
     COCO_MAP,
     NATIVE_MAP,
@@ -34,6 +32,7 @@ from tests.tasks.coco.fakes import (
     outputs_used,
     sessions,
 )
+from tests.tasks.facts import boxes_of, evaluate
 from tests.tasks.observers import Silent
 from tests.tflite_writer import Quantization
 from tests.tiny_detectors import BOXES, ROLES, TF2_ORDER, detector, postprocess_detector
@@ -182,9 +181,8 @@ def test_outputs_are_told_by_later_pictures_where_nothing_is_found_in_the_first_
 
 
 def test_detections_are_kept_on_request_with_sizes_ids_and_objects(made: DetectionSet) -> None:
-    assert boxes_of(really(made)).pictures is None
+    assert really(made).examples == {}
     pictures = boxes_of(really(made, {"reference": None}, record_examples=True)).pictures
-    assert pictures is not None
     first = pictures[0]
     assert (first.example, first.image_id, first.width, first.height) == ("000011.png", 11, 24, 16)
     assert [(entry.category_id, entry.is_crowd) for entry in first.objects] == [(1, False), (2, False)] * 2

@@ -22,19 +22,19 @@ from evaltools.proto import message_class
 from evaltools.report.page.screens import print_result
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Block, Gallery, Lines, Number, Table
+from evaltools.tasks.coco.conclude import detections_file
 from evaltools.tasks.coco.native import debug_lines
-from evaltools.tasks.coco.page import Disagreement, disagreements, sections
+from evaltools.tasks.coco.page import Disagreement, disagreements
 from evaltools.tasks.coco.result import CategoryChange, DetectedPicture, OutputMap
 from tests.tasks.coco.results import (
+    AGREEMENT,
     LEFT,
     MAPPING,
     RIGHT,
+    detected,
     detection_result,
     figures,
     picture,
-    with_boxes,
-    with_data,
-    with_figures,
 )
 
 LATENCIES = [
@@ -71,12 +71,13 @@ def test_the_native_lines_are_those_of_the_test_configuration() -> None:
 def test_without_a_ground_truth_there_is_a_warning_and_a_map_only_for_native() -> None:
     made = detection_result("reference", "test", truth=None)
     assert native_lines(made) == [WARNING, *LATENCIES]
-    assert native_lines(with_data(made, native=True)) == [WARNING, *LATENCIES, "INFO: Overall mAP: 0"]
+    native = detection_result("reference", "test", truth=None, data={"native": True})
+    assert native_lines(native) == [WARNING, *LATENCIES, "INFO: Overall mAP: 0"]
 
 
 def test_where_no_class_occurs_there_are_no_thresholds() -> None:
     empty = replace(figures("test"), native=NativeAveragePrecision((), 0.0, 0, 0))
-    made = with_figures(detection_result("reference", "test"), figures("reference"), empty)
+    made = detection_result("reference", "test", found=[figures("reference"), empty])
     assert native_lines(made) == [*LATENCIES, "INFO: Overall mAP: 0"]
 
 
@@ -139,7 +140,7 @@ def test_the_debug_lines_are_those_of_the_native_tool() -> None:
 
 def test_detections_are_written_in_the_format_of_coco_results() -> None:
     made = detection_result("reference", "test", pictures=[picture(test=FOUND), picture(reference=FOUND[:1])])
-    first, second = json.loads(made.part.file_of("test"))
+    first, second = json.loads(detections_file(made, "test"))
     assert first == {
         "image_id": 7,
         "category_id": 3,
@@ -153,40 +154,37 @@ def test_detections_are_written_in_the_format_of_coco_results() -> None:
         truth.createIndex()
         loaded = truth.loadRes([first, second])
     assert [entry["area"] for entry in loaded.dataset["annotations"]] == [pytest.approx(500), 200]
-    assert json.loads(made.part.file_of("nobody")) == []
-    pictures = [replace(entry, image_id=None) for entry in made.part.boxes.pictures or []]
-    assert json.loads(replace(made.part, boxes=replace(made.part.boxes, pictures=pictures)).file_of("test")) == []
+    assert json.loads(detections_file(made, "nobody")) == []
+    unknown = detection_result("reference", "test", pictures=[replace(picture(test=FOUND), image_id=None)])
+    assert json.loads(detections_file(unknown, "test")) == []
 
 
 def test_how_outputs_were_read_is_on_the_first_screen_where_little_shows_that_it_is_right() -> None:
     sure = replace(MAPPING, pairs=40, agreeing={"+1": 38, "0": 1})
     assert not sure.is_doubtful
-    made = with_data(detection_result("reference", "test"), class_mapping=sure)
+    made = detection_result("reference", "test", data={"class_mapping": sure})
     assert sure.describe() not in printed(made)
     assert sure.describe() in printed(made, "all")
     for doubt in (replace(sure, pairs=19), replace(sure, better="0"), replace(sure, agreeing={"+1": 19})):
         assert doubt.is_doubtful
-        assert doubt.describe() in printed(with_data(made, class_mapping=doubt))
+        assert doubt.describe() in printed(detection_result("reference", "test", data={"class_mapping": doubt}))
 
 
 def test_without_a_ground_truth_there_are_boxes_only() -> None:
-    made = with_data(
-        detection_result("reference", "test", truth=None), output_map=OutputMap(0, 1, 2, None, "recognised")
-    )
+    read = {"output_map": OutputMap(0, 1, 2, None, "recognised")}
+    made = detection_result("reference", "test", truth=None, data=read)
     lines = printed(made)
     assert "4 pictures without ground truth" in lines
     assert [line for line in lines if line.startswith("test: mAP not decided: without a ground truth there is no mAP")]
 
 
 def test_categories_that_changed_most_are_named() -> None:
-    made = detection_result("reference", "a", "b")
     changes = [
         CategoryChange("person", 40, 30, 0.5, 0.4, 0.001, 0.01),
         CategoryChange("cow", 1, 1, 0.9, 0.0, 1.0, 1.0),
         CategoryChange("cat\n", 35, 30, 0.5, 0.7, 0.001, 0.01),
     ]
-    first, *others = made.part.boxes.comparisons
-    made = with_boxes(made, comparisons=[replace(first, categories=changes), *others])
+    made = detection_result("reference", "a", "b", categories={"a": changes})
     clear, unclear = boxes_of(made)[-2:]
     assert isinstance(clear, Table)
     assert [row[0] for row in clear.rows] == ["cat\n", "person"], "chance explains what becomes of a single cow"
@@ -197,15 +195,12 @@ def test_categories_that_changed_most_are_named() -> None:
 
 
 def boxes_of(made: EvaluationResult) -> Sequence[Block]:
-    (section,) = [section for section in sections(made) if section.place == "accuracy"]
+    (section,) = [section for section in made.blocks if section.place == "accuracy"]
     return section.blocks
 
 
 def test_boxes_without_a_partner_have_no_mean() -> None:
-    made = detection_result("reference", "test")
-    comparison = made.part.boxes.comparisons[0]
-    nothing = replace(comparison, boxes=replace(comparison.boxes, matched=0, sum_iou=0.0))
-    made = with_boxes(made, comparisons=[nothing])
+    made = detection_result("reference", "test", boxes=replace(AGREEMENT, matched=0, sum_iou=0.0))
     table = next(block for block in boxes_of(made) if isinstance(block, Table) and "mean IoU" in block.columns)
     cells = dict(zip(table.columns, table.rows[0], strict=True))
     assert cells["mean IoU"] == "-"
@@ -219,8 +214,8 @@ TWO = [Detection(1, 0.9, LEFT), Detection(2, 0.8, RIGHT)]
 
 
 def worst(*pictures: DetectedPicture, names: tuple[str, ...] = ("r", "t")) -> list[Disagreement]:
-    coco = detection_result(*names, pictures=list(pictures)).part.boxes
-    return [found for comparison in coco.comparisons[:2] for found in disagreements(coco, comparison)]
+    coco = detected(*names, pictures=pictures)
+    return [found for comparison in coco.comparisons[:2] for found in disagreements(coco.pictures, comparison)]
 
 
 def named(rows: list[Disagreement]) -> list[tuple[str, str, int]]:
@@ -264,12 +259,12 @@ def test_pictures_count_that_both_finished() -> None:
 
 def test_a_page_has_no_good_boxes_and_says_how_many_pictures_are_left_out() -> None:
     pictures = [picture(f"{number}", r=SAME, t=OTHER_CLASS) for number in range(18)]
-    changed = sections(detection_result("r", "t", pictures=pictures))[-1]
+    changed = detection_result("r", "t", pictures=pictures).blocks[-1]
     (gallery,) = changed.blocks
     assert isinstance(gallery, Gallery)
     assert len(gallery.pictures) == 16
     assert gallery.below == "16 of 18 pictures shown; --record_examples=true keeps all in the JSON result"
     assert [frame.tone for frame in gallery.pictures[0].frames] == ["bad", ""]
-    (new,) = sections(detection_result("r", "t", pictures=[picture("new", r=SAME, t=TWO)]))[-1].blocks
+    (new,) = detection_result("r", "t", pictures=[picture("new", r=SAME, t=TWO)]).blocks[-1].blocks
     assert isinstance(new, Gallery)
     assert (new.pictures[0].tone, new.below) == ("", "")

@@ -8,13 +8,11 @@ from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.known_tasks import Detail
-from evaltools.metrics.classification import Agreement
 from evaltools.report.page.screens import print_result
 from evaltools.result.evaluation import EvaluationResult, Model, Tensor
 from evaltools.result.section import Gallery
-from evaltools.tasks.framework.report import sections
-from evaltools.tasks.framework.topk_result import ChangedAnswer, Comparison, FirstAnswer
-from tests.results import configuration, result, with_part
+from evaltools.tasks.framework.topk_report import ChangedAnswer, Comparison, FirstAnswer
+from tests.results import configuration, result
 
 CAT, DOG, OWL = FirstAnswer("cat, tabby", 0.75), FirstAnswer("dog", 0.5), FirstAnswer("owl", None)
 CHANGED = [
@@ -26,10 +24,10 @@ CHANGED = [
 
 
 def made(changed: list[ChangedAnswer], count: int = 50) -> EvaluationResult:
-    compared = Comparison("reference", "a", Agreement(count, count - len(changed), 2, 1), changed=changed, ties=1)
-    plain = result(configuration("reference", "reference"), configuration("a"))
+    compared = Comparison("reference", "a", [2], [1], count=count, same=count - len(changed), changed=changed, ties=1)
+    made = result(configuration("reference", "reference"), configuration("a"), comparisons=[compared])
     tensor = Tensor("input", "float32", [1, 8, 8, 3], 0.0, 0)
-    return with_part(replace(plain, model=Model("m", "00", 1, 1, [tensor], [])), comparisons=[compared])
+    return replace(made, model=Model("m", "00", 1, 1, [tensor], []))
 
 
 def printed(detail: Detail) -> list[str]:
@@ -52,7 +50,7 @@ def test_the_pictures_are_listed_where_all_is_asked_for() -> None:
 
 
 def gallery(changed: list[ChangedAnswer]) -> Gallery:
-    (found,) = [section for section in sections(made(changed)) if section.place == "changes"]
+    (found,) = [section for section in made(changed).blocks if section.place == "changes"]
     (block,) = found.blocks
     assert isinstance(block, Gallery)
     return block
@@ -68,5 +66,4 @@ def test_a_page_has_a_gallery_of_them_the_worst_first() -> None:
     assert found.below == ""
     cut = gallery(CHANGED * 7)
     assert (len(cut.pictures), cut.below) == (24, "24 of 28 pictures shown, all in the JSON result")
-    (none,) = [section for section in sections(made([])) if section.place == "changes"]
-    assert none.blocks == []
+    assert not [section for section in made([]).blocks if section.place == "changes"]

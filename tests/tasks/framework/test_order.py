@@ -21,7 +21,11 @@ LIMITS = {"audio": "num_recordings", "text": "num_rows"}
 
 def scores(result: et.Result) -> dict[str, Any]:
     """The scores of the examples, in their order."""
-    return {example.example: example.scores for example in result.result.part.scores}
+    whole = result.result
+    figures = [figure for entry in whole.configurations for figure in entry.figures.values()]
+    return {
+        example: [figure.scores[place] for figure in figures] for place, example in enumerate(whole.examples["example"])
+    }
 
 
 def drawn(whole: dict[str, Any], count: int) -> list[str]:
@@ -36,8 +40,8 @@ def test_a_declared_task_takes_the_first_examples_of_the_random_order(task: str)
     whole = scores(run_sample(task, record_examples=True))
     found = run_sample(task, record_examples=True, order="random", seed=3, **limit)
     assert [*scores(found)] == drawn(whole, 4)
-    part = found.result.part
-    assert (part.options["order"], part.options["seed"], part.example_count) == ("random", "3", 4)
+    given = found.result.given
+    assert (given["--order"], given["--seed"], found.result.example_count) == ("random", "3", 4)
     if task == "image_to_image":  # its metrics are means, so that an example's scores are its own
         assert scores(found) == {name: whole[name] for name in drawn(whole, 4)}
 
@@ -50,11 +54,8 @@ def test_embeddings_keep_the_labels_of_their_pictures() -> None:
         et.run("embeddings", sample.model_file("int8"), tests={"xnnpack": "use_xnnpack=true"}, **given, **order)
         for order in orders
     )
-    assert random.result.part.examples_sha256 != native.result.part.examples_sha256
-    recalls = [
-        {mean.metric: mean.mean for mean in each.result.part.means if mean.configuration == "xnnpack"}
-        for each in (native, random)
-    ]
+    assert random.result.given["ids of examples"] != native.result.given["ids of examples"]
+    recalls = [each["xnnpack"].figures for each in (native, random)]
     assert recalls[1]["recall_at_1"] == pytest.approx(recalls[0]["recall_at_1"], abs=1e-12)
     assert recalls[1]["recall_at_5"] == pytest.approx(recalls[0]["recall_at_5"], abs=1e-12)
 
@@ -63,16 +64,19 @@ def test_the_accuracy_of_a_sample_is_that_of_its_pictures(tmp_path: Path) -> Non
     whole = figures_here(imagenet(XNNPACK, "--record_examples=true", pictures=0), tmp_path / "whole.json")
     command = imagenet(XNNPACK, "--record_examples=true", *RANDOM, pictures=50)
     found = figures_here(command, tmp_path / "some.json")
-    ranks = {example["example"]: example["answers"]["test"]["rank"] for example in whole["part"]["topk"]["examples"]}
+    columns = ("example", "configuration", "rank")
+    rows = list(zip(*(whole["examples"][name] for name in columns), strict=True))
+    ranks = {example: rank for example, name, rank in rows if name == "test"}
     expected = drawn(ranks, 50)
-    assert [example["example"] for example in found["part"]["topk"]["examples"]] == expected
+    assert list(dict.fromkeys(found["examples"]["example"])) == expected
     right = sum(ranks[name] == 0 for name in expected)
-    assert found["part"]["topk"]["classified"]["test"]["metrics"]["topk"]["accuracies"][0] == pytest.approx(right / 50)
-    assert (found["part"]["options"]["order"], found["part"]["options"]["seed"]) == ("random", "3")
-    assert whole["part"]["options"]["order"] == "native"
+    (test,) = (entry for entry in found["configurations"] if entry["name"] == "test")
+    assert test["figures"]["top1"]["value"] == pytest.approx(right / 50)
+    assert (found["given"]["--order"], found["given"]["--seed"]) == ("random", "3")
+    assert whole["given"]["--order"] == "native"
     assert figures_here(command, tmp_path / "again.json") == found
     other = figures_here(imagenet(XNNPACK, "--order=random", pictures=50), tmp_path / "other.json")
-    assert other["part"]["options"]["seed"] == "1"
+    assert other["given"]["--seed"] == "1"
     assert other["pictures_digest"] != found["pictures_digest"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,13 +10,12 @@ from msgspec.structs import replace
 import evaltools as et
 from evaltools.datasets import sample
 from evaltools.report.content import Sources
-from evaltools.report.page.sections.answer import own_sections
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.result.section import Number, Table
+from evaltools.result.section import Gallery, Number, Table
 from evaltools.result_file import read_result, result_in
-from evaltools.tasks.framework.figures import MOST_DRAWINGS, WorstDrawings
-from evaltools.tasks.framework.result import DrawnExample
+from evaltools.tasks.framework.figures import MOST_DRAWINGS, DrawnExample, WorstDrawings
+from evaltools.tasks.framework.report import sections
 from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.framework.tensors import Outputs
 from tests.command import evaltools_here
@@ -62,23 +60,28 @@ def measured() -> EvaluationResult:
 
 
 def test_a_run_keeps_what_its_task_drew_of_outputs_that_changed(measured: EvaluationResult) -> None:
-    place = {
-        example.example: abs(example.scores["fp16"][0] - example.scores["reference"][0])
-        for example in measured.part.scores
-    }
-    assert [(each.other, each.example) for each in measured.part.drawings] == [
-        ("fp16", name) for name in sorted(place, key=lambda name: -place[name])
-    ]
+    scores = {entry.name: entry.figures["score"].scores for entry in measured.configurations}
+    moved = [abs((one or 0.0) - (two or 0.0)) for one, two in zip(scores["fp16"], scores["reference"], strict=True)]
+    places = sorted(range(len(moved)), key=lambda place: -moved[place])
+    (gallery,) = (block for each in measured.blocks for block in each.blocks if isinstance(block, Gallery))
+    assert gallery.caption == "Pictures that fp16 changes most"
+    assert [each.name for each in gallery.pictures] == [measured.examples["example"][place] for place in places]
     page = read(Sources({"r": measured}))
     assert len([image for image in page.all("img") if image.attributes["alt"].startswith("test: ")]) == 3
 
 
-def page_with(result: EvaluationResult, *drawn: DrawnExample) -> PageRead:
-    return read(Sources({"r": replace(result, part=replace(result.part, drawings=list(drawn)))}))
+def drawn_of(result: EvaluationResult, drawn: DrawnExample) -> EvaluationResult:
+    """The result with nothing to show but this, of the configuration fp16."""
+    task = largest(SAMPLE / "images")
+    return replace(result, blocks=[each for each in sections(task, {}, {}, {"fp16": [drawn]}, {}) if each.blocks])
+
+
+def page_with(result: EvaluationResult, drawn: DrawnExample) -> PageRead:
+    return read(Sources({"r": drawn_of(result, drawn)}))
 
 
 def test_the_most_changed_are_kept_and_of_equal_ones_the_first() -> None:
-    kept = WorstDrawings("gpu", "0123456789a")
+    kept = WorstDrawings("0123456789a")
     changes = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0, 3.0, 0.5]
     for index, changed in enumerate(changes):
         kept.add(index, ObservedScores((), (), drawing(changed)))
@@ -89,20 +92,20 @@ def test_the_most_changed_are_kept_and_of_equal_ones_the_first() -> None:
 
 def test_panels_stand_beside_the_picture_or_over_it_and_survive_the_file(measured: EvaluationResult) -> None:
     panels = (et.Panel("truth", png()), et.Panel("ring: reference", png((5, 5)), is_over=True))
-    drawn = DrawnExample("fp16", "a person 1", drawing(1.0, *panels))
+    drawn = DrawnExample("a person 1", drawing(1.0, *panels))
     page = page_with(measured, drawn)
     assert {element.attributes["alt"] for element in page.all("img")} == {"truth: a.png", "ring: reference"}
     assert "Pictures that fp16 changes most" in page.headings
     assert "a person 1" in [line.text for line in page.of_class("line")]
-    written = encode_json(replace(measured, part=replace(measured.part, drawings=[drawn])))
-    (again,) = result_in(written, Path("result.json")).part.drawings
-    assert again.drawing.panels[0].png == panels[0].png
-    assert json.loads(written)["part"]["drawings"][0]["drawing"]["changed"] == 1.0
+    (section,) = result_in(encode_json(drawn_of(measured, drawn)), Path("result.json")).blocks
+    (gallery,) = section.blocks
+    assert isinstance(gallery, Gallery)
+    assert gallery.pictures[0].panels[0].png == panels[0].png
 
 
 def test_what_is_no_small_png_is_left_out_and_names_are_shown_as_text(measured: EvaluationResult) -> None:
     bad = [et.Panel("bomb", png((300, 300))), et.Panel("text", b"<svg onload=alert(1)>"), et.Panel(HOSTILE, png())]
-    page = page_with(measured, DrawnExample(HOSTILE, HOSTILE, drawing(1.0, *bad, picture=HOSTILE)))
+    page = page_with(measured, DrawnExample(HOSTILE, drawing(1.0, *bad, picture=HOSTILE)))
     (shown,) = page.all("img")
     assert shown.attributes["src"].startswith("data:image/png;base64,")
     assert len(page.all("script")) == 1
@@ -115,9 +118,12 @@ def test_the_examples_that_lose_most_come_first(tmp_path: Path) -> None:
     flags = (f"--values={values}", "--config=plain: kernels=reference", "--record_examples=true", f"--output={saved}")
     assert evaltools_here("run", f"{task}:brightness", model, *flags).code == 0
     result = read_result(saved)
-    scores = {example.example: example.scores for example in result.part.scores}
-    sections = own_sections(result)
-    tables = [block for section in sections if section.place == "changes" for block in section.blocks]
+    scores = {
+        (entry.name, metric): dict(zip(result.examples["example"], figure.scores, strict=True))
+        for entry in result.configurations
+        for metric, figure in entry.figures.items()
+    }
+    tables = [block for section in result.blocks if section.place == "changes" for block in section.blocks]
     assert tables
     for table in tables:
         assert isinstance(table, Table)
@@ -125,7 +131,9 @@ def test_the_examples_that_lose_most_come_first(tmp_path: Path) -> None:
         for name, before, after in table.rows:
             assert isinstance(before, Number)
             assert isinstance(after, Number)
-            assert [before.value, after.value] == [scores[str(name)][each][0] for each in ("reference", "plain")]
+            metric = table.caption.partition(":")[0]
+            given = [scores[each, metric][str(name)] for each in ("reference", "plain")]
+            assert [before.value, after.value] == given
             losses.append((after.value or 0.0) - (before.value or 0.0))
         assert losses == sorted(losses, reverse=True)
     page = read(Sources({"r": result}, saved={"r": saved.read_bytes()}))

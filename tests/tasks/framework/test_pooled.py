@@ -18,12 +18,12 @@ import evaltools as et
 from evaltools.configuration import Configuration
 from evaltools.errors import InferenceError, TaskError
 from evaltools.metrics.means import contributions
+from evaltools.result.figure import Figure
 from evaltools.runs.evaluate import evaluate
 from evaltools.tasks.framework.definition import Task, mean, pooled
 from evaltools.tasks.framework.figures import FigureTable
 from evaltools.tasks.framework.loading import Loaded
 from evaltools.tasks.framework.request import TaskOptions, TaskRequest
-from evaltools.tasks.framework.result import MetricMean, ScoredPart
 from evaltools.tasks.framework.tensors import Outputs
 from tests import tiny_models
 from tests.tasks.framework.test_evaluation import sessions
@@ -73,7 +73,8 @@ def returned(task: Task) -> Task:
     return task
 
 
-def part_of(folder: Path, task: Task, **shifts: Any) -> ScoredPart:
+def figures_of(folder: Path, task: Task, **shifts: Any) -> dict[str, dict[str, Figure]]:
+    """Those of each configuration."""
     model = folder / "model.tflite"
     model.write_bytes(tiny_models.vector_input(length=4))
     asked = TaskRequest(
@@ -82,17 +83,18 @@ def part_of(folder: Path, task: Task, **shifts: Any) -> ScoredPart:
         tests=(Configuration("a"),),
         options=TaskOptions(Loaded(partial(returned, task), None), record_examples=True),
     )
-    part: ScoredPart = evaluate(asked, Silent(), sessions(**shifts)).part
-    return part
+    return {entry.name: entry.figures for entry in evaluate(asked, Silent(), sessions(**shifts)).configurations}
 
 
 def still(_value: float) -> float:
     return 0.0
 
 
-def mean_of(part: ScoredPart, configuration: str, metric: str) -> MetricMean:
-    [found] = [each for each in part.means if (each.configuration, each.metric) == (configuration, metric)]
-    return found
+def change_of(figure: Figure) -> tuple[float, int]:
+    """The change against the reference, and how many examples make it."""
+    assert figure.change is not None
+    assert figure.change.spread is not None
+    return figure.change.value, figure.change.spread.unequal
 
 
 def test_a_figure_that_an_example_alone_decides_is_0_without_it() -> None:
@@ -101,56 +103,54 @@ def test_a_figure_that_an_example_alone_decides_is_0_without_it() -> None:
 
 
 def test_a_pooled_metric_has_the_figure_of_all_examples_and_the_interval_of_the_jackknife(tmp_path: Path) -> None:
-    part = part_of(tmp_path, task_of(), reference=still, a=still)
-    assert mean_of(part, "reference", "same").interval is None, "that of the reference with itself is certain"
-    assert mean_of(part, "reference", "part").interval is not None
-    assert mean_of(part, "a", "same").interval is not None
-    found = mean_of(part, "a", "part")
-    assert found.mean == pytest.approx(sum(INPUTS) / sum(1 + value for value in INPUTS))
+    found = figures_of(tmp_path, task_of(), reference=still, a=still)
+    assert found["reference"]["same"].interval is None, "that of the reference with itself is certain"
+    assert found["reference"]["part"].interval is not None
+    assert found["a"]["same"].interval is not None
+    pooled_part = found["a"]["part"]
+    assert pooled_part.value == pytest.approx(sum(INPUTS) / sum(1 + value for value in INPUTS))
     without = [
         sum(INPUTS[:place] + INPUTS[place + 1 :]) / sum(1 + value for value in INPUTS[:place] + INPUTS[place + 1 :])
         for place in range(5)
     ]
     error = math.sqrt(4 / 5 * sum((value - np.mean(without)) ** 2 for value in without))
-    assert found.interval is not None
-    unseen = (1 - found.mean) * (1 - 0.025 ** (1 / 5))
-    assert found.interval.high == pytest.approx(min(1.0, found.mean + stats.t.ppf(0.975, 4) * error + unseen), rel=1e-5)
-
-
-def test_examples_that_differ_are_those_whose_numbers_differ(tmp_path: Path) -> None:
-    part = part_of(tmp_path, task_of(), reference=still, a=lambda value: 0.1 if value > 0.8 else 0.0)
-    changes = {found.metric: found.change for found in part.comparisons}
-    assert (changes["part"].differing, changes["part"].count) == (2, 5)
-    assert changes["part"].change == pytest.approx(0.2 / sum(1 + value for value in INPUTS), rel=1e-5)
-    assert changes["same"].change == pytest.approx(-0.4)
-
-
-def test_an_example_whose_numbers_differ_without_a_change_of_the_figure_counts_as_the_same(tmp_path: Path) -> None:
-    part = part_of(tmp_path, task_of(largest), reference=still, a=lambda value: -0.05)
-    changes = {found.metric: found.change for found in part.comparisons}
-    assert changes["part"].differing == 1
-    assert changes["part"].change == pytest.approx(-0.05, rel=1e-5)
-    assert (
-        part_of(tmp_path, task_of(first), reference=still, a=lambda value: -value / 10).comparisons[0].change.differing
-        == 0
+    assert pooled_part.interval is not None
+    assert pooled_part.value is not None
+    unseen = (1 - pooled_part.value) * (1 - 0.025 ** (1 / 5))
+    assert pooled_part.interval.high == pytest.approx(
+        min(1.0, pooled_part.value + stats.t.ppf(0.975, 4) * error + unseen), rel=1e-5
     )
 
 
+def test_examples_that_differ_are_those_whose_numbers_differ(tmp_path: Path) -> None:
+    found = figures_of(tmp_path, task_of(), reference=still, a=lambda value: 0.1 if value > 0.8 else 0.0)
+    expected = 0.2 / sum(1 + value for value in INPUTS)
+    assert list(change_of(found["a"]["part"])) == pytest.approx([expected, 2], rel=1e-5)
+    assert change_of(found["a"]["same"])[0] == pytest.approx(-0.4)
+
+
+def test_an_example_whose_numbers_differ_without_a_change_of_the_figure_counts_as_the_same(tmp_path: Path) -> None:
+    found = figures_of(tmp_path, task_of(largest), reference=still, a=lambda value: -0.05)
+    assert list(change_of(found["a"]["part"])) == pytest.approx([-0.05, 1], rel=1e-5)
+    none = figures_of(tmp_path, task_of(first), reference=still, a=lambda value: -value / 10)
+    assert change_of(none["a"]["part"])[1] == 0
+
+
 def test_recorded_scores_have_the_figure_as_their_mean(tmp_path: Path) -> None:
-    part = part_of(tmp_path, task_of(), reference=still, a=lambda value: value)
-    scores = [example.scores["a"][0] for example in part.scores or ()]
-    assert np.mean([score for score in scores if score is not None]) == pytest.approx(mean_of(part, "a", "part").mean)
+    found = figures_of(tmp_path, task_of(), reference=still, a=lambda value: value)
+    scores = found["a"]["part"].scores
+    assert np.mean([score for score in scores if score is not None]) == pytest.approx(found["a"]["part"].value)
     assert len(scores) == 5
 
 
 def test_a_figure_may_give_a_score_for_each_example(tmp_path: Path) -> None:
-    part = part_of(tmp_path, task_of(ranks), reference=still, a=lambda value: value)
-    assert [mean_of(part, name, "part").mean for name in ("reference", "a")] == [0.4, 0.8]
+    found = figures_of(tmp_path, task_of(ranks), reference=still, a=lambda value: value)
+    assert [found[name]["part"].value for name in ("reference", "a")] == [0.4, 0.8]
 
 
 def test_there_is_no_mean_where_there_is_no_such_figure(tmp_path: Path) -> None:
-    part = part_of(tmp_path, task_of(lambda rows: math.nan), reference=still, a=still)
-    assert {each.metric for each in part.means} == {"same"}
+    found = figures_of(tmp_path, task_of(lambda rows: math.nan), reference=still, a=still)
+    assert [own.keys() for own in found.values()] == [{"same"}] * 2
 
 
 def test_agreement_is_not_measured_where_the_reference_fails(tmp_path: Path) -> None:
@@ -159,9 +159,9 @@ def test_agreement_is_not_measured_where_the_reference_fails(tmp_path: Path) -> 
             raise InferenceError("node 7 failed")
         return 0.0
 
-    part = part_of(tmp_path, task_of(), reference=failing, a=still)
-    assert (mean_of(part, "a", "same").examples, mean_of(part, "a", "part").examples) == (3, 5)
-    assert [example.scores["a"][1] for example in part.scores or ()] == [1.0, 1.0, 1.0, None, None]
+    found = figures_of(tmp_path, task_of(), reference=failing, a=still)
+    assert (found["a"]["same"].count, found["a"]["part"].count) == (3, 5)
+    assert found["a"]["same"].scores == [1.0, 1.0, 1.0, None, None]
 
 
 @pytest.mark.parametrize(
@@ -206,6 +206,5 @@ def test_of_many_examples_some_tell_how_many_change_the_figure(
     after |= {number: (np.array([0.0, 0.0]),) for number in changing}
     after |= {number: (np.array([1.0, 5.0]),) for number in others}
     table = FigureTable([pooled("part", lambda rows: float(np.sum(rows, axis=0)[0]))], {"a": before, "b": after})
-    [comparison] = table.comparisons("a", "b")
-    assert comparison.change.change == -len(changing)
-    assert comparison.change.differing == differing
+    change = table.changes("a", "b")["part"]
+    assert (change.change, change.differing) == (-len(changing), differing)

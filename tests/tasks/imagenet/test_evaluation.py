@@ -13,6 +13,8 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError, UsageError
 from evaltools.model import ModelFile
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.section import Table, text_of
 from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import Delegation, Session, TensorSpec
 from evaltools.runtime.session import Array
@@ -58,17 +60,26 @@ def sessions(**by_name: Session) -> Callable[[ModelFile, Configuration], Session
     return lambda _model, configuration: by_name[configuration.name]
 
 
+def same_answers(result: EvaluationResult) -> dict[str, str]:
+    """How many first answers are the same, of each pair that is compared."""
+    tables = [block for section in result.blocks for block in section.blocks if isinstance(block, Table)]
+    return {text_of(row[0]): text_of(row[-1]) for table in tables for row in table.rows}
+
+
 def test_each_test_is_compared_with_the_reference_and_with_the_first_test(asked: TaskRequest) -> None:
     result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1)))
-    compared = {(entry.baseline, entry.other): entry.agreement.same_top1 for entry in result.part.topk.comparisons}
-    assert compared == {("reference", "a"): 30, ("reference", "b"): 0, ("a", "b"): 0}
+    assert same_answers(result) == {"a against reference": "100 %", "b against reference": "0 %", "b against a": "0 %"}
+    _, first, second = (entry.figures.get("agreement") for entry in result.configurations)
+    assert first is not None
+    assert second is not None
+    assert (first.value, second.value) == (1.0, 0.0)
 
 
 def test_accuracy_counts_the_right_answers(asked: TaskRequest, evaluation: EvaluationSet) -> None:
     result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=Answering(11), b=Answering(1)))
-    measured = result.part.topk.classified["a"].metrics
-    assert measured.topk.accuracies[0] == pytest.approx(evaluation.answers.count(11) / 30)
-    assert measured.distinct_answers == 1
+    measured = result.configurations[1]
+    assert measured.value("top1") == pytest.approx(evaluation.answers.count(11) / 30)
+    assert measured.value("distinct_answers") == 1
     assert "a: the same class came first for every example" in result.warnings
 
 
@@ -78,7 +89,7 @@ def test_what_is_no_picture_is_skipped_and_counted(asked: TaskRequest, tmp_path:
         (tmp_path / "images" / name).touch()
     asked = with_values(asked, ground_truth_images_path=tmp_path / "images")
     result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(0)))
-    assert result.part.example_count == 30
+    assert result.example_count == 30
     assert "2 files that are not pictures were left out, such as '.hidden.jpg'" in result.warnings
 
 
@@ -89,7 +100,7 @@ def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: TaskR
     broken = Answering(0)
     broken._function = failing
     result = evaluate(asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
-    assert [(entry.baseline, entry.other) for entry in result.part.topk.comparisons] == [("a", "b")]
+    assert list(same_answers(result)) == ["b against a"]
     assert result.configurations[0].reason == "not one example succeeded: no"
 
 
@@ -122,8 +133,7 @@ def test_bytes_of_labels_that_are_no_unicode_stay_equal(asked: TaskRequest, tmp_
         Silent(),
         sessions(reference=Answering(0), a=Answering(0), b=Answering(1)),
     )
-    measured = result.part.topk.classified["a"].metrics
-    assert measured.topk.accuracies[0] == 1.0
+    assert result.configurations[1].value("top1") == 1.0
 
 
 def test_a_run_of_another_library_is_refused_before_that_is_loaded(asked: TaskRequest, tmp_path: Path) -> None:

@@ -15,10 +15,12 @@ from evaltools.engine.execution import Execution
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
 from evaltools.model import ModelFile
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.runs.evaluate import evaluate, merge
+from evaltools.result.section import Table, text_of
+from evaltools.runs.evaluate import merge
 from evaltools.runs.identity import RunAtPlace
 from evaltools.runtime import Session, TensorSpec
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
+from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import SHAPE, Function, Opener, asked, three_times
 from tests.tasks.observers import Silent
 
@@ -29,8 +31,7 @@ IDENTICAL = (
 
 
 def details(result: EvaluationResult) -> InferenceDiff:
-    part: InferenceDiff = result.part
-    return part
+    return diff_of(result)
 
 
 def comparison(result: EvaluationResult, place: int = 0) -> DiffComparison:
@@ -85,14 +86,15 @@ def test_verdicts(tmp_path: Path, function: Function, verdict: str, reason: str)
 def test_warm_up_runs_are_in_no_figure_but_the_first_run(tmp_path: Path) -> None:
     result = evaluate(asked(tmp_path, num_runs=3, warmup_runs=2), Silent(), Opener())
     for entry in result.configurations:
-        times = details(result).times[entry.name]
-        assert times.first_run_us == 1000
-        assert times.invokes_us == [3000, 4000, 5000]
+        assert entry.times_us == [3000, 4000, 5000]
         assert entry.inference_latency is not None
         assert entry.inference_latency.sum_us == 12000
-        assert times.run_and_read_latency.sum_us == 12015
-    without = details(evaluate(asked(tmp_path, num_runs=3, warmup_runs=0), Silent(), Opener())).times["test"]
-    assert (without.first_run_us, without.invokes_us) == (None, [1000, 2000, 3000])
+    (section,) = (each for each in result.blocks if each.title == "Times with reading")
+    (table,) = section.blocks
+    assert isinstance(table, Table)
+    assert [[text_of(cell) for cell in row[1:]] for row in table.rows] == [["4.01 ms", "1 ms"]] * 2
+    without = evaluate(asked(tmp_path, num_runs=3, warmup_runs=0), Silent(), Opener())
+    assert without.configurations[1].times_us == [1000, 2000, 3000]
 
 
 def counting() -> Function:
@@ -128,10 +130,9 @@ def test_what_is_not_repeatable_is_reported(tmp_path: Path, name: str) -> None:
         return lambda values: three_times(values) + offset
 
     result = evaluate(asked(tmp_path), Silent(), Opener(**{name: other_every_time}))
-    found = {"test": comparison(result).repeatability, "reference": details(result).reference_repeatability}
-    for other, repeated in found.items():
-        assert repeated is not None
-        assert repeated.identical is (other != name)
+    repeated = comparison(result).repeatability
+    assert repeated is not None
+    assert repeated.identical is (name != "test")
     (warning,) = [entry for entry in result.warnings if "not repeatable" in entry]
     assert warning.startswith(f"{name} is not repeatable: ")
 

@@ -14,11 +14,11 @@ import pytest
 from benchmarks import verdicts
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
-from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.judgement import kernels_of
 from evaltools.tasks.inference_diff.noise_floor import FEW_ROUNDINGS, KEPT_TENSORS
 from tests.runtime.fake import FakeSession
+from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import SHAPE, Opener, asked, three_times
 from tests.tasks.observers import Silent
 
@@ -132,9 +132,11 @@ def test_variants_that_no_verdict_needs_are_not_run(tmp_path: Path) -> None:
     measured = []
     for factor in (3.0, 3.000001, 3.3):
         opener = Opener(test=partial(_times, factor))
-        details = evaluate(asked(tmp_path), Silent(), opener).part
-        measured.append({variant.name for variant in (*details.noise_floor, *details.precisions)})
-        assert details.comparisons[0].repeatability.identical
+        details = diff_of(evaluate(asked(tmp_path), Silent(), opener))
+        measured.append({variant.name for variant in details.noise_floor})
+        repeated = details.comparisons[0].repeatability
+        assert repeated is not None
+        assert repeated.identical
     assert measured[0] == measured[1] == {KEPT_TENSORS}
     assert measured[2] > {*VARIANTS, KEPT_TENSORS}
 

@@ -14,7 +14,6 @@ from evaltools.configuration import Configuration
 from evaltools.datasets.sample import model_file
 from evaltools.errors import DataError, ModelError
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.request import TaskRequest
@@ -23,6 +22,7 @@ from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_m
 from evaltools.tasks.inference_diff.result import DiffComparison
 from tests import tiny_models
 from tests.interpreters import RUNTIMES, make_interpreter, run
+from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import material_of, request_for, stating
 from tests.tasks.observers import Silent
 
@@ -185,7 +185,7 @@ def compared(request: TaskRequest) -> tuple[str, DiffComparison]:
     """The kind of the verdict on the test, and its comparison."""
     result = evaluate(request, Silent(), open_session)
     (verdict,) = result.configurations[-1].verdicts
-    return verdict.kind, result.part.comparisons[0]
+    return verdict.kind, diff_of(result).comparisons[0]
 
 
 def of_two_configurations(model: str, **changes: Any) -> TaskRequest:

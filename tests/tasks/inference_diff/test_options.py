@@ -18,13 +18,13 @@ from evaltools.model import ModelFile
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.verdict import Verdict
-from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import Inference, Session, open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.material import runs_to_keep
 from tests import tiny_models
+from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import Function, Opener, asked, material_of, request_for, three_times
 from tests.tasks.observers import Silent
 
@@ -40,9 +40,7 @@ def test_native_compatibility_is_three_invocations_and_no_warm_up(tmp_path: Path
     opener = Opener()
     result = evaluate(request, Silent(), opener)
     assert [name for name, _ in opener.opened] == ["reference", "test"]
-    assert result.part.times["test"].invokes_us == [1000, 2000, 3000, 4000, 5000, 6000]
-    assert result.part.times["test"].first_run_us is None
-    assert (result.part.invocations_per_run, result.part.compat) == (3, "native")
+    assert result.configurations[1].times_us == [1000, 2000, 3000, 4000, 5000, 6000]
     assert native_lines(result) == [
         "INFO: Num evaluation runs: 2",
         "INFO: Reference run latency: avg=3500(us), std_dev=1707(us)",
@@ -70,10 +68,10 @@ def test_a_saved_reference_stands_in_for_one_that_runs(tmp_path: Path) -> None:
     assert opener.opened[0][0] == "test"
     reference = result.configurations[0]
     assert (reference.role, reference.status, reference.inference_latency) == ("reference", "measured", None)
-    found = result.part.comparisons[0].outputs[0].difference
+    found = diff_of(result).comparisons[0].outputs[0].difference
     assert found.runs == 5
     assert found.max == pytest.approx(0.5, abs=1e-6)
-    assert result.part.inputs[0].source == f"loaded from {tmp_path / 'saved'}"
+    assert diff_of(result).inputs[0].source == f"loaded from {tmp_path / 'saved'}"
 
 
 def test_a_saved_file_that_was_changed_fails_its_run(tmp_path: Path) -> None:
@@ -82,10 +80,10 @@ def test_a_saved_file_that_was_changed_fails_its_run(tmp_path: Path) -> None:
     (failed,) = result.failed
     assert (failed.example, failed.configuration, failed.stage) == ("run 2", None, "input")
     assert "its sha256 differs from the manifest's" in failed.reason
-    repeated = result.part.comparisons[0].repeatability
+    repeated = diff_of(result).comparisons[0].repeatability
     assert repeated is not None
     assert (repeated.runs, repeated.identical) == (4, True), "all but the run that failed"
-    assert {found.runs for entry in result.part.noise_floor for found in entry.outputs} == {4}
+    assert {found.runs for entry in diff_of(result).noise_floor for found in entry.outputs} == {4}
 
 
 @pytest.mark.parametrize(
@@ -160,7 +158,7 @@ def test_limits(tmp_path: Path, limits: Any, kept: bool | None) -> None:
     changes: dict[str, Any] = {limits[0]: (limits[1],)} if limits else {}
     request = asked(tmp_path, noise_floor_runs=0, **changes)
     opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
-    details = evaluate(request, Silent(), opener).part
+    details = diff_of(evaluate(request, Silent(), opener))
     assert details.comparisons[0].within_limits is kept
 
 
@@ -195,7 +193,7 @@ def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -
     result = evaluate(asked(tmp_path), Silent(), interrupted)
     assert (result.stopped, result.complete, result.examples_done) == ("interrupted", False, 5)
     assert verdict_of(result).kind == "not decided"
-    measured = [variant.name for variant in result.part.noise_floor]
+    measured = [variant.name for variant in diff_of(result).noise_floor]
     assert measured[0] == "XNNPACK"
     assert "plain C++ kernels" not in measured
 
@@ -256,8 +254,8 @@ def test_a_rare_difference_counts_unless_every_kernel_has_it(tmp_path: Path) -> 
     alone = evaluate(asked(tmp_path, num_runs=30), Silent(), Opener(**wrong))
     also = {name: lambda: wrong_on_rare_inputs for name in ("plain C++ kernels", "builtin kernels, 2 threads")}
     shared = evaluate(asked(tmp_path, num_runs=30), Silent(), Opener(**wrong, **also))
-    assert (alone.part.noise_floor_runs, shared.part.noise_floor_runs) == (10, 10)
-    assert alone.part.comparisons[0].outputs[0].difference.different == 32, "one run of 30"
+    assert (diff_of(alone).noise_floor_runs, diff_of(shared).noise_floor_runs) == (10, 10)
+    assert diff_of(alone).comparisons[0].outputs[0].difference.different == 32, "one run of 30"
     assert (verdict_of(alone).kind, verdict_of(shared).kind) == ("diverged", "equivalent")
 
 
@@ -269,7 +267,7 @@ def test_of_many_configurations_each_has_its_farthest_runs_sampled(tmp_path: Pat
     result = evaluate(asked(tmp_path, num_runs=60, tests=tests), Silent(), Opener(**makers))
     verdicts = [entry.verdicts[0] for entry in result.configurations if entry.role == "test"]
     assert {verdict.kind for verdict in verdicts} == {"diverged"}
-    assert 10 < result.part.noise_floor_runs < 60
+    assert 10 < diff_of(result).noise_floor_runs < 60
 
 
 def always(function: Function) -> Function:

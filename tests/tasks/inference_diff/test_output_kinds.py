@@ -254,12 +254,12 @@ def test_the_kind_that_a_flag_states_stands_in_table_and_result(tmp_path: Path) 
     told = evaltools_here(*flags, f"--report={page}")
     assert told.code == 0, told.err
     assert "cosine 1.000000, 1.000000 at least; 100 % of 4 vectors" in page.read_text()
-    (comparison,) = json.loads(result.read_text())["part"]["comparisons"]
-    assert comparison["outputs"][0]["difference"]["of_kind"]["kind"] == "embedding"
+    (unit,) = json.loads(result.read_text())["configurations"][1]["parts"]
+    assert unit["texts"]["kind"] == "embedding"
     forced = evaltools_here(*flags, "--output_kind=unit=values")
     assert forced.code == 0, forced.err
-    (comparison,) = json.loads(result.read_text())["part"]["comparisons"]
-    assert comparison["outputs"][0]["difference"]["of_kind"] is None
+    (unit,) = json.loads(result.read_text())["configurations"][1]["parts"]
+    assert "kind" not in unit["texts"]
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution
 from evaltools.errors import UsageError
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import open_session
 from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.inference_diff.input_options import InputOptions
-from evaltools.tasks.inference_diff.output_order import other_order_in_words
+from evaltools.tasks.inference_diff.result import OutputOrder
+from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import material_of, request_for
 from tests.tflite_writer import Graph
 
@@ -67,36 +67,42 @@ def new(tmp_path: Path) -> Path:
     return write(tmp_path / "new.tflite", {name: f"call:{place}" for place, name in enumerate(order)})
 
 
+def order_of(result: EvaluationResult) -> OutputOrder:
+    order = diff_of(result).output_order
+    assert order is not None
+    return order
+
+
 def test_outputs_in_another_order_have_the_figures_of_those_in_the_same(old: Path, new: Path, tmp_path: Path) -> None:
-    expected = diff(old, old).part.comparisons[0].outputs
+    expected = diff_of(diff(old, old)).comparisons[0].outputs
     run = Execution(run_dir=tmp_path / "run")
     result = diff(new, old, execution=run)
-    order = result.part.output_order
+    order = order_of(result)
     assert (order.positions, order.matched_by) == ([3, 2, 0, 1], ["shape", "values", "values", "values"])
-    found = result.part.comparisons[0].outputs
+    found = diff_of(result).comparisons[0].outputs
     for judged, place in zip(found, order.positions, strict=True):
         assert replace(judged.difference, output=expected[place].difference.output) == expected[place].difference
         assert judged.verdict.grade == expected[place].verdict.grade
     assert any(judged.difference.max for judged in found)
-    assert "output 1 call:1 is compared with its output 2 angles" in other_order_in_words(result)
+    assert "output 1 call:1 is compared with its output 2 angles" in str(result.blocks)
     assert not result.warnings
     resumed = diff(new, old, execution=run)
-    assert resumed.part.output_order == order
-    assert [each.difference for each in resumed.part.comparisons[0].outputs] == [each.difference for each in found]
+    assert diff_of(resumed).output_order == order
+    assert [each.difference for each in diff_of(resumed).comparisons[0].outputs] == [each.difference for each in found]
 
 
 def test_an_order_that_values_do_not_tell_is_said_to_be_open_and_can_be_stated(old: Path, tmp_path: Path) -> None:
     other = write(tmp_path / "other.tflite", {name: f"call:{name}" for name in SIZES}, seed=1)
     result = diff(other, old)
-    assert result.part.output_order.positions == [0, 1, 2, 3]
-    assert result.part.output_order.open == [0, 1, 2]
+    assert order_of(result).positions == [0, 1, 2, 3]
+    assert order_of(result).open == [0, 1, 2]
     assert [text for text in result.warnings if "--output_map=0:0,1:1,2:2, which states another order" in text]
     stated = diff(other, old, output_map="0:1,1:2,2:0")
-    assert stated.part.output_order.positions == [1, 2, 0, 3]
+    assert order_of(stated).positions == [1, 2, 0, 3]
     assert not [text for text in stated.warnings if "output_map" in text]
     backwards = diff(old, other, output_map="1:0,2:1,0:2")
     figures = [
-        [result.part.comparisons[0].outputs[place].difference.max for place in places]
+        [diff_of(result).comparisons[0].outputs[place].difference.max for place in places]
         for result, places in ((stated, (0, 1, 2)), (backwards, (1, 2, 0)))
     ]
     assert figures[0] == pytest.approx(figures[1], rel=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +10,6 @@ from msgspec.structs import replace
 
 from evaltools.gates.limits import LimitCheck
 from evaltools.gates.verdict import OutputVerdict
-from evaltools.known_tasks import with_task_figures
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_numbers import NativeError
@@ -19,13 +19,14 @@ from evaltools.proto import message_class
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.section import Chart, Lines, Note, Table, text_of
 from evaltools.result.verdict import Verdict
-from evaltools.tasks.inference_diff.page import sections
+from evaltools.tasks.framework.collecting import with_concluded
+from evaltools.tasks.inference_diff.differences import concluded
+from evaltools.tasks.inference_diff.page import WithReading
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
     InferenceDiff,
     JudgedOutput,
     Repeatability,
-    RunTimes,
     Variant,
 )
 from tests import results
@@ -84,32 +85,28 @@ def configuration(name: str, times: list[int], role: str = "test") -> Configurat
     )
 
 
-def run_times(times: list[int]) -> RunTimes:
-    return RunTimes(7000, summarise_latency([time + 500 for time in times]), [*times])
-
-
-def result(*comparisons: DiffComparison, floor: tuple[OutputDifference, ...] = (), **changes: Any) -> EvaluationResult:
+def result(
+    *comparisons: DiffComparison,
+    floor: tuple[OutputDifference, ...] = (),
+    other_outputs: Sequence[str] = (),
+    **changes: Any,
+) -> EvaluationResult:
+    """``changes`` are those of everything that is not about one configuration."""
     reference = replace(configuration("reference", REFERENCE_TIMES, "reference"), delegates=[])
     tests = [configuration(entry.configuration, TEST_TIMES) for entry in comparisons]
-    details = InferenceDiff(
+    found = InferenceDiff(
         num_runs=4,
-        invocations_per_run=3,
-        warmup_runs=1,
         seed=1,
-        compat="",
-        signature="",
         inputs=[],
-        reference_loaded_from=None,
         noise_floor_runs=2,
         noise_floor=[Variant(f"floor {place}", [], None, [entry], None) for place, entry in enumerate(floor)],
-        precisions=[],
-        reference_repeatability=None,
-        not_saved=None,
         comparisons=list(comparisons),
-        times={"reference": run_times(REFERENCE_TIMES)} | {entry.name: run_times(TEST_TIMES) for entry in tests},
     )
-    made = results.result(reference, *tests)
-    return with_task_figures(replace(made, task="inference_diff", part=replace(details, **changes), failed=[]))
+    shown = comparisons[0].outputs if comparisons else []
+    names = [(each.difference.output, f"tensor{place}", str(place)) for place, each in enumerate(shown)]
+    times = {entry.name: WithReading(1500.0, 7000.0) for entry in (reference, *tests)}
+    made = replace(results.result(reference, *tests), task="inference_diff", subject="inference_diff", failed=[])
+    return with_concluded(made, concluded(replace(found, **changes), names, other_outputs, times))
 
 
 def test_native_lines() -> None:
@@ -156,14 +153,14 @@ def test_proto_fields() -> None:
 
 def outputs_of(made: EvaluationResult) -> list[dict[str, str]]:
     """The rows of the table of outputs by heading."""
-    (section,) = [section for section in sections(made) if section.title == "Outputs"]
+    (section,) = [section for section in made.blocks if section.title == "Outputs"]
     table = section.blocks[0]
     assert isinstance(table, Table)
     return [dict(zip(table.columns, map(text_of, row), strict=True)) for row in table.rows]
 
 
 def lines_of(made: EvaluationResult, title: str) -> list[str | Note]:
-    (section,) = [section for section in sections(made) if section.title == title]
+    (section,) = [section for section in made.blocks if section.title == title]
     return [line for block in section.blocks if isinstance(block, Lines) for line in block.lines]
 
 
@@ -240,7 +237,7 @@ def test_boxes_stand_in_for_their_outputs() -> None:
 def test_an_output_that_no_number_compares_is_not_drawn_as_identical() -> None:
     broken = replace(DIFFERENCE, relative_rms=None, snr_db=None)
     made = result(comparison("gpu", judged(broken)), floor=(FLOOR,))
-    (numerics,) = [section for section in sections(made) if section.title == "Outputs"]
+    (numerics,) = [section for section in made.blocks if section.title == "Outputs"]
     (drawn,) = [block for block in numerics.blocks if isinstance(block, Chart) and "floor" in block.caption]
     assert "scores, gpu: no relative size. CPU variants up to 1e-07" in drawn.text
     (point,) = [value for value in drawn.spec["data"]["values"] if not value["floor"]]

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from evaltools.known_tasks import all_metrics, task_command
-from evaltools.metrics.metric import Metric
+from msgspec.structs import replace
+
+from evaltools.known_tasks import task_command
 from evaltools.metrics.words import change
 from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.figures import Spread, intervals_chart
-from evaltools.report.page.sections.rows import interval_of, is_share, tone_of_verdict
-from evaltools.report.words.numbers import figure, half_width, p_value
+from evaltools.report.page.sections.rows import is_share, tone_of_verdict
+from evaltools.report.words.numbers import figure, figure_with_interval, p_value
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.metrics import METRICS
+from evaltools.result.metrics import common_figures
 from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, number_cell, path_to
 from evaltools.result.verdict import Verdict
 
@@ -38,13 +39,10 @@ def accuracy(result: EvaluationResult) -> Section:
 
 def every_figure(result: EvaluationResult) -> Table:
     """A row for each configuration: facts, figures that every task has, those of the task, by the names of limits."""
-    common = [
-        {metric.name: value for metric in METRICS if isinstance(value := metric.read(result, entry), float)}
-        if entry.status == "measured"
-        else {}
+    figures = [
+        {**(common_figures(result, entry) if entry.status == "measured" else {}), **entry.figures}
         for entry in result.configurations
     ]
-    figures = [{**found, **entry.figures} for found, entry in zip(common, result.configurations, strict=True)]
     names = list(dict.fromkeys(name for found in figures for name in found))
     rows: list[Sequence[Cell]] = [
         [
@@ -53,41 +51,36 @@ def every_figure(result: EvaluationResult) -> Table:
             entry.status,
             entry.verdict.kind if entry.verdict is not None else "",
             entry.reason or "",
-            *(Number(figure(found[name], None), found[name]) if name in found else "" for name in names),
+            *(Number(figure(replace(found[name], is_share=False, unit="")), found[name].value) if name in found else ""
+              for name in names),
         ]
         for found, entry in zip(figures, result.configurations, strict=True)
-    ]
+    ]  # fmt: skip
     return Table("All figures", ("configuration", "role", "status", "verdict", "reason", *names), rows)
 
 
 def _figures(result: EvaluationResult) -> Table:
     measured = [(place, entry) for place, entry in enumerate(result.configurations) if entry.status == "measured"]
-    known = all_metrics()
-    names = list(dict.fromkeys(name for _, entry in measured for name in entry.figures))
-    shown = sorted(names, key=lambda name: not (name in known and known[name].heading))[:_MOST_FIGURES]
+    headings = {name: found.heading for _, entry in measured for name, found in entry.figures.items()}
+    shown = sorted(headings, key=lambda name: not headings[name])[:_MOST_FIGURES]
     rows: list[Sequence[Cell]] = [
-        [
-            (known[name].heading if name in known else "") or name,
-            *(_figure(result, place, name, known.get(name)) for place, _ in measured),
-        ]
-        for name in shown
+        [headings[name] or name, *(_figure(place, name, entry) for place, entry in measured)] for name in shown
     ]
     counts = [
         number_cell(entry.finished_examples, path=f"configurations/{place}/finished_examples")
         for place, entry in measured
     ]
     rows.append(["examples with an answer", *counts])
-    below = some_of(len(shown), len(names), "figures")
+    below = some_of(len(shown), len(headings), "figures")
     return Table("Figures by configuration", ("figure", *(entry.name for _, entry in measured)), rows, below)
 
 
-def _figure(result: EvaluationResult, place: int, name: str, metric: Metric | None) -> Cell:
-    entry = result.configurations[place]
+def _figure(place: int, name: str, entry: ConfigurationResult) -> Cell:
     if name not in entry.figures:
         return "-"
-    value = entry.figures[name]
-    width = half_width(interval_of(name, result, entry), metric is not None and metric.is_share)
-    return Number(f"{figure(value, metric)}{width}", value, path_to("configurations", place, "figures", name))
+    found = entry.figures[name]
+    path = path_to("configurations", place, "figures", name, "value")
+    return Number(figure_with_interval(found), found.value, path)
 
 
 def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -> Table:
@@ -95,7 +88,7 @@ def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -
     for place, number, entry, verdict in judged:
         path = f"configurations/{place}/verdicts/{number}"
         size = verdict.change
-        text = "" if size is None else change(size, verdict.low, verdict.high, is_share(verdict))
+        text = "" if size is None else change(size, verdict.low, verdict.high, is_share(entry, verdict))
         rows.append(
             [
                 entry.name,
@@ -115,9 +108,9 @@ def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -
 def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | None:
     """The changes of the figure that decides, of each configuration against the reference."""
     main = judged[0][1].metric
-    known = all_metrics().get(main)
+    known = judged[0][0].figures.get(main)
     heading = (known.heading if known is not None else "") or main
-    factor, unit = (100, "points") if is_share(judged[0][1]) else (1, "")
+    factor, unit = (100, "points") if is_share(*judged[0]) else (1, "")
     every = [(entry, verdict) for entry, verdict in judged if verdict is entry.verdict and verdict.metric == main]
     shown = every[:_MOST_INTERVALS]
     spreads = [
@@ -136,7 +129,7 @@ def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | N
     axis = f"change of {heading} in {unit}" if unit else f"change of {heading}"
     spec = intervals_chart(spreads, axis, 0.0, factor * (margin or 0.0))
     changes = [
-        f"{entry.name} {change(verdict.change or 0.0, verdict.low, verdict.high, is_share(verdict))}"
+        f"{entry.name} {change(verdict.change or 0.0, verdict.low, verdict.high, is_share(entry, verdict))}"
         for entry, verdict in shown
     ]
     band = "" if margin is None else f"The band is what counts as no change: ±{factor * margin:g} {unit}".rstrip()

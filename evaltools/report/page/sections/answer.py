@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from evaltools.extensions import named
 from evaltools.known_tasks import metric_named, subject_of
 from evaltools.report.content import First
 from evaltools.report.page.sections.rows import ModelRow, ModelRows, tone_of, tone_of_verdict
@@ -106,7 +105,7 @@ def _judged(verdict: Verdict) -> str:
     if verdict.metric == OF_OUTPUTS:
         return ": ".join([kind_in_words(verdict.kind), *verdict.texts[:1]])
     metric = metric_named(verdict.metric)
-    heading = "" if metric is None or metric.is_of_own_task else metric.heading
+    heading = "" if metric is None else metric.heading
     return f"{heading or verdict.metric} {verdict.why}"
 
 
@@ -166,5 +165,5 @@ def at(sections: Sequence[Section], place: Place) -> list[Section]:
 
 
 def own_sections(result: EvaluationResult) -> list[Section]:
-    """The sections of the task's part that have blocks."""
-    return [section for section in named(result.part.sections_at)(result) if section.blocks]
+    """The sections of the task that have blocks."""
+    return [section for section in result.blocks if section.blocks]

@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.known_tasks import metric_named, metrics_of, task_command
-from evaltools.metrics.interval import Interval
-from evaltools.metrics.metric import ABSENT, Better, Metric
+from evaltools.known_tasks import task_command
+from evaltools.metrics.metric import Better
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.figure import Figure
 from evaltools.result.section import Tone
 from evaltools.result.verdict import Verdict, kind_in_words
 
@@ -58,10 +58,15 @@ class ModelRow(Struct, frozen=True):
         entry = self.configuration
         return entry.status == "measured" and not (entry.fallback or entry.not_clean or self.errors)
 
-    def figure(self, name: str) -> float:
-        """The figure that models are judged by; NaN where there is none."""
-        value = self.configuration.figures.get(name)
-        return math.nan if value is None else value
+    def figure(self, name: str | None) -> Figure | None:
+        """The figure of that name, where it has a number."""
+        found = None if name is None else self.configuration.figures.get(name)
+        return None if found is None or found.value is None else found
+
+    def value(self, name: str | None) -> float:
+        """The number of a figure; NaN where there is none."""
+        found = self.figure(name)
+        return math.nan if found is None or found.value is None else found.value
 
 
 class ModelRows(Struct, frozen=True):
@@ -87,16 +92,16 @@ class ModelRows(Struct, frozen=True):
         return self.figure == _SIZE
 
     @property
-    def metric(self) -> Metric | None:
-        """The metric of the figure; None for a figure of a task of one's own."""
-        return None if self.figure is None else metric_named(self.figure)
+    def any_figure(self) -> Figure | None:
+        """The figure in the first row that has it: what it is called, and which direction is better."""
+        return next((found for row in self.rows if (found := row.configuration.figures.get(self.figure or ""))), None)
 
     @property
     def heading(self) -> str:
         """The name of the figure in the table's heading."""
         if self.are_outputs:
             return "relative RMS"
-        return (self.metric.heading if self.metric is not None else "") or self.figure or ""
+        return (self.any_figure.heading if self.any_figure is not None else "") or self.figure or ""
 
     @property
     def on_front(self) -> list[bool] | None:
@@ -109,22 +114,20 @@ class ModelRows(Struct, frozen=True):
         from evaltools.metrics.pareto import pareto_front
 
         sign = 1 if self.better == "higher" else -1
-        return pareto_front([(row.p50_us, sign * row.figure(self.figure)) for row in self.rows])
+        return pareto_front([(row.p50_us, sign * row.value(self.figure)) for row in self.rows])
 
     def best(self, rows: Sequence[ModelRow]) -> ModelRow | None:
         """The row with the best figure; None where fewer than two have one, or nothing says which is better."""
-        known = [row for row in rows if self.figure is not None and not math.isnan(row.figure(self.figure))]
-        if len(known) < 2 or self.figure is None or self.better is None:
+        known = [row for row in rows if row.figure(self.figure) is not None]
+        if len(known) < 2 or self.better is None:
             return None
-        name, pick = self.figure, max if self.better == "higher" else min
-        return pick(known, key=lambda row: row.figure(name))
+        pick = max if self.better == "higher" else min
+        return pick(known, key=lambda row: row.value(self.figure))
 
     @property
     def better(self) -> Better | None:
-        """The direction of the figure: its metric's, else what a task of one's own says."""
-        if self.metric is not None:
-            return self.metric.better
-        return next((mean.better for row in self.rows for mean in _means(row) if mean.name == self.figure), None)
+        """The direction of the figure."""
+        return None if self.any_figure is None else self.any_figure.better
 
 
 def _rows(results: Mapping[str, EvaluationResult]) -> Iterator[ModelRow]:
@@ -142,25 +145,10 @@ def _rows(results: Mapping[str, EvaluationResult]) -> Iterator[ModelRow]:
 
 def _main_figure(row: ModelRow) -> str | None:
     """What a measured configuration is judged by where it is compared with nothing."""
-    accuracy = task_command(row.result.task).accuracy
-    known = [accuracy.figure] if accuracy is not None else [mean.name for mean in _means(row)]
-    return next((name for name in known if name in row.configuration.figures), None)
-
-
-def _means(row: ModelRow) -> list[Metric]:
-    """The metrics of a measured configuration that are means of scores."""
-    if row.configuration.status != "measured":
-        return []
-    known = [metric for metric in metrics_of(row.result) if metric.mean is not None]
-    return [metric for metric in known if metric.mean and metric.mean(row.result, row.configuration) is not None]
-
-
-def interval_of(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> Interval | None:
-    """The 95 % interval of a figure of a configuration, as its task gives it; None where there is none."""
-    metric = next((each for each in metrics_of(result) if each.name == name), None)
-    if metric is None or metric.interval is None or metric.read(result, configuration) in (None, ABSENT):
-        return None
-    return metric.interval(result, configuration)
+    accuracy, figures = task_command(row.result.task).accuracy, row.configuration.figures
+    means = [name for name, found in figures.items() if found.spread is not None]
+    known = [accuracy.figure] if accuracy is not None else means
+    return next((name for name in known if name in figures), None)
 
 
 def verdict_of(row: ModelRow) -> str:
@@ -175,10 +163,10 @@ def verdict_of(row: ModelRow) -> str:
     return verdict.seen or kind_in_words(verdict.kind)
 
 
-def is_share(verdict: Verdict) -> bool:
-    """Whether a verdict is about a share, whose changes are in points."""
-    metric = metric_named(verdict.metric)
-    return metric is not None and metric.is_share
+def is_share(entry: ConfigurationResult, verdict: Verdict) -> bool:
+    """Whether a verdict on a configuration is about a share, whose changes are in points."""
+    figure = entry.figures.get(verdict.metric)
+    return figure is not None and figure.is_share
 
 
 def tone_of_kind(kind: str) -> Tone:

@@ -79,7 +79,7 @@ def _ratios(result: EvaluationResult) -> Chart | None:
 
 def _runs(result: EvaluationResult, timed: Sequence[tuple[int, ConfigurationResult]]) -> Chart | None:
     """Single times, of the first few configurations."""
-    times = {entry.name: result.part.times_us(entry.name, result.execution) for _, entry in timed}
+    times = {entry.name: entry.times_us for _, entry in timed}
     times_ms = {name: [time / 1000 for time in found] for name, found in times.items()}
     references = [entry.name for entry in result.configurations if entry.role == "reference" and times.get(entry.name)]
     return each_run("Each run in its turn", times_ms, _MOST_CONFIGURATIONS, next(iter(references), None))

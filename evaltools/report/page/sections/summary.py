@@ -11,9 +11,9 @@ from typing import Final
 from evaltools.known_tasks import subject_of
 from evaltools.metrics.words import change
 from evaltools.report.content import sentences
-from evaltools.report.page.sections.rows import ModelRow, ModelRows, interval_of, is_share, tone_of, verdict_of
+from evaltools.report.page.sections.rows import ModelRow, ModelRows, is_share, tone_of, verdict_of
 from evaltools.report.words.facts import counted, delegated, median_time, speed_of
-from evaltools.report.words.numbers import figure, half_width, in_times, megabytes
+from evaltools.report.words.numbers import figure, figure_with_interval, in_times, megabytes
 from evaltools.result.evaluation import NOT_REPEATABLE, ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.places import machine_of, reference_of
 from evaltools.result.section import Cell, Number, Table, Word, number_cell, path_to
@@ -61,7 +61,8 @@ def _how_to_read(found: ModelRows) -> str:
     """Which direction is better of a figure that is no accuracy."""
     if found.are_outputs:
         return "relative RMS: size of the difference by that of the reference, of the worst output; lower is better"
-    return f"{found.heading}: {found.better} is better" if found.metric is None and found.better is not None else ""
+    is_of_own_task = found.any_figure is not None and found.any_figure.spread is not None
+    return f"{found.heading}: {found.better} is better" if is_of_own_task else ""
 
 
 def _cells(found: ModelRows, row: ModelRow, names: Mapping[str, str], several: bool) -> list[Cell]:
@@ -102,18 +103,18 @@ def _word(row: ModelRow) -> str:
 
 def _accuracy(found: ModelRows, row: ModelRow, path: str) -> Cell:
     """With half the width of its 95 % interval, where it has one."""
-    if found.figure is None or math.isnan(row.figure(found.figure)):
+    known = row.figure(found.figure)
+    if known is None or found.figure is None:
         return ""
-    value, metric = row.figure(found.figure), found.metric
-    width = half_width(interval_of(found.figure, row.result, row.configuration), metric is not None and metric.is_share)
-    return Number(f"{figure(value, metric)}{width}", value, path and f"{path}/{path_to('figures', found.figure)}")
+    place = path and f"{path}/{path_to('figures', found.figure, 'value')}"
+    return Number(figure_with_interval(known), known.value, place)
 
 
 def _change(row: ModelRow, path: str) -> Cell:
     verdict = row.configuration.verdict
     if verdict is None or verdict.change is None or is_lost(row):
         return ""
-    text = change(verdict.change, verdict.low, verdict.high, is_share(verdict))
+    text = change(verdict.change, verdict.low, verdict.high, is_share(row.configuration, verdict))
     return Number(text, verdict.change, path and f"{path}/verdicts/0/change")
 
 
@@ -144,7 +145,7 @@ def is_alike(results: Iterable[EvaluationResult]) -> bool:
     """Whether all are of one machine, one version of each package, and the same examples read in the same way."""
     machines, versions, examples = set(), set(), set()
     for result in results:
-        examples.add((result.examples_done, result.pictures_digest, tuple(result.part.given.items())))
+        examples.add((result.examples_done, result.pictures_digest, tuple(result.given.items())))
         for entry in result.configurations:
             machines.add(machine_of(result.environment, result.device_run, entry.place))
             versions |= set(_versions(result.environment.evaltools, entry).items())
@@ -259,8 +260,8 @@ def _single(found: ModelRows, row: ModelRow) -> str:
 
 def _figure_of(found: ModelRows, row: ModelRow) -> str:
     """The figure that a row is judged by; empty where it has none."""
-    known = math.nan if found.figure is None else row.figure(found.figure)
-    return "" if math.isnan(known) else figure(known, found.metric)
+    known = row.figure(found.figure)
+    return "" if known is None else figure(known)
 
 
 def _best_of(found: ModelRows, results: Mapping[str, EvaluationResult]) -> str:
@@ -369,7 +370,11 @@ def _verdict_in_words(row: ModelRow) -> str:
     if verdict is None or verdict.kind == "not measured":
         return "was not compared"
     if verdict.change is not None and verdict.kind in ("worse", "better"):
-        by = f"{100 * abs(verdict.change):.2f} points" if is_share(verdict) else f"{abs(verdict.change):.3g}"
+        by = (
+            f"{100 * abs(verdict.change):.2f} points"
+            if is_share(row.configuration, verdict)
+            else f"{abs(verdict.change):.3g}"
+        )
         return f"is {verdict.kind} by {by}"
     word = verdict_of(row)
     if word == _ODD_REFERENCE:

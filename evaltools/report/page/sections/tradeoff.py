@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from evaltools.metrics.interval import Interval
 from evaltools.report.page.charts.figures import Tradeoff, tradeoff_chart
-from evaltools.report.page.sections.rows import ModelRows, interval_of
+from evaltools.report.page.sections.rows import ModelRows
 from evaltools.result.section import Chart
 
 
@@ -15,20 +14,21 @@ def models_tradeoff(found: ModelRows) -> Chart | None:
     """What models are judged by, against their latency; None where fewer than two rows have both."""
     if found.figure is None or found.are_outputs:
         return None
-    factor = 100 if found.metric is not None and found.metric.is_share else 1
+    factor = 100 if found.any_figure is not None and found.any_figure.is_share else 1
     front = found.on_front or [False] * len(found.rows)
     points = [
         Tradeoff(
             row.model,
             row.configuration.name,
             row.p50_us / 1000,
-            factor * row.figure(found.figure),
+            factor * row.value(found.figure),
             row.size_bytes / 1e6,
             is_on,
-            scaled(interval_of(found.figure, row.result, row.configuration), factor),
+            None if known is None else scaled(known.interval, factor),
         )
         for row, is_on in zip(found.rows, front, strict=True)
-        if row.p50_us > 0 and math.isfinite(row.figure(found.figure))
+        for known in [row.figure(found.figure)]
+        if row.p50_us > 0 and known is not None
     ]
     return drawn(points, f"{found.heading} in %" if factor == 100 else found.heading)
 
