@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from msgspec.structs import astuple
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from evaltools.configuration import Configuration
+from evaltools.metrics.coco_stats import CocoStats
 from evaltools.model import ModelFile
 from evaltools.result_file import read_result
 from evaltools.runtime import Session
@@ -25,7 +25,7 @@ from tests.detection_set import (
     draw_cells,
     make_detection_set,
 )
-from tests.tasks.coco.fakes import Finding, Found, everything, figures_of, sessions
+from tests.tasks.coco.fakes import Finding, Found, everything, sessions
 from tests.tiny_detectors import BOXES, ROLES, detector
 
 
@@ -158,9 +158,8 @@ def test_detections_give_the_figures_of_the_result_in_pycocotools(made: Detectio
     paths = {"first": found, "the other": made.folder / "found.the_other.json"}
     paths["reference"] = made.folder / "found.reference.json"
     for name, path in paths.items():
-        evaluation = figures_of(result, name).evaluation
-        assert evaluation is not None
-        ours = [-1 if value is None else value for value in astuple(evaluation.stats)]
+        entry = next(each for each in result.configurations if each.name == name)
+        ours = [-1 if (value := entry.value(stat)) is None else value for stat in CocoStats.__struct_fields__]
         assert ours == by_hand(made.annotations, path, [11, 12, 13, 14]), name
-        assert {entry["image_id"] for entry in json.loads(path.read_text())} == {11, 12, 13, 14}
+        assert {each["image_id"] for each in json.loads(path.read_text())} == {11, 12, 13, 14}
     assert len({path.read_bytes() for path in paths.values()}) == 2

@@ -139,7 +139,7 @@ def test_a_task_in_one_file_has_its_own_check_and_lines(project: Path) -> None:
     """What stdout gets is what the file says, also of the result file; where that fails, nothing is lost."""
     native = """
         check=lambda trial: [f"looked at {len(trial.run([0, 1]))} examples"],
-        native=lambda result, row: [f"Near: {row.value('near'):.3f} of {row.finished_examples}", "over"],
+        native=lambda result, row: [f"Near: {row.figures['near'].value:.3f} of {row.finished_examples}", "over"],
         examples="""
     write_task(project, task_files.BRIGHTNESS.replace("        examples=", native))
     completed = run_here(project, f"--output_file_path={project / 'result.json'}")
