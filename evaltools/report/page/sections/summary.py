@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from evaltools.known_tasks import subject_of
 from evaltools.metrics.words import change
@@ -23,6 +25,41 @@ FACTS: Final = {"file MB": "a file of {} MB", "examples": "{} examples", "machin
 _UNLIKE: Final = "Not all of it was measured on one machine, with the same versions and on the same examples"
 
 
+class _At(Struct, frozen=True):
+    """A row of the table, with what its cells need to know; ``name`` is that of its model's file."""
+
+    found: ModelRows
+    row: ModelRow
+    name: str
+    several: bool
+    is_alike: bool
+    is_on_front: bool
+
+    @property
+    def entry(self) -> ConfigurationResult:
+        """The configuration."""
+        return self.row.configuration
+
+    def path(self, *names: str | int) -> str:
+        """Where a figure of the configuration is in the JSON result, empty for those of several."""
+        place = self.row.result.configurations.index(self.entry)
+        return "" if self.several else f"configurations/{place}/{path_to(*names)}"
+
+
+class _Column(Struct, frozen=True):
+    """A column of the table: its heading and what stands in it.
+
+    Of those that do not fit a terminal, the last is left out first, none that ``stays``. ``fell_back`` is the cell of
+    what ran on the CPU instead of its delegate, whose figures would look like those of the delegate; None for the same.
+    """
+
+    heading: str
+    cell: Callable[[_At], Cell]
+    stays: bool = False
+    fell_back: Cell | None = ""
+    of_several: bool = False
+
+
 def summary_of(results: Mapping[str, EvaluationResult]) -> Table | None:
     """A row for each configuration; the columns of several results that distinguish them stand at the end.
 
@@ -34,27 +71,32 @@ def summary_of(results: Mapping[str, EvaluationResult]) -> Table | None:
     are_alike = not several or is_alike(results.values())
     front = (found.on_front if several and are_alike else None) or [False] * len(found.rows)
     names = _model_names(results)
-    rows = [
-        [*_cells(found, row, names, several), *(_of_several(row, is_on, are_alike) if several else ())]
+    places = [
+        _At(found, row, names.get(row.model, row.model), several, are_alike, is_on)
         for row, is_on in zip(found.rows, front, strict=True)
     ]
     compared = _compared_with(results) if several else {}
-    columns = ["result", "model", "configuration", found.heading, "change", "verdict", "latency", "vs reference"]
-    columns += ["delegated", "file MB", *(("on the front", "examples", "machine", "versions") if several else ())]
-    ranks = [0, 0, 0, 1, 2, 0, 3, 4, 5, 6, 7, 8, 9, 10]
+    columns = [each for each in COLUMNS if several or not each.of_several]
+    rows = [[_cell(column, at) for column in columns] for at in places]
+    ranks = [0 if each.stays else place for place, each in enumerate(columns)]
     below = sentences(
         "On the front: no other one is as good and as fast" if any(front) else "",
         _how_to_read(found),
         _UNLIKE if several and not are_alike else "",
         *(f"{', '.join(models)}: compared with {other} on the same examples" for other, models in compared.items()),
     )
-    table = Table("All configurations", columns, rows, below, 3, ranks[: len(columns)])
-    models = {row[1] for row in rows}
-    is_named = all(row[0] == row[1] for row in rows)
+    headings = [each.heading or found.heading for each in columns]
+    table = Table("All configurations", headings, rows, below, 3, ranks)
+    models = {at.name for at in places}
+    is_named = all(at.row.model == at.name for at in places)
     left_out = {0} if is_named or not several else set()
     left_out |= {1} if len(models) == 1 and not (several and is_named) else set()
     table = table.of_columns([place for place in range(len(columns)) if place not in left_out]).compact
     return table.with_facts(FACTS)
+
+
+def _cell(column: _Column, at: _At) -> Cell:
+    return column.cell(at) if column.fell_back is None or not at.entry.fallback else column.fell_back
 
 
 def _how_to_read(found: ModelRows) -> str:
@@ -65,80 +107,81 @@ def _how_to_read(found: ModelRows) -> str:
     return f"{found.heading}: {found.better} is better" if is_of_own_task else ""
 
 
-def _cells(found: ModelRows, row: ModelRow, names: Mapping[str, str], several: bool) -> list[Cell]:
-    entry = row.configuration
-    path = "" if several else f"configurations/{row.result.configurations.index(entry)}"
-    if entry.fallback:
-        return _blank(row, names)
-    verdict = _word(row)
-    latency = entry.inference_latency
-    p50 = None if latency is None else latency.p50_us
-    time = median_time(entry)
-    return [
-        row.model,
-        names.get(row.model, row.model),
-        entry.name,
-        _accuracy(found, row, path),
-        _change(row, path),
-        Word(verdict, tone_of(row)) if verdict else "",
-        time if p50 is None else Number(time, p50, path and f"{path}/inference_latency/p50_us"),
-        _speed(row, several),
-        delegated(entry),
-        Number(megabytes(row.size_bytes), row.size_bytes),
-    ]
+def _verdict(at: _At) -> Cell:
+    row = at.row
+    text = verdict_of(row).replace("expected precision of ", "") if row.is_clean else "not clean"
+    text = "not measured" if is_lost(row) else text
+    return Word(text, tone_of(row)) if text else ""
 
 
-def _blank(row: ModelRow, names: Mapping[str, str]) -> list[Cell]:
-    """The cells of what ran on the CPU instead of its delegate: figures would look like those of the delegate."""
-    entry = row.configuration
-    found: list[Cell] = [row.model, names.get(row.model, row.model), entry.name, "", "", Word("fell back", "bad")]
-    return [*found, "-", "", "-", Number(megabytes(row.size_bytes), row.size_bytes)]
-
-
-def _word(row: ModelRow) -> str:
-    if is_lost(row):
-        return "not measured"
-    return verdict_of(row).replace("expected precision of ", "") if row.is_clean else "not clean"
-
-
-def _accuracy(found: ModelRows, row: ModelRow, path: str) -> Cell:
+def _accuracy(at: _At) -> Cell:
     """With half the width of its 95 % interval, where it has one."""
-    known = row.figure(found.figure)
-    if known is None or found.figure is None:
+    name = at.found.figure
+    known = at.row.figure(name)
+    if known is None or name is None:
         return ""
-    place = path and f"{path}/{path_to('figures', found.figure, 'value')}"
-    return Number(figure_with_interval(known), known.value, place)
+    return Number(figure_with_interval(known), known.value, at.path("figures", name, "value"))
 
 
-def _change(row: ModelRow, path: str) -> Cell:
-    verdict = row.configuration.verdict
-    if verdict is None or verdict.change is None or is_lost(row):
+def _change(at: _At) -> Cell:
+    verdict = at.entry.verdict
+    if verdict is None or verdict.change is None or is_lost(at.row):
         return ""
-    text = change(verdict.change, verdict.low, verdict.high, is_share(row.configuration, verdict))
-    return Number(text, verdict.change, path and f"{path}/verdicts/0/change")
+    text = change(verdict.change, verdict.low, verdict.high, is_share(at.entry, verdict))
+    return Number(text, verdict.change, at.path("verdicts", 0, "change"))
 
 
-def _speed(row: ModelRow, several: bool) -> Cell:
+def _latency(at: _At) -> Cell:
+    latency, text = at.entry.inference_latency, median_time(at.entry)
+    p50 = None if latency is None else latency.p50_us
+    return text if p50 is None else Number(text, p50, at.path("inference_latency", "p50_us"))
+
+
+def _speed(at: _At) -> Cell:
     """How many times faster or slower than its reference; empty where no time of both is known."""
-    entry, comparisons = row.configuration, row.result.latency_comparisons
-    ratio = speed_of(entry, reference_of(entry, row.result.configurations), comparisons)
+    entry, result = at.entry, at.row.result
+    comparisons = result.latency_comparisons
+    ratio = speed_of(entry, reference_of(entry, result.configurations), comparisons)
     if ratio is None or entry.status != "measured":
         return ""
-    places = [] if several else [place for place, each in enumerate(comparisons) if each is ratio]
+    places = [] if at.several else [place for place, each in enumerate(comparisons) if each is ratio]
     return Number(in_times(ratio.ratio), ratio.ratio, f"latency_comparisons/{places[0]}/ratio" if places else "")
 
 
-def _of_several(row: ModelRow, is_on: bool, is_alike: bool) -> Sequence[Cell]:
-    """Whether it is on the front; what differs of how it was measured."""
-    if is_alike:
-        return ("yes" if is_on else "", "", "", "")
-    result, entry = row.result, row.configuration
-    return (
-        "",
-        number_cell(result.examples_done),
-        machine_of(result.environment, result.device_run, entry.place),
-        versions_in_words(result.environment.evaltools, entry),
-    )
+def _file_size(at: _At) -> Cell:
+    return Number(megabytes(at.row.size_bytes), at.row.size_bytes)
+
+
+def _examples(at: _At) -> Cell:
+    return "" if at.is_alike else number_cell(at.row.result.examples_done)
+
+
+def _machine(at: _At) -> Cell:
+    result = at.row.result
+    return "" if at.is_alike else machine_of(result.environment, result.device_run, at.entry.place)
+
+
+def _packages(at: _At) -> Cell:
+    return "" if at.is_alike else versions_in_words(at.row.result.environment.evaltools, at.entry)
+
+
+COLUMNS: Final = (
+    _Column("result", lambda at: at.row.model, stays=True, fell_back=None),
+    _Column("model", lambda at: at.name, stays=True, fell_back=None),
+    _Column("configuration", lambda at: at.entry.name, stays=True, fell_back=None),
+    _Column("", _accuracy),
+    _Column("change", _change),
+    _Column("verdict", _verdict, stays=True, fell_back=Word("fell back", "bad")),
+    _Column("latency", _latency, fell_back="-"),
+    _Column("vs reference", _speed),
+    _Column("delegated", lambda at: delegated(at.entry), fell_back="-"),
+    _Column("file MB", _file_size, fell_back=None),
+    _Column("on the front", lambda at: "yes" if at.is_on_front else "", fell_back=None, of_several=True),
+    _Column("examples", _examples, fell_back=None, of_several=True),
+    _Column("machine", _machine, fell_back=None, of_several=True),
+    _Column("versions", _packages, fell_back=None, of_several=True),
+)
+"""From left to right; the heading of the accuracy is that of the figure."""
 
 
 def is_alike(results: Iterable[EvaluationResult]) -> bool:
