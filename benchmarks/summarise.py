@@ -33,7 +33,7 @@ from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun
 from evaltools.tasks.framework.definition import Example, topk
 from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.framework.sums import MeasuredPass, RunSums, latency_comparisons, sum_up, with_conditions
-from evaltools.tasks.framework.topk import CollectedAnswers
+from evaltools.tasks.framework.topk import conclude
 
 PARAMETERS = (
     Parameter("examples", "Pictures of the run.", default=50_000),
@@ -130,10 +130,10 @@ def figures(
         keeps_examples=keeps_examples,
         pictures=pictures,
     )
-    answers = CollectedAnswers(topk([str(number) for number in range(CLASSES)], TOP_K), run)
-    sums = sum_up(MeasuredPass(outcome), run.pairs, answers.own, answers.paired)
+    sums = sum_up(MeasuredPass(outcome), run.pairs)
     configurations = with_conditions([sums.with_figures(entry) for entry in described], sums)
-    return configurations, sums, answers.conclude(configurations, sums)
+    metric = topk([str(number) for number in range(CLASSES)], TOP_K)
+    return configurations, sums, conclude(metric, run, configurations, sums)
 
 
 def role_of(name: str) -> Role:

@@ -23,7 +23,7 @@ from evaltools.metrics.native_numbers import shortest
 from evaltools.native.logs.evaluation import LoggedPicture
 from evaltools.native.logs.figures import NOTHING_TIMED, NativeFigures
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.coco.boxes import Boxes, CollectedBoxes, StatedPrecision
+from evaltools.tasks.coco.boxes import Boxes, StatedPrecision, conclude
 from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.truth import picture_size
 from evaltools.tasks.framework.collecting import RecordsOfRun, with_concluded
@@ -87,7 +87,7 @@ def _detection(
     )
     native = {name: _as_stated(found) for name, found in stated.items()}
     sums = sum_up(MeasuredPass(run.outcome), run.pairs)
-    found = CollectedBoxes(inputs.data, run, native).conclude(configurations, sums)
+    found = conclude(inputs.data, run, configurations, sums, native)
     shown = first_measured(configurations)
     measured = replace(
         empty,

@@ -20,8 +20,8 @@ from evaltools.result_consistency import missing_records
 from evaltools.runs.recorded import Recorded
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime.session import Crashes
-from evaltools.tasks.framework.collected_scores import collected
 from evaltools.tasks.framework.collecting import RecordsOfRun, with_concluded
+from evaltools.tasks.framework.concluding import concluded
 from evaltools.tasks.framework.definition import Task, name_of
 from evaltools.tasks.framework.faults import FAULTS, place_of, sentence
 from evaltools.tasks.framework.request import folder_of_pictures
@@ -50,14 +50,14 @@ def conclude(recorded: Recorded, environment: Environment) -> EvaluationResult:
     measured = MeasuredPass(recorded.outcome, facts, recorded.merged)
     judged = [_judged(run, entry, recorded) for entry in recorded.described]
     pairs = comparison_pairs(judged)
-    taken = collected(run.task, run.options, _records_of(recorded, judged, pairs))
-    sums = sum_up(measured, pairs, taken.own, taken.paired)
-    concluded = taken.conclude([sums.with_figures(entry) for entry in judged], sums)
+    sums = sum_up(measured, pairs)
+    of_records = _records_of(recorded, judged, pairs)
+    found = concluded(run.task, run.options, of_records, [sums.with_figures(entry) for entry in judged], sums)
     whole = run.task.whole
     keeps_times = run.options.record_examples or (whole is not None and whole.keeps_times)
     configurations = [
         replace(_with_crashes(entry, measured), series=_times(entry, sums) if keeps_times else {})
-        for entry in with_conditions([*concluded.also, *map(sums.with_figures, judged)], sums)
+        for entry in with_conditions([*found.also, *map(sums.with_figures, judged)], sums)
     ]
     emulated = {entry.name for entry in configurations if entry.is_emulated}
     pictures = run.pictures
@@ -79,7 +79,7 @@ def conclude(recorded: Recorded, environment: Environment) -> EvaluationResult:
             *filter(None, [recorded.found.advice]),
             *recorded.found.checked.notes,
             *run.task.notes,
-            *concluded.warnings,
+            *found.warnings,
             *(f"{entry.name}: not clean: {entry.not_clean}" for entry in configurations if entry.not_clean),
             *_busy(configurations, measured),
         ],
@@ -88,7 +88,7 @@ def conclude(recorded: Recorded, environment: Environment) -> EvaluationResult:
         pictures_digest=digest_of_files(pictures) if pictures else "",
         preprocessing_latency=summarise_latency(outcome.preprocessing_us),
     )
-    result = with_concluded(result, concluded)
+    result = with_concluded(result, found)
     result = _complete_with_all_records(result, recorded)
     return _with_lines(run.task, with_cpu_ratios(with_other_metrics(result)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,7 +23,7 @@ from evaltools.tasks.coco.warnings import general_warnings
 from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun, reference_among
 from evaltools.tasks.framework.definition import Whole
 from evaltools.tasks.framework.image_input import channel_order_of, describe_normalization
-from evaltools.tasks.framework.sums import Accumulator, Pair, PairAccumulator, RunSums
+from evaltools.tasks.framework.sums import RunSums
 
 DEFAULT_EVALUATOR: Final[CocoEvaluator] = "pycocotools"
 _FEWEST_RESAMPLES: Final = 100
@@ -63,7 +63,7 @@ class Judging(Struct, frozen=True):
 class Boxes(Whole):
     """The boxes of each picture; ``choices`` say by model how its outputs are read."""
 
-    collector: ClassVar[str] = "evaltools.tasks.coco.boxes:CollectedBoxes"
+    concluded_by: ClassVar[str] = "evaltools.tasks.coco.boxes:conclude"
     kept: ClassVar[str] = "evaltools.tasks.coco.objects:FoundObjects"
     name: str = "boxes"
     data: DetectionData
@@ -75,63 +75,59 @@ StatedPrecision = tuple[tuple[float, ...], float]
 """The average precision at each threshold, and their mean, as the native tool states them."""
 
 
-class CollectedBoxes:
-    """The boxes of all configurations; it is a :class:`~evaltools.tasks.framework.collecting.Collected`.
+def conclude(
+    metric: Boxes,
+    run: RecordsOfRun,
+    configurations: Sequence[ConfigurationResult],
+    _sums: RunSums,
+    stated: Mapping[str, StatedPrecision] | None = None,
+) -> Concluded:
+    """The figures of COCO and of the native tool, how far boxes agree, verdicts on mAP.
 
     ``stated`` has the native tool's own mAP by configuration, where that tool measured.
     """
-
-    def __init__(self, metric: Boxes, run: RecordsOfRun, stated: Mapping[str, StatedPrecision] | None = None) -> None:
-        self._metric, self._run, self._stated = metric, run, stated
-        self.own: Final[Mapping[str, Sequence[Accumulator[Any]]]] = {}
-        self.paired: Final[Mapping[Pair, Sequence[PairAccumulator[Any]]]] = {}
-
-    def conclude(self, configurations: Sequence[ConfigurationResult], _sums: RunSums) -> Concluded:
-        """The figures of COCO and of the native tool, how far boxes agree, verdicts on mAP."""
-        data, judging, run = self._metric.data, self._metric.judging, self._run
-        pictures, truth = data.pictures, data.pictures.truth
-        every: dict[str, Found] = {
-            name: {each.example: each.observation.whole for each in records if each.observation is not None}
-            for name, records in run.outcome.records.items()
-        }
-        places = {name: len(data.sides) - 1 if name == run.reference else 0 for name in run.measured}
-        chosen: dict[int, tuple[ClassMapping, ClassMappingUsed]] = {}
-        for name, place in places.items():
-            if place not in chosen:
-                side, choice = data.sides[place], self._metric.choices[place]
-                pairs = class_pairs(every[name], truth)[0] if truth else []
-                of_head = side.mapping_of(choice.head)
-                chosen[place] = choose_mapping(side.mapping, side.category_ids, pairs, of_head, choice.shown)
-        resamples = judging.resamples if len(places) > 1 else 0
-        taken = {
-            name: measured(name, every[name], truth, chosen[place][0], judging.used, resamples)
-            for name, place in places.items()
-        }
-        for name, (thresholds, overall) in (self._stated or {}).items():
-            each = taken[name]
-            if each.figures.native is not None:
-                native = replace(each.figures.native, thresholds=thresholds, overall=overall)
-                taken[name] = replace(each, figures=replace(each.figures, native=native))
-        shown = chosen.get(0) or next(iter(chosen.values()), None)
-        read = data_of(data, self._metric.choices[0], shown[1] if shown else None)
-        detected = Detected(
-            data=read if self._stated is None else replace(read, native=True),
-            figures=[each.figures for each in taken.values()],
-            comparisons=corrected([compared(taken[baseline], taken[other]) for baseline, other in run.pairs]),
-            pictures=(
-                detected_pictures(pictures, taken)
-                if judging.keeps_pictures or run.keeps_examples or run.has_page
-                else []
-            ),
-        )
-        return concluded(
-            detected,
-            reference_among(configurations),
-            run,
-            facts_of(data_of(data, self._metric.choices[0])),
-            list(general_warnings(data.sides[0].model, pictures, data.labels, detected, every)),
-            judging.keeps_pictures or run.keeps_examples,
-        )
+    data, judging = metric.data, metric.judging
+    pictures, truth = data.pictures, data.pictures.truth
+    every: dict[str, Found] = {
+        name: {each.example: each.observation.whole for each in records if each.observation is not None}
+        for name, records in run.outcome.records.items()
+    }
+    places = {name: len(data.sides) - 1 if name == run.reference else 0 for name in run.measured}
+    chosen: dict[int, tuple[ClassMapping, ClassMappingUsed]] = {}
+    for name, place in places.items():
+        if place not in chosen:
+            side, choice = data.sides[place], metric.choices[place]
+            pairs = class_pairs(every[name], truth)[0] if truth else []
+            of_head = side.mapping_of(choice.head)
+            chosen[place] = choose_mapping(side.mapping, side.category_ids, pairs, of_head, choice.shown)
+    resamples = judging.resamples if len(places) > 1 else 0
+    taken = {
+        name: measured(name, every[name], truth, chosen[place][0], judging.used, resamples)
+        for name, place in places.items()
+    }
+    for name, (thresholds, overall) in (stated or {}).items():
+        each = taken[name]
+        if each.figures.native is not None:
+            native = replace(each.figures.native, thresholds=thresholds, overall=overall)
+            taken[name] = replace(each, figures=replace(each.figures, native=native))
+    shown = chosen.get(0) or next(iter(chosen.values()), None)
+    read = data_of(data, metric.choices[0], shown[1] if shown else None)
+    detected = Detected(
+        data=read if stated is None else replace(read, native=True),
+        figures=[each.figures for each in taken.values()],
+        comparisons=corrected([compared(taken[baseline], taken[other]) for baseline, other in run.pairs]),
+        pictures=(
+            detected_pictures(pictures, taken) if judging.keeps_pictures or run.keeps_examples or run.has_page else []
+        ),
+    )
+    return concluded(
+        detected,
+        reference_among(configurations),
+        run,
+        facts_of(data_of(data, metric.choices[0])),
+        list(general_warnings(data.sides[0].model, pictures, data.labels, detected, every)),
+        judging.keeps_pictures or run.keeps_examples,
+    )
 
 
 def facts_of(data: CocoData) -> dict[str, str]:

@@ -1,55 +1,81 @@
-"""What is kept of a classifier's answer to one example."""
+"""What is kept of a classifier's answers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from evaltools.engine.steps import Record
 from evaltools.errors import DataError, TaskError
 from evaltools.metrics.classification import best_classes, rank_of_label
 from evaltools.metrics.native_numbers import shortest
 from evaltools.tasks.framework.tensors import Quantisation
 
-_NO_RANK: Final = -1.0
+_NO_RANK: Final = -1
 _BEFORE_CLASSES: Final = 3
 """Numbers of a row before its classes: the rank, how many scores are not finite, the best score in real units."""
 
 
-class Answer(Struct, frozen=True):
-    """The best classes of one output with their raw scores, best first, and the rank of the right label.
+class Answers(Struct, frozen=True):
+    """The answers of a classifier to the examples that it finished, ascending: a row for each of N, of k classes.
 
-    ``rank`` is 0 for a right top-1 answer, None where the label is not among ``classes``. ``nonfinite`` counts NaN and
-    infinite scores. ``best`` is the best score as a real number.
+    ``examples`` (N,) are numbers of examples, ``ranks`` (N,) those of the right label, 0 for a right top-1 answer, k
+    where it is not among the best; ``nonfinite`` (N,) counts NaN and infinite scores, ``best`` (N,) is the best score
+    as a real number. ``classes`` (N, k) are the best ones, best first, with their raw ``scores`` (N, k).
     """
 
-    classes: tuple[int, ...]
-    scores: tuple[float, ...]
-    rank: int | None
-    nonfinite: int
-    best: float
-
-    @property
-    def top1(self) -> int:
-        """The class that came first."""
-        return self.classes[0]
+    examples: npt.NDArray[np.int64]
+    ranks: npt.NDArray[np.int64]
+    nonfinite: npt.NDArray[np.int64]
+    best: npt.NDArray[np.float64]
+    classes: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, row: npt.NDArray[Any] | None) -> Answer:
-        """The answer that :func:`ranked` made a row of; raises :class:`DataError` for a damaged one."""
+    def of(cls, records: Iterable[Record[Any]]) -> Answers:
+        """The answers in records, as :func:`ranked` made them; raises :class:`DataError` for damaged ones.
+
+        >>> class Seen(Struct):
+        ...     whole: list[float]
+        >>> Answers.of([Record(3, "cpu", (1.0,), Seen([0, 0, 0.5, 7, 0.5]))]).classes.tolist()
+        [[7]]
+        """
+        examples: array[int] = array("q")
+        rows = []
+        for record in records:
+            if record.observation is not None:
+                examples.append(record.example)
+                rows.append(record.observation.whole)
+        if not rows:
+            none, of_none = np.empty(0, np.int64), np.empty((0, 0), np.int64)
+            return cls(none, none, none, none.astype(np.float64), of_none, of_none.astype(np.float64))
         try:
-            row = np.asarray(row, np.float64)
-            classes, scores = np.split(row[_BEFORE_CLASSES:], 2)
-            rank = None if row[0] == _NO_RANK else int(row[0])
-            found = cls(tuple(map(int, classes)), tuple(map(float, scores)), rank, int(row[1]), float(row[2]))
-        except (TypeError, ValueError, IndexError, OverflowError) as error:
+            answers = np.array(rows, np.float64).reshape(len(rows), -1)
+            k = (answers.shape[1] - _BEFORE_CLASSES) // 2
+            numbers = answers[:, [0, 1, *range(_BEFORE_CLASSES, _BEFORE_CLASSES + k)]].astype(np.int64)
+        except (TypeError, ValueError, IndexError) as error:
             raise DataError("a record holds no answer of a classifier; start the run anew") from error
-        if not found.classes or (rank is not None and rank < 0):
+        ranks = np.where(numbers[:, 0] == _NO_RANK, k, numbers[:, 0])
+        if k < 1 or answers.shape[1] != _BEFORE_CLASSES + 2 * k or (ranks < 0).any():
             raise DataError("a record holds no answer of a classifier; start the run anew")
+        scores = answers[:, _BEFORE_CLASSES + k :]
+        return cls(np.array(examples, np.int64), ranks, numbers[:, 1], answers[:, 2], numbers[:, 2:], scores)
+
+    @property
+    def hits(self) -> list[int]:
+        """How many examples have the right label among their best, two best and so on."""
+        most = self.classes.shape[1]
+        found: list[int] = np.cumsum(np.bincount(np.minimum(self.ranks, most), minlength=most + 1))[:most].tolist()
         return found
+
+    def at(self, places: npt.NDArray[np.int64]) -> Answers:
+        """The answers at some places."""
+        return Answers(*(getattr(self, name)[places] for name in self.__struct_fields__))
 
 
 def ranked(

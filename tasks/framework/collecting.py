@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Struct, field
@@ -23,7 +23,7 @@ from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open
 from evaltools.tasks.framework.definition import Task, Whole
 from evaltools.tasks.framework.observer import Observer
-from evaltools.tasks.framework.sums import Accumulator, Pair, PairAccumulator, RunSums
+from evaltools.tasks.framework.sums import Pair
 
 
 class AfterPass(Struct, frozen=True):
@@ -148,18 +148,3 @@ def with_concluded(result: EvaluationResult, found: Concluded) -> EvaluationResu
 def reference_among(configurations: Sequence[ConfigurationResult]) -> str | None:
     """The name of the reference; None where there is none."""
     return next((entry.name for entry in configurations if entry.role == "reference"), None)
-
-
-class Collected(Protocol):
-    """Takes the records of a run one by one, those of configurations and of pairs, and concludes of them in the end."""
-
-    @property
-    def own(self) -> Mapping[str, Sequence[Accumulator[Any]]]:
-        """What takes the records of each configuration."""
-
-    @property
-    def paired(self) -> Mapping[Pair, Sequence[PairAccumulator[Any]]]:
-        """What takes the records of each pair."""
-
-    def conclude(self, configurations: Sequence[ConfigurationResult], sums: RunSums) -> Concluded:
-        """The figures of all records that were taken; ``configurations`` have those of every task."""

@@ -71,13 +71,14 @@ class Pooled(Mean):
 class Whole(Mean):
     """A metric of whole answers, which concludes several figures from all records; a task has at most one.
 
-    ``score`` gives an array of numbers for it, or what the journal is to keep: ``kept`` is the type. ``collector`` is
-    the class that concludes, a :class:`~evaltools.tasks.framework.collecting.Collected`; ``found_beside`` is the type
-    of what is measured beside a pass. All are ``MODULE:NAME``. ``against_reference``: nothing is run where there are no
-    outputs of the reference. ``keeps_times``: the result has the time of each run.
+    ``score`` gives an array of numbers for it, or what the journal is to keep: ``kept`` is the type. ``concluded_by``
+    is a function of the metric, the :class:`~evaltools.tasks.framework.collecting.RecordsOfRun`, the configurations and
+    their sums, which gives what is :class:`~evaltools.tasks.framework.collecting.Concluded`; ``found_beside`` is the
+    type of what is measured beside a pass. All are ``MODULE:NAME``. ``against_reference``: nothing is run where there
+    are no outputs of the reference. ``keeps_times``: the result has the time of each run.
     """
 
-    collector: ClassVar[str] = ""
+    concluded_by: ClassVar[str] = ""
     kept: ClassVar[str] = "numpy:ndarray"
     found_beside: ClassVar[str] = "evaltools.tasks.framework.other_kernels:Found"
     against_reference: ClassVar[bool] = False
@@ -92,7 +93,7 @@ class TopK(Whole):
     its score is what :meth:`score` gives. So it is the ``score`` of a task with no other metric.
     """
 
-    collector: ClassVar[str] = "evaltools.tasks.framework.topk:CollectedAnswers"
+    concluded_by: ClassVar[str] = "evaltools.tasks.framework.topk:conclude"
     name: str = "topk"
     labels: Sequence[str | None]
     most: int = 10

@@ -1,10 +1,10 @@
-"""What a pass measured, and one walk over its records that counts what a result says of configurations and pairs."""
+"""What a pass measured, and the sums over its records that every result has, whatever the task."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -59,40 +59,30 @@ def describe_execution(execution: Execution, measured: MeasuredPass) -> Executio
     )
 
 
-Seen = TypeVar("Seen", contravariant=True)
 Pair = tuple[str, str]
 """The names of two configurations, ``(baseline, other)``."""
-
-
-class Accumulator(Protocol[Seen]):
-    """Counts what one configuration gave for each example that it finished, by number, in their order."""
-
-    def add(self, example: int, observation: Seen) -> None:
-        """Count one example."""
-
-
-class PairAccumulator(Protocol[Seen]):
-    """Counts what two configurations gave for each example that both finished, by number, in their order."""
-
-    def add(self, example: int, baseline: Seen, other: Seen) -> None:
-        """Count one example."""
 
 
 class ConfigurationSums(Struct):
     """The sums over the records of one configuration that every task needs; ``names`` are those of the examples.
 
-    ``invokes_us`` are the times of each ``invoke``, ``run_and_read_us`` those from the last ``invoke`` of an example
-    until its outputs are read.
+    ``invokes_us`` are the times of each ``invoke``, ``first_us`` those of the first one of each of ``examples``,
+    ``run_and_read_us`` those from the last ``invoke`` of an example until its outputs are read.
     """
 
     names: Sequence[str]
     finished: int = 0
+    examples: array[int] = field(default_factory=lambda: array("q"))
+    first_us: array[float] = field(default_factory=lambda: array("d"))
     failures: list[FailedExample] = field(default_factory=list)
     invokes_us: array[float] = field(default_factory=lambda: array("d"))
     run_and_read_us: array[float] = field(default_factory=lambda: array("d"))
 
     def add(self, record: Record[Any]) -> None:
         """Count one record."""
+        if record.invokes_us:
+            self.examples.append(record.example)
+            self.first_us.append(record.invokes_us[0])
         self.invokes_us.extend(record.invokes_us)
         if record.read_us is not None:
             self.run_and_read_us.append(record.invokes_us[-1] + record.read_us)
@@ -173,35 +163,27 @@ class RunSums(Struct, frozen=True):
         )
 
 
-def sum_up(
-    measured: MeasuredPass,
-    pairs: Sequence[Pair],
-    of_configurations: Mapping[str, Sequence[Accumulator[Any]]] | None = None,
-    of_pairs: Mapping[Pair, Sequence[PairAccumulator[Any]]] | None = None,
-) -> RunSums:
-    """Go through all records once, and give each example to the accumulators of its configurations and pairs."""
-    own, paired = of_configurations or {}, of_pairs or {}
-    sums = RunSums(
-        measured,
-        {name: ConfigurationSums(measured.outcome.names) for name in measured.outcome.records},
-        {pair: _quiet_times(measured, pair) for pair in pairs},
-    )
-    for together in measured.outcome.by_example():
-        for name, record in together.items():
-            sums.configurations[name].add(record)
-            if record.observation is not None:
-                for accumulator in own.get(name, ()):
-                    accumulator.add(record.example, record.observation)
-        for pair in pairs:
-            baseline, other = (together.get(name) for name in pair)
-            if baseline is None or other is None:
-                continue
-            if measured.quiet is None:
-                sums.pairs[pair].add(baseline.invokes_us, other.invokes_us)
-            if baseline.observation is not None and other.observation is not None:
-                for counted in paired.get(pair, ()):
-                    counted.add(baseline.example, baseline.observation, other.observation)
-    return sums
+def sum_up(measured: MeasuredPass, pairs: Sequence[Pair]) -> RunSums:
+    """Go through the records of each configuration once."""
+    records = measured.outcome.records
+    sums = {name: ConfigurationSums(measured.outcome.names) for name in records}
+    for name, own in records.items():
+        for record in own:
+            sums[name].add(record)
+    paired = {pair: _quiet_times(measured, pair) for pair in pairs}
+    if measured.quiet is None:
+        paired = {pair: _times_of_pass(*(sums[name] for name in pair)) for pair in pairs if {*pair} <= {*sums}}
+    return RunSums(measured, sums, paired)
+
+
+def _times_of_pass(baseline: ConfigurationSums, other: ConfigurationSums) -> PairTimes:
+    """The times of the first ``invoke`` of each example that both ran."""
+    times = PairTimes()
+    theirs = dict(zip(other.examples, other.first_us, strict=True))
+    for example, first_us in zip(baseline.examples, baseline.first_us, strict=True):
+        if example in theirs:
+            times.add([first_us], [theirs[example]])
+    return times
 
 
 def _quiet_times(measured: MeasuredPass, pair: Pair) -> PairTimes:

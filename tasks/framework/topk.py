@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
-from typing import Any, Final
+from typing import Final
 
+import numpy as np
 from msgspec.structs import replace
 
-from evaltools.engine.run import PassOutcome
 from evaltools.gates.accuracy_verdict import accuracy_verdict
 from evaltools.metrics.interval import holm
 from evaltools.metrics.proportions import mcnemar_p
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.figure import Figure, figure_of
 from evaltools.result.verdict import Verdict
+from evaltools.tasks.framework.answers import Answers
 from evaltools.tasks.framework.collecting import Columns, Concluded, RecordsOfRun, columns, reference_among
 from evaltools.tasks.framework.definition import TopK
-from evaltools.tasks.framework.steps import ObservedScores
-from evaltools.tasks.framework.sums import Pair, RunSums
+from evaltools.tasks.framework.sums import RunSums
 from evaltools.tasks.framework.topk_figures import AGREEMENT, DISTINCT_ANSWERS, accuracies
-from evaltools.tasks.framework.topk_report import Comparison, answer_in, sections
+from evaltools.tasks.framework.topk_report import Comparison, Named, compared, sections
 
 _FEWEST_FOR_CONSTANT: Final = 20
 _FEWEST_TO_KNOW: Final = 30
@@ -36,98 +35,63 @@ _OF_CHANGED: Final = (
 )  # fmt: skip
 
 
-class AnswerCounts:
-    """Counts the answers of one configuration: right labels by their rank, classes that came first, bad scores."""
-
-    def __init__(self, most: int) -> None:
-        self.count = self.nonfinite = 0
-        self.classes: set[int] = set()
-        self._at_rank = [0] * most
-
-    def add(self, example: int, observation: ObservedScores[Any]) -> None:
-        """Count one answer."""
-        answer = answer_in(observation)
-        self.count += 1
-        self.classes.add(answer.top1)
-        self.nonfinite += answer.nonfinite > 0
-        if answer.rank is not None and answer.rank < len(self._at_rank):
-            self._at_rank[answer.rank] += 1
-
-    @property
-    def hits(self) -> list[int]:
-        """How many examples have the right label among their best, two best and so on."""
-        return list(accumulate(self._at_rank))
+def conclude(
+    metric: TopK, run: RecordsOfRun, configurations: Sequence[ConfigurationResult], _sums: RunSums
+) -> Concluded:
+    """Accuracies, changes, verdicts on Top-1."""
+    truths = [str(example.target) for example in run.examples]
+    answers = {name: Answers.of(run.outcome.records[name]) for name in run.measured}
+    named = Named(metric.labels, truths, run.outcome.names)
+    comparisons = [compared(pair, *(answers[name] for name in pair), named) for pair in run.pairs]
+    correct(comparisons)
+    with_reference = {each.other: each for each in comparisons if each.baseline == reference_among(configurations)}
+    return Concluded(
+        verdicts=topk_verdicts(comparisons, run.margin),
+        figures={name: _figures(own, with_reference.get(name), metric.k, run) for name, own in answers.items()},
+        warnings=topk_warnings(answers, truths),
+        blocks=sections(comparisons, run.pictures),
+        nan_outputs={name: int(np.count_nonzero(own.nonfinite)) for name, own in answers.items()},
+        examples=answered(answers, truths, run) if run.keeps_examples else {},
+        changed=changed_answers(with_reference.values()),
+    )
 
 
-class CollectedAnswers:
-    """The answers of all configurations; it is a :class:`~evaltools.tasks.framework.collecting.Collected`."""
-
-    def __init__(self, metric: TopK, run: RecordsOfRun) -> None:
-        self._run, self._most = run, metric.k
-        self._truths = [str(example.target) for example in run.examples]
-        self._counts = {name: AnswerCounts(metric.k) for name in run.measured}
-        self._compared = {
-            pair: Comparison(*pair, [0] * metric.k, [0] * metric.k, metric.labels, self._truths, run.outcome.names)
-            for pair in run.pairs
-        }
-
-    @property
-    def own(self) -> dict[str, list[AnswerCounts]]:
-        """The counts of each configuration."""
-        return {name: [counts] for name, counts in self._counts.items()}
-
-    @property
-    def paired(self) -> dict[Pair, list[Comparison]]:
-        """The changes of each pair."""
-        return {pair: [compared] for pair, compared in self._compared.items()}
-
-    def conclude(self, configurations: Sequence[ConfigurationResult], sums: RunSums) -> Concluded:
-        """Accuracies, changes, verdicts on Top-1."""
-        run, comparisons = self._run, list(self._compared.values())
-        correct(comparisons)
-        with_reference = {each.other: each for each in comparisons if each.baseline == reference_among(configurations)}
-        return Concluded(
-            verdicts=topk_verdicts(comparisons, run.margin),
-            figures={
-                name: self._figures(name, counts, with_reference.get(name)) for name, counts in self._counts.items()
-            },
-            warnings=topk_warnings(self._counts, self._truths),
-            blocks=sections(comparisons, run.pictures),
-            nan_outputs={name: counts.nonfinite for name, counts in self._counts.items()},
-            examples=answered(self._truths, run.outcome) if run.keeps_examples else {},
-            changed=changed_answers(with_reference.values()),
-        )
-
-    def _figures(self, name: str, counts: AnswerCounts, compared: Comparison | None) -> dict[str, Figure]:
-        scores = self._scores(name) if self._run.keeps_examples else None
-        found = accuracies(counts.hits, counts.count, compared.changes if compared else (), scores)
-        if compared is not None:
-            found["agreement"] = figure_of(AGREEMENT, compared.same / compared.count if compared.count else None)
-        return found | {"distinct_answers": figure_of(DISTINCT_ANSWERS, float(len(counts.classes)))}
-
-    def _scores(self, name: str) -> dict[int, list[float | None]]:
-        """By k, 1 for each example whose right label is among so many best, 0 for another, None for one that failed."""
-        ranks: list[int | None] = [None] * len(self._truths)
-        for record in self._run.outcome.records[name]:
-            if record.observation is not None:
-                rank = answer_in(record.observation).rank
-                ranks[record.example] = self._most if rank is None else rank
-        return {k: [None if rank is None else float(rank < k) for rank in ranks] for k in range(1, self._most + 1)}
+def _figures(answers: Answers, found_against: Comparison | None, most: int, run: RecordsOfRun) -> dict[str, Figure]:
+    scores = _scores(answers, len(run.examples), most) if run.keeps_examples else None
+    found = accuracies(answers.hits, len(answers.examples), found_against.changes if found_against else (), scores)
+    if found_against is not None:
+        count = found_against.count
+        found["agreement"] = figure_of(AGREEMENT, found_against.same / count if count else None)
+    return found | {"distinct_answers": figure_of(DISTINCT_ANSWERS, float(_distinct(answers)))}
 
 
-def answered(truths: Sequence[str], outcome: PassOutcome[ObservedScores[Any]]) -> Columns:
+def _distinct(answers: Answers) -> int:
+    """How many classes came first."""
+    return len(np.unique(answers.classes[:, :1]))
+
+
+def _scores(answers: Answers, examples: int, most: int) -> dict[int, list[float | None]]:
+    """By k, 1 for each example whose right label is among so many best, 0 for another, None for one that failed."""
+    ranks = dict(zip(answers.examples.tolist(), answers.ranks.tolist(), strict=True))
+    return {
+        k: [float(ranks[example] < k) if example in ranks else None for example in range(examples)]
+        for k in range(1, most + 1)
+    }
+
+
+def answered(answers: Mapping[str, Answers], truths: Sequence[str], run: RecordsOfRun) -> Columns:
     """The answer of every configuration that finished it to each example: the best class first, with raw scores."""
     rows = []
-    for together in outcome.by_example():
-        for name, record in together.items():
-            if record.observation is not None:
-                answer = answer_in(record.observation)
-                classes, scores = list(answer.classes), list(answer.scores)
-                best = (classes[0], scores[0]) if classes else (None, None)
-                truth, time_ms = truths[record.example], record.invokes_us[-1] / 1000
-                rows.append((outcome.names[record.example], name, truth, answer.rank == 0, answer.rank, *best, time_ms,
-                             classes, scores))  # fmt: skip
-    return columns(_OF_EXAMPLES, rows)
+    for number, (name, own) in enumerate(answers.items()):
+        times_ms = [each.invokes_us[-1] / 1000 for each in run.outcome.records[name] if each.observation is not None]
+        columns_of_own = (own.examples, own.ranks, own.classes, own.scores)
+        for example, rank, classes, scores, time_ms in zip(
+            *(column.tolist() for column in columns_of_own), times_ms, strict=True
+        ):
+            known = rank if rank < len(classes) else None
+            shown = (run.outcome.names[example], name, truths[example], rank == 0, known, classes[0], scores[0])
+            rows.append((example, number, (*shown, time_ms, classes, scores)))
+    return columns(_OF_EXAMPLES, [row for _, _, row in sorted(rows, key=lambda each: each[:2])])
 
 
 def changed_answers(comparisons: Iterable[Comparison]) -> Columns:
@@ -141,28 +105,30 @@ def changed_answers(comparisons: Iterable[Comparison]) -> Columns:
     return columns(_OF_CHANGED, rows)
 
 
-def topk_warnings(counts: Mapping[str, AnswerCounts], truths: Sequence[str]) -> list[str]:
+def topk_warnings(answers: Mapping[str, Answers], truths: Sequence[str]) -> list[str]:
     """Signs that a configuration is damaged, or that labels or truths are not those of the model."""
-    found = [text for name, answers in counts.items() for text in _signs_of_damage(name, answers)]
-    first = next(iter(counts.items()), None)
+    found = [text for name, own in answers.items() for text in _signs_of_damage(name, own)]
+    first = next(iter(answers.items()), None)
     return found if first is None else found + _signs_of_other_truths(*first, truths)
 
 
-def _signs_of_damage(name: str, answers: AnswerCounts) -> list[str]:
+def _signs_of_damage(name: str, answers: Answers) -> list[str]:
     found = []
-    if answers.nonfinite:
-        found.append(f"{name}: {answers.nonfinite} outputs hold NaN or infinite scores")
-    if len(answers.classes) == 1 and answers.count >= _FEWEST_FOR_CONSTANT:
+    nonfinite = np.count_nonzero(answers.nonfinite)
+    if nonfinite:
+        found.append(f"{name}: {nonfinite} outputs hold NaN or infinite scores")
+    if _distinct(answers) == 1 and len(answers.examples) >= _FEWEST_FOR_CONSTANT:
         found.append(f"{name}: the same class came first for every example")
     return found
 
 
-def _signs_of_other_truths(name: str, answers: AnswerCounts, truths: Sequence[str]) -> list[str]:
-    hits = answers.hits[0]
-    if not knows_nothing(hits, answers.count, truths):
+def _signs_of_other_truths(name: str, answers: Answers, truths: Sequence[str]) -> list[str]:
+    count = len(answers.examples)
+    hits = answers.hits[0] if count else 0
+    if not knows_nothing(hits, count, truths):
         return []
     return [
-        f"{name}: {hits} of {answers.count} first answers are right, no more than of answers that know nothing of "
+        f"{name}: {hits} of {count} first answers are right, no more than of answers that know nothing of "
         "the examples; see that each example has its own right label, and that the labels are those of this model"
     ]
 
@@ -189,8 +155,8 @@ def correct(comparisons: Sequence[Comparison]) -> None:
     for baseline in {each.baseline for each in comparisons}:
         family = [each for each in comparisons if each.baseline == baseline and each.count]
         for flips in zip(*(each.flips for each in family), strict=True):
-            for compared, p_value in zip(family, holm([mcnemar_p(counts) for counts in flips]), strict=True):
-                compared.corrected.append(p_value)
+            for each, p_value in zip(family, holm([mcnemar_p(counts) for counts in flips]), strict=True):
+                each.corrected.append(p_value)
 
 
 def topk_verdicts(comparisons: Sequence[Comparison], margin: float) -> dict[str, list[Verdict]]:
@@ -199,11 +165,11 @@ def topk_verdicts(comparisons: Sequence[Comparison], margin: float) -> dict[str,
     ``margin`` is the change, 0..1, that counts as none.
     """
     found: dict[str, list[Verdict]] = {}
-    tests = Counter(each.baseline for each in comparisons if each.count)
-    for compared in comparisons:
-        if compared.count:
-            counts = compared.flips[0]
-            several, p_value = tests[compared.baseline], compared.corrected[0]
-            verdict = accuracy_verdict("top1", counts, margin, p_value, several, compared.identical)
-            found.setdefault(compared.other, []).append(replace(verdict, against=compared.baseline))
+    tests = Counter(one.baseline for one in comparisons if one.count)
+    for each in comparisons:
+        if each.count:
+            counts = each.flips[0]
+            several, p_value = tests[each.baseline], each.corrected[0]
+            verdict = accuracy_verdict("top1", counts, margin, p_value, several, each.identical)
+            found.setdefault(each.other, []).append(replace(verdict, against=each.baseline))
     return found

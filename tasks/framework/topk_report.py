@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct, field
 
 from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p
@@ -26,8 +28,7 @@ from evaltools.result.section import (
     Tone,
     number_cell,
 )
-from evaltools.tasks.framework.answers import Answer
-from evaltools.tasks.framework.steps import ObservedScores
+from evaltools.tasks.framework.answers import Answers
 from evaltools.text import printable
 
 _MOST_CHANGES: Final = 1000
@@ -91,56 +92,23 @@ class ChangedAnswer(Struct, frozen=True):
 class Comparison(Struct):
     """How the answers of ``other`` differ from those of ``baseline``, over ``count`` examples that both finished.
 
-    Class ``i`` is called ``labels[i]``, and the right label of the example ``names[i]`` is ``truths[i]``. Of Top-1 on,
-    ``lost`` counts the examples of which only the baseline has the right label among its best, ``gained`` those of
-    which only the other has, and ``corrected`` are p-values in which Holm's method allows for all else that is compared
-    with the same baseline. ``same`` examples have the same first class; ``identical`` ones the same best classes with
-    bit for bit the same scores. ``ties`` have another first class, but one that has the best score as well on one of
-    the sides. ``changed`` are examples with another first class, the first 1000 of them.
+    Of Top-1 on, ``lost`` counts the examples of which only the baseline has the right label among its best, ``gained``
+    those of which only the other has, and ``corrected`` are p-values in which Holm's method allows for all else that is
+    compared with the same baseline. ``same`` examples have the same first class; ``identical`` ones the same best
+    classes with bit for bit the same scores. ``ties`` have another first class, but one that has the best score as well
+    on one of the sides. ``changed`` are examples with another first class, the first 1000 of them.
     """
 
     baseline: str
     other: str
     lost: list[int]
     gained: list[int]
-    labels: Sequence[str | None] = ()
-    truths: Sequence[str] = ()
-    names: Sequence[str] = ()
     count: int = 0
     same: int = 0
     identical: int = 0
     ties: int = 0
     changed: list[ChangedAnswer] = field(default_factory=list)
     corrected: list[float] = field(default_factory=list)
-
-    def add(self, example: int, of_baseline: ObservedScores[Any], of_other: ObservedScores[Any]) -> None:
-        """Add both answers to one example."""
-        baseline, other = answer_in(of_baseline), answer_in(of_other)
-        self.count += 1
-        most = len(self.lost)
-        before, after = (most if each.rank is None else min(each.rank, most) for each in (baseline, other))
-        flipped = self.lost if before < after else self.gained
-        for rank in range(min(before, after), max(before, after)):
-            flipped[rank] += 1
-        self.identical += baseline.classes == other.classes and baseline.scores == other.scores
-        if baseline.top1 == other.top1:
-            self.same += 1
-            return
-        first = self._first(baseline, other.top1)
-        second = self._first(other, baseline.top1)
-        tie = bool(first.equal or second.equal)
-        self.ties += tie
-        if len(self.changed) < _MOST_CHANGES:
-            effect: Effect = "lost" if baseline.rank == 0 else "gained" if other.rank == 0 else "neither"
-            self.changed.append(ChangedAnswer(self.names[example], self.truths[example], first, second, effect, tie))
-
-    def _first(self, answer: Answer, rival: int) -> FirstAnswer:
-        equal = self._label(rival) if is_best(answer, rival) else ""
-        return FirstAnswer(self._label(answer.top1), answer.best if math.isfinite(answer.best) else None, equal)
-
-    def _label(self, number: int) -> str:
-        label = self.labels[number] if 0 <= number < len(self.labels) else None
-        return label or f"class {number}"
 
     @property
     def flips(self) -> list[PairedCounts]:
@@ -163,15 +131,73 @@ class Comparison(Struct):
         return sorted(self.changed, key=lambda found: (_WORST_FIRST.index(found.effect), found.tie))
 
 
-def is_best(answer: Answer, number: int) -> bool:
-    """Whether no class has a better score than the one of this number; NaN is not better or worse than anything."""
-    scores = dict(zip(answer.classes, answer.scores, strict=True))
-    return scores.get(number) == answer.scores[0]
+class Named(Struct, frozen=True):
+    """What classes and examples are called: class ``i`` ``labels[i]``.
+
+    The right label of the example ``examples[i]`` is ``truths[i]``.
+    """
+
+    labels: Sequence[str | None]
+    truths: Sequence[str]
+    examples: Sequence[str]
+
+    def label(self, number: int) -> str:
+        """The label of a class."""
+        label = self.labels[number] if 0 <= number < len(self.labels) else None
+        return label or f"class {number}"
 
 
-def answer_in(observation: ObservedScores[Any]) -> Answer:
-    """The answer in what was observed of one example."""
-    return Answer.of(observation.whole)
+def compared(pair: tuple[str, str], before: Answers, after: Answers, named: Named) -> Comparison:
+    """The answers of a pair of configurations, on the examples that both finished."""
+    _, own, others = np.intersect1d(before.examples, after.examples, assume_unique=True, return_indices=True)
+    before, after = before.at(own), after.at(others)
+    most = min(before.classes.shape[1], after.classes.shape[1])
+    rights = [(before.ranks < k, after.ranks < k) for k in range(1, most + 1)]
+    are_others = before.classes[:, :1] != after.classes[:, :1]
+    places = np.flatnonzero(are_others)
+    first, second = before.at(places), after.at(places)
+    equal_first, equal_second = _is_best(first, second.classes[:, :1]), _is_best(second, first.classes[:, :1])
+    is_identical = (before.classes == after.classes).all(axis=1) & (before.scores == after.scores).all(axis=1)
+    return Comparison(
+        *pair,
+        lost=[int(np.count_nonzero(own & ~other)) for own, other in rights],
+        gained=[int(np.count_nonzero(other & ~own)) for own, other in rights],
+        count=len(before.examples),
+        same=len(before.examples) - places.size,
+        identical=int(np.count_nonzero(is_identical)),
+        ties=int(np.count_nonzero(equal_first | equal_second)),
+        changed=[
+            _changed_answer(first, second, place, bool(equal_first[place]), bool(equal_second[place]), named)
+            for place in range(min(places.size, _MOST_CHANGES))
+        ],
+    )
+
+
+def _is_best(answers: Answers, rivals: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Whether the classes (N, 1) have the best score as well; NaN is not better or worse than anything."""
+    found: npt.NDArray[np.bool_] = ((answers.classes == rivals) & (answers.scores == answers.scores[:, :1])).any(axis=1)
+    return found
+
+
+def _changed_answer(
+    before: Answers, after: Answers, place: int, is_tie_before: bool, is_tie_after: bool, named: Named
+) -> ChangedAnswer:
+    number = int(before.examples[place])
+    effect: Effect = "lost" if before.ranks[place] == 0 else "gained" if after.ranks[place] == 0 else "neither"
+    return ChangedAnswer(
+        named.examples[number],
+        named.truths[number],
+        _first(before, after, place, is_tie_before, named),
+        _first(after, before, place, is_tie_after, named),
+        effect,
+        is_tie_before or is_tie_after,
+    )
+
+
+def _first(answers: Answers, rivals: Answers, place: int, is_tie: bool, named: Named) -> FirstAnswer:
+    best = float(answers.best[place])
+    equal = named.label(int(rivals.classes[place, 0])) if is_tie else ""
+    return FirstAnswer(named.label(int(answers.classes[place, 0])), best if math.isfinite(best) else None, equal)
 
 
 def sections(comparisons: Sequence[Comparison], folder: str) -> list[Section]:

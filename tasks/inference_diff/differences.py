@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -50,7 +50,7 @@ from evaltools.tasks.inference_diff.saved_outputs import INPUTS, Manifest, Saved
 class Differences(Whole):
     """How far the outputs of each configuration are from the reference's; it is all that the task says."""
 
-    collector: ClassVar[str] = "evaltools.tasks.inference_diff.differences:CollectedDifferences"
+    concluded_by: ClassVar[str] = "evaltools.tasks.inference_diff.differences:conclude"
     kept: ClassVar[str] = "evaltools.tasks.inference_diff.output_comparison:DiffObservation"
     found_beside: ClassVar[str] = "evaltools.tasks.inference_diff.noise_floor:RoleOutcomes"
     against_reference: ClassVar[bool] = True
@@ -59,52 +59,45 @@ class Differences(Whole):
     material: DiffMaterial
 
 
-class CollectedDifferences:
-    """Sums up and judges the differences; it is a :class:`~evaltools.tasks.framework.collecting.Collected`."""
+def conclude(
+    metric: Differences, run: RecordsOfRun, configurations: Sequence[ConfigurationResult], sums: RunSums
+) -> Concluded:
+    """The differences of every test, beside the noise floor.
 
-    own: Mapping[str, Sequence[Any]] = {}
-    paired: Mapping[tuple[str, str], Sequence[Any]] = {}
-
-    def __init__(self, metric: Differences, run: RecordsOfRun) -> None:
-        self._material, self._run = metric.material, run
-
-    def conclude(self, configurations: Sequence[ConfigurationResult], sums: RunSums) -> Concluded:
-        """The differences of every test, beside the noise floor.
-
-        A loaded reference is added to the configurations, and a folder of saved outputs gets its manifest.
-        """
-        material, run = self._material, self._run
-        options, noise_floor = material.options, run.beside or RoleOutcomes()
-        times = {
-            entry.name: WithReading(
-                summarise_latency(sums.run_and_read_us(entry.name)).p50_us, run.first_run_us.get(entry.name)
-            )
-            for entry in configurations
-            if entry.status == "measured" and not entry.is_emulated
-        }
-        loaded = [] if material.loaded is None else [_loaded_reference(material.loaded)]
-        tests = [entry.name for entry in configurations if entry.role == "test"]
-        comparisons, judges = [], judges_of(material, noise_floor, tests)
-        for entry in configurations:
-            if entry.role == "test":
-                differences = differences_of(run.outcome, entry.name)
-                summary = material.comparison.summarise(differences) if differences else None
-                comparison = judge(entry.name, judges[entry.name], summary, options.limits)
-                comparisons.append(replace(comparison, by_kind=_by_kind(material, differences)))
-        if material.writer is not None:
-            material.writer.finish(_manifest(material, [*loaded, *configurations]))
-        diff = _details(material, noise_floor, comparisons)
-        return replace(
-            concluded(diff, output_names(material.model), _outputs_of_reference(configurations), times),
-            verdicts=_verdicts([*loaded, *configurations], comparisons),
-            warnings=[
-                *_open_order(material),
-                *_warnings(comparisons, noise_floor),
-                *far_variant_warnings(list(judges.values())),
-            ],
-            also=loaded,
-            not_saved=(material.writer.failure if material.writer else None) or "",
+    A loaded reference is added to the configurations, and a folder of saved outputs gets its manifest.
+    """
+    material = metric.material
+    options, noise_floor = material.options, run.beside or RoleOutcomes()
+    times = {
+        entry.name: WithReading(
+            summarise_latency(sums.run_and_read_us(entry.name)).p50_us, run.first_run_us.get(entry.name)
         )
+        for entry in configurations
+        if entry.status == "measured" and not entry.is_emulated
+    }
+    loaded = [] if material.loaded is None else [_loaded_reference(material.loaded)]
+    tests = [entry.name for entry in configurations if entry.role == "test"]
+    comparisons, judges = [], judges_of(material, noise_floor, tests)
+    for entry in configurations:
+        if entry.role == "test":
+            differences = differences_of(run.outcome, entry.name)
+            summary = material.comparison.summarise(differences) if differences else None
+            comparison = judge(entry.name, judges[entry.name], summary, options.limits)
+            comparisons.append(replace(comparison, by_kind=_by_kind(material, differences)))
+    if material.writer is not None:
+        material.writer.finish(_manifest(material, [*loaded, *configurations]))
+    diff = _details(material, noise_floor, comparisons)
+    return replace(
+        concluded(diff, output_names(material.model), _outputs_of_reference(configurations), times),
+        verdicts=_verdicts([*loaded, *configurations], comparisons),
+        warnings=[
+            *_open_order(material),
+            *_warnings(comparisons, noise_floor),
+            *far_variant_warnings(list(judges.values())),
+        ],
+        also=loaded,
+        not_saved=(material.writer.failure if material.writer else None) or "",
+    )
 
 
 def concluded(

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from evaltools.errors import TaskError
+from evaltools.engine.steps import Record
+from evaltools.errors import DataError, TaskError
 from evaltools.metrics.proportions import mcnemar_p, wilson_interval
-from evaltools.tasks.framework.answers import ranked
+from evaltools.tasks.framework.answers import Answers, ranked
 from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.framework.tensors import Quantisation
-from evaltools.tasks.framework.topk import AnswerCounts, correct, topk_verdicts
+from evaltools.tasks.framework.topk import correct, topk_verdicts
 from evaltools.tasks.framework.topk_figures import accuracies
-from evaltools.tasks.framework.topk_report import ChangedAnswer, Comparison, FirstAnswer
+from evaltools.tasks.framework.topk_report import ChangedAnswer, Comparison, FirstAnswer, Named
+from evaltools.tasks.framework.topk_report import compared as compare
 
 
 def compared(count: int, lost: int, gained: int, baseline: str = "reference", other: str = "a") -> Comparison:
@@ -74,35 +78,47 @@ def test_answers_that_are_the_same_bit_for_bit_are_said_first() -> None:
 def test_flips_of_every_k_are_those_counted_one_by_one() -> None:
     generator = np.random.default_rng(4)
     ranks = [[None if rank == 5 else rank for rank in generator.integers(0, 6, 300).tolist()] for _ in range(2)]
-    counted, alone = Comparison("a", "b", [0] * 5, [0] * 5, [], [""] * 300, [""] * 300), AnswerCounts(5)
-    for number, pair in enumerate(zip(*ranks, strict=True)):
-        both = [observed((rank or 0,), (9.0,), -1 if rank is None else rank) for rank in pair]
-        counted.add(number, *both)
-        alone.add(number, both[0])
+    before, after = (
+        answers([answer((rank or 0,) * 5, (9.0,) * 5, -1 if rank is None else rank) for rank in own]) for own in ranks
+    )
+    counted = compare(("a", "b"), before, after, Named([], [""] * 300, [""] * 300))
     for k, counts in enumerate(counted.flips, 1):
         right = [tuple(rank is not None and rank < k for rank in pair) for pair in zip(*ranks, strict=True)]
         both_ways = right.count((True, False)), right.count((False, True))
         assert (counts.count, counts.lost, counts.gained) == (300, *both_ways)
-        assert alone.hits[k - 1] == sum(before for before, _ in right)
+        assert before.hits[k - 1] == sum(before for before, _ in right)
     assert counted.same == sum((first or 0) == (second or 0) for first, second in zip(*ranks, strict=True))
 
 
-def observed(classes: tuple[int, ...], scores: tuple[float, ...], rank: int) -> ObservedScores[Any]:
+def answers(rows: Sequence[npt.NDArray[np.float64] | None]) -> Answers:
+    """Those to examples of which some failed."""
+    return Answers.of(
+        Record(number, "a", (1.0,), None if row is None else ObservedScores(whole=row))
+        for number, row in enumerate(rows)
+    )
+
+
+def answer(classes: tuple[int, ...], scores: tuple[float, ...], rank: int) -> npt.NDArray[np.float64]:
     """An answer whose scores are real numbers twice as large, and 1 more."""
-    return ObservedScores(whole=np.array([rank, 0, (scores[0] - 1) / 2, *classes, *scores]))
+    return np.array([rank, 0, (scores[0] - 1) / 2, *classes, *scores])
 
 
 def test_ties_are_distinguished_from_changed_answers() -> None:
-    first = observed((4, 7, 1), (9.0, 9.0, 2.0), 0)
-    tie, other = observed((7, 4, 1), (9.0, 9.0, 2.0), 1), observed((1, 4, 7), (9.0, 8.0, 2.0), 1)
-    again, unknown = observed((4, 1, 7), (8.0, 8.0, 2.0), 0), observed((1, 4, 7), (math.nan,) * 3, 1)
-    labels = [None, "one", *("",) * 2, "four", *("",) * 2, None]
-    truths, names = [f"right {n}" for n in range(5)], [f"{n}.png" for n in range(5)]
-    changes = Comparison("a", "b", [0] * 3, [0] * 3, labels, truths, names)
-    pairs = [(first, first), (first, tie), (first, other), (other, again), (first, unknown)]
-    for number, pair in enumerate(pairs):
-        changes.add(number, *pair)
-    assert (changes.identical, changes.ties) == (1, 2)
+    first = answer((4, 7, 1), (9.0, 9.0, 2.0), 0)
+    tie, other = answer((7, 4, 1), (9.0, 9.0, 2.0), 1), answer((1, 4, 7), (9.0, 8.0, 2.0), 1)
+    again, unknown = answer((4, 1, 7), (8.0, 8.0, 2.0), 0), answer((1, 4, 7), (math.nan,) * 3, 1)
+    named = Named(
+        [None, "one", *("",) * 2, "four", *("",) * 2, None],
+        [f"right {n}" for n in range(7)],
+        [f"{n}.png" for n in range(7)],
+    )
+    changes = compare(
+        ("a", "b"),
+        answers([first, first, first, other, first, None, first]),
+        answers([first, tie, other, again, unknown, first, None]),
+        named,
+    )
+    assert (changes.count, changes.identical, changes.ties) == (5, 1, 2), "of the examples that both finished"
     assert changes.changed[:3] == [
         ChangedAnswer(
             "1.png",
@@ -116,6 +132,19 @@ def test_ties_are_distinguished_from_changed_answers() -> None:
         ChangedAnswer("3.png", "right 3", FirstAnswer("one", 4.0), FirstAnswer("four", 3.5, "one"), "gained", tie=True),
     ]
     assert changes.changed[3].other == FirstAnswer("one", None)
+
+
+@pytest.mark.parametrize(
+    "rows", [[[0, 0]], [[0, 0, 1.0, 4]], [[-2, 0, 1.0, 4, 9.0]], [[0, 0, 1.0, 4, 9.0], [0]], ["x"]]
+)
+def test_a_record_that_holds_no_answer_is_a_data_error(rows: Any) -> None:
+    with pytest.raises(DataError, match="a record holds no answer of a classifier"):
+        answers(rows)
+
+
+def test_without_an_answer_nothing_is_counted() -> None:
+    none = answers([None, None])
+    assert (none.hits, compare(("a", "b"), none, none, Named([], [], [])).count) == ([], 0)
 
 
 def test_scores_are_ranked_with_what_limits_and_pages_need() -> None:
