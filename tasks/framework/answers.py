@@ -17,6 +17,7 @@ from evaltools.metrics.native_numbers import shortest
 from evaltools.tasks.framework.tensors import Quantisation
 
 _NO_RANK: Final = -1
+_IN_BLOCK: Final = 4096
 _BEFORE_CLASSES: Final = 3
 """Numbers of a row before its classes: the rank, how many scores are not finite, the best score in real units."""
 
@@ -30,10 +31,10 @@ class Answers(Struct, frozen=True):
     """
 
     examples: npt.NDArray[np.int64]
-    ranks: npt.NDArray[np.int64]
-    nonfinite: npt.NDArray[np.int64]
+    ranks: npt.NDArray[np.int32]
+    nonfinite: npt.NDArray[np.int32]
     best: npt.NDArray[np.float64]
-    classes: npt.NDArray[np.int64]
+    classes: npt.NDArray[np.int32]
     scores: npt.NDArray[np.float64]
 
     @classmethod
@@ -46,22 +47,24 @@ class Answers(Struct, frozen=True):
         [[7]]
         """
         examples: array[int] = array("q")
-        rows = []
-        for record in records:
-            if record.observation is not None:
-                examples.append(record.example)
-                rows.append(record.observation.whole)
-        if not rows:
-            none, of_none = np.empty(0, np.int64), np.empty((0, 0), np.int64)
-            return cls(none, none, none, none.astype(np.float64), of_none, of_none.astype(np.float64))
+        blocks: list[npt.NDArray[np.float64]] = []
+        rows: list[Any] = []
         try:
-            answers = np.array(rows, np.float64).reshape(len(rows), -1)
+            for record in records:
+                if record.observation is not None:
+                    examples.append(record.example)
+                    rows.append(record.observation.whole)
+                if len(rows) == _IN_BLOCK:
+                    blocks.append(np.array(rows, np.float64))
+                    rows.clear()
+            blocks += [np.array(rows, np.float64)] if rows else []
+            answers = np.concatenate(blocks) if blocks else np.empty((0, _BEFORE_CLASSES))
             k = (answers.shape[1] - _BEFORE_CLASSES) // 2
-            numbers = answers[:, [0, 1, *range(_BEFORE_CLASSES, _BEFORE_CLASSES + k)]].astype(np.int64)
+            numbers = answers[:, [0, 1, *range(_BEFORE_CLASSES, _BEFORE_CLASSES + k)]].astype(np.int32)
         except (TypeError, ValueError, IndexError) as error:
             raise DataError("a record holds no answer of a classifier; start the run anew") from error
         ranks = np.where(numbers[:, 0] == _NO_RANK, k, numbers[:, 0])
-        if k < 1 or answers.shape[1] != _BEFORE_CLASSES + 2 * k or (ranks < 0).any():
+        if (examples and k < 1) or answers.shape[1] != _BEFORE_CLASSES + 2 * k or (ranks < 0).any():
             raise DataError("a record holds no answer of a classifier; start the run anew")
         scores = answers[:, _BEFORE_CLASSES + k :]
         return cls(np.array(examples, np.int64), ranks, numbers[:, 1], answers[:, 2], numbers[:, 2:], scores)
@@ -74,7 +77,9 @@ class Answers(Struct, frozen=True):
         return found
 
     def at(self, places: npt.NDArray[np.int64]) -> Answers:
-        """The answers at some places."""
+        """The answers at some places; the same where these are all."""
+        if places.size == self.examples.size and bool((np.diff(places) == 1).all()):
+            return self
         return Answers(*(getattr(self, name)[places] for name in self.__struct_fields__))
 
 

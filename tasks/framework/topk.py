@@ -42,7 +42,7 @@ def conclude(
     truths = [str(example.target) for example in run.examples]
     answers = {name: Answers.of(run.outcome.records[name]) for name in run.measured}
     named = Named(metric.labels, truths, run.outcome.names)
-    comparisons = [compared(pair, *(answers[name] for name in pair), named) for pair in run.pairs]
+    comparisons = [compared((base, other), answers[base], answers[other], named) for base, other in run.pairs]
     correct(comparisons)
     with_reference = {each.other: each for each in comparisons if each.baseline == reference_among(configurations)}
     return Concluded(

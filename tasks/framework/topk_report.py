@@ -173,7 +173,7 @@ def compared(pair: tuple[str, str], before: Answers, after: Answers, named: Name
     )
 
 
-def _is_best(answers: Answers, rivals: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _is_best(answers: Answers, rivals: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
     """Whether the classes (N, 1) have the best score as well; NaN is not better or worse than anything."""
     found: npt.NDArray[np.bool_] = ((answers.classes == rivals) & (answers.scores == answers.scores[:, :1])).any(axis=1)
     return found

@@ -61,7 +61,7 @@ def test_a_page_has_a_gallery_of_them_the_worst_first() -> None:
     assert found.caption == "4 pictures with another first answer: a"
     first = found.pictures[0]
     assert (first.folder, first.name, first.effect, first.tone) == ("d", "4.png", "lost", "bad")
-    assert first.lines == ("right: cat, tabby", "reference: cat, tabby 0.75", "a: owl no number")
+    assert list(first.lines) == ["right: cat, tabby", "reference: cat, tabby 0.75", "a: owl no number"]
     assert [picture.tone for picture in found.pictures] == ["bad", "bad", "good", ""]
     assert found.below == ""
     cut = gallery(CHANGED * 7)
