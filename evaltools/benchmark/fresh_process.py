@@ -21,7 +21,7 @@ from evaltools.benchmark.self_measuring import (
     run_warm_up,
 )
 from evaltools.configuration import Configuration
-from evaltools.engine.opening import NotMeasured, Opened, describe_entry, open_configuration
+from evaltools.engine.opening import NotMeasured, Opened, describe_row, open_configuration
 from evaltools.engine.sampling import LoadOverTime
 from evaltools.errors import EvaltoolsError, InferenceError
 from evaltools.metrics.latency import drift
@@ -94,7 +94,7 @@ def measure_in_fresh_process(
     begun_ns = time.perf_counter_ns()
     opened = _open(candidate, options)
     process_us = (time.perf_counter_ns() - begun_ns) // 1000
-    row = describe_row(candidate, opened)
+    row = describe_row(opened, candidate.model_number)
     if isinstance(opened, NotMeasured):
         progress.fail(row, opened.reason)
         return
@@ -115,24 +115,6 @@ def measure_in_fresh_process(
         session.close()
     if session.not_clean:
         progress.fail(row, session.not_clean)
-
-
-def describe_row(candidate: Candidate, opened: Opened | NotMeasured) -> Row:
-    """The row of a candidate before it is measured: its flags, runtime and delegates, and no figures."""
-    entry = describe_entry(opened, "test")
-    return Row(
-        entry.name,
-        status=entry.status,
-        reason=entry.reason or "",
-        fallback=entry.fallback or "",
-        cannot_exist=entry.cannot_exist,
-        model=candidate.model_number,
-        flags=entry.flags,
-        num_threads=entry.num_threads,
-        runtime=entry.runtime,
-        delegates=entry.delegates,
-        delegation=entry.delegation,
-    )
 
 
 def _open(candidate: Candidate, options: BenchmarkOptions) -> Opened | NotMeasured:

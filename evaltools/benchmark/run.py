@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.accuracy import AccuracyGiven, accuracies_of
 from evaltools.benchmark.conclude import Asked
-from evaltools.benchmark.fresh_process import CandidateProgress, Watcher, describe_row, measure_in_fresh_process
+from evaltools.benchmark.fresh_process import CandidateProgress, Watcher, measure_in_fresh_process
 from evaltools.benchmark.request import BenchmarkOptions, BenchmarkRequest, Candidate, Inputs
-from evaltools.engine.opening import NotMeasured, describe_model
+from evaltools.engine.opening import NotMeasured, describe_model, describe_row
 from evaltools.parameter import Value
 from evaltools.request import Options, Request
 from evaltools.result.environment import describe_environment
@@ -67,7 +67,7 @@ def run_benchmark(
 
 
 def _unmeasured(candidate: Candidate) -> Row:
-    return describe_row(candidate, NotMeasured(candidate.configuration, _INTERRUPTED))
+    return describe_row(NotMeasured(candidate.configuration, _INTERRUPTED), candidate.model_number)
 
 
 def measure_benchmark(asked: Request, request: BenchmarkRequest, watcher: Watcher) -> tuple[Asked, Benchmarked]:

@@ -75,7 +75,7 @@ def search(asked: Request, options: Options, console: Console) -> Result:
 
 def print_operators(result: Result, console: Console) -> None:
     """The operators that stand out, how to read the table, and the inputs; what two models need warnings for first."""
-    from evaltools.locate.findings import COMPARED_BY_NAME
+    from evaltools.locate.words import is_by_name
     from evaltools.report.page.rendering.terminal import show_block
     from evaltools.result.section import Lines, Note, Table
 
@@ -83,8 +83,7 @@ def print_operators(result: Result, console: Console) -> None:
     tables = [block for block in section.blocks if isinstance(block, Table)]
     if not tables:
         return
-    verdict = result.rows[0].verdict
-    if verdict is not None and verdict.kind == COMPARED_BY_NAME:
+    if is_by_name(result):
         show_block(Lines([Note("warning", text, "open") for text in result.warnings]), console)
     inputs = [block for block in section.blocks[1:] if isinstance(block, Lines)]
     blocks: list[Block] = [*tables, Lines([section.intro]), *inputs]

@@ -21,6 +21,7 @@ from evaltools.result.evaluation import (
     RuntimeUsed,
     Tensor,
 )
+from evaltools.result.result import Row
 from evaltools.runtime import DelegateCoverage, Delegation, Open, RuntimeFacts, Session
 from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.session import Crashes
@@ -144,6 +145,24 @@ def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResu
         crashes=entry.crashes.count,
         first_crash=entry.crashes.first_reason,
         load_ms=opened.session.facts.load_ms if opened and not opened.session.facts.emulator else None,
+    )
+
+
+def describe_row(entry: Opened | NotMeasured, model: int = 0) -> Row:
+    """The row of a configuration before it is measured: its flags, runtime and delegates, and no figures."""
+    described = describe_entry(entry, "test")
+    return Row(
+        described.name,
+        status=described.status,
+        reason=described.reason or "",
+        fallback=described.fallback or "",
+        cannot_exist=described.cannot_exist,
+        model=model,
+        flags=described.flags,
+        num_threads=described.num_threads,
+        runtime=described.runtime,
+        delegates=described.delegates,
+        delegation=described.delegation,
     )
 
 

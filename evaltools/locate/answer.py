@@ -1,21 +1,34 @@
-"""Puts what a search found together: figures of operators, suspects, the answer."""
+"""Puts what a search found together: a row for each operator, how sure suspects are, the answer."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.gates.verdict import ODD_REFERENCE
-from evaltools.locate.findings import Answer, Operator, OperatorStatus, OutputErrors, Suspect, Unit
-from evaltools.locate.judge import FP32, INT8, LOWER, errors, furthest, least_limit, size_of
+from evaltools.locate.explain import Explained
+from evaltools.locate.judge import FP32, INT8, LOWER, furthest, least_limit, size_of
 from evaltools.locate.part import TensorRuns
-from evaltools.locate.state import Found, SearchState
+from evaltools.locate.rows import (
+    ACCUMULATED,
+    SINGLE,
+    OperatorStatus,
+    figures,
+    index_of,
+    operator_row,
+    present,
+    with_errors,
+)
+from evaltools.locate.state import Evidence, Found, SearchState, SuspectStatus
 from evaltools.model.cut import CuttableModel
+from evaltools.result.result import Row
 from evaltools.result.section import Tone
+from evaltools.result.verdict import Verdict
 
 _MOST_NAMED: Final = 4
 _PRECISIONS: Final = {
@@ -27,58 +40,119 @@ _PRECISIONS: Final = {
 _SHIFTED: Final = "nearly all values are a step off to the same side"
 
 
-def operators(state: SearchState, model: CuttableModel, places: Iterable[int]) -> tuple[Operator, ...]:
-    """One entry for each operator that was to be looked at."""
+_SURE: Final[Mapping[SuspectStatus, str]] = {
+    "confirmed": "confirmed: wrong by itself and in the model",
+    "confirmed in context": "confirmed: its operators are right one by one and wrong together (fusion or memory)",
+    "only in context": "only in context: its operators are right one by one and wrong together (fusion or memory)",
+    "only by itself": "only by itself: in the model it is right, so that the delegate does something else there",
+    "not confirmed": "not confirmed: only one method shows it",
+    "crashes by itself": "by itself it ends in a crash, a hang or an error",
+    "crashes in context": "together they end in a crash, a hang or an error; one by one they do not",
+}
+
+
+class Answer(Struct, frozen=True):
+    """What was found: a ``kind`` in a few words, and the sentence. ``operators`` are those at fault, by number."""
+
+    kind: str
+    text: str
+    tone: Tone = "open"
+    operators: tuple[int, ...] = ()
+
+
+def operators(state: SearchState, model: CuttableModel, places: Iterable[int], explained: Explained) -> list[Row]:
+    """A row for each operator that was to be looked at; suspects have a verdict, and as parts what shows it.
+
+    ``single`` is the error of the operator by itself, ``accumulated`` that in the whole model. ``gain`` is what it
+    makes of the error of its inputs: the relative error of its output, divided by the largest of its inputs. ``size``
+    is its own error as the rule of verdicts counts it, ``tolerance`` the largest that the rule accepts, which is left
+    out where rounding moves the values too far to say.
+    """
     accumulated = _accumulated(state)
-    return tuple(_operator(place, state, model, accumulated) for place in places)
+    suspects = {found.place: found for found in state.suspects}
+    rows = []
+    for place in places:
+        row = _operator(place, state, model, accumulated)
+        found = suspects.get(place)
+        rows.append(row if found is None else _suspected(row, found, explained.parts.get(place, []), model))
+    return rows
 
 
-def _operator(place: int, state: SearchState, model: CuttableModel, accumulated: dict[int, TensorRuns]) -> Operator:
-    made = model.made_by(place)
-    name, first = model.operators[place], model.name(made[0]) if made else ""
-    outcome = state.singles.get(place)
+def _operator(place: int, state: SearchState, model: CuttableModel, accumulated: dict[int, TensorRuns]) -> Row:
+    made, name, outcome = model.made_by(place), model.operators[place], state.singles.get(place)
     whole = next((accumulated[tensor] for tensor in made if tensor in accumulated), None)
-    base = Operator(place, name, first, _unit(whole), _status(place, state, model), reason=_reason(place, state))
+    status, why = _status(place, state, model), _reason(place, state)
     if outcome is None or not outcome.ran:
-        return _with_accumulated(base, whole, state, model, accumulated)
+        row = operator_row(place, name, model.name(made[0]) if made else "", status, why)
+        return _with_accumulated(row, whole, state, model, accumulated)
     limits = state.limits.get(place) or {runs.tensor: least_limit(runs, state.precision) for runs in outcome.outputs}
     runs = furthest(outcome.outputs, limits)
     limit = limits[runs.tensor]
-    found = replace(
-        base,
-        tensor=runs.name,
-        unit=_unit(runs),
-        ran_on=", ".join(outcome.delegates) or "CPU",
-        local=errors(runs, limit),
-        size=size_of(runs, limit.steps),
-        tolerance=_finite(limit.size),
-        reason=base.reason or (_SHIFTED if runs.is_shifted and limit.beyond(runs) else ""),
-    )
-    return _with_accumulated(found, accumulated.get(runs.tensor, whole), state, model, accumulated)
+    why = why or (_SHIFTED if runs.is_shifted and limit.beyond(runs) else "")
+    row = operator_row(place, name, runs.name, status, why, ", ".join(outcome.delegates) or "CPU")
+    row = with_errors(row, SINGLE, runs, limit, runs.unit == "steps")
+    sizes = figures(size=size_of(runs, limit.steps), tolerance=_finite(limit.size))
+    row = replace(row, figures={**row.figures, **sizes})
+    return _with_accumulated(row, accumulated.get(runs.tensor, whole), state, model, accumulated)
 
 
 def _with_accumulated(
-    found: Operator,
+    row: Row,
     runs: TensorRuns | None,
     state: SearchState,
     model: CuttableModel,
     accumulated: dict[int, TensorRuns],
-) -> Operator:
+) -> Row:
     if runs is None:
-        return found
-    fed = [accumulated[tensor].relative for tensor in model.fed_to(found.index) if tensor in accumulated]
+        return row
+    place = index_of(row)
+    fed = [accumulated[tensor].relative for tensor in model.fed_to(place) if tensor in accumulated]
     largest = max(fed, default=0.0)
-    limit = state.limits.get(found.index, {}).get(runs.tensor) or least_limit(runs, state.precision)
+    limit = state.limits.get(place, {}).get(runs.tensor) or least_limit(runs, state.precision)
     gain = runs.relative / largest if largest and math.isfinite(largest) else None
-    return replace(found, accumulated=errors(runs, limit), gain=gain)
+    row = with_errors(row, ACCUMULATED, runs, limit, runs.unit == "steps")
+    return replace(row, figures={**row.figures, **figures(gain=gain)})
+
+
+def _suspected(row: Row, found: Found, explained: Sequence[Row], model: CuttableModel) -> Row:
+    """The row with how sure it is that the operator is at fault, what shows it, why, and what to do."""
+    place = str(found.first) if found.first == found.last else f"{found.first}-{found.last}"
+    texts = [f"#{place} {model.operators[found.place]} -> {model.name(found.tensor)!r}: {_SURE[found.status]}"]
+    texts += map(_evidence_in_words, found.evidence)
+    reaches = {} if found.reaches_output is None else {"reaches_output": "yes" if found.reaches_output else "no"}
+    if reaches:
+        texts.append(f"its error {'reaches' if found.reaches_output else 'does not reach'} the model's outputs")
+    texts += [
+        f"with {each.name}: {each.texts['found']} ({each.texts['meaning']})"
+        for each in explained
+        if each.role == "setting"
+    ]
+    for cause in (each for each in explained if each.role == "cause"):
+        link = f" ({cause.texts['link']})" if "link" in cause.texts else ""
+        texts.append(f"cause: {cause.name}: {cause.texts['shown_by']}")
+        texts.append(f"what to do: {cause.texts['remedy']}{link}")
+    return replace(
+        row,
+        counts={**row.counts, "first": found.first, "last": found.last},
+        texts={**row.texts, **reaches},
+        verdicts=[Verdict(found.status, "operators", texts=texts)],
+        rows=[*map(_evidence, found.evidence), *explained],
+    )
+
+
+def _evidence(found: Evidence) -> Row:
+    texts = {"part": found.part, "agrees": "yes" if found.agrees else "no", "note": found.note}
+    return Row(found.method, "evidence", counts={"beyond": found.beyond, "runs": found.runs}, texts=present(texts))
+
+
+def _evidence_in_words(found: Evidence) -> str:
+    where = f"operator{'s' * ('-' in found.part)} {found.part}"
+    runs = f"{found.beyond} of {found.runs} runs beyond the tolerance" if found.runs else "could not be run"
+    return f"{found.method}, {where}: {runs}{f' ({found.note})' if found.note else ''}"
 
 
 def _finite(size: float) -> float | None:
     return size if math.isfinite(size) else None
-
-
-def _unit(runs: TensorRuns | None) -> Unit:
-    return "steps" if runs is not None and runs.unit == "steps" else "absolute"
 
 
 def _accumulated(state: SearchState) -> dict[int, TensorRuns]:
@@ -131,27 +205,9 @@ def _precision_shown(place: int, state: SearchState) -> str:
     return max((limits[tensor].precision for tensor in off if tensor in limits), key=LOWER.index, default=FP32)
 
 
-def suspects(state: SearchState, model: CuttableModel) -> tuple[Suspect, ...]:
-    """Those found, in the order of the model."""
-    return tuple(_suspect(found, model) for found in sorted(state.suspects, key=lambda found: found.place))
-
-
-def _suspect(found: Found, model: CuttableModel) -> Suspect:
-    return Suspect(
-        place=found.place,
-        first=found.first,
-        last=found.last,
-        name=model.operators[found.place],
-        tensor=model.name(found.tensor),
-        status=found.status,
-        evidence=found.evidence,
-        reaches_output=found.reaches_output,
-    )
-
-
-def outputs(state: SearchState, model: CuttableModel) -> tuple[OutputErrors, ...]:
-    """The model's outputs, each with what its operators one by one explain."""
-    entries = []
+def outputs(state: SearchState, model: CuttableModel) -> list[Row]:
+    """The model's outputs as parts of a row; ``explained`` is what their operators give one by one."""
+    rows = []
     for runs in state.whole.outputs:
         maker = model.makers.get(runs.tensor, -1)
         least = least_limit(runs, state.precision, len(model.operators))
@@ -159,8 +215,10 @@ def outputs(state: SearchState, model: CuttableModel) -> tuple[OutputErrors, ...
         single = state.singles.get(maker)
         own = [each for each in (single.outputs if single else ()) if each.tensor == runs.tensor]
         explained = max((each.chained[0] for each in own if each.chained), default=None)
-        entries.append(OutputErrors(runs.name, _unit(runs), errors(runs, limit), _finite(limit.size), explained))
-    return tuple(entries)
+        row = with_errors(Row(runs.name, "output"), ACCUMULATED, runs, limit, runs.unit == "steps")
+        more = figures(tolerance=_finite(limit.size), explained=explained)
+        rows.append(replace(row, figures={**row.figures, **more}))
+    return rows
 
 
 def assumed(state: SearchState) -> str:
@@ -244,8 +302,8 @@ def _why_unexplained(state: SearchState) -> str:
 
 
 def _without_suspect(state: SearchState, model: CuttableModel) -> Answer:
-    off = [entry for entry in outputs(state, model) if entry.errors.beyond]
-    only_together = [entry.name for entry in off if entry.explained == 0]
+    off = [row for row in outputs(state, model) if row.value(f"{ACCUMULATED}_beyond")]
+    only_together = [row.name for row in off if row.value("explained") == 0]
     if only_together:
         return not_decided(
             f"output {only_together[0]!r} is off, though its operators one by one give 0, and no part shows where"

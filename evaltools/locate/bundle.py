@@ -24,11 +24,12 @@ from evaltools.delegates.gpu import GPU
 from evaltools.delegates.npu import NPU
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, OutputError
-from evaltools.locate.findings import Bundle, Findings, Suspect
 from evaltools.locate.part import Case
-from evaltools.locate.words import answer_lines, of_suspect
+from evaltools.locate.rows import Bundle
+from evaltools.locate.words import answer_lines, of_suspect, operators_of, parts_of
 from evaltools.model import read_model
 from evaltools.report.files.output_file import require_new_folder
+from evaltools.result.result import Result, Row
 from evaltools.runtime.compiled.xnnpack import xnnpack_flags
 from evaltools.runtime.registry import find_runtime
 
@@ -61,7 +62,7 @@ class Trial(Struct, frozen=True):
     printed: str
 
 
-def write_bundle(folder: Path, findings: Findings, case: Case | None, timeout_s: float = _TIMEOUT_S) -> Bundle:
+def write_bundle(folder: Path, result: Result, case: Case | None, timeout_s: float = _TIMEOUT_S) -> Bundle:
     """Write a bundle into a new folder, and run its script, which has ``timeout_s`` seconds.
 
     Without a ``case`` there is nothing to reproduce, and only the README. Raises
@@ -69,29 +70,30 @@ def write_bundle(folder: Path, findings: Findings, case: Case | None, timeout_s:
     """
     require_new_folder(folder, "bundle")
     try:
-        return _written(folder, findings, case, timeout_s)
+        return _written(folder, result, case, timeout_s)
     except OSError as error:
         raise OutputError(f"--bundle={folder}: {error.filename or 'a file'} cannot be written: {error}") from error
 
 
-def _written(folder: Path, findings: Findings, case: Case | None, timeout_s: float) -> Bundle:
+def _written(folder: Path, result: Result, case: Case | None, timeout_s: float) -> Bundle:
     if case is None:
         trial = Trial(False, "")
-        text = "\n".join(["# No operator to reproduce", "", "```text", *answer_lines(findings), "```", ""])
+        text = "\n".join(["# No operator to reproduce", "", "```text", *answer_lines(result), "```", ""])
     else:
         (folder / MODEL).write_bytes(case.model.read_bytes())
         arrays: dict[str, Any] = {f"input_{place}": values for place, values in enumerate(case.inputs)}
         np.savez(folder / INPUTS, **arrays, **{name: case.loaded[name] for name in _KEPT if name in case.loaded})
-        suspect = next(each for each in findings.suspects if each.first <= case.index <= each.last)
+        suspects = [row for row in operators_of(result) if row.verdicts]
+        suspect = next(row for row in suspects if row.counts["first"] <= case.index <= row.counts["last"])
         title = headline(case, suspect)
         trial = _with_script(folder, case, suspect, title, timeout_s)
-        text = _readme(title, findings, suspect, trial)
+        text = _readme(title, result, suspect, trial)
     (folder / README).write_text(text, encoding="utf-8")
     files = tuple(sorted(path.name for path in folder.iterdir()))
     return Bundle(str(folder), files, trial.reproduced, trial.printed)
 
 
-def _with_script(folder: Path, case: Case, suspect: Suspect, title: str, timeout_s: float) -> Trial:
+def _with_script(folder: Path, case: Case, suspect: Row, title: str, timeout_s: float) -> Trial:
     try:
         text = script(case, title, runs_of(suspect, case))
     except (NoScript, ConfigurationUnavailable) as error:
@@ -100,17 +102,19 @@ def _with_script(folder: Path, case: Case, suspect: Suspect, title: str, timeout
     return try_script(folder / SCRIPT, timeout_s, case.crashes)
 
 
-def runs_of(suspect: Suspect, case: Case) -> int:
+def runs_of(suspect: Row, case: Case) -> int:
     """How often the script runs the model: once where that keeps a state, often where not each run was wrong."""
     if read_model(case.model).stateful:
         return 1
-    always = all(each.beyond == each.runs for each in suspect.evidence if each.agrees and each.beyond)
+    shown = [each.counts for each in parts_of(suspect, "evidence") if each.texts["agrees"] == "yes"]
+    always = all(each["beyond"] == each["runs"] for each in shown if each["beyond"])
     return _RUNS if always else _RUNS_FOR_INTERMITTENT
 
 
-def headline(case: Case, suspect: Suspect) -> str:
+def headline(case: Case, suspect: Row) -> str:
     """What is wrong, in a few words."""
-    operator = suspect.name if suspect.last > suspect.first else case.operator
+    is_long = suspect.counts["last"] > suspect.counts["first"]
+    operator = suspect.texts["operator"] if is_long else case.operator
     wrong = "crashes" if case.crashes else "gives wrong values"
     return f"{operator} {wrong} with {_delegates(case.configuration)}"
 
@@ -126,15 +130,15 @@ def _delegates(configuration: Configuration) -> str:
     return " and ".join([*libraries, *words])
 
 
-def _readme(title: str, findings: Findings, suspect: Suspect, trial: Trial) -> str:
+def _readme(title: str, result: Result, suspect: Row, trial: Trial) -> str:
     """What can be pasted into an issue: what is wrong, where it was seen, how to see it."""
-    used, environment = findings.configuration.runtime, findings.environment
+    used, environment = result.rows[0].runtime, result.environment
     seen = f"{used.package} {used.version}, " if used is not None else ""
     lines = [
         f"# {title}",
         "",
         "```text",
-        *of_suspect(suspect)[1:],
+        *of_suspect(suspect),
         "```",
         "",
         f"Seen with {seen}Python {environment.python}, {environment.machine}.",

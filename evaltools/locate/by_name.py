@@ -12,17 +12,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.errors import ConfigurationUnavailable, InferenceError
-from evaltools.locate.answer import not_decided
+from evaltools.locate.answer import Answer, not_decided
 from evaltools.locate.bench import Bench, GivenUp
 from evaltools.locate.difference import difference
-from evaltools.locate.findings import COMPARED_BY_NAME, Answer, KeepInFloat, Operator
-from evaltools.locate.judge import FP32, errors, least_limit
+from evaltools.locate.judge import FP32, least_limit
 from evaltools.locate.layers import AGAINST, LayersOfTwo, far_weights
 from evaltools.locate.part import Outcome, Part, TensorRuns
 from evaltools.locate.request import LocateRequest
+from evaltools.locate.rows import (
+    ACCUMULATED,
+    COMPARED_BY_NAME,
+    figures,
+    index_of,
+    is_endless,
+    operator_row,
+    with_errors,
+)
 from evaltools.locate.sides import FLOAT_ROUNDOFF, Side, fit, rounding_of, shaped_otherwise
 from evaltools.model.contents import Graph, read_contents
 from evaltools.model.cut import CuttableModel
+from evaltools.result.result import Row
 from evaltools.runtime.session import Array
 
 _FOLDER: Final = "other model"
@@ -32,13 +41,13 @@ _SMALLEST: Final = 1e-5
 
 
 class Comparison(Struct, frozen=True):
-    """What was found; ``stopped`` says which limit was reached. ``keep_in_float`` is there only for two models."""
+    """What was found; ``stopped`` says which limit was reached. ``in_float`` is there only for two models."""
 
-    operators: tuple[Operator, ...]
+    operators: tuple[Row, ...]
     answer: Answer
     warnings: tuple[str, ...] = ()
     stopped: str = ""
-    keep_in_float: KeepInFloat | None = None
+    in_float: Row | None = None
 
 
 class _Compared(Struct, frozen=True):
@@ -110,10 +119,9 @@ def _summed_up(request: LocateRequest, side: Side, bench: Bench, outcome: Outcom
     if side.model is None:
         return comparison
     layers = LayersOfTwo(request, side, bench, compared.runs)
-    operators = tuple(map(layers.looked_at, found))
-    keep = layers.keep_in_float(operators)
+    operators, in_float = layers.in_float(list(map(layers.looked_at, found)))
     warned = (*far_weights(operators), *warnings)
-    return replace(comparison, operators=operators, warnings=warned, stopped=layers.stopped, keep_in_float=keep)
+    return replace(comparison, operators=operators, warnings=warned, stopped=layers.stopped, in_float=in_float)
 
 
 def _with_tensors(request: LocateRequest, tensors: tuple[int, ...]) -> Part:
@@ -167,19 +175,18 @@ def _input_errors(request: LocateRequest, side: Side, graph: Graph) -> Mapping[i
     return found
 
 
-def _operator(place: int, compared: _Compared, model: CuttableModel) -> Operator:
+def _operator(place: int, compared: _Compared, model: CuttableModel) -> Row:
     made = model.made_by(place)
     name, first = model.operators[place], model.name(made[0]) if made else ""
     if place in model.folded:
-        return Operator(place, name, first, "absolute", "computes from constants")
+        return operator_row(place, name, first, "computes from constants")
     known = [compared.runs[tensor] for tensor in made if tensor in compared.runs]
     if not known:
         reason = next((compared.missing[tensor] for tensor in made if tensor in compared.missing), "")
-        return Operator(place, name, first, "absolute", "not tried", reason=reason)
+        return operator_row(place, name, first, "not tried", reason)
     runs = max(known, key=lambda each: each.relative)
-    accumulated = errors(runs, least_limit(runs, FP32))
-    gain = _gain(runs, place, compared, model)
-    return Operator(place, name, runs.name, "absolute", "compared", accumulated=accumulated, gain=gain)
+    row = with_errors(operator_row(place, name, runs.name, "compared"), ACCUMULATED, runs, least_limit(runs, FP32))
+    return replace(row, figures={**row.figures, **figures(gain=_gain(runs, place, compared, model))})
 
 
 def _gain(runs: TensorRuns, place: int, compared: _Compared, model: CuttableModel) -> float | None:
@@ -204,23 +211,24 @@ def _error_at(tensor: int, compared: _Compared, model: CuttableModel) -> float:
     return largest
 
 
-def _answer(found: Iterable[Operator], side: Side, tensors: set[int]) -> Answer:
+def _answer(found: Iterable[Row], side: Side, tensors: set[int]) -> Answer:
     """What the figures say, which is not a suspect: errors add up from layer to layer."""
-    total = sum(operator.status != "computes from constants" for operator in found)
+    total = sum(row.texts["status"] != "computes from constants" for row in found)
     counts = {
         "but for the number at its end": len(side.renumbered & tensors),
         "by their place": len(side.by_place & tensors),
     }
     otherwise = ", ".join(f"{count} of them {how}" for how, count in counts.items() if count)
-    compared = [(operator, operator.accumulated) for operator in found if operator.accumulated is not None]
+    compared = [row for row in found if ACCUMULATED in row.figures]
     text = f"{len(compared)} of {total} operators have a tensor of the same name there"
     text += f" ({otherwise})" if otherwise else ""
-    strange = [operator for operator, error in compared if error.first_not_finite is not None]
-    first = [f"the first with NaN or infinity is {_named(operator)}" for operator in strange[:1]]
+    strange = [row for row in compared if is_endless(row, ACCUMULATED)]
+    first = [f"the first with NaN or infinity is {_named(row)}" for row in strange[:1]]
+    errors = [(row.value("gain") or 0.0, row.value(f"{ACCUMULATED}_relative") or 0.0, row) for row in compared]
     grown = sorted(
-        (-operator.gain, operator.index, _named(operator), error.relative)
-        for operator, error in compared
-        if operator.gain is not None and operator.gain >= _GROWS and error.relative >= _SMALLEST
+        (-gain, index_of(row), _named(row), relative)
+        for gain, relative, row in errors
+        if gain >= _GROWS and relative >= _SMALLEST
     )
     listed = ", ".join(
         f"{name} ({-gain:.2g} times, to {100 * relative:.2g} % of its values)"
@@ -230,5 +238,5 @@ def _answer(found: Iterable[Operator], side: Side, tensors: set[int]) -> Answer:
     return Answer(COMPARED_BY_NAME, f"{COMPARED_BY_NAME}: {'; '.join([text, *first, growth])}")
 
 
-def _named(operator: Operator) -> str:
-    return f"#{operator.index} {operator.name} -> {operator.tensor!r}"
+def _named(row: Row) -> str:
+    return f"{row.name} -> {row.texts['tensor']!r}"

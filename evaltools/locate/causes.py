@@ -18,7 +18,6 @@ from msgspec import Struct
 
 from evaltools.errors import EvaltoolsError
 from evaltools.locate import cause_tests as tests
-from evaltools.locate.findings import Cause
 from evaltools.locate.part import Case
 from evaltools.locate.view import View
 
@@ -29,6 +28,15 @@ _SCALES: Final = (
     "compare the scale and zero point that the delegate uses with the model's, of inputs, weights and output"
 )
 _PAD_BEFORE: Final = "put a PAD before the operator and let it be VALID, so that nothing is left to the delegate"
+
+
+class Cause(Struct, frozen=True):
+    """A known way to be wrong that fits: what it is, what shows it, what to do, and where it is described."""
+
+    name: str
+    shown_by: str
+    remedy: str
+    link: str = ""
 
 
 class Row(Struct, frozen=True):

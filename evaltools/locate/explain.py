@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.locate.bench import GivenUp
-from evaltools.locate.causes import find_causes
-from evaltools.locate.findings import Cause, Suspect, SweptOption
+from evaltools.locate.causes import Cause, find_causes
 from evaltools.locate.judge import Limit, least_limit
 from evaltools.locate.part import Case, Outcome
+from evaltools.locate.rows import present
 from evaltools.locate.state import Found, Subject
+from evaltools.result.result import Row
 
 _MOST_EXPLAINED: Final = 5
 
@@ -55,30 +56,26 @@ def variants(tested: Configuration) -> list[tuple[Setting, Configuration]]:
     ]
 
 
-def sweep(
-    tested: Configuration, outcome_of: Callable[[Configuration], Outcome], limit: Limit
-) -> tuple[SweptOption, ...]:
-    """Whether a part is still wrong with each other setting; those that cannot be run are left out."""
+def sweep(tested: Configuration, outcome_of: Callable[[Configuration], Outcome], limit: Limit) -> list[Row]:
+    """Whether a part is still wrong with each other setting, a row each; those that cannot be run are left out."""
     found = []
     for setting, configuration in variants(tested):
         outcome = outcome_of(configuration)
         if outcome.ran:
             wrong = any(map(limit.beyond, outcome.outputs))
-            found.append(SweptOption(f"--{setting.flag}={setting.value}", wrong, setting.meaning))
-    return tuple(found)
+            texts = {"found": "still wrong" if wrong else "right", "meaning": setting.meaning}
+            found.append(Row(f"--{setting.flag}={setting.value}", "setting", texts=texts))
+    return found
 
 
 class Explained(Struct):
-    """What is known of suspects, by operator; ``case`` is the surest one with its worst run, None without any."""
+    """What is known of suspects: causes and other settings as rows, by operator.
 
-    causes: dict[int, tuple[Cause, ...]] = field(default_factory=dict)
-    swept: dict[int, tuple[SweptOption, ...]] = field(default_factory=dict)
+    ``case`` is the surest one with its worst run, None without any.
+    """
+
+    parts: dict[int, list[Row]] = field(default_factory=dict)
     case: Case | None = None
-
-    def of(self, suspect: Suspect) -> Suspect:
-        """The suspect with its causes, and what other settings gave."""
-        place = suspect.place
-        return replace(suspect, causes=self.causes.get(place, ()), sweep=self.swept.get(place, ()))
 
 
 def explain(subject: Subject) -> Explained:
@@ -117,7 +114,11 @@ def _explain(subject: Subject, suspect: Found, explained: Explained) -> None:
     )
     explained.case = explained.case or case
     if runs is not None:
-        explained.causes[suspect.place] = find_causes(case)
-        explained.swept[suspect.place] = sweep(
-            tested, lambda configuration: bench.measure(replace(part, configuration=configuration)), limit
-        )
+        settings = sweep(tested, lambda configuration: bench.measure(replace(part, configuration=configuration)), limit)
+        explained.parts[suspect.place] = [*map(_row, find_causes(case)), *settings]
+
+
+def _row(cause: Cause) -> Row:
+    return Row(
+        cause.name, "cause", texts=present({"shown_by": cause.shown_by, "remedy": cause.remedy, "link": cause.link})
+    )

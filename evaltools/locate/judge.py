@@ -21,7 +21,6 @@ from evaltools.gates.verdict import (
     judge_runs,
 )
 from evaltools.locate.arithmetic import Arithmetic
-from evaltools.locate.findings import Errors
 from evaltools.locate.part import TensorRuns
 from evaltools.metrics.output_difference import RunDifference
 from evaltools.model.rounding import UNIT_ROUNDOFF
@@ -210,18 +209,6 @@ def usual_share(shares: Sequence[float]) -> float:
     (1.7999999999999998, 1.0, 1.0)
     """
     return max(1.0, _USUAL * statistics.median(shares)) if len(shares) >= _FEWEST_OPERATORS else 1.0
-
-
-def errors(runs: TensorRuns, limit: Limit) -> Errors:
-    """The figures of a tensor, compared with a limit."""
-    return Errors(
-        worst=runs.worst,
-        median=statistics.median(runs.largest),
-        relative=runs.relative,
-        runs=len(runs.largest),
-        beyond=limit.beyond(runs),
-        first_not_finite=runs.not_finite_run,
-    )
 
 
 def furthest(outputs: Sequence[TensorRuns], limits: Mapping[int, Limit]) -> TensorRuns:

@@ -18,18 +18,21 @@ from msgspec.structs import replace
 from evaltools.errors import OutputError
 from evaltools.locate.bench import Bench, GivenUp
 from evaltools.locate.difference import difference
-from evaltools.locate.findings import (
-    FLOAT_LAYER,
-    Bundle,
-    InFloat,
-    KeepInFloat,
-    Operator,
-    Weights,
-    decibels,
-)
-from evaltools.locate.judge import FP32, JUMPS, errors, least_limit
+from evaltools.locate.judge import FP32, JUMPS, least_limit
 from evaltools.locate.part import WHOLE, Outcome, Part, TensorRuns
 from evaltools.locate.request import LocateRequest
+from evaltools.locate.rows import (
+    FLOAT_LAYER,
+    IN_FLOAT,
+    RANK,
+    SINGLE,
+    Bundle,
+    decibels,
+    figure,
+    figures,
+    index_of,
+    with_errors,
+)
 from evaltools.locate.sides import FLOAT_ROUNDOFF, Side, fit
 from evaltools.metrics.means import Rows, contributions, mean_interval
 from evaltools.model.contents import Graph, GraphTensor, read_contents
@@ -37,6 +40,7 @@ from evaltools.model.cut import NotCuttable
 from evaltools.model.float_layer import is_quantized_layer, with_float_layer
 from evaltools.model.graph import SAME_VALUES
 from evaltools.report.files.output_file import require_new_folder
+from evaltools.result.result import Row
 from evaltools.runtime.session import Array
 
 Floats = npt.NDArray[np.float64]
@@ -49,6 +53,8 @@ _ROUNDING_STEPS: Final = 0.5
 """The root mean square of errors that are at most a rounding, which is 0.29 where all are alike."""
 _MOST_NAMED: Final = 3
 _WHOLE_BIASES: Final = ("int32", "int64")
+_MOST_TENSORS: Final = 4
+_ROUNDED: Final = "rounded"
 _LEAST_GAIN_DB: Final = 0.3
 """What is worth keeping a layer in float."""
 _COPY: Final = "in-float.tflite"
@@ -70,67 +76,74 @@ class LayersOfTwo:
         self._compared = compared
         self.stopped = ""
 
-    def looked_at(self, operator: Operator) -> Operator:
+    def looked_at(self, row: Row) -> Row:
         """The same with the error of its weights, and the error of the single layer, fed with the other's numbers."""
-        if operator.status != "compared":
-            return operator
-        model, place = self._request.parts, operator.index
-        operator = replace(operator, weights=self._weights(place))
+        if row.texts["status"] != "compared":
+            return row
+        model, place = self._request.parts, index_of(row)
+        row = self._with_weights(row)
         if not set(model.fed_to(place)) <= {*self._compared, *model.graph_inputs}:
-            return operator
+            return row
         outcome = self._measure(Part(place, place, self._request.tested, against=AGAINST, fed_by_other=True))
         if outcome is None or not (outcome.ran and outcome.is_evidence):
-            return operator
+            return row
         worst = max(outcome.outputs, key=lambda runs: runs.relative)
-        return replace(operator, local=errors(worst, least_limit(worst, FP32)))
+        return with_errors(row, SINGLE, worst, least_limit(worst, FP32))
 
-    def keep_in_float(self, operators: Sequence[Operator]) -> KeepInFloat | None:
-        """What the outputs gain where a layer stays in float; None where nothing is quantised, or nothing is off.
+    def in_float(self, operators: Sequence[Row]) -> tuple[tuple[Row, ...], Row | None]:
+        """The operators with what the outputs gain where one of them stays in float, and what was tried.
 
-        The layers with the largest error by themselves are tried.
+        Nothing is tried where nothing is quantised, or nothing is off. Of all quantised layers those with the largest
+        error by themselves are tried, one at a time; those that are worth it are ranked. The signal to noise is that of
+        the model as it is, over all inputs, in the tensors ``measured_in``: its outputs, or what scores (SOFTMAX) and
+        choices (ARG_MAX) are made of. Several count alike: the root mean square of their relative errors.
         """
-        layers = [operator for operator in operators if is_quantized_layer(self._graph, operator.index)]
-        layers.sort(key=lambda operator: -1.0 if operator.local is None else operator.local.relative, reverse=True)
+        layers = [row for row in operators if is_quantized_layer(self._graph, index_of(row))]
+        layers.sort(key=_error_by_itself, reverse=True)
         before = _rms([self._compared[tensor] for tensor in self._judged])
         sqnr = _sqnr(before)
         if sqnr is None or not layers or not before[..., 0].any():
-            return None
-        found = []
-        for operator in layers[:MOST_IN_FLOAT]:
-            tried = self._tried(operator, before)
+            return tuple(operators), None
+        found: dict[int, Row] = {}
+        for row in layers[:MOST_IN_FLOAT]:
+            tried = self._tried(row, before)
             if self.stopped:
                 break
-            found.append(tried)
-        found.sort(key=lambda layer: -math.inf if layer.gain_db is None else layer.gain_db, reverse=True)
-        return KeepInFloat(
-            operators=tuple(layer.index for layer in found if _is_worth_it(layer)),
-            measured_in=tuple(self._compared[tensor].name for tensor in self._judged),
-            sqnr_db=sqnr,
-            candidates=len(layers),
-            layers=tuple(found),
+            found[index_of(row)] = tried
+        best = sorted(found.values(), key=lambda row: -(row.value(IN_FLOAT) or 0.0))
+        ranks = {index_of(row): rank for rank, row in enumerate(filter(_is_worth_it, best), 1)}
+        names = [repr(self._compared[tensor].name) for tensor in self._judged]
+        more = f" and {len(names) - _MOST_TENSORS} more" if len(names) > _MOST_TENSORS else ""
+        summary = Row(
+            "in float",
+            "in_float",
+            counts={"candidates": len(layers), "tried": len(found)},
+            texts={"measured_in": f"{', '.join(names[:_MOST_TENSORS])}{more}"},
+            figures=figures("dB", sqnr_db=sqnr),
         )
+        return tuple(_ranked(found.get(index_of(row), row), ranks) for row in operators), summary
 
-    def _tried(self, operator: Operator, before: Floats) -> InFloat:
-        tried = InFloat(operator.index, operator.name, operator.tensor)
+    def _tried(self, row: Row, before: Floats) -> Row:
         exposed = tuple(tensor for tensor in self._judged if tensor not in self._graph.outputs)
         try:
-            content = copy_in_float(self._request.model.read(), self._graph, self._side, operator.index, exposed)
+            content = copy_in_float(self._request.model.read(), self._graph, self._side, index_of(row), exposed)
         except NotCuttable as error:
-            return replace(tried, reason=str(error))
-        path = self._bench.folder / f"{operator.index}-{_COPY}"
+            return _not_in_float(row, str(error))
+        path = self._bench.folder / f"{index_of(row)}-{_COPY}"
         path.write_bytes(content)
         outcome = self._measure(Part(WHOLE, WHOLE, self._request.tested, exposed, against=AGAINST, copy=path.name))
         path.unlink()
         if outcome is None or not outcome.ran:
-            return tried if outcome is None else replace(tried, reason=outcome.refused or outcome.died)
+            return row if outcome is None else _not_in_float(row, outcome.refused or outcome.died)
         after = _rms([outcome.of(tensor) for tensor in self._judged])[: len(before)]
         sqnr = _sqnr(after)
         if sqnr is None:
-            return replace(tried, reason="its outputs hold NaN or infinity")
+            return _not_in_float(row, "its outputs hold NaN or infinity")
         gains = contributions(_gain, list(np.stack([before, after], axis=1)))
         gain, count = float(gains.mean()), len(gains)
         interval = mean_interval(gain, float(gains.std(ddof=1)), count) if count > 1 else None
-        return replace(tried, sqnr_db=sqnr, gain_db=gain, interval=interval)
+        found = {"in_float_sqnr_db": figure(sqnr, "dB"), IN_FLOAT: figure(gain, "dB", interval)}
+        return replace(row, figures={**row.figures, **found})
 
     @cached_property
     def _judged(self) -> tuple[int, ...]:
@@ -166,19 +179,42 @@ class LayersOfTwo:
             self.stopped = str(error)
             return None
 
-    def _weights(self, place: int) -> Weights | None:
-        """The weights that are furthest off, None where there are none to compare."""
+    def _with_weights(self, row: Row) -> Row:
+        """The row with the error of the weights that are furthest off, where there are some to compare.
+
+        ``weights_relative`` is the root mean square of the error, divided by that of the other model's weights. The
+        text says whether it is no more than that of rounding to the scales with which they are stored.
+        """
         found = []
-        for own, other in _constants_of_both(self._side, self._graph, place).values():
+        for own, other in _constants_of_both(self._side, self._graph, index_of(row)).values():
             numbers, others = own.real_constant(), None if other is None else other.real_constant()
             if numbers is None or others is None or own.dtype in _WHOLE_BIASES:
                 continue
             others = others.reshape(numbers.shape)
             error = difference(numbers, others)
             if error.rms[1] and math.isfinite(error.rms[0]):
-                relative = error.rms[0] / error.rms[1]
-                found.append(Weights(relative, own.steps_between(numbers, others) <= _ROUNDING_STEPS))
-        return max(found, key=lambda weights: weights.relative, default=None)
+                found.append((error.rms[0] / error.rms[1], own.steps_between(numbers, others) <= _ROUNDING_STEPS))
+        if not found:
+            return row
+        relative, is_rounding = max(found)
+        weights = {**figures(weights_relative=relative), **figures("dB", weights_sqnr_db=decibels(relative))}
+        texts = {**row.texts, "weights": _ROUNDED if is_rounding else "others"}
+        return replace(row, figures={**row.figures, **weights}, texts=texts)
+
+
+def _error_by_itself(row: Row) -> float:
+    """The relative error of a single layer, -1 where it is not known."""
+    found = row.figures.get(f"{SINGLE}_relative")
+    return -1.0 if found is None else math.inf if found.value is None else found.value
+
+
+def _not_in_float(row: Row, why: str) -> Row:
+    return replace(row, texts={**row.texts, "not_in_float": why})
+
+
+def _ranked(row: Row, ranks: Mapping[int, int]) -> Row:
+    rank = ranks.get(index_of(row))
+    return row if rank is None else replace(row, counts={**row.counts, RANK: rank})
 
 
 def _rms(tensors: Sequence[TensorRuns]) -> Floats:
@@ -202,11 +238,12 @@ def _gain(rows: Rows) -> float:
     return math.nan if before is None or after is None else after - before
 
 
-def _is_worth_it(layer: InFloat) -> bool:
+def _is_worth_it(row: Row) -> bool:
     """Whether a layer gains something in float that other inputs would show, too."""
-    if layer.gain_db is None or layer.gain_db < _LEAST_GAIN_DB:
+    found = row.figures.get(IN_FLOAT)
+    if found is None or found.value is None or found.value < _LEAST_GAIN_DB:
         return False
-    return layer.interval is None or layer.interval.low > 0
+    return found.interval is None or found.interval.low > 0
 
 
 def copy_in_float(content: bytes, graph: Graph, side: Side, place: int, exposed: Sequence[int] = ()) -> bytes:
@@ -241,18 +278,20 @@ def _constants_of_both(side: Side, graph: Graph, place: int) -> Mapping[int, tup
     return found
 
 
-def far_weights(operators: Sequence[Operator]) -> tuple[str, ...]:
+def far_weights(operators: Sequence[Row]) -> tuple[str, ...]:
     """Sentences about weights that are far from those of the other model, the furthest named; none without such."""
-    known = [(operator, operator.weights) for operator in operators if operator.weights is not None]
+    known = [row for row in operators if "weights" in row.texts]
     found = []
     for rounded, differ, why in (
         (False, "differ from the other model's by more than rounding", "another training, or damaged scales"),
         (True, "are rounded coarsely", "few bits, or scales that are too large"),
     ):
         far = [
-            (sqnr, f"#{operator.index} {operator.name}: {sqnr:.1f} dB")
-            for operator, weights in known
-            if weights.is_rounding == rounded and (sqnr := weights.sqnr_db) is not None and sqnr < _FAR_DB
+            (sqnr, f"{row.name}: {sqnr:.1f} dB")
+            for row in known
+            if (row.texts["weights"] == _ROUNDED) == rounded
+            and (sqnr := row.value("weights_sqnr_db")) is not None
+            and sqnr < _FAR_DB
         ]
         if far:
             named = ", ".join(name for _, name in sorted(far)[:_MOST_NAMED])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.engine.journal import Journal
-from evaltools.engine.opening import NotMeasured, Opened, describe_entry, describe_model
+from evaltools.engine.opening import NotMeasured, Opened, describe_model, describe_row
 from evaltools.engine.run_folder import (
     REQUEST,
     RunIdentity,
@@ -28,27 +28,27 @@ from evaltools.engine.run_folder import (
     run_journal,
 )
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
-from evaltools.locate.answer import answer, assumed, not_decided, operators, outputs, suspects
+from evaltools.locate.answer import Answer, answer, assumed, not_decided, operators, outputs
 from evaltools.locate.bench import Bench
 from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name import compare
 from evaltools.locate.child import UNSEEN
-from evaltools.locate.conclude import conclude
+from evaltools.locate.conclude import conclude, found, with_part
 from evaltools.locate.explain import explain
-from evaltools.locate.findings import Findings
 from evaltools.locate.judge import FP32, stated_precision
 from evaltools.locate.layers import copy_in_float, write_float_layer
 from evaltools.locate.part import WHOLE, Part
 from evaltools.locate.request import LocateRequest
+from evaltools.locate.rows import index_of
 from evaltools.locate.search import search
 from evaltools.locate.sides import Side
 from evaltools.locate.state import SearchState, Subject
+from evaltools.locate.words import best_in_float
 from evaltools.model.contents import read_contents
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import ConfigurationResult
-from evaltools.result.result import Result
+from evaltools.result.result import Result, Row
 from evaltools.runs.identity import libraries_of
 from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.process.isolated import open_isolated
@@ -79,13 +79,15 @@ def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None)
         facts = _new_facts(journal, request)
         assembly = _Assembly(request, _described(request), started_at, start)
         if assembly.described.cannot_exist:
-            return conclude(assembly.findings(SearchState(), 0, assembly.described.reason or ""))
+            return conclude(assembly.result(not_decided(assembly.described.reason), 0), request.inputs.described)
         journal.state(facts)
         bench = _bench(request, folder, journal, on_part)
         try:
             if request.side is not None:
-                return conclude(_compared(request, request.side, bench, assembly, journal, bundle))
-            return conclude(_searched(request, bench, assembly, bundle))
+                result = _compared(request, request.side, bench, assembly, journal, bundle)
+            else:
+                result = _searched(request, bench, assembly, bundle)
+            return conclude(result, request.inputs.described)
         finally:
             bench.close()
 
@@ -94,35 +96,37 @@ class _Assembly(Struct, frozen=True):
     """What is known whatever the search finds."""
 
     request: LocateRequest
-    described: ConfigurationResult
+    described: Row
     started_at: datetime
     start: float
 
-    def findings(
-        self, state: SearchState, compiles: int, obstacle: str = "", warnings: tuple[str, ...] = ()
-    ) -> Findings:
-        """All that was found; an ``obstacle`` is why there was no search."""
+    def result(
+        self,
+        decided: Answer,
+        compiles: int,
+        looked_at: Sequence[Row] = (),
+        parts: Sequence[Row] = (),
+        stopped: str = "",
+        warnings: Sequence[str] = (),
+        **texts: str,
+    ) -> Result:
+        """All that was found; ``parts`` and ``texts`` are about the configuration."""
         request, elapsed = self.request, time.monotonic() - self.start
         command, started_at = list(request.asked.command), self.started_at.isoformat(timespec="seconds")
-        return Findings(
-            model=describe_model(request.model),
-            configuration=self.described,
-            precision=state.precision,
-            assumed=assumed(state),
-            num_inputs=request.num_inputs,
-            inputs=request.inputs.described,
-            answer=not_decided(obstacle) if obstacle else answer(state, request.parts),
-            suspects=suspects(state, request.parts),
-            operators=operators(state, request.parts, request.places),
-            outputs=outputs(state, request.parts),
-            compiles=compiles,
-            environment=describe_environment(command, started_at, elapsed),
-            stopped=state.stopped,
-            warnings=warnings,
+        counts = {"inputs": request.num_inputs, "compiles": compiles}
+        return found(
+            replace(self.described, counts=counts, texts=texts, rows=list(parts)),
+            describe_model(request.model),
+            describe_environment(command, started_at, elapsed),
+            decided,
+            looked_at,
+            request.inputs.described,
+            stopped,
+            warnings,
         )
 
 
-def _described(request: LocateRequest) -> ConfigurationResult:
+def _described(request: LocateRequest) -> Row:
     """The configuration with the proof that its delegates take something of the whole model."""
     timeout = request.options.real("example_timeout")
     entry: Opened | NotMeasured
@@ -135,7 +139,7 @@ def _described(request: LocateRequest) -> ConfigurationResult:
     except DelegateTookNothing as error:
         session.close()
         entry = NotMeasured(request.tested, str(error))
-    described = describe_entry(entry, "test")
+    described = describe_row(entry)
     if not isinstance(entry, NotMeasured):
         entry.session.close()
     return described
@@ -169,7 +173,7 @@ def _bench(request: LocateRequest, folder: Path, journal: Journal, on_part: OnPa
 
 def _compared(
     request: LocateRequest, side: Side, bench: Bench, assembly: _Assembly, journal: Journal, bundle: Path | None
-) -> Findings:
+) -> Result:
     """The tensors of two models compared by name."""
 
     def other_bench(folder: Path) -> Bench:
@@ -177,27 +181,27 @@ def _compared(
         timeout = request.options.real("example_timeout")
         return Bench(side.model.pair.reference, request.reference, folder, journal, timeout_s=timeout)
 
-    found = compare(request, side, bench, other_bench)
-    findings = replace(
-        assembly.findings(SearchState(stopped=found.stopped), bench.compiles),
-        answer=found.answer,
-        operators=found.operators,
-        warnings=(*request.warnings, *found.warnings),
-        keep_in_float=found.keep_in_float,
+    compared = compare(request, side, bench, other_bench)
+    result = assembly.result(
+        compared.answer,
+        bench.compiles,
+        compared.operators,
+        [] if compared.in_float is None else [compared.in_float],
+        compared.stopped,
+        (*request.warnings, *compared.warnings),
     )
     if bundle is None or side.model is None:
-        return findings
-    best = None if found.keep_in_float is None else found.keep_in_float.best
-    graph = read_contents(request.model).main
-    copy = None if best is None else copy_in_float(request.model.read(), graph, side, best.index)
-    return replace(findings, bundle=write_float_layer(bundle, copy))
+        return result
+    best, graph = best_in_float(compared.operators), read_contents(request.model).main
+    copy = None if best is None else copy_in_float(request.model.read(), graph, side, index_of(best))
+    return with_part(result, write_float_layer(bundle, copy).row)
 
 
-def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle: Path | None) -> Findings:
+def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle: Path | None) -> Result:
     try:
         _capture(request, bench)
     except (ConfigurationUnavailable, InferenceError) as error:
-        return assembly.findings(SearchState(), 0, f"the reference cannot run the model: {error} {_INSPECT}")
+        return assembly.result(not_decided(f"the reference cannot run the model: {error} {_INSPECT}"), 0)
     subject = _subject(request, bench)
     state = subject.state
     search(subject)
@@ -205,11 +209,17 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
         state.does_not_run = assembly.described.reason or "the configuration could not be measured"
     explained = explain(subject)
     warnings = ("looking at its tensors changes what the model gives on the CPU",) if bench.changes_outputs else ()
-    findings = assembly.findings(state, bench.compiles, warnings=warnings)
-    findings = replace(findings, suspects=tuple(map(explained.of, findings.suspects)))
-    if bundle is None:
-        return findings
-    return replace(findings, bundle=write_bundle(bundle, findings, explained.case))
+    result = assembly.result(
+        answer(state, request.parts),
+        bench.compiles,
+        operators(state, request.parts, request.places, explained),
+        outputs(state, request.parts),
+        state.stopped,
+        warnings,
+        precision=state.precision,
+        assumed=assumed(state),
+    )
+    return result if bundle is None else with_part(result, write_bundle(bundle, result, explained.case).row)
 
 
 def _subject(request: LocateRequest, bench: Bench) -> Subject:

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from evaltools.gates.verdict import AMPLIFIED, FAR, TIMES
 from evaltools.locate.bench import GivenUp
 from evaltools.locate.child import UNSEEN
-from evaltools.locate.findings import Evidence, SuspectStatus
 from evaltools.locate.judge import (
     FP32,
     LOWER,
@@ -23,7 +22,16 @@ from evaltools.locate.judge import (
     variants_of,
 )
 from evaltools.locate.part import Outcome, Part, TensorRuns
-from evaltools.locate.state import Found, Subject, evidence_of, repeatability, status, times_to_see
+from evaltools.locate.state import (
+    Evidence,
+    Found,
+    Subject,
+    SuspectStatus,
+    evidence_of,
+    repeatability,
+    status,
+    times_to_see,
+)
 
 _MOST_CONFIRMED: Final = 12
 _ISLAND: Final = 3

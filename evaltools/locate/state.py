@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -12,13 +12,41 @@ from evaltools.configuration import Configuration
 from evaltools.gates.verdict import TIMES
 from evaltools.locate.arithmetic import Arithmetic, arithmetic_of
 from evaltools.locate.bench import Bench
-from evaltools.locate.findings import Evidence, SuspectStatus
 from evaltools.locate.judge import FP32, JUMPS, Limit, least_limit
 from evaltools.locate.part import Outcome, Part, TensorRuns, other_kernels
 from evaltools.model.contents import Graph
 from evaltools.model.cut import CuttableModel
 
 _FEWEST_DEATHS: Final = 3
+
+
+SuspectStatus = Literal[
+    "confirmed",
+    "confirmed in context",
+    "only in context",
+    "only by itself",
+    "not confirmed",
+    "crashes by itself",
+    "crashes in context",
+]
+"""How sure a suspect is.
+
+confirmed: wrong by itself and in the model, by two methods. only in context: its operators are right one by one
+and wrong together (fusion or memory); confirmed in context: so in the whole model and in the smallest part, and right
+without one of them. only by itself: wrong by itself, right in the model. not confirmed: seen by one method.
+crashes by itself, crashes in context: it ends in a crash, a hang or an error, by itself or only together with others.
+"""
+
+
+class Evidence(Struct, frozen=True):
+    """What one method says of a suspect: ``beyond`` of ``runs`` runs were wrong; ``part`` is what ran."""
+
+    method: str
+    part: str
+    agrees: bool
+    beyond: int
+    runs: int
+    note: str = ""
 
 
 class Found(Struct, frozen=True):

@@ -10,22 +10,17 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.configuration import Configuration
-from evaltools.locate.findings import (
-    Answer,
-    Errors,
-    Evidence,
-    Findings,
-    Operator,
-    Suspect,
-)
+from evaltools.locate.answer import Answer
 from evaltools.locate.part import Case
 from evaltools.model import read_model
-from evaltools.result.evaluation import ConfigurationResult, Environment, Model, RuntimeUsed
+from evaltools.result.evaluation import Environment, Model, RuntimeUsed
+from evaltools.result.result import Result, Row
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array
+from tests.locate import found
 from tests.tflite_writer import Graph
 
-EVIDENCE = (Evidence("single", "0", True, 4, 4), Evidence("taps", "0-1", True, 3, 3))
+EVIDENCE = (found.evidence("single", "0", 4, 4), found.evidence("taps", "0-1", 3, 3))
 CPU = "runtime=litert kernels=builtin"
 
 
@@ -84,25 +79,15 @@ def outputs_of(path: Path, flags: str, inputs: Sequence[Array], runs: int) -> li
         session.close()
 
 
-def result_of(case: Case | None, evidence: Sequence[Evidence] = EVIDENCE) -> Findings:
+def result_of(case: Case | None, parts: Sequence[Row] = EVIDENCE) -> Result:
     """A result with one suspect, that of the case."""
-    errors = Errors(worst=2.0, median=1.0, relative=0.5, runs=4, beyond=4)
     name, tensor = (case.operator, case.tensor) if case else ("ADD", "sum")
-    operator = Operator(0, name, tensor, "absolute", "wrong", local=errors, size=0.5, tolerance=0.1)
-    other = Operator(1, "MUL", "product", "absolute", "not tried")
-    suspect = Suspect(0, 0, 0, name, tensor, "confirmed", tuple(evidence))
+    first = found.operator(0, name, tensor, "wrong", (2.0, 0.5), size=0.5, tolerance=0.1)
+    first = found.suspected(first, ["single, operator 0: 4 of 4 runs beyond the tolerance"], *parts) if case else first
+    other = found.operator(1, "MUL", "product", "not tried")
     flags = case.configuration.to_flags() if case else []
     used = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
-    return Findings(
-        model=Model("model.tflite", "0" * 64, 1000, 2, [], []),
-        configuration=ConfigurationResult("tested", "test", flags, 1, "measured", None, None, used, [], None, None, 0),
-        precision="fp32",
-        num_inputs=4,
-        inputs=("image: random",),
-        answer=Answer("operator at fault", f"operator at fault: #0 {name}", "bad", (0,)),
-        suspects=(suspect,) if case else (),
-        operators=(operator, other),
-        outputs=(),
-        compiles=3,
-        environment=Environment("0.1.0", "3.11", "Linux", "x86_64", "a processor", 2, {"numpy": "1"}, "now", 1.0, []),
-    )
+    environment = Environment("0.1.0", "3.11", "Linux", "x86_64", "a processor", 2, {"numpy": "1"}, "now", 1.0, [])
+    at_fault = Answer(found.AT_FAULT, f"{found.AT_FAULT}: #0 {name}", "bad", (0,))
+    model = Model("model.tflite", "0" * 64, 1000, 2, [], [])
+    return found.search(Row("tested", flags=flags, runtime=used), model, environment, [first, other], at_fault)

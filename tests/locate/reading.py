@@ -11,7 +11,7 @@ def read(path: Path) -> dict[str, Any]:
     """The answer, the rows of all operators, of those suspected, of outputs, and what is known of the configuration."""
     result = json.loads(path.read_text())
     configuration, *operators = result["rows"]
-    verdict = configuration["verdicts"][0]
+    verdict, parts = configuration["verdicts"][0], configuration.get("rows", [])
     places = {row["name"]: row["counts"]["index"] for row in operators}
     return {
         "kind": verdict["kind"],
@@ -19,11 +19,14 @@ def read(path: Path) -> dict[str, Any]:
         "at_fault": [places[name] for name in verdict["output"].split(", ") if name],
         "operators": list(map(flat, operators)),
         "suspects": [suspect(row) for row in operators if "verdicts" in row],
-        "outputs": [flat(row) for row in configuration.get("rows", [])],
+        "outputs": [flat(row) for row in parts if row["role"] == "output"],
+        **{row["role"]: flat(row) for row in parts if row["role"] in ("bundle", "in_float")},
         "stopped": result["stopped"],
         "given": result["given"]["inputs"],
         "warnings": [note["text"] for note in result["notes"] if note["of"] == "warning"],
-        "in_float": sorted((flat(row) for row in operators if "in_float_gain_db" in row.get("figures", {})), key=loss),
+        "tried_in_float": sorted(
+            (flat(row) for row in operators if "in_float_gain_db" in row.get("figures", {})), key=loss
+        ),
         "keep_in_float": [flat(row)["index"] for row in sorted(operators, key=rank) if rank(row)],
         **flat(configuration),
     }

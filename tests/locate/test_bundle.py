@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.errors import OutputError
 from evaltools.locate.bundle import script, try_script, write_bundle
-from evaltools.locate.findings import Evidence
 from evaltools.model import read_model
+from tests.locate import found
 from tests.locate.bundle_cases import SmallModel, addition, case_of, large_sum, result_of
 from tests.runtime.openers import gpu_or_skip
 from tests.tflite_writer import Graph
@@ -86,7 +86,7 @@ def test_without_a_fault_nothing_is_reproduced(flags: str, tmp_path: Path) -> No
 
 def test_a_fault_of_some_runs_is_run_often(faulty_delegate: Path, tmp_path: Path) -> None:
     case = case_of(addition(), faulty(faulty_delegate, "offset;amount:3;every:10"), tmp_path, runs=10)
-    result = result_of(case, [Evidence("single", "0", True, 1, 10)])
+    result = result_of(case, [found.evidence("single", "0", 1, 10)])
     bundle = write_bundle(tmp_path / "bundle", result, case)
     assert bundle.reproduced, bundle.printed
     assert "of 50 runs" in bundle.printed

@@ -211,7 +211,7 @@ def test_names_that_match_nothing_are_listed(net: Path, tensors: dict[str, Array
 def test_from_python(net: Path, quantized: Path, tensors: dict[str, Array], tmp_path: Path) -> None:
     found = et.locate(quantized, reference_model_file=net, num_inputs=2)
     assert found.verdict.kind == "compared by name"
-    assert all(operator.value("sqnr_db") for operator in found.operators)
+    assert all(operator.value("accumulated_sqnr_db") for operator in found.operators)
     found = et.locate(net, reference_tensors=saved(tmp_path, tensors))
     assert found.in_words[0].startswith("compared by name: 8 of 8 operators")
     with pytest.raises(et.UsageError, match="has no effect with reference_tensors"):

@@ -85,13 +85,13 @@ def test_a_layer_quantised_badly_comes_first_with_the_gain_of_a_run_of_its_own(
     bad = locate_models.quantized_net(coarse=coarse, ends_in="logits")
     bundle = tmp_path / "bundle"
     completed, found = locate(tmp_path, bad, locate_models.net(ends_in="logits"), f"--bundle={bundle}")
-    best, place = found["in_float"][0], NET_TENSORS.index(coarse)
-    assert found["measured_in"] == "logits"
+    best, place = found["tried_in_float"][0], NET_TENSORS.index(coarse)
+    assert found["in_float"]["measured_in"] == "'logits'"
     assert found["keep_in_float"][0] == best["index"] == place
     expected = [net_tensors(image, net_weights())["logits"] for image in reals(images)]
     before = sqnr_db(logits_of(bad, images), expected)
     after = sqnr_db(logits_of((bundle / "float_layer.tflite").read_bytes(), images), expected)
-    assert found["sqnr_db"] == pytest.approx(before, abs=1e-3)
+    assert found["in_float"]["sqnr_db"] == pytest.approx(before, abs=1e-3)
     assert best["in_float_sqnr_db"] == pytest.approx(after, abs=1e-3)
     assert best["in_float_gain_db"] == pytest.approx(after - before, abs=2e-3)
     assert after - before > 2
@@ -103,7 +103,7 @@ def test_a_layer_quantised_badly_comes_first_with_the_gain_of_a_run_of_its_own(
     assert 0 < interval["low"] < gain < interval["high"]
     assert f"{line}{gain:.1f} dB better (95 %: {interval['low']:.1f} to " in completed.out
     assert f"float_layer.tflite: the model with #{place}" in completed.out
-    assert found["bundle_files"] == "float_layer.tflite"
+    assert found["bundle"]["files"] == "float_layer.tflite"
 
 
 def test_coarse_weights_are_said_first_and_are_no_other_network(images: list[Array], tmp_path: Path) -> None:
@@ -182,15 +182,15 @@ def test_behind_scores_and_choices_the_gain_is_measured_before_them(
 ) -> None:
     tested = locate_models.quantized_net(coarse="project", ends_in=ends_in)
     _, found = locate(tmp_path, tested, locate_models.net(ends_in=ends_in))
-    assert found["measured_in"] == "logits"
+    assert found["in_float"]["measured_in"] == "'logits'"
     assert found["keep_in_float"][0] == 2
-    last = next(layer for layer in found["in_float"] if layer["operator"] == "SOFTMAX")
+    last = next(layer for layer in found["tried_in_float"] if layer["operator"] == "SOFTMAX")
     assert last["in_float_gain_db"] == 0
 
 
 def test_a_model_beside_itself_has_nothing_to_gain(images: list[Array], tmp_path: Path) -> None:
     _, found = locate(tmp_path, locate_models.quantized_net(), locate_models.quantized_net())
-    assert "measured_in" not in found
+    assert "in_float" not in found
     assert {each["weights_relative"] for each in found["operators"] if "weights" in each} == {0}
 
 
@@ -225,7 +225,7 @@ def test_layers_between_conversions_are_those_of_the_float_model(tmp_path: Path)
 
 def test_a_float_model_has_nothing_to_keep_in_float(images: list[Array], tmp_path: Path) -> None:
     completed, found = locate(tmp_path, locate_models.net(), locate_models.quantized_net())
-    assert "measured_in" not in found
+    assert "in_float" not in found
     assert "in float" not in completed.out + completed.err
     assert all("single" in operator for operator in found["operators"])
 
@@ -237,8 +237,8 @@ def test_of_many_layers_those_with_the_largest_error_alone_are_tried(
     tested = written(tmp_path, "tested", locate_models.quantized_net(coarse="spread"))
     other = written(tmp_path, "other", locate_models.net())
     found = et.locate(tested, reference_model_file=other, num_inputs=2)
-    counts = found.result.rows[0].counts
-    assert (counts["in_float_tried"], counts["in_float_candidates"]) == (2, 8)
+    (summary,) = [row for row in found.result.rows[0].rows if row.role == "in_float"]
+    assert summary.counts == {"candidates": 8, "tried": 2}
     alone = {each.name: each.value("single_relative") or 0.0 for each in found.operators}
     tried = {each.name for each in found.operators if "in_float_gain_db" in each.figures}
     assert tried == set(sorted(alone, key=lambda name: -alone[name])[:2])
@@ -251,5 +251,5 @@ def test_a_limit_leaves_what_is_known(images: list[Array], tmp_path: Path) -> No
     assert "none of 8 quantised layers was tried in float" in completed.out
     assert found["stopped"] == "--max_compiles=4 was reached"
     assert ["single" in operator for operator in found["operators"]] == [True] * 3 + [False] * 5
-    assert found["in_float"] == []
+    assert found["tried_in_float"] == []
     assert all("accumulated" in operator for operator in found["operators"])

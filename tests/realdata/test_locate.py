@@ -84,8 +84,8 @@ def test_layers_of_models_that_were_quantised_well(name: str, other: str, zoo: P
     assert len(weights) >= 7
     assert max(weights) < 0.1
     assert all("single" in operator for operator in found["operators"])
-    layers = found["in_float"]
-    assert len(layers) == min(20, found["in_float_candidates"])
+    layers = found["tried_in_float"]
+    assert len(layers) == min(20, found["in_float"]["candidates"])
     assert layers[0]["in_float_gain_db"] < 2
 
 

@@ -112,7 +112,7 @@ def test_a_run_imports_nothing_that_only_pages_baselines_or_other_tasks_need(eva
     completed = evaltools(*evaluation.flags("--num_images=2"), environment={"PYTHONPROFILEIMPORTTIME": "1"})
     imported = {line.rpartition("|")[2].strip() for line in completed.err.splitlines() if line.startswith("import")}
     assert "evaltools.tasks.framework.topk_report" in imported
-    unneeded = {"report.page.make", "report.files.plot", "gates.baseline", "result.benchmark", "locate.findings"}
+    unneeded = {"report.page.make", "report.files.plot", "gates.baseline", "result.benchmark", "locate.rows"}
     unneeded |= {"metrics.output_difference", "tasks.coco.result"}
     assert {f"evaltools.{name}" for name in unneeded} & imported == set()
 

@@ -41,7 +41,7 @@ def test_an_output_that_is_an_operand_too_is_wrong_in_context_alone(tmp_path: Pa
     assert suspect["evidence"][-1]["note"] == "a copy of the tensor is right: fusion or memory"
     assert suspect["cause"][0]["name"].startswith("an operand was returned")
     assert {operator["status"] for operator in found["operators"]} == {"right"}
-    assert found["bundle_reproduced"], found["bundle_printed"]
+    assert found["bundle"]["reproduced"], found["bundle"]["printed"]
 
 
 def test_a_sum_beyond_fp16_is_at_fault_and_right_in_fp32(tmp_path: Path) -> None:

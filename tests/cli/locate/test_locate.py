@@ -224,7 +224,7 @@ def test_a_crash_is_a_finding(net: Path, tmp_path: Path, rounding_delegate: Path
     assert found["operators"][1]["status"] == "crashes by itself"
     assert "SIGABRT" in found["operators"][1]["why"]
     assert found["operators"][0]["status"] == "stays on the CPU"
-    assert found["bundle_reproduced"], found["bundle_printed"]
+    assert found["bundle"]["reproduced"], found["bundle"]["printed"]
     assert (bundle / "README.md").read_text().startswith("# DEPTHWISE_CONV_2D crashes with rounding_delegate.so")
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,8 +16,7 @@ from msgspec.structs import replace
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
-from evaltools.locate.conclude import conclude
-from evaltools.locate.findings import Answer, Errors, InFloat, KeepInFloat, Weights
+from evaltools.locate.rows import figure, figures
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Drift, summarise_latency
 from evaltools.report.content import Sources
@@ -31,12 +31,14 @@ from evaltools.result.evaluation import (
     RuntimeUsed,
 )
 from evaltools.result.figure import Figure
+from evaltools.result.result import Row
 from evaltools.result.rounds import Phase
 from evaltools.tasks.framework.definition import Better
+from tests.locate import found as located
 from tests.report.benchmark_samples import PROFILE, QUIET, a_round, benchmark, changed, row
 from tests.report.device_samples import BOARD, PHONE, lost, run_of, work
 from tests.report.page.reading import transcript
-from tests.report.page.samples import classifier, findings, own, read, search, stored, suite
+from tests.report.page.samples import classifier, operators, own, read, search, searched, stored, suite
 from tests.results import classified, configuration, result
 
 FOLDER: Final = Path(__file__).with_name("pages")
@@ -189,24 +191,39 @@ def on_devices() -> Sources:
 
 def searches() -> Sources:
     """One that found an operator, one with NaN, one that looked at none, tensors compared by name, and two models."""
-    found = findings()
-    nan = Errors(float("inf"), float("inf"), float("inf"), 5, 5, first_not_finite=0)
-    broken = replace(found.operators[2], status="wrong", local=nan, accumulated=nan)
-    refused = replace(found, answer=Answer("not decided", "not decided: no such kernel"), operators=(), suspects=())
-    compared = tuple(replace(each, status="compared", local=None, tolerance=None) for each in found.operators)
-    by_name = replace(
-        found, operators=compared, suspects=(), answer=Answer("compared by name", "compared by name: 4 of 4")
+    rows, by_name = operators(), located.by_name("4 of 4")
+    endless = {name: figure(math.inf) for name in ("single", "accumulated")}
+    broken = replace(rows[2], texts={**rows[2].texts, "status": "wrong"}, figures={**rows[2].figures, **endless})
+    compared = [
+        replace(
+            row,
+            texts={**row.texts, "status": "compared"},
+            figures={name: each for name, each in row.figures.items() if name.startswith(("accumulated", "gain"))},
+            counts={"index": row.counts["index"]},
+            verdicts=[],
+            rows=[],
+        )
+        for row in rows
+    ]
+    weights = figures(weights_sqnr_db=40.0)
+    alone = [replace(row, figures={**row.figures, **weights, **singly(row)}) for row in compared]
+    alone[1] = located.in_float(alone[1], 42.0, 2.0, rank=1, interval=Interval(0.5, 3.5))
+    alone[3] = located.in_float(alone[3], 39.0, -1.0)
+    tried = located.tried_in_float("'sum'", 40.0, 4, 2)
+    return Sources(
+        results={
+            "nan": searched([*rows[:2], broken, rows[3]]),
+            "refused": searched([], located.not_decided("no such kernel")),
+            "by name": searched(compared, by_name),
+            "two models": searched(alone, by_name, tried, warnings=["weights differ"]),
+        }
     )
-    alone = tuple(replace(each, local=each.accumulated, weights=Weights(0.01, True)) for each in compared)
-    layers = (InFloat(1, "CONV_2D", "tensor 1", 42.0, 2.0, Interval(0.5, 3.5)), InFloat(3, "ADD", "sum", 39.0, -1.0))
-    keep = KeepInFloat((1,), ("sum",), 40.0, 4, layers)
-    all_of_them = {
-        "nan": replace(found, operators=(*found.operators[:2], broken, found.operators[3])),
-        "refused": refused,
-        "by name": by_name,
-        "two models": replace(by_name, operators=alone, keep_in_float=keep, warnings=("weights differ",)),
-    }
-    return Sources(results={name: conclude(each) for name, each in all_of_them.items()})
+
+
+def singly(row: Row) -> dict[str, Figure]:
+    """The figures of the whole model as those of an operator by itself."""
+    found = {name: each for name, each in row.figures.items() if name.startswith("accumulated")}
+    return {name.replace("accumulated", "single"): each for name, each in found.items()}
 
 
 DEPTHS: Final[Mapping[str, float | None]] = {"a": 0.25, "b": 0.75, "c": None}

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.gates.accuracy_verdict import in_words
 from evaltools.gates.suite_result import SuiteEntry, SuiteResult
-from evaltools.locate.conclude import conclude
-from evaltools.locate.findings import (
-    Answer,
-    Cause,
-    Errors,
-    Evidence,
-    Findings,
-    Operator,
-    OutputErrors,
-    Suspect,
-)
+from evaltools.locate.answer import Answer
+from evaltools.locate.rows import ACCUMULATED
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.means import MeanChange
 from evaltools.report.content import Sources
@@ -44,6 +36,7 @@ from evaltools.tasks.framework.figures import DrawnExample
 from evaltools.tasks.framework.report import sections
 from evaltools.tasks.framework.topk_report import ChangedAnswer, Comparison, FirstAnswer
 from tests import results
+from tests.locate import found as located
 from tests.report.page.reading import PageRead
 
 STORED: Final = Path(__file__).resolve().parent / "stored"
@@ -81,36 +74,38 @@ def classifier(changes: list[ChangedAnswer] | None = None, folder: str = "") -> 
 
 def search(count: int = 4) -> Result:
     """The last of so many operators is wrong."""
-    return conclude(findings(count))
+    return searched(operators(count))
 
 
-def findings(count: int = 4) -> Findings:
-    right = Errors(1e-7, 1e-7, 1e-7, 5, 0)
-    operators = [
-        Operator(number, "CONV_2D", f"tensor {number}", "absolute", "right", "XNNPACK", right, right, 1.0, 1e-6, 2e-6)
+def operators(count: int = 4) -> list[Row]:
+    right, wrong = (1e-7, 1e-7), (0.5, 0.125)
+    rows = [
+        located.operator(
+            number, "CONV_2D", f"tensor {number}", "right", right, right,
+            ran_on="XNNPACK", gain=1.0, size=1e-6, tolerance=2e-6,
+        )
         for number in range(count - 1)
-    ]
-    wrong = Errors(0.5, 0.25, 0.125, 5, 5)
-    last = Operator(count - 1, "ADD", "sum", "absolute", "wrong", "CPU", wrong, wrong, 9.0, 0.5, 0.125)
-    suspect = Suspect(
-        count - 1, count - 1, count - 1, "ADD", "sum", "confirmed",
-        (Evidence("single operator", str(count - 1), True, 5, 5),),
-        (Cause("broadcast", "the second input is broadcast", "give both inputs one shape"),),
-    )  # fmt: skip
-    made = classifier()
-    return Findings(
-        model=made.model,
-        configuration=made.configurations[1],
-        precision="fp32",
-        num_inputs=5,
-        inputs=("seed 1",),
-        answer=Answer("operator at fault", f"operator at fault: #{count - 1} ADD", "bad", (count - 1,)),
-        suspects=(suspect,),
-        operators=(*operators, last),
-        outputs=(OutputErrors("sum", "absolute", wrong, 1e-3),),
-        compiles=count,
-        environment=replace(made.environment, elapsed_s=2.0),
+    ]  # fmt: skip
+    last = located.operator(
+        count - 1, "ADD", "sum", "wrong", wrong, wrong, ran_on="CPU", gain=9.0, size=0.5, tolerance=0.125
     )
+    texts = [f"single operator, operator {count - 1}: 5 of 5 runs beyond the tolerance"]
+    texts += ["cause: broadcast: the second input is broadcast", "what to do: give both inputs one shape"]
+    shown = {"shown_by": "the second input is broadcast", "remedy": "give both inputs one shape"}
+    return [*rows, located.suspected(last, texts, Row("broadcast", "cause", texts=shown))]
+
+
+def searched(rows: Sequence[Row], answer: Answer | None = None, *parts: Row, **more: Any) -> Result:
+    """A search that is concluded; one of its outputs is off."""
+    made = classifier()
+    entry = made.configurations[1]
+    output = Row("sum", "output", figures=located.errors(ACCUMULATED, 0.5, 0.125))
+    row = Row(
+        entry.name, flags=entry.flags, runtime=entry.runtime, delegates=entry.delegates, delegation=entry.delegation,
+        rows=[output, *parts],
+    )  # fmt: skip
+    environment = replace(made.environment, elapsed_s=2.0)
+    return located.concluded(located.search(row, made.model, environment, rows, answer, **more))
 
 
 def png(size: tuple[int, int] = (4, 3)) -> bytes:

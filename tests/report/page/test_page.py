@@ -15,8 +15,7 @@ from PIL import Image
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import outcome_of
-from evaltools.locate.conclude import conclude
-from evaltools.locate.findings import Answer
+from evaltools.locate.answer import Answer
 from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
@@ -28,7 +27,7 @@ from evaltools.tasks.framework.definition import Better
 from tests.report.benchmark_samples import benchmark, row
 from tests.report.page.pages import alone, lone, not_as_asked, timed
 from tests.report.page.reading import PageRead
-from tests.report.page.samples import changed, classifier, findings, own, read, search, stored, suite
+from tests.report.page.samples import changed, classifier, operators, own, read, search, searched, stored, suite
 from tests.results import configuration, result
 
 
@@ -90,15 +89,15 @@ def hostile() -> Sources:
         made, configurations=entries, environment=environment, model=model, warnings=[HOSTILE],
         failed=[replace(made.failed[0], example=HOSTILE, reason=HOSTILE)],
     )  # fmt: skip
-    located = findings()
-    operators = tuple(replace(each, name=HOSTILE, tensor=HOSTILE, ran_on=HOSTILE) for each in located.operators)
+    texts = {"operator": HOSTILE, "tensor": HOSTILE, "ran_on": HOSTILE}
+    hostile = [replace(row, name=HOSTILE + row.name, texts=row.texts | texts) for row in operators()]
     decision = Decision(HOSTILE, HOSTILE, "fail", Found("top1", 0.5))
     outcome = outcome_of("1", HOSTILE, [GateDecisions(HOSTILE, HOSTILE, (decision,))])
     return Sources(
         {HOSTILE: evaluation, "other": made, **{task: own(task, HOSTILE, folder=HOSTILE) for task in DECLARED}},
         {
             "bench": benchmark(row(HOSTILE, 10), row(f"{HOSTILE}2", 20)),
-            "search": conclude(replace(located, operators=operators)),
+            "search": searched(hostile),
         },
         outcomes={HOSTILE: outcome},
         suites={"suite": suite(HOSTILE)},
@@ -179,7 +178,7 @@ def test_results_of_many_examples_make_a_bounded_page() -> None:
 
 def test_a_search_that_found_no_fault_is_not_on_the_first_screen() -> None:
     none = Answer("no difference", "no difference", "good")
-    right = conclude(replace(findings(), answer=none, suspects=()))
+    right = searched(operators()[:3], none)
     page = read(Sources({"r": timed()}, located={"r": [right]}))
     assert not [word for word in page.of_class("word") if "layer by layer" in word.text]
 
