@@ -178,8 +178,10 @@ def command_line(planted: Planted, delegate: Path, options: Sequence[str], resul
 
 def read_answer(result: Path) -> Answer:
     """What stands in the command's JSON file."""
-    verdict = json.loads(result.read_text())["verdict"]
-    return Answer(verdict["kind"], tuple(int(index) for index in verdict["operators"]))
+    configuration, *operators = json.loads(result.read_text())["rows"]
+    (verdict,) = configuration["verdicts"]
+    at_fault = verdict["output"].split(", ")
+    return Answer(verdict["kind"], tuple(row["counts"]["index"] for row in operators if row["name"] in at_fault))
 
 
 def answer_of(planted: Planted, delegate: Path, options: Sequence[str], limit_s: float) -> Answer | None:
