@@ -53,7 +53,7 @@ def test_a_result_of_too_many_configurations_is_refused() -> None:
         (("configurations", 1, "verdicts", 0, "against"), "nobody", "judged against 'nobody'"),
         (("configurations", 1, "finished_examples"), 0, "of no examples"),
         (("configurations", 1, "failed_examples"), -1, "failed_examples is -1"),
-        (("configurations", 1, "figures", "top1"), 1000.0, "top1 is 1000.0, and a share is 0 to 1"),
+        (("configurations", 1, "figures", "top1", "value"), 1000.0, "top1 is 1000.0, and a share is 0 to 1"),
         (("latency_comparisons", 0, "ratio"), 0.0, "the latency ratio of 'xnnpack' to 'reference' is 0.0"),
         (("latency_comparisons", 0, "other"), "x", "a latency is compared with 'x'"),
     ],
@@ -78,4 +78,4 @@ def test_a_benchmark_with_a_row_of_no_model_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(document))
     shown = evaltools_here("report", str(path), f"--output={tmp_path / 'page.md'}")
     assert shown.code == exit_codes.USAGE
-    assert "its figures contradict each other (a row is of model 7, and there are 1)" in shown.err
+    assert "its figures contradict each other ('test' is of model 7, and there are 1)" in shown.err

@@ -133,7 +133,7 @@ def test_accuracy_stands_beside_latency(tmp_path: Path) -> None:
     done = benchmark(f"--graph={INT8}", *QUICK, *config, f"--accuracy={accuracy}", f"--output_file_path={output}")
     rows = {row["name"]: row for row in rows_of(output)}
     measured = json.loads(accuracy.read_text())["configurations"]
-    expected = next(entry["figures"]["top1"] for entry in measured if entry["name"] == "xnnpack")
+    expected = next(entry["figures"]["top1"]["value"] for entry in measured if entry["name"] == "xnnpack")
     assert rows["xnnpack"]["figures"]["top1"]["value"] == pytest.approx(expected)
     assert rows["xnnpack"]["counts"]["on_latency_front"] == 1
     assert "top-1" in done.err

@@ -90,7 +90,7 @@ def test_shards_whose_noise_overflows_take_the_same_range_as_the_whole(tmp_path:
     model.write_bytes(tiny_models.brighten())
     command = ["inference-diff", f"--model_file={model}", "--num_runs=7", "--noise_floor_runs=3", "--use_xnnpack=true"]
     whole = figures_here([*command, f"--run_dir={tmp_path / 'whole'}"], tmp_path / "whole.json")
-    assert "beyond which outputs overflow" in read_result(tmp_path / "whole.json").given["input 0"]
+    assert "because outputs overflow with -1..1" in read_result(tmp_path / "whole.json").given["input 0"]
     folders = run_shards(command, tmp_path, 0, 1, 2)
     assert figures_here(["merge", *map(str, folders)], tmp_path / "merged.json") == whole
 
@@ -131,7 +131,7 @@ import sys
 from pathlib import Path
 sys.modules["scipy"] = None
 from evaltools.device.on_device import main
-sys.exit(main(["--records", "--", sys.argv[1]]))
+sys.exit(main(["--", sys.argv[1]]))
 """
 
 
