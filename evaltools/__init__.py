@@ -23,7 +23,7 @@ _MODULES = {
     "evaltools.api.progress": ("Progress",),
     "evaltools.api.result": ("Result",),
     "evaltools.api.rows": ("Rows",),
-    "evaltools.api.suites": ("Suite", "suite"),
+    "evaltools.api.suites": ("suite",),
     "evaltools.errors": (
         "ConfigurationUnavailable",
         "DataError",

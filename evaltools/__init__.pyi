@@ -23,7 +23,6 @@ from evaltools.api.models import Models as Models
 from evaltools.api.progress import Progress as Progress
 from evaltools.api.result import Result as Result
 from evaltools.api.rows import Rows as Rows
-from evaltools.api.suites import Suite as Suite
 from evaltools.errors import ConfigurationUnavailable as ConfigurationUnavailable
 from evaltools.errors import DataError as DataError
 from evaltools.errors import EvaltoolsError as EvaltoolsError
@@ -701,7 +700,7 @@ def suite(
     jobs: Mapping[str, str] | None = None,
     progress: bool | OnEntry | None = None,
     run_dir: str | Path | None = None,
-) -> Suite:
+) -> Rows:
     """Every model of a folder, of a list or of a suite.toml, in every configuration.
 
     ``jobs`` maps names to commands such as ``"diff --num_runs=20"``; without them each model's outputs are compared.

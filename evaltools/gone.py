@@ -43,12 +43,11 @@ _NUMERICS: Final = (
 _NO_PROFILE: Final = "evaltools.benchmark(..., enable_op_profiling=True) has the times of a model and of its operators"
 NAMES_GONE: Final[Mapping[str, str]] = {
     "Benchmark": "what evaltools.benchmark gives is evaltools.Rows",
+    "Suite": "what evaltools.suite gives is evaltools.Rows; evaltools.gate(suite, against=earlier) compares two",
     "Profile": _NO_PROFILE,
     "profile": _NO_PROFILE,
 }
 """What was in ``import evaltools``."""
-METHODS_GONE: Final[Mapping[str, str]] = {"Suite.against": "evaltools.gate(suite, against=earlier) compares the two"}
-"""Methods of what ``import evaltools`` gives."""
 PROGRAMS_GONE: Final[Mapping[str, str]] = {"gpu_numerics_check": _NUMERICS, "npu_numerics_check": _NUMERICS}
 """Programs for ``--native_binary``, by the names of their files."""
 FILES_GONE: Final[Mapping[str, str]] = dict.fromkeys(

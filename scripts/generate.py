@@ -51,7 +51,6 @@ def delegate_flags() -> bytes:
 def result_page() -> bytes:
     """The reference page of the results, from the descriptions of their types, and of the figures that limits name."""
     from evaltools.gates.outcome import GateOutcome
-    from evaltools.gates.suite_result import SuiteResult
     from evaltools.result.json_file import json_schema
     from evaltools.result.result import Result
     from evaltools.result_file import result_schema
@@ -59,8 +58,11 @@ def result_page() -> bytes:
     files = "evaltools/result"
     documents = {
         "Evaluations": ("every task", f"{files}/result.schema.json", result_schema()),
-        "Rows": ("`benchmark`, `locate` and `inspect`", f"{files}/rows.schema.json", json_schema(Result, "")),
-        "Suites": ("`evaltools suite`", "evaltools/gates/suite.schema.json", json_schema(SuiteResult, "")),
+        "Rows": (
+            "`benchmark`, `locate`, `inspect` and `suite`",
+            f"{files}/rows.schema.json",
+            json_schema(Result, ""),
+        ),
         "Verdicts": ("`evaltools gate`", "", json_schema(GateOutcome, "")),
     }
     parts = [_RESULT_HEAD, f"## Figures\n\n{_figures_table()}"]
@@ -157,14 +159,6 @@ def rows_schema() -> bytes:
     return schema_text(json_schema(Result, "evaltools result")).encode()
 
 
-def suite_schema() -> bytes:
-    """The JSON schema of the result of a suite."""
-    from evaltools.gates.suite_result import SuiteResult
-    from evaltools.result.json_file import json_schema, schema_text
-
-    return schema_text(json_schema(SuiteResult, "evaltools suite result")).encode()
-
-
 def python_stub() -> bytes:
     """The types of what ``import evaltools`` gives, with every option and every figure by its name."""
     import evaltools
@@ -254,7 +248,6 @@ GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/proto/native_messages.binpb": native_messages,
     "evaltools/result/result.schema.json": schema_of_results,
     "evaltools/result/rows.schema.json": rows_schema,
-    "evaltools/gates/suite.schema.json": suite_schema,
     "docs/delegate-flags.md": delegate_flags,
     "docs/result-format.md": result_page,
     "evaltools/__init__.pyi": python_stub,

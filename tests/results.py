@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Evidence, evidence_of
+from evaltools.gates.run_rows import RunRows, parts_of
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.result.evaluation import (
     ConfigurationResult,
@@ -51,6 +53,17 @@ def shares_of(ranks: Sequence[int | None], most: int) -> list[float]:
 def compared(baseline: str, other: str, count: int = 4, same: int = 3, lost: int = 1, gained: int = 0) -> Comparison:
     """Answers of two configurations, of which so many have the same first class."""
     return Comparison(baseline, other, [lost], [gained], count=count, same=same)
+
+
+def part(made: EvaluationResult) -> RunRows:
+    """What gates are compared with."""
+    return parts_of("run", made)["run"]
+
+
+def evidence(made: EvaluationResult, name: str, allowed: Allowed = NOTHING_ALLOWED) -> Evidence:
+    """The evidence on one configuration."""
+    found = part(made)
+    return next(evidence_of(found, row, allowed) for row in found.rows if row.name == name)
 
 
 def configuration(name: str, role: str = "test") -> ConfigurationResult:

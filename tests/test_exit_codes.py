@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from msgspec.structs import replace
 
 from evaltools import exit_codes
 from evaltools.benchmark.command import COMMAND, request_of_flags
@@ -13,9 +12,9 @@ from evaltools.benchmark.request import read_request
 from evaltools.cli.benchmark import exit_code_of
 from evaltools.cli.suite.run import exit_code_of as exit_code_of_suite
 from evaltools.datasets import sample
-from evaltools.gates.suite_result import SuiteEntry
 from evaltools.request.flags import parse_flags
 from evaltools.result.evaluation import RuntimeUsed
+from evaltools.result.result import ALL, Row
 from tests.report.benchmark_samples import Sample, benchmark, lost, row
 from tests.report.page import samples
 
@@ -44,8 +43,11 @@ def test_of_several_runs_the_one_counts_that_says_least(codes: list[int], worst:
     ],
 )
 def test_the_code_of_a_suite_is_that_of_its_worst_entry(entries: list[Entry], code: int) -> None:
-    made = [SuiteEntry("m", "m.tflite", "00", "diff", [], state, exit_code=ended) for state, ended in entries]
-    assert exit_code_of_suite(replace(samples.suite("x"), entries=made)) == code
+    made = [
+        Row("fast" if state == "done" else ALL, counts={} if ended is None else {"exit_code": ended})
+        for state, ended in entries
+    ]
+    assert exit_code_of_suite(samples.suite("x", made)) == code
 
 
 RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")

@@ -10,9 +10,7 @@ from evaltools.api.configurations import OneConfiguration, read_tests
 from evaltools.api.options import errors_in_python
 from evaltools.api.result import Result
 from evaltools.api.rows import Rows
-from evaltools.api.suites import Suite
 from evaltools.errors import UsageError
-from evaltools.gates.suite_result import SuiteResult
 from evaltools.result.result import Result as RowsFound
 from evaltools.runs.gate_runs import read_any_result
 
@@ -29,14 +27,12 @@ def path_of(given: object, what: str) -> Path:
 
 
 @errors_in_python({})
-def load(path: str | Path) -> Result | Rows | Suite:
+def load(path: str | Path) -> Result | Rows:
     """The result of an evaluation, of a benchmark or of a suite that a JSON file holds.
 
     Raises :class:`~evaltools.errors.DataError` for a file that holds none.
     """
     found = read_any_result(path_of(path, "the result to load"))
-    if isinstance(found, SuiteResult):
-        return Suite(found)
     return Rows(found) if isinstance(found, RowsFound) else Result(found)
 
 

@@ -10,15 +10,14 @@ from evaltools.api.gate_report import GateReport
 from evaltools.api.options import errors_in_python
 from evaltools.api.result import Result
 from evaltools.api.rows import Rows
-from evaltools.api.suites import Suite
 from evaltools.errors import UsageError
 from evaltools.gates.check import NO_OLD
 from evaltools.gates.compare import Old
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.gate_file import Gate
+from evaltools.gates.hold import earlier_parts, hold_all
 from evaltools.gates.no_worse import compare_results
-from evaltools.gates.other_results import Result as AnyFound
-from evaltools.gates.other_results import earlier_evaluations, hold_all, parts_of
+from evaltools.gates.run_rows import Found, parts_of
 from evaltools.known_tasks import OWN, other_metrics, subject_of, task_command
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.metrics import METRICS
@@ -26,11 +25,11 @@ from evaltools.result.metrics import METRICS
 
 @errors_in_python({})
 def gate(
-    result: Result | Rows | Suite | str | Path,
+    result: Result | Rows | str | Path,
     limits: Sequence[str] = (),
     configuration: str = "*",
     *,
-    against: Result | Rows | Suite | str | Path | None = None,
+    against: Result | Rows | str | Path | None = None,
     allow_other_examples: bool = False,
 ) -> GateReport:
     """Hold limits such as ``"top1 drop <= 0.5 points at 95 %"`` against a result, or the file that it was saved to.
@@ -50,7 +49,7 @@ def gate(
     if isinstance(found, EvaluationResult):
         _require_figures(criteria, found)
     before = None if old is None else Old("the earlier result", old, allow_other_examples)
-    earlier = NO_OLD if before is None else earlier_evaluations("result", before)
+    earlier = NO_OLD if before is None else earlier_parts("result", before)
     gates = [Gate("", "", "", configuration, criteria)] if criteria else []
     reports = hold_all(gates, parts_of("result", found), earlier)
     if before is not None:
@@ -58,8 +57,8 @@ def gate(
     return GateReport(tuple(decision for report in reports for decision in report.decisions))
 
 
-def _result_of(given: Result | Rows | Suite | str | Path) -> AnyFound:
-    found = given if isinstance(given, Result | Rows | Suite) else load(path_of(given, "the result"))
+def _result_of(given: Result | Rows | str | Path) -> Found:
+    found = given if isinstance(given, Result | Rows) else load(path_of(given, "the result"))
     return found.result
 
 

@@ -17,7 +17,8 @@ from evaltools.api.frames import (
 )
 from evaltools.api.locating import Located
 from evaltools.api.results_in_common import Entries, Entry, html_of_table, html_table
-from evaltools.gates.evidence import evidence_of
+from evaltools.gates.evidence import Evidence, evidence_of
+from evaltools.gates.run_rows import parts_of
 from evaltools.metrics.latency import Latency
 from evaltools.report.content import Sources
 from evaltools.report.page.sections.summary import summary_of
@@ -87,7 +88,7 @@ class Measured(Entry[EvaluationResult, ConfigurationResult], Figures):
     @property
     def why_no_figures(self) -> str:
         """Why there are none, where that is so."""
-        return evidence_of(self._result, self.entry).not_measured or super().why_no_figures
+        return _evidence(self._result, self.entry.name).not_measured or super().why_no_figures
 
     @property
     def main_figures(self) -> Mapping[str, float | None]:
@@ -107,10 +108,15 @@ class Measured(Entry[EvaluationResult, ConfigurationResult], Figures):
 
     @cached_property
     def _known(self) -> Mapping[str, Figure]:
-        evidence = evidence_of(self._result, self.entry)
+        evidence = _evidence(self._result, self.entry.name)
         ratio = evidence.ratio
         own = {} if ratio is None else {"latency_ratio": Figure(ratio.ratio, interval=ratio.interval)}
         return {**evidence.figures, **own}
+
+
+def _evidence(result: EvaluationResult, name: str) -> Evidence:
+    found = parts_of("", result)[""]
+    return next(evidence_of(found, row) for row in found.rows if row.name == name)
 
 
 class Result(Entries[EvaluationResult, Measured]):
@@ -132,8 +138,8 @@ class Result(Entries[EvaluationResult, Measured]):
     @property
     def warnings(self) -> list[str]:
         """What needs attention: also what was not measured, ended early, failed, or did not end cleanly."""
-        obstacles = {entry.name: evidence_of(self.result, entry).not_measured for entry in self.result.configurations}
-        found = [f"{name}: {why}" for name, why in obstacles.items() if why]
+        names = [entry.name for entry in self.result.configurations]
+        found = [f"{name}: {why}" for name in names if (why := _evidence(self.result, name).not_measured)]
         return list(dict.fromkeys([*self.result.warnings, *found]))
 
     def examples(self) -> pandas.DataFrame:

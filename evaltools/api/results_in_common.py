@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from evaltools.api.frames import data_frame
 from evaltools.api.plot import Plot, plot_of
-from evaltools.gates.suite_result import SuiteResult
 from evaltools.parameter import did_you_mean
 from evaltools.report.content import Sources
 from evaltools.report.files.output_file import write_file
@@ -105,15 +104,21 @@ class Entry(ABC, Generic[Timing, Row]):
         """Its name, with what else distinguishes it."""
         return self.name
 
+    @property
+    def judged(self) -> str:
+        """The verdict on it in a word or two, where it is said beside its name."""
+        return ""
+
     def __repr__(self) -> str:
         if not self.is_measured:
             return f"<{self.title}: not measured: {self.reason}>"
-        shown = ", ".join(f"{name}={_shown(value)}" for name, value in self.main_figures.items())
+        figures = [f"{name}={_shown(value)}" for name, value in self.main_figures.items()]
+        shown = ", ".join(filter(None, [self.judged, *figures]))
         return f"<{self.title}: {shown or f'no figures: {self.why_no_figures}'}>"
 
 
 Each = TypeVar("Each", bound=Entry[Any, Any])
-Whole = TypeVar("Whole", bound=EvaluationResult | Result | SuiteResult)
+Whole = TypeVar("Whole", bound=EvaluationResult | Result)
 
 
 class Saved(ABC, Generic[Whole]):
@@ -150,11 +155,12 @@ class Entries(Saved[Timing], Generic[Timing, Each]):
 
     def __getitem__(self, name: str) -> Each:
         """The entry of that name; raises :class:`KeyError`."""
-        names = [entry.name for entry in self]
-        if name not in names:
+        found = next((entry for entry in self if name in (entry.name, entry.title)), None)
+        if found is None:
+            names = [entry.name for entry in self]
             there_are = ", ".join(names)
             raise KeyError(f"no configuration is named {name!r}.{did_you_mean(str(name), names)} There are {there_are}")
-        return next(entry for entry in self if entry.name == name)
+        return found
 
     def _ipython_key_completions_(self) -> list[str]:
         return [entry.name for entry in self]
@@ -208,7 +214,7 @@ class Entries(Saved[Timing], Generic[Timing, Each]):
     @property
     def warnings(self) -> list[str]:
         """What needs attention before these figures are believed."""
-        lost = [f"{entry.name} was not measured: {entry.reason}" for entry in self if not entry.is_measured]
+        lost = [f"{entry.title} was not measured: {entry.reason}" for entry in self if not entry.is_measured]
         return [*self.result.warnings, *lost]
 
 

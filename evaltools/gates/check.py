@@ -25,11 +25,12 @@ from evaltools.gates.criteria import Criterion
 from evaltools.gates.decide import Decision, decide
 from evaltools.gates.evidence import Allowed, Evidence, evidence_of
 from evaltools.gates.gate_file import Gate
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.gates.run_rows import RunRows
+from evaltools.result.result import Row
 
 _FEW: Final = 0.95
 """Limits without a confidence are distinguished from those that would be kept with this one."""
-NO_OLD: Final[Mapping[str, Old[EvaluationResult]]] = {}
+NO_OLD: Final[Mapping[str, Old[RunRows]]] = {}
 
 
 class GateDecisions(Struct, frozen=True):
@@ -48,16 +49,14 @@ class GateDecisions(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def hold_gate(
-    gate: Gate, run: str, result: EvaluationResult, old: Old[EvaluationResult] | None = None
-) -> GateDecisions:
-    """Check a gate against a result; ``run`` is its name, ``old`` the earlier result that it is compared with.
+def hold_gate(gate: Gate, run: str, found: RunRows, old: Old[RunRows] | None = None) -> GateDecisions:
+    """Check a gate against the rows of a run; ``run`` is its name, ``old`` the earlier ones they are compared with.
 
-    A gate that names no configuration of it is ``not measured``. Raises :class:`DataError` for a result whose figures
-    contradict each other.
+    A gate that names none of them is ``not measured``. Raises :class:`DataError` for figures that contradict each
+    other.
     """
     try:
-        return _held(gate, run, result, old)
+        return _held(gate, run, found, old)
     except (KeyError, ValueError, ArithmeticError) as error:
         message = (
             f"the figures of a result contradict each other ({error}); was it edited? Take it as evaltools wrote it"
@@ -65,45 +64,45 @@ def hold_gate(
         raise DataError(message) from error
 
 
-def hold_against_old(run: str, result: EvaluationResult, old: Old[EvaluationResult], others: int = 0) -> GateDecisions:
+def hold_against_old(run: str, found: RunRows, old: Old[RunRows], others: int = 0) -> GateDecisions:
     """Whether anything became worse since an earlier result, of every configuration that either of them has.
 
     Times of a reference are never worse: it is the machine that they show. ``others`` counts the configurations of
     other results that are compared together with it.
     """
-    entries = [entry for entry in result.configurations if entry.role == "test"] or result.configurations
-    changed_model = _changed_model(result) or ("" if entries else "the result has no configuration")
+    rows = found.tests or found.rows
+    changed_model = _changed_model(found) or ("" if rows else "the result has no configuration")
     if changed_model:
-        return _report(run, result, (_missing("*", changed_model),))
+        return _report(run, found, (_missing("*", changed_model),))
     held: list[tuple[Criterion, Evidence, Evidence]] = []
     timed: list[tuple[Criterion, Evidence]] = []
     decisions: list[Decision] = []
     untimed: list[str] = []
-    for entry in entries:
-        own = evidence_of(result, entry, old.allowed)
-        since = own if own.not_measured else evidence_since(old, result, entry, own, old.allowed)
+    for row in rows:
+        own = evidence_of(found, row, old.allowed)
+        since = own if own.not_measured else evidence_since(old, found, row, own, old.allowed)
         if since.not_measured:
-            decisions.append(_missing(entry.name, since.not_measured, own))
+            decisions.append(_missing(row.name, since.not_measured, own))
             continue
-        held += [(criterion, own, since) for criterion in limits_since(old, entry)]
-        decisions += other_decisions(old, result, entry, since)
+        held += [(criterion, own, since) for criterion in limits_since(old, row)]
+        decisions += other_decisions(old, found, row, since)
         timed += [(slowdown(), replace(own, old=since))] if since.ratio is not None else []
-        untimed += [f"times of {entry.name}, as not both have them"] if since.ratio is None else []
+        untimed += [f"times of {row.name}, as not both have them"] if since.ratio is None else []
     of_accuracy = decide_together([(criterion, replace(own, old=since)) for criterion, own, since in held], others)
     of_times = decide_together(timed, others)
     kept = [
-        kept_since(criterion, decision, since, old, result)
+        kept_since(criterion, decision, since, old, found)
         for (criterion, _, since), decision in zip(held, of_accuracy, strict=True)
     ]
-    names = {entry.name for entry in entries}
+    names = {row.name for row in rows}
     lost = [
-        _missing(entry.name, not_in_new(old.name))
-        for entry in old.result.configurations
-        if entry.role == entries[0].role and entry.name not in names
+        _missing(row.name, not_in_new(old.name))
+        for row in old.result.rows
+        if row.role == rows[0].role and row.name not in names
     ]
-    changed = tuple(f"since {old.name}: {line}" for line in differences(old.result, result))
+    changed = tuple(f"since {old.name}: {line}" for line in differences(old.result, found))
     changed += tuple(f"not compared: {line}" for line in untimed)
-    report = _report(run, result, (*kept, *decisions, *of_times, *lost))
+    report = _report(run, found, (*kept, *decisions, *of_times, *lost))
     return replace(report, warnings=(*changed, *report.warnings))
 
 
@@ -113,30 +112,23 @@ def _missing(name: str, reason: str, own: Evidence | None = None) -> Decision:
     return Decision(name, limit, "not measured", reason=reason, examples=examples)
 
 
-def _model_name(result: EvaluationResult) -> str:
-    return Path(result.model.file).name
-
-
-def _held(gate: Gate, run: str, result: EvaluationResult, old: Old[EvaluationResult] | None) -> GateDecisions:
-    tests = [entry for entry in result.configurations if entry.role == "test"]
-    named = [entry for entry in tests if gate.names(entry.name)]
-    changed = _changed_model(result)
-    if changed:
-        return _report(run, result, nothing_shown(gate, changed))
+def _held(gate: Gate, run: str, found: RunRows, old: Old[RunRows] | None) -> GateDecisions:
+    named = [row for row in found.tests if gate.names(row.name)]
+    changed = _changed_model(found)
+    if changed or (found.failure and not named):
+        return _report(run, found, nothing_shown(gate, changed or found.failure))
     if not named:
-        return _report(run, result, none_named(gate, run, [entry.name for entry in tests]))
-    found = [_evidence(result, entry, gate.allowed, old) for entry in named]
-    held = [(criterion, evidence) for evidence in found for criterion in gate.criteria]
+        return _report(run, found, none_named(gate, run, [row.name for row in found.tests]))
+    evidence = [_evidence(found, row, gate.allowed, old) for row in named]
+    held = [(criterion, each) for each in evidence for criterion in gate.criteria]
     decisions = decide_together(held)
-    report = _report(run, result, tuple(decisions))
+    report = _report(run, found, tuple(decisions))
     return replace(report, warnings=(*report.warnings, *_rest_on_few(held, decisions)))
 
 
-def _evidence(
-    result: EvaluationResult, entry: ConfigurationResult, allowed: Allowed, old: Old[EvaluationResult] | None
-) -> Evidence:
-    own = evidence_of(result, entry, allowed)
-    return own if old is None else replace(own, old=evidence_since(old, result, entry, own, allowed))
+def _evidence(found: RunRows, row: Row, allowed: Allowed, old: Old[RunRows] | None) -> Evidence:
+    own = evidence_of(found, row, allowed)
+    return own if old is None else replace(own, old=evidence_since(old, found, row, own, allowed))
 
 
 def _rest_on_few(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence[Decision]) -> list[str]:
@@ -154,19 +146,19 @@ def _rest_on_few(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence
     return found
 
 
-def _changed_model(result: EvaluationResult) -> str:
+def _changed_model(found: RunRows) -> str:
     """That the model's file has another content by now than when it was measured; empty where it has not."""
-    path = _model_path(result)
-    if path is None:
+    path, model = _model_path(found), found.measured
+    if path is None or model is None:
         return ""
     try:
         status = path.stat()
         sha256 = _sha256(path, status.st_mtime_ns, status.st_size)
     except (OSError, Unreadable):
         return ""
-    if sha256 == result.model.sha256:
+    if sha256 == model.sha256:
         return ""
-    return f"the model file {result.model.file} has another content by now than when it was measured; measure again"
+    return f"the model file {model.file} has another content by now than when it was measured; measure again"
 
 
 @cache
@@ -175,35 +167,31 @@ def _sha256(path: Path, _time: int, _size: int) -> str:
     return sha256_of(path)
 
 
-def _model_path(result: EvaluationResult) -> Path | None:
+def _model_path(found: RunRows) -> Path | None:
     """Where the model is: the file that was measured, else the one at the same place in this folder, if there is any.
 
     So a checkout elsewhere, as CI makes one for each job, has the model of a result that was made in another.
     """
-    folder = Path(result.environment.folder)
-    measured = folder / result.model.file
+    if found.measured is None or found.environment is None:
+        return None
+    folder = Path(found.environment.folder)
+    measured = folder / found.measured.file
     here = [measured.relative_to(folder)] if measured.is_relative_to(folder) else []
     return next((path for path in (measured, *here) if path.exists()), None)
 
 
-def _report(run: str, result: EvaluationResult, decisions: tuple[Decision, ...]) -> GateDecisions:
-    gone = [] if _model_path(result) is not None else [f"the model {result.model.file} is not there any more"]
-    return GateDecisions(
-        run,
-        _model_name(result),
-        decisions,
-        result.environment.elapsed_s,
-        seconds_of(result),
-        (*gone, *result.warnings),
-    )
+def _report(run: str, found: RunRows, decisions: tuple[Decision, ...]) -> GateDecisions:
+    model = found.measured
+    gone = [] if model is None or _model_path(found) is not None else [f"the model {model.file} is not there any more"]
+    return GateDecisions(run, found.model, decisions, found.elapsed_s, seconds_of(found.rows), (*gone, *found.warnings))
 
 
-def seconds_of(result: EvaluationResult) -> dict[str, float]:
-    """The time of all inferences of each configuration, in seconds."""
+def seconds_of(rows: Sequence[Row]) -> dict[str, float]:
+    """The time of all inferences of each row, in seconds."""
     return {
-        entry.name: latency.avg_us * max(entry.finished_examples, latency.count) / 1e6
-        for entry in result.configurations
-        if (latency := entry.inference_latency) is not None
+        row.name: time.value * max(row.counts.get("finished", 0), time.count or 0) / 1000
+        for row in rows
+        if (time := row.figures.get("latency_ms")) is not None and time.value is not None
     }
 
 

@@ -21,22 +21,23 @@ from evaltools.gates.evidence import (
     NOTHING_ALLOWED,
     Allowed,
     Evidence,
-    loads_of,
     of_another,
     why_not_measured,
 )
+from evaltools.gates.run_rows import RunRows
 from evaltools.gates.verdict import GRADES, NOT_DECIDED, ODD_REFERENCE
-from evaltools.known_tasks import task_command
 from evaltools.metrics.between_runs import (
     Timed,
     crowding_of,
     ratio_between_runs,
 )
-from evaltools.metrics.latency import LatencyRatio, median_interval
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.latency import median_interval
 from evaltools.metrics.means import MeanChange
 from evaltools.metrics.power import Change, CountedChange
 from evaltools.metrics.resampled import ResampledChange
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Load, Tensor
+from evaltools.result.evaluation import Load, Model, Tensor
+from evaltools.result.result import Row
 
 Earlier = TypeVar("Earlier")
 Part = TypeVar("Part")
@@ -74,39 +75,42 @@ class Old(Struct, Generic[Earlier], frozen=True):
         return Old(self.name, part, self.other_examples, self.margin, self.allowed)
 
 
-def differences(old: EvaluationResult, new: EvaluationResult) -> list[str]:
+def differences(old: RunRows, new: RunRows) -> list[str]:
     """What was set up in another way, the model first."""
-    pairs = [(earlier, entry) for entry in new.configurations if (earlier := _same_name(old, entry)) is not None]
-    found = [*_of_models(old, new), *other_inputs(old, new)]
-    for package in sorted({"evaltools", *old.environment.packages, *new.environment.packages}):
-        then, now = (_version(each, package) for each in (old, new))
+    pairs = [(earlier, row) for row in new.rows if (earlier := _same_name(old, row)) is not None]
+    found = [*_of_models(old.measured, new.measured), *other_inputs(old, new)]
+    for package in sorted({package for each in (old, new) for package in _packages(each)}):
+        then, now = (_packages(each).get(package, "not installed") for each in (old, new))
         if then != now:
             found.append(f"{package}: {then} then, {now} now")
-    for earlier, entry in pairs:
-        then, now = _ran_on(earlier), _ran_on(entry)
+    for earlier, row in pairs:
+        then, now = _ran_on(earlier), _ran_on(row)
         if then != now:
-            found.append(f"{entry.name}: {then} then, {now} now")
-        if earlier.flags != entry.flags:
-            then, now = (" ".join(each.flags) or "no flags" for each in (earlier, entry))
-            found.append(f"{entry.name}: {then} then, {now} now")
+            found.append(f"{row.name}: {then} then, {now} now")
+        if earlier.flags != row.flags:
+            then, now = (" ".join(each.flags) or "no flags" for each in (earlier, row))
+            found.append(f"{row.name}: {then} then, {now} now")
     return found
 
 
-def _version(result: EvaluationResult, package: str) -> str:
-    environment = result.environment
-    return environment.evaltools if package == "evaltools" else environment.packages.get(package, "not installed")
+def _packages(found: RunRows) -> dict[str, str]:
+    environment = found.environment
+    return {} if environment is None else {"evaltools": environment.evaltools, **environment.packages}
 
 
-def _ran_on(entry: ConfigurationResult) -> str:
-    used, other = entry.runtime, entry.other_model
+def _ran_on(row: Row) -> str:
+    used, other = row.runtime, row.texts.get("other_model")
     ran = f"{used.package} {used.version} with {used.kernels} kernels" if used else "no runtime"
-    return f"{ran}, {Path(other.file).name} ({other.sha256[:8]})" if other else ran
+    return f"{ran}, {other}" if other else ran
 
 
-def _of_models(old: EvaluationResult, new: EvaluationResult) -> list[str]:
+def _is_same_model(old: RunRows, new: RunRows) -> bool:
+    return old.measured is not None and new.measured is not None and old.measured.sha256 == new.measured.sha256
+
+
+def _of_models(before: Model | None, now: Model | None) -> list[str]:
     """Another content of the model, and what differs in it; where its file lies does not matter."""
-    before, now = old.model, new.model
-    if before.sha256 == now.sha256:
+    if before is None or now is None or before.sha256 == now.sha256:
         return []
     new_file, old_file = (Path(each.file).name for each in (now, before))
     found = [f"{before.size_bytes} bytes then, {now.size_bytes} now"]
@@ -128,32 +132,25 @@ def _tensor(tensor: Tensor) -> str:
     return f"{tensor.name} {tensor.dtype} {tensor.shape}{quantised}"
 
 
-def other_inputs(old: EvaluationResult, new: EvaluationResult) -> list[str]:
+def other_inputs(old: RunRows, new: RunRows) -> list[str]:
     """What the models were given in another way: examples, labels, preprocessing; empty where it is all the same."""
-    before, now = (
-        {"examples": str(each.examples_done), "pictures": each.pictures_digest[:12]} | each.given for each in (old, new)
-    )
-    names = dict.fromkeys([*before, *now])
-    pairs = [(name, before.get(name, "none"), now.get(name, "none")) for name in names]
+    names = dict.fromkeys([*old.given, *new.given])
+    pairs = [(name, old.given.get(name, "none"), new.given.get(name, "none")) for name in names]
     return [f"{name}: {then} then, {later} now" for name, then, later in pairs if then != later]
 
 
-def _same_name(old: EvaluationResult, entry: ConfigurationResult) -> ConfigurationResult | None:
-    return next((each for each in old.configurations if each.name == entry.name), None)
+def _same_name(old: RunRows, row: Row) -> Row | None:
+    return next((each for each in old.rows if each.name == row.name), None)
 
 
 def evidence_since(
-    old: Old[EvaluationResult],
-    new: EvaluationResult,
-    entry: ConfigurationResult,
-    own: Evidence,
-    allowed: Allowed = NOTHING_ALLOWED,
+    old: Old[RunRows], new: RunRows, row: Row, own: Evidence, allowed: Allowed = NOTHING_ALLOWED
 ) -> Evidence:
-    """The evidence ``own`` on a configuration with the earlier result in the place of the reference."""
-    earlier = _same_name(old.result, entry)
+    """The evidence ``own`` on a row with the earlier result in the place of the reference."""
+    earlier = _same_name(old.result, row)
     if earlier is None:
-        names = ", ".join(each.name for each in old.result.configurations)
-        return Evidence(entry.name, f"{old.name} has no such configuration; it has {names}")
+        names = ", ".join(each.name for each in old.result.rows)
+        return Evidence(row.name, f"{old.name} has no such configuration; it has {names}")
     obstacle = of_another(EARLIER, why_not_measured(old.result, earlier, allowed))
     others = other_inputs(old.result, new)
     if not obstacle and others and not old.other_examples:
@@ -162,9 +159,10 @@ def evidence_since(
             "for a comparison of two samples"
         )
     if obstacle:
-        return Evidence(entry.name, obstacle)
-    is_same = not others and earlier.finished_examples == entry.finished_examples
-    examples = entry.finished_examples if is_same else None
+        return Evidence(row.name, obstacle)
+    finished = row.counts.get("finished")
+    examples = finished if not others and earlier.counts.get("finished") == finished else None
+    before, now = _timed(earlier), _timed(row)
     return replace(
         own,
         reference_not_measured="",
@@ -172,26 +170,19 @@ def evidence_since(
             name: compared(figure, earlier.figures.get(name), EARLIER, examples) for name, figure in own.figures.items()
         },
         base=earlier.figures,
-        ratio=_ratio((old.result, earlier), (new, entry)),
-        loads=loads_of(new) | loads_of(old.result, EARLIER),
+        ratio=None if before is None or now is None else ratio_between_runs(before, now),
+        loads={"": row.load, EARLIER: earlier.load},
     )
 
 
-Side = tuple[EvaluationResult, ConfigurationResult]
-
-
-def _ratio(before: Side, after: Side) -> LatencyRatio | None:
-    then, now = _timed(*before), _timed(*after)
-    return None if then is None or now is None else ratio_between_runs(then, now)
-
-
-def _timed(result: EvaluationResult, entry: ConfigurationResult) -> Timed | None:
-    latency = entry.inference_latency
-    if latency is None or not latency.count or latency.p50_us is None:
+def _timed(row: Row) -> Timed | None:
+    found = row.figures.get("latency_ms")
+    if found is None or not found.value:
         return None
-    is_on_device = result.device_run is not None
-    crowded = 1.0 if is_on_device else crowding(result.environment.load, entry.num_threads)
-    return Timed(latency.p50_us, median_interval([entry.times_us]), crowded)
+    interval = found.interval and Interval(1000 * found.interval.low, 1000 * found.interval.high)
+    if interval is None and "rounds" not in row.counts:
+        interval = median_interval([row.series.get("invoke_us", [])])
+    return Timed(1000 * found.value, interval, crowding(row.load, row.num_threads))
 
 
 def crowding(load: Load | None, threads: int) -> float:
@@ -206,31 +197,28 @@ def slowdown() -> Criterion:
     return replace(limit, text=f"no clear slowdown, {limit.text}", broken_from=SLOWER)
 
 
-def limits_since(old: Old[EvaluationResult], entry: ConfigurationResult) -> list[Criterion]:
-    """The limits that a comparison sets by itself: on the accuracy, or on every metric of a task of one's own."""
-    accuracy = task_command(old.result.task).accuracy
-    if accuracy is not None and accuracy.figure in entry.figures:
-        return [parse_criterion(f"{accuracy.figure} drop vs old <= {100 * old.margin:g} points at 95 %")]
+def limits_since(old: Old[RunRows], row: Row) -> list[Criterion]:
+    """The limits that a comparison sets by itself: on the accuracy, or on every mean of a task of one's own."""
+    if "accuracy" in row.texts:
+        return [parse_criterion(f"{row.texts['accuracy']} drop vs old <= {100 * old.margin:g} points at 95 %")]
     return [
         parse_criterion(
             f"{name} {'rise' if figure.better == 'lower' else 'drop'} vs old <= "
             f"{old.margin if figure.margin is None else figure.margin:g} at 95 %",
             of_own_task=True,
         )
-        for name, figure in entry.figures.items()
+        for name, figure in row.figures.items()
         if figure.spread is not None
     ]
 
 
-def kept_since(
-    criterion: Criterion, decision: Decision, since: Evidence, old: Old[EvaluationResult], new: EvaluationResult
-) -> Decision:
+def kept_since(criterion: Criterion, decision: Decision, since: Evidence, old: Old[RunRows], new: RunRows) -> Decision:
     """The decision on an accuracy, which is kept where the same model has the same answers on the same examples.
 
     That is seen where both results recorded them, and needs no interval then.
     """
     decision = replace(decision, limit=f"{criterion.figure} unchanged, or {criterion.text}")
-    is_same = old.result.model.sha256 == new.model.sha256 and not other_inputs(old.result, new)
+    is_same = _is_same_model(old.result, new) and not other_inputs(old.result, new)
     figure = since.figures.get(criterion.figure)
     change = None if figure is None else change_of(figure, since.base.get(criterion.figure), of_old=True)
     if decision.found is None or not is_same or not _has_no_other_answer(change):
@@ -249,34 +237,29 @@ def _has_no_other_answer(change: Change | None) -> bool:
     return False
 
 
-def other_decisions(
-    old: Old[EvaluationResult], new: EvaluationResult, entry: ConfigurationResult, since: Evidence
-) -> list[Decision]:
+def other_decisions(old: Old[RunRows], new: RunRows, row: Row, since: Evidence) -> list[Decision]:
     """Whether the verdict against the reference, errors of outputs, delegated nodes or the time became worse."""
-    earlier = _same_name(old.result, entry)
+    earlier = _same_name(old.result, row)
     assert earlier is not None
     decisions = []
-    if task_command(new.task).accuracy is None and earlier.verdict is not None and entry.verdict is not None:
-        decisions.append(_of_verdicts(earlier, entry))
-    if entry.verdict is None or entry.verdict.kind not in _ALIKE:
+    if "accuracy" not in row.texts and earlier.verdict is not None and row.verdict is not None:
+        decisions.append(_of_verdicts(row.name, earlier.verdict.kind, row.verdict.kind))
+    if row.verdict is None or row.verdict.kind not in _ALIKE:
         decisions += _of_outputs(earlier, since)
-    if old.result.model.sha256 == new.model.sha256:
-        decisions += _of_nodes(earlier, entry)
+    if _is_same_model(old.result, new):
+        decisions += _of_nodes(earlier, row)
     return [replace(decision, examples=since.examples) for decision in decisions]
 
 
-def _of_verdicts(earlier: ConfigurationResult, entry: ConfigurationResult) -> Decision:
-    assert earlier.verdict is not None
-    assert entry.verdict is not None
-    then, now = earlier.verdict.kind, entry.verdict.kind
+def _of_verdicts(name: str, then: str, now: str) -> Decision:
     limit = f"verdict no worse than {then}"
     grades: list[str] = list(GRADES)
     ranks = [grades.index(kind) if kind in grades else len(grades) for kind in (then, now)]
     worse: GateVerdict = "inconclusive" if now in (NOT_DECIDED, ODD_REFERENCE) else "fail"
-    return Decision(entry.name, limit, worse if ranks[1] > ranks[0] else "pass", reason=f"now {now}")
+    return Decision(name, limit, worse if ranks[1] > ranks[0] else "pass", reason=f"now {now}")
 
 
-def _of_outputs(earlier: ConfigurationResult, since: Evidence) -> list[Decision]:
+def _of_outputs(earlier: Row, since: Evidence) -> list[Decision]:
     """Errors of outputs that are not equivalent: each may grow by a tenth."""
     then = {output.name: output.figures for output in earlier.parts}
     decisions = []
@@ -293,18 +276,14 @@ def _of_outputs(earlier: ConfigurationResult, since: Evidence) -> list[Decision]
     return decisions
 
 
-def _of_nodes(earlier: ConfigurationResult, entry: ConfigurationResult) -> list[Decision]:
-    before, now = (each.delegation.delegated_nodes if each.delegation else None for each in (earlier, entry))
-    return nodes_decision(entry.name, before, now)
-
-
-def nodes_decision(configuration: str, before: int | None, now: int | None) -> list[Decision]:
+def _of_nodes(earlier: Row, row: Row) -> list[Decision]:
     """Whether as many nodes run on delegates as before; nothing where that was not known before."""
+    before, now = (each.delegation.delegated_nodes if each.delegation else None for each in (earlier, row))
     if before is None:
         return []
     limit = f"nodes on delegates >= {before} (old)"
     if now is None:
         unknown = "how many nodes a delegate took is not known now"
-        return [Decision(configuration, limit, "not measured", reason=unknown)]
+        return [Decision(row.name, limit, "not measured", reason=unknown)]
     verdict: GateVerdict = "pass" if now >= before else "fail"
-    return [Decision(configuration, limit, verdict, Found("nodes on delegates", float(now)))]
+    return [Decision(row.name, limit, verdict, Found("nodes on delegates", float(now)))]

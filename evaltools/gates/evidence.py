@@ -8,11 +8,13 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from evaltools.gates.run_rows import RunRows
 from evaltools.metrics.latency import LatencyRatio
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison, Load
+from evaltools.metrics.series import Withheld
+from evaltools.result.evaluation import Load
 from evaltools.result.figure import Figure, Part
-from evaltools.result.metrics import common_figures
-from evaltools.result.places import against_reference, reference_of
+from evaltools.result.places import reference_of
+from evaltools.result.result import Row
 
 MOST_LOAD: Final = 1.0
 """Other processes for each core, on average, beside which latencies still count where a gate allows no other load."""
@@ -75,34 +77,25 @@ class Evidence(Struct, frozen=True):
         return next(filter(None, found), "")
 
 
-def evidence_of(
-    result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed = NOTHING_ALLOWED
-) -> Evidence:
-    """The evidence in a result on one of its configurations, as limits need it."""
-    examples = configuration.finished_examples
-    obstacle = why_not_measured(result, configuration, allowed)
+def evidence_of(found: RunRows, row: Row, allowed: Allowed = NOTHING_ALLOWED) -> Evidence:
+    """The evidence on one of the rows of a run, as limits need it."""
+    examples = row.counts.get("finished", 0)
+    obstacle = why_not_measured(found, row, allowed)
     if obstacle:
-        missing = configuration.cannot_exist
-        return Evidence(configuration.name, obstacle, missing, examples=examples, allowed=allowed)
-    ratio = against_reference(result, result.latency_comparisons, configuration)
-    reference = reference_of(configuration, result.configurations)
+        return Evidence(row.name, obstacle, row.cannot_exist, examples=examples, allowed=allowed)
+    ratio, reference = row.figures.get("latency_ratio"), reference_of(row, found.rows)
     return Evidence(
-        configuration.name,
-        reference_not_measured=_why_no_reference(result, configuration, allowed),
-        figures=common_figures(result, configuration) | configuration.figures,
+        row.name,
+        reference_not_measured=_why_no_reference(found, row, allowed),
+        figures={name: figure for name, figure in row.figures.items() if figure is not ratio},
         base={} if reference is None else reference.figures,
-        outputs=configuration.parts,
-        is_emulated=configuration.is_emulated,
-        loads=loads_of(result),
+        outputs=row.parts,
+        is_emulated=row.runtime is not None and bool(row.runtime.emulator),
+        loads={"": row.load},
         allowed=allowed,
-        ratio=_ratio(ratio),
+        ratio=None if ratio is None else _ratio(ratio, row),
         examples=examples,
     )
-
-
-def loads_of(result: EvaluationResult, whose: str = "") -> dict[str, Load | None]:
-    """The load of the machine as evidence has it; none for devices."""
-    return {} if result.device_run is not None else {whose: result.environment.load}
 
 
 def why_too_busy(load: Load | None, most: float) -> str:
@@ -129,40 +122,39 @@ def why_too_busy(load: Load | None, most: float) -> str:
     return ""
 
 
-def _ratio(found: LatencyComparison | None) -> LatencyRatio | None:
-    if found is None:
-        return None
-    return LatencyRatio(found.pairs, found.ratio, found.interval, found.processes, found.withheld)
+def _ratio(figure: Figure, row: Row) -> LatencyRatio:
+    """A latency ratio, of as many processes as there were rounds where it has an interval."""
+    known = row.counts.get("processes", row.counts.get("rounds", 1))
+    withheld: Withheld | None = "jumped" if figure.withheld == "jumped" else "few" if figure.withheld else None
+    processes = known if figure.interval is not None else 1
+    return LatencyRatio(figure.count or 0, figure.value or 0.0, figure.interval, processes, withheld)
 
 
-def why_not_measured(
-    result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed = NOTHING_ALLOWED
-) -> str:
-    """Why no figure of a configuration counts: what its own command would end with 3 or 4 for, or a part of a run."""
-    if configuration.status == "not measured":
-        return configuration.reason or "not measured"
-    if configuration.fallback is not None:
-        return fell_back(configuration.fallback)
-    if not result.complete:
-        return ended_early(str(result.stopped))
-    if result.execution is not None and result.execution.shard is not None:
-        return f"it is only shard {result.execution.shard}; put all of them together: evaltools merge"
-    return _why_not_clean(result, configuration, allowed) or _why_reference_crashed(result, configuration, allowed)
+def why_not_measured(found: RunRows, row: Row, allowed: Allowed = NOTHING_ALLOWED) -> str:
+    """Why no figure of a row counts: what its own command would end with 3 or 4 for, or a part of a run."""
+    if row.status == "not measured":
+        return row.reason or "not measured"
+    if row.fallback:
+        return fell_back(row.fallback)
+    if "stopped" in row.texts:
+        return ended_early(row.texts["stopped"])
+    if "shard" in row.texts:
+        return f"it is only shard {row.texts['shard']}; put all of them together: evaltools merge"
+    return _why_not_clean(row, allowed) or _why_reference_crashed(found, row, allowed)
 
 
-def _why_not_clean(result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed) -> str:
-    failed, nan_outputs = configuration.failed_examples, configuration.nan_outputs
+def _why_not_clean(row: Row, allowed: Allowed) -> str:
+    failed, nan_outputs, crashes = (row.counts.get(name, 0) for name in ("failed", "nan_outputs", "crashes"))
     if failed > allowed.failed_examples:
-        first = next((each for each in result.failed if each.configuration in (configuration.name, None)), None)
-        why = f" (first {first.example}: {first.reason})" if first else ""
+        example, reason = row.texts.get("first_failed"), row.texts.get("first_failure")
+        why = f" (first {example}: {reason})" if reason else ""
         allows = f"a gate with allow_failed_examples = {failed} allows it"
-        return f"{failed} of {failed + configuration.finished_examples} examples failed{why}; {allows}"
+        return f"{failed} of {failed + row.counts.get('finished', 0)} examples failed{why}; {allows}"
     if nan_outputs > allowed.nan_outputs:
         allows = f"a gate with allow_nan_outputs = {nan_outputs} allows it"
         return f"{nan_outputs} of its outputs are NaN or infinite; {allows}"
-    crashes = configuration.crashes
-    if crashes > allowed.crashes or (configuration.not_clean and not crashes):
-        return _not_clean(configuration.not_clean, crashes)
+    if crashes > allowed.crashes or (row.not_clean and not crashes):
+        return _not_clean(row.not_clean, crashes)
     return ""
 
 
@@ -180,20 +172,21 @@ def _not_clean(why: str, crashes: int) -> str:
     return f"not clean: {why}; a gate with allow_crashes = {crashes} allows it"
 
 
-def _why_reference_crashed(result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed) -> str:
+def _why_reference_crashed(found: RunRows, row: Row, allowed: Allowed) -> str:
     """The crash of the reference, which the command that measured ends with 4 for, whatever the limit is about."""
-    reference = reference_of(configuration, result.configurations)
-    if reference is None or reference.crashes <= allowed.crashes:
+    reference = reference_of(row, found.rows)
+    crashes = 0 if reference is None else reference.counts.get("crashes", 0)
+    if reference is None or crashes <= allowed.crashes:
         return ""
-    crashed = _not_clean(reference.not_clean or reference.first_crash, reference.crashes)
-    return of_another("the reference", crashed)
+    return of_another("the reference", _not_clean(reference.not_clean or reference.texts["first_crash"], crashes))
 
 
-def _why_no_reference(result: EvaluationResult, configuration: ConfigurationResult, allowed: Allowed) -> str:
-    reference = reference_of(configuration, result.configurations)
+def _why_no_reference(found: RunRows, row: Row, allowed: Allowed) -> str:
+    """A benchmark has no reference: its times are compared with the first row's."""
+    reference = reference_of(row, found.rows)
     if reference is None:
-        return NO_REFERENCE
-    return of_another("the reference", why_not_measured(result, reference, allowed))
+        return "" if "latency_ratio" in row.figures else NO_REFERENCE
+    return of_another("the reference", why_not_measured(found, reference, allowed))
 
 
 def of_another(whose: str, obstacle: str) -> str:

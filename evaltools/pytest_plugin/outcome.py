@@ -12,7 +12,7 @@ from msgspec import Struct
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, worst_verdict
 from evaltools.gates.ending import ending_of
-from evaltools.gates.other_results import AnyResult, Result
+from evaltools.gates.run_rows import Found, RunRows
 from evaltools.gates.verdict import PASSES
 from evaltools.parameter import did_you_mean
 from evaltools.preprocess import IMAGE_EXTENSIONS
@@ -51,7 +51,7 @@ def judge(reports: Sequence[GateDecisions], settings: Settings) -> Outcome:
     return Outcome("xfail" if verdict == "inconclusive" and settings.inconclusive == "xfail" else kind, text)
 
 
-def properties(reports: Sequence[GateDecisions], results: Mapping[str, AnyResult]) -> list[tuple[str, str]]:
+def properties(reports: Sequence[GateDecisions], results: Mapping[str, RunRows]) -> list[tuple[str, str]]:
     """The figures of a test and the warnings of its runs by name, as they stand in a report of JUnit's form."""
     found = []
     for report in reports:
@@ -131,7 +131,7 @@ def _input_flag(root: Path, entry: str | Path) -> str:
     return "input_files"
 
 
-def judge_diff(result: Result, within: str, allow_missing: bool = False) -> Outcome:
+def judge_diff(result: Found, within: str, allow_missing: bool = False) -> Outcome:
     """Whether the verdict on the configuration is at least as good as ``within``.
 
     ``allow_missing``: a delegate that cannot exist here is skipped.

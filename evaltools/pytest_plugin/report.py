@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.errors import EvaltoolsError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.gate_file import read_gate_file
-from evaltools.gates.other_results import AnyResult, Result
 from evaltools.gates.outcome import GateOutcome, outcome_of
+from evaltools.gates.run_rows import Found, RunRows
 from evaltools.pytest_plugin.session_runs import session_runs
 from evaltools.report.content import Sources
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.file import page_file, require_page_file
-from evaltools.runs.gate_runs import by_kind, read_any_result
+from evaltools.report.page.from_files import sources_of
+from evaltools.runs.gate_runs import read_any_result
 
 _OPTION: Final = "--evaltools-report"
 
@@ -51,25 +53,27 @@ class SessionReport:
         terminalreporter.write_line(f"report: {self._path}")
 
     def _sources(self) -> Sources:
-        results: dict[str, Result | AnyResult] = {}
+        results: dict[str, Found] = {}
         outcomes: dict[str, GateOutcome] = {}
         runs = session_runs(self._config)
         for file in self._gate_files:
             gate_file = read_gate_file(file)
-            parts: dict[str, AnyResult] = {}
+            parts: dict[str, RunRows] = {}
             compared: list[GateDecisions] = []
             for source in gate_file.runs:
                 own = runs.parts_so_far(source, file.parent)
                 parts |= own
                 compared += runs.no_worse(source, file.parent) if own else []
-            results |= {_free(name, file, results): part for name, part in parts.items()}
+                result = runs.result_so_far(source, file.parent)
+                if result is not None:
+                    results[_free(source.name, file, results)] = result
             if parts:
                 held = [each for gate in gate_file.gates for each in runs.held(gate, parts, gate_file.runs)]
                 outcome = outcome_of(version("evaltools"), str(file), held + compared)
                 outcomes[_free(file.stem, file, outcomes)] = outcome
         for path in runs.other_files():
             results[_free(path.stem, path, results)] = read_any_result(path)
-        return Sources(**by_kind(results), outcomes=outcomes)
+        return replace(sources_of(results), outcomes=outcomes)
 
 
 def _free(name: str, file: Path, taken: Container[str]) -> str:

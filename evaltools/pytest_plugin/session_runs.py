@@ -18,14 +18,8 @@ from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.compare import Old
 from evaltools.gates.gate_file import Gate, RunSource
-from evaltools.gates.other_results import (
-    AnyResult,
-    Result,
-    earlier_evaluations,
-    hold_all,
-    parts_of,
-    places_in,
-)
+from evaltools.gates.hold import earlier_parts, hold_all, places_in
+from evaltools.gates.run_rows import Found, RunRows, parts_of
 from evaltools.request.plain import to_plain
 from evaltools.runs.gate_runs import Run, no_worse, read_any_result, result_of
 
@@ -41,20 +35,20 @@ class SessionRuns:
         self._has_workers = has_workers
         self._told: set[Path] = set()
         self._decisions: dict[tuple[object, ...], list[GateDecisions]] = {}
-        self._known: dict[tuple[Path, RunSource], tuple[Result, dict[str, AnyResult]] | EvaltoolsError] = {}
+        self._known: dict[tuple[Path, RunSource], tuple[Found, dict[str, RunRows]] | EvaltoolsError] = {}
 
-    def result(self, source: RunSource, folder: Path) -> Result:
+    def result(self, source: RunSource, folder: Path) -> Found:
         """The result of a run whose relative paths are meant from ``folder``; carried out when first asked for.
 
         Raises :class:`EvaltoolsError` for a run that gave none, every time with the same message.
         """
         return self._found(source, folder)[0]
 
-    def parts(self, source: RunSource, folder: Path) -> dict[str, AnyResult]:
+    def parts(self, source: RunSource, folder: Path) -> dict[str, RunRows]:
         """What gates are compared with, as of :meth:`result`."""
         return self._found(source, folder)[1]
 
-    def parts_so_far(self, source: RunSource, folder: Path) -> dict[str, AnyResult]:
+    def parts_so_far(self, source: RunSource, folder: Path) -> dict[str, RunRows]:
         """The same without carrying anything out: empty for a run that no test needed."""
         try:
             output = self.file(source, folder)
@@ -64,7 +58,12 @@ class SessionRuns:
         except EvaltoolsError as error:
             return dict(Run(source, folder, None).failed(error))
 
-    def held(self, gate: Gate, parts: Mapping[str, AnyResult], sources: Sequence[RunSource]) -> list[GateDecisions]:
+    def result_so_far(self, source: RunSource, folder: Path) -> Found | None:
+        """The result that :meth:`parts_so_far` found."""
+        known = self._known.get((folder, source))
+        return known[0] if isinstance(known, tuple) else None
+
+    def held(self, gate: Gate, parts: Mapping[str, RunRows], sources: Sequence[RunSource]) -> list[GateDecisions]:
         """The decisions of a gate on these, made once: its limits share the allowance for chance."""
         key = (id(gate), *parts)
         if key not in self._decisions:
@@ -72,7 +71,7 @@ class SessionRuns:
             old = {
                 part: each
                 for name, (file, result) in read.items()
-                for part, each in earlier_evaluations(name, Old(str(file), result)).items()
+                for part, each in earlier_parts(name, Old(str(file), result)).items()
             }
             self._decisions[key] = hold_all([gate], parts, old)
         return self._decisions[key]
@@ -119,7 +118,7 @@ class SessionRuns:
         name = re.sub(r"[^\w.-]", "_", run.source.name)
         return self._shared / digest(what) / f"{name}.json"
 
-    def _found(self, source: RunSource, folder: Path) -> tuple[Result, dict[str, AnyResult]]:
+    def _found(self, source: RunSource, folder: Path) -> tuple[Found, dict[str, RunRows]]:
         key = (folder, source)
         if key not in self._known:
             try:
@@ -133,7 +132,7 @@ class SessionRuns:
             raise UsageError(str(known))
         return known
 
-    def _command(self, run: Run) -> Result:
+    def _command(self, run: Run) -> Found:
         output = self._output(run)
         output.parent.mkdir(parents=True, exist_ok=True)
         ended = output.with_suffix(_ENDED)

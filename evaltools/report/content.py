@@ -17,7 +17,6 @@ from evaltools.text import shortened
 
 if TYPE_CHECKING:
     from evaltools.gates.outcome import GateOutcome
-    from evaltools.gates.suite_result import SuiteResult
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.result.result import Result
 
@@ -48,12 +47,11 @@ class Sources(Struct, frozen=True):
     saved: Mapping[str, bytes] = field(default_factory=dict)
     folders: Mapping[str, Path] = field(default_factory=dict)
     outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
-    suites: Mapping[str, SuiteResult] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
         """How many results there are."""
-        kinds = (self.evaluations, self.results, self.outcomes, self.suites)
+        kinds = (self.evaluations, self.results, self.outcomes)
         return sum(map(len, kinds))
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from evaltools.result.device import HOST, DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, Environment, EvaluationResult
+from evaltools.result.result import Row
 
 
 def machine_of(environment: Environment, run: DeviceRun | None, place: str = "") -> str:
@@ -20,9 +21,10 @@ def machine_of(environment: Environment, run: DeviceRun | None, place: str = "")
     return " and ".join(names)
 
 
-def reference_of(
-    configuration: ConfigurationResult, configurations: Sequence[ConfigurationResult]
-) -> ConfigurationResult | None:
+Entry = TypeVar("Entry", bound=ConfigurationResult | Row)
+
+
+def reference_of(configuration: Entry, configurations: Sequence[Entry]) -> Entry | None:
     """The reference that a configuration is compared with: that of its own place, else the first one."""
     references = [entry for entry in configurations if entry.role == "reference"]
     own = [entry for entry in references if entry.place == configuration.place]

@@ -24,7 +24,7 @@ from evaltools.result.evaluation import (
     Model,
     RuntimeUsed,
 )
-from evaltools.result.figure import Figure
+from evaltools.result.figure import Figure, Part
 from evaltools.result.section import Note, Section
 from evaltools.result.verdict import Verdict
 from evaltools.text import printable
@@ -36,6 +36,10 @@ NEXT: Final = "next"
 """What a note is of that says what to do next."""
 HINT: Final = "hint"
 """What a note is of that says what is not known, and what brings it."""
+
+
+ALL: Final = "*"
+"""The name of a row that stands for all configurations of a job which gave none of its own."""
 
 
 class Row(Struct, frozen=True, omit_defaults=True):
@@ -71,12 +75,19 @@ class Row(Struct, frozen=True, omit_defaults=True):
     delegates: list[DelegateUsed] = field(default_factory=list)
     delegation: DelegationProof | None = None
     load: Load | None = None
+    given: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
     series: dict[str, list[float]] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it stands for all configurations of a job which gave none of its own."""
+        return self.name == ALL
 
     @property
     def verdict(self) -> Verdict | None:

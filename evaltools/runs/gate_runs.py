@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Raw, Struct
 
@@ -16,14 +16,11 @@ from evaltools.gates.compare import Old
 from evaltools.gates.decide import Decision
 from evaltools.gates.gate_file import BENCHMARK, Gate, RunSource
 from evaltools.gates.no_worse import compare_results, is_slower
-from evaltools.gates.other_results import AnyResult, OtherResult, Result, part_names
-from evaltools.gates.suite_result import SuiteResult, suite_in
+from evaltools.gates.run_rows import Found, RunRows, part_names
 from evaltools.known_tasks import OWN, built_in_tasks, name_in_limits
 from evaltools.request import Request
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import json_in
 from evaltools.result.reading import result_in as rows_in
-from evaltools.result.result import Result as Rows
 from evaltools.result.result import Row
 from evaltools.result_file import result_in
 from evaltools.runs.folders import result_content
@@ -87,13 +84,13 @@ class Run(Struct, frozen=True):
         """What the first line of its error says."""
         return str(error).partition("\n")[0].removeprefix(f"run {self.source.name}: ")
 
-    def failed(self, error: EvaltoolsError) -> dict[str, OtherResult]:
+    def failed(self, error: EvaltoolsError) -> dict[str, RunRows]:
         """What gates are compared with where it gave no result."""
         failure = self.why(error)
         found = [Row(name, status="not measured", reason=failure) for name in self.configurations]
         if not self.models:
-            return {self.source.name: OtherResult("", "", "", found, failure)}
-        return {run: OtherResult(*self._task, Path(model).name, found, failure) for run, model in self._named_models}
+            return {self.source.name: RunRows(rows=found, failure=failure)}
+        return {run: RunRows(*self._task, Path(model).name, found, failure) for run, model in self._named_models}
 
     @property
     def _task(self) -> tuple[str, str]:
@@ -106,7 +103,7 @@ class Run(Struct, frozen=True):
         return list(zip(part_names(self.source.name, self.models), self.models, strict=True))
 
 
-def result_of(run: Run, output: Path) -> Result:
+def result_of(run: Run, output: Path) -> Found:
     """The result of a run; ``output`` is where its command writes it.
 
     Raises an :class:`EvaltoolsError` where it gives no result, whose first line says why and whose others are the end
@@ -130,8 +127,8 @@ def result_of(run: Run, output: Path) -> Result:
 
 def no_worse(
     run: Run,
-    result: Result | EvaltoolsError,
-    old: Old[Result],
+    result: Found | EvaltoolsError,
+    old: Old[Found],
     again: Path,
     on_again: Callable[[], object] = lambda: None,
 ) -> list[GateDecisions]:
@@ -157,24 +154,11 @@ def no_worse(
         return found
 
 
-def read_any_result(path: Path) -> Result:
-    """The result of an evaluation, of a benchmark or of a suite; raises :class:`DataError` for a file that is none."""
+def read_any_result(path: Path) -> Found:
+    """The result of any command; raises :class:`DataError` for a file that is none."""
     content = result_content(path)
     document = json_in(content, path, dict[str, Raw], "evaltools result")
-    if "entries" in document:
-        return suite_in(content, path)
-    if "rows" in document and "task" not in document:
-        return rows_in(content, path)
-    return result_in(content, path)
-
-
-def by_kind(results: Mapping[str, Result | AnyResult]) -> dict[str, Any]:
-    """The results as a page takes them."""
-    kinds = {"evaluations": EvaluationResult, "results": Rows, "suites": SuiteResult}
-    return {
-        kind: {name: each for name, each in results.items() if isinstance(each, type_of)}
-        for kind, type_of in kinds.items()
-    }
+    return rows_in(content, path) if "rows" in document else result_in(content, path)
 
 
 def _no_result(source: RunSource, code: int, text: str) -> str:

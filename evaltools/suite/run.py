@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from evaltools.configuration import Configuration
 from evaltools.engine.run_folder import (
     RunIdentity,
@@ -18,12 +20,12 @@ from evaltools.engine.run_folder import (
 )
 from evaltools.errors import DataError
 from evaltools.file_content import Unreadable, sha256_of
-from evaltools.gates.suite_result import SuiteResult
 from evaltools.known_tasks import moved
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import SCHEMA_VERSION
+from evaltools.result.evaluation import Model
+from evaltools.result.result import Result
 from evaltools.runs.identity import (
     TASK,
     checksums_of,
@@ -33,15 +35,16 @@ from evaltools.runs.identity import (
 )
 from evaltools.runtime.registry import installed_version, runtime_name
 from evaltools.suite.command import COMMAND
+from evaltools.suite.conclude import conclude
 from evaltools.suite.entries import Entry, entries_of
-from evaltools.suite.runs import Runs
+from evaltools.suite.runs import Found, Runs
 from evaltools.tasks.framework.loading import files_beside
 
 OnEntry = Callable[[int, int], object]
 """Gets how many entries are done of how many, first before any is begun."""
 
 
-def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) -> SuiteResult:
+def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) -> Result:
     """Run what is not done yet; Ctrl-C ends it with what is.
 
     Raises :class:`UsageError` and its kinds before anything is run, and for a folder that holds another suite.
@@ -57,10 +60,18 @@ def run_suite(suite: Request, on_entry: OnEntry = lambda _done, _total: None) ->
         if runs.is_kept:
             journal.state(request_facts(to_plain(suite), identity))
         stopped = _run(runs, entries, on_entry)
-        found = [runs.outcome_of(entry, checksums[entry.path]) for entry in entries]
-    elapsed_s = time.monotonic() - start
-    environment = describe_environment(list(suite.command), started_at, elapsed_s)
-    return SuiteResult(SCHEMA_VERSION, environment, stopped, found)
+        found = [(entry.path, runs.found(entry)) for entry in entries]
+    environment = describe_environment(list(suite.command), started_at, time.monotonic() - start)
+    models = {path: _model(path, checksums[path], [each for of, each in found if of == path]) for path in checksums}
+    numbers = {path: number for number, path in enumerate(models)}
+    rows = [replace(row, model=numbers[path]) for path, each in found for row in each.rows]
+    return conclude(environment, list(models.values()), rows, stopped)
+
+
+def _model(path: Path, sha256: str, found: Sequence[Found]) -> Model:
+    """A model as its results have it; of one without any only its name and its content are known."""
+    known = next((each.model for each in found if each.model is not None), Model("", sha256, 0, 0, [], []))
+    return replace(known, file=str(path))
 
 
 def _now() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,12 +18,16 @@ from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import decode, encode
 from evaltools.errors import OutputError
 from evaltools.exit_codes import INTERRUPTED, MEASURED, NOT_WRITTEN
-from evaltools.gates.suite_result import SuiteEntry
+from evaltools.gates.evaluation_rows import rows_of_evaluation
+from evaltools.result.evaluation import Model
+from evaltools.result.figure import Figure
 from evaltools.result.reading import read
+from evaltools.result.result import ALL, Row
 from evaltools.result_file import read_result
 from evaltools.runs.handing_over import carry_out, ending_in_words
 from evaltools.suite.entries import Entry
-from evaltools.suite.rows import rows_of_evaluation
+from evaltools.suite.screen import RESULT as RESULT_FILE
+from evaltools.suite.screen import STATE
 
 RESULT: Final = "result.json"
 _ENTRIES: Final = "entries"
@@ -35,6 +40,13 @@ class _Done(Struct, frozen=True):
     exit_code: int
     elapsed_s: float
     reason: str = ""
+
+
+class Found(Struct, frozen=True):
+    """The rows that came of an entry, and its model; None where there is no result."""
+
+    rows: list[Row]
+    model: Model | None = None
 
 
 class Runs:
@@ -83,34 +95,36 @@ class Runs:
         reason = "" if has_result else _last_words(ended.err) or ending_in_words(ended.code)
         self._journal.state({entry.key: encode(_Done(ended.code, round(time.monotonic() - start, 3), reason))})
 
-    def outcome_of(self, entry: Entry, model_sha256: str) -> SuiteEntry:
-        """What the result says of an entry; ``model_sha256`` is that of its model when the suite began."""
+    def found(self, entry: Entry) -> Found:
+        """The rows that an entry gave, or one that says why there are none, and its model as the result has it."""
         kept = self._kept(entry)
-        outcome = SuiteEntry(
-            model=entry.model,
-            model_file=str(entry.path),
-            model_sha256=model_sha256,
-            job=entry.job,
-            command=list(entry.request.command),
-            state="skipped",
-            reason="the suite ended before it was done",
-        )
-        if kept is None:
-            return outcome
-        outcome = replace(outcome, exit_code=kept.exit_code, elapsed_s=kept.elapsed_s, reason=kept.reason)
-        if kept.reason:
-            return replace(outcome, state="failed")
         place = self.place(entry) / RESULT
-        outcome = replace(outcome, state="done", result=str(place.relative_to(self._folder)) if self.is_kept else "")
-        if entry.request.task == BENCHMARK.name:
-            return replace(outcome, rows=read(place).rows)
-        result = read_result(place)
-        return replace(outcome, rows=rows_of_evaluation(result), evaluation=result)
+        if kept is None or kept.reason:
+            reason = "the suite ended before it was done" if kept is None else kept.reason
+            state = "skipped" if kept is None else "failed"
+            found = Found([Row(ALL, status="not measured", reason=reason, texts={STATE: state})])
+        elif entry.request.task == BENCHMARK.name:
+            result = read(place)
+            found = Found(result.rows, result.models[0])
+        else:
+            evaluated = read_result(place)
+            found = Found(rows_of_evaluation(evaluated), evaluated.model)
+        file = str(place.relative_to(self._folder)) if self.is_kept and found.model is not None else ""
+        return replace(found, rows=[_of_entry(row, entry, kept, file) for row in found.rows])
 
     def _kept(self, entry: Entry) -> _Done | None:
         text = self._journal.fact(entry.key)
         found: _Done | None = None if text is None else decode(text, _Done, self._journal.folder)
         return found
+
+
+def _of_entry(row: Row, entry: Entry, kept: _Done | None, file: str) -> Row:
+    """The row with what a suite knows of the entry that it is of."""
+    texts = {**row.texts, "again": shlex.join(entry.request.command), **({RESULT_FILE: file} if file else {})}
+    if kept is None:
+        return replace(row, job=entry.job, texts=texts)
+    figures = {**row.figures, "elapsed_s": Figure(kept.elapsed_s, "s")}
+    return replace(row, job=entry.job, texts=texts, figures=figures, counts={**row.counts, "exit_code": kept.exit_code})
 
 
 def _last_words(printed: str) -> str:

@@ -275,7 +275,7 @@ CASES: Final = (
         ),
         prepare=_a_folder_of_models,
         result=_RESULT,
-        left_out=r"^entries\[\d\]\.evaluation",
+        left_out=r"series|^blocks|^notes|load|models|figures\.\w+\.(?!value)|top(?!1\b|5\b)|parts|cpu_operators",
         has_screen=False,
     ),
     Case("gate_kept", _GATE, before=_MEASURED, prepare=_limits("top1 >= 80 %", "delegated_share >= 0.9")),

@@ -15,9 +15,9 @@ from evaltools.gates.check import GateDecisions, decide_together, hold_against_o
 from evaltools.gates.compare import Old
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision
-from evaltools.gates.evidence import Allowed, Evidence, evidence_of
+from evaltools.gates.evidence import Allowed, Evidence
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.other_results import hold_all
+from evaltools.gates.hold import hold_all
 from evaltools.known_tasks import all_metrics
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.interval import Interval
@@ -29,7 +29,7 @@ from evaltools.metrics.proportions import PairedCounts
 from evaltools.report.words.gates import found_in_words
 from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison
 from evaltools.result.figure import Figure
-from tests.results import compared, configuration, result
+from tests.results import compared, configuration, evidence, part, result
 from tests.results import of_ranks as ranked
 from tests.tasks.coco.results import detection_result
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged
@@ -46,7 +46,7 @@ def gate(*limits: str, run: str = "", task: str = "", model: str = "", configura
 
 
 def held(made: EvaluationResult, *gates: Gate) -> list[Decision]:
-    return [decision for report in hold_all(gates, {"nightly": made}) for decision in report.decisions]
+    return [decision for report in hold_all(gates, {"nightly": part(made)}) for decision in report.decisions]
 
 
 def one(made: EvaluationResult, limit: str) -> Decision:
@@ -65,7 +65,7 @@ def with_flips(count: int, lost: int, gained: int) -> EvaluationResult:
 
 def test_every_limit_is_compared_with_every_test_configuration() -> None:
     made = result(REFERENCE, FAST, configuration("slow"))
-    (report,) = hold_all([gate("top1 >= 0.5", "top2 >= 0.8")], {"nightly": made})
+    (report,) = hold_all([gate("top1 >= 0.5", "top2 >= 0.8")], {"nightly": part(made)})
     assert (report.run, report.model) == ("nightly", "m.tflite")
     shown = [(entry.configuration, entry.limit, entry.verdict) for entry in report.decisions]
     assert shown == [
@@ -78,7 +78,7 @@ def test_every_limit_is_compared_with_every_test_configuration() -> None:
 
 def test_patterns_choose_results_and_configurations() -> None:
     other = replace(MADE, model=replace(MADE.model, file="models/other.tflite"))
-    results = {"nightly arm": MADE, "nightly x86": other, "release": MADE}
+    results = {"nightly arm": part(MADE), "nightly x86": part(other), "release": part(MADE)}
     reports = hold_all(
         [
             gate("top1 >= 0.5", run="nightly *"),
@@ -154,7 +154,7 @@ def test_accuracies_are_shares_to_the_last_bit(right: int) -> None:
     """90 of 100 in float32 is 0.89999998, which would be below a limit of 0.9."""
     made = of_ranks([0] * right + [None] * (100 - right))
     assert one(made, f"top1 >= {right} %").verdict == "pass"
-    assert share_of(evidence_of(made, made.configurations[1]).figures["top1"]) == Share(right, 100)
+    assert share_of(evidence(made, made.configurations[1].name).figures["top1"]) == Share(right, 100)
 
 
 def test_what_is_taken_of_a_classifier() -> None:
@@ -170,7 +170,7 @@ def test_what_is_taken_of_a_classifier() -> None:
             LatencyComparison("reference", "fast", 9, 0.5, Interval(0.4, 0.6)),
         ],
     )
-    found = evidence_of(made, made.configurations[1], Allowed(failed_examples=3, crashes=1))
+    found = evidence(made, made.configurations[1].name, Allowed(failed_examples=3, crashes=1))
     assert {name: figure.value for name, figure in found.figures.items()} == {
         "examples": 4.0,
         "failed_examples": 3.0,
@@ -207,7 +207,7 @@ def test_nothing_timed_and_nothing_classified_is_not_measured() -> None:
 
 def test_what_is_taken_of_a_detector() -> None:
     made = detection_result("reference", "fast")
-    found = evidence_of(made, made.configurations[1])
+    found = evidence(made, made.configurations[1].name)
     values = [found.figures[name].value for name in ("ap", "ap_large", "ar_1", "matched_boxes")]
     assert values == [0.123456, None, 0.4, pytest.approx(8 / 9)]
     assert found.figures.keys() <= all_metrics().keys()
@@ -238,7 +238,7 @@ QUANTISED = output(output="q", quanta=Quanta(9, 1, 0, 0, 3, 0.3), scores=Scores(
 
 def test_what_is_taken_of_outputs() -> None:
     made = diff(DIFFERENCE, QUANTISED, output(output="same", **IDENTICAL))
-    (first, second, third) = evidence_of(made, made.configurations[1]).outputs
+    (first, second, third) = evidence(made, made.configurations[1].name).outputs
     assert first.names == ["scores", "tensor0", "0"]
     assert {name: figure.value for name, figure in first.figures.items() if name in PER_OUTPUT} == {
         "avg_error": 0.00123456789, "max_error": 0.75, "relative_rms": 0.1, "snr_db": 20.0,
@@ -272,7 +272,7 @@ def test_a_difference_from_nothing_but_zeros_has_no_relative_size() -> None:
 @pytest.mark.parametrize(("now", "verdict"), [(0.2, "pass"), (0.2199, "pass"), (0.2201, "fail")])
 def test_errors_of_an_output_may_grow_by_a_tenth(now: float, verdict: str) -> None:
     old, new = (diff(output(relative_rms=error)) for error in (0.2, now))
-    decisions = hold_against_old("new", new, Old("old.json", old)).decisions
+    decisions = hold_against_old("new", part(new), Old("old.json", part(old))).decisions
     found = [(each.verdict, each.limit) for each in decisions if "relative_rms" in each.limit]
     assert found == [(verdict, "relative_rms[scores] <= 0.22 (old 0.2)")]
 

@@ -15,11 +15,11 @@ from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, decide, worst_verdict
 from evaltools.gates.evidence import Allowed, Evidence
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.other_results import hold_all
+from evaltools.gates.hold import hold_all
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed, Load, Model, Tensor
-from tests.results import configuration, of_ranks, result
+from tests.results import configuration, of_ranks, part, result
 
 NOBODY = 0.0
 """Cores that other programs use."""
@@ -53,7 +53,7 @@ GOOD = [0] * 180 + [None] * 20
 
 
 def compared(new: EvaluationResult, old: EvaluationResult, other_examples: bool = False) -> GateDecisions:
-    return hold_against_old("new", new, Old("old.json", old, other_examples))
+    return hold_against_old("new", part(new), Old("old.json", part(old), other_examples))
 
 
 def of_accuracy(report: GateDecisions) -> Decision:
@@ -222,7 +222,7 @@ def test_slower_is_what_neither_two_runs_nor_other_programs_explain(
     assert found.verdict == verdict
     assert found.found is None or found.found.value == us / 1000
     stated = Gate("", "", "", "*", (parse_criterion("latency_ratio vs old <= 4"),))
-    (explicit,) = hold_all([stated], {"new": new}, {"new": Old("old.json", old)})
+    (explicit,) = hold_all([stated], {"new": part(new)}, {"new": Old("old.json", part(old))})
     by_hand = explicit.decisions[0].verdict
     assert verdict != "pass" or by_hand == "pass"
     assert (verdict == "not measured") == (by_hand == "not measured")
@@ -233,8 +233,8 @@ def test_an_earlier_result_of_a_busy_machine_shows_no_slowdown_unless_that_is_al
     found = of_latency(compared(new, old))
     assert found.verdict == "not measured"
     assert found.reason.startswith("the earlier result: the machine was busy, 11 other processes on 2 cores")
-    allowed = Old("old.json", old, allowed=Allowed(load=math.inf))
-    assert of_latency(hold_against_old("new", new, allowed)).verdict == "fail"
+    allowed = Old("old.json", part(old), allowed=Allowed(load=math.inf))
+    assert of_latency(hold_against_old("new", part(new), allowed)).verdict == "fail"
 
 
 @pytest.mark.parametrize(("tests", "verdict"), [(1, "fail"), (5, "fail"), (6, "pass"), (20, "pass")])
@@ -266,8 +266,8 @@ def test_a_reference_that_became_slower_is_the_machine() -> None:
 def test_limits_may_be_against_the_earlier_result(limit: str, verdict: str) -> None:
     gate = Gate("", "", "", "*", (parse_criterion(limit),))
     new, old = measured([None] * 2 + GOOD[2:]), measured(GOOD)
-    (report,) = hold_all([gate], {"new": new}, {"new": Old("old.json", old)})
+    (report,) = hold_all([gate], {"new": part(new)}, {"new": Old("old.json", part(old))})
     assert [each.verdict for each in report.decisions] == [verdict]
-    (alone,) = hold_all([gate], {"new": new})
+    (alone,) = hold_all([gate], {"new": part(new)})
     assert [each.verdict for each in alone.decisions] == ["not measured"]
     assert "--against=OLD.json" in alone.decisions[0].reason

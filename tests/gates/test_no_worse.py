@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from msgspec.structs import replace
 
 from evaltools.gates.compare import Old
 from evaltools.gates.criteria import parse_criterion
+from evaltools.gates.evaluation_rows import rows_of_evaluation
 from evaltools.gates.gate_file import Gate
+from evaltools.gates.hold import earlier_parts, hold_all
 from evaltools.gates.no_worse import compare_results, is_slower
-from evaltools.gates.other_results import earlier_evaluations, hold_all, parts_of
 from evaltools.gates.outcome import GateOutcome, outcome_of
-from evaltools.gates.suite_result import SuiteEntry, SuiteResult
+from evaltools.gates.run_rows import parts_of
 from evaltools.metrics.interval import Interval
-from evaltools.result.evaluation import SCHEMA_VERSION, DelegationProof, EvaluationResult, Load
+from evaltools.result.evaluation import DelegationProof, EvaluationResult, Load, Model
 from evaltools.result.figure import Figure
-from evaltools.result.result import Row
-from evaltools.suite.rows import rows_of_evaluation
+from evaltools.result.result import ALL, Result, Row
+from evaltools.suite.conclude import conclude
 from tests.gates.test_compare import GOOD, NOBODY, measured
 from tests.report.benchmark_samples import benchmark, row
 from tests.results import earlier
@@ -25,17 +24,21 @@ from tests.results import earlier
 MADE = measured(GOOD)
 
 
-def entry(model: str, made: EvaluationResult | None = MADE, *rows: Row, reason: str = "") -> SuiteEntry:
-    state: Literal["done", "failed"] = "failed" if reason else "done"
+SuiteJob = tuple[Model, list[Row]]
+
+
+def entry(model: str, made: EvaluationResult | None = MADE, *rows: Row, reason: str = "") -> SuiteJob:
     found = list(rows) or ([] if made is None else rows_of_evaluation(made))
-    return SuiteEntry(model, f"{model}.tflite", "00", "job", [], state, reason, rows=found, evaluation=made)
+    failed = [Row(ALL, status="not measured", reason=reason)] if reason else []
+    return replace(MADE.model, file=f"{model}.tflite"), found + failed
 
 
-def suite(*entries: SuiteEntry) -> SuiteResult:
-    return SuiteResult(SCHEMA_VERSION, MADE.environment, "", list(entries))
+def suite(*entries: SuiteJob) -> Result:
+    rows = [replace(row, model=place, job="job") for place, (_, rows) in enumerate(entries) for row in rows]
+    return conclude(MADE.environment, [model for model, _ in entries], rows)
 
 
-def compared(now: SuiteResult, before: SuiteResult) -> GateOutcome:
+def compared(now: Result, before: Result) -> GateOutcome:
     then = replace(before, environment=replace(before.environment, started_at="earlier"))
     return outcome_of("1", "old.json", compare_results("night", now, Old("old.json", then)))
 
@@ -100,9 +103,10 @@ def test_benchmarks_of_another_model_or_with_fewer_nodes_say_so() -> None:
     before = suite(entry("a", None, found))
     fewer = compared(suite(entry("a", None, replace(found, delegation=DelegationProof(19, 1, {})))), before)
     assert fewer.verdict == "fail"
-    other = replace(entry("a", None, found), model_sha256="ff")
+    model, rows = entry("a", None, found)
+    other = replace(model, sha256="ff"), rows
     warnings = [text for report in compared(suite(other), before).reports for text in report.warnings]
-    assert warnings == ["another model: the content of a.tflite has changed"]
+    assert "another model: the content of a.tflite has changed" in warnings[0]
     flags = compared(suite(entry("a", None, replace(found, flags=["--num_threads=2"]))), before)
     assert "--num_threads=2 now" in flags.reports[0].warnings[0]
 
@@ -146,7 +150,7 @@ def test_a_model_may_be_added_to_a_benchmark_of_one() -> None:
 def test_limits_may_be_against_the_earlier_suite() -> None:
     gate = Gate("", "", "", "*", (parse_criterion("top1 drop vs old <= 1 points"),))
     now, before = suite(entry("a"), entry("b", measured([None] * 60 + GOOD[60:]))), suite(entry("a"), entry("b"))
-    reports = hold_all([gate], parts_of("night", now), earlier_evaluations("night", Old("old.json", before)))
+    reports = hold_all([gate], parts_of("night", now), earlier_parts("night", Old("old.json", before)))
     assert [each.decisions[0].verdict for each in reports] == ["pass", "fail"]
 
 

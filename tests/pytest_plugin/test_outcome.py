@@ -6,7 +6,7 @@ import pytest
 
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found, GateVerdict
-from evaltools.gates.other_results import OtherResult
+from evaltools.gates.run_rows import RunRows
 from evaltools.pytest_plugin.outcome import Outcome, judge, properties
 from evaltools.pytest_plugin.settings import Settings
 
@@ -82,7 +82,7 @@ def test_properties_hold_what_was_found() -> None:
         "too few examples to decide; about 300 would do",
         300,
     )
-    other = OtherResult("benchmark", "benchmark", "model.tflite", warnings=["the machine was busy"])
+    other = RunRows("benchmark", "benchmark", "model.tflite", warnings=["the machine was busy"])
     found = dict(properties(reported(undecided), {"run": other}))
     assert "about 300" in found.pop("run/c.reason")
     assert found == {

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from evaltools.gates.evidence import evidence_of
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.places import reference_of
-from tests.results import configuration, result
+from tests.results import configuration, evidence, result
 
 
 def at(place: str, name: str, role: str = "test") -> ConfigurationResult:
@@ -30,5 +29,5 @@ def test_where_one_place_alone_has_a_reference_it_is_that_of_all() -> None:
 def test_a_gate_asks_for_the_reference_of_the_own_place() -> None:
     lost = replace(at("A", "reference", "reference"), status="not measured", reason="lost")
     run = [lost, at("A", "test"), at("B", "reference", "reference"), at("B", "test")]
-    reasons = [evidence_of(result(*run), entry).reference_not_measured for entry in run]
+    reasons = [evidence(result(*run), entry.name).reference_not_measured for entry in run]
     assert reasons[1:] == ["the reference: lost", "", ""]

@@ -28,16 +28,17 @@ from evaltools.gates.compare import Old
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
+from evaltools.gates.hold import earlier_parts, hold_all, unjudged
 from evaltools.gates.no_worse import compare_results
-from evaltools.gates.other_results import AnyResult, Result, earlier_evaluations, hold_all, parts_of, unjudged
 from evaltools.gates.outcome import outcome_of
-from evaltools.report.content import Sources
+from evaltools.gates.run_rows import Found, RunRows, parts_of
 from evaltools.report.files.output_file import require_output_file, write_file
+from evaltools.report.page.from_files import sources_of
 from evaltools.report.page.screens import print_gates
 from evaltools.request import require_apart
 from evaltools.request.flags import GivenFlags
 from evaltools.result.json_file import encode_json
-from evaltools.runs.gate_runs import Run, by_kind, no_worse, read_any_result, result_of
+from evaltools.runs.gate_runs import Run, no_worse, read_any_result, result_of
 from evaltools.tasks.framework.request import require_margin
 
 _KEEP: Final = "keep_results"
@@ -50,8 +51,8 @@ class _Carried(Struct):
     ``seconds`` is how long each command took, ``failures`` why some gave no result.
     """
 
-    results: dict[str, Result] = field(default_factory=dict)
-    parts: dict[str, AnyResult] = field(default_factory=dict)
+    results: dict[str, Found] = field(default_factory=dict)
+    parts: dict[str, RunRows] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     failures: dict[str, EvaltoolsError] = field(default_factory=dict)
     not_kept: list[OutputError] = field(default_factory=list)
@@ -73,7 +74,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     begin_files(files)
     console = make_console()
     carried = _carry_out(runs, read, kept, console)
-    against = {part: each for name, file in old.items() for part, each in earlier_evaluations(name, file).items()}
+    against = {part: each for name, file in old.items() for part, each in earlier_parts(name, file).items()}
     held = hold_all(file.gates, carried.parts, against) + _since(runs, carried, old, console)
     left = {name: part for name, part in carried.parts.items() if name.partition("/")[0] not in old and name not in old}
     timed = [
@@ -84,9 +85,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
         version("evaltools"), str(file.path), timed, inconclusive_allowed=flags.is_on("allow_inconclusive")
     )
     is_printed = say(f"{text_for_stdout(partial(print_gates, outcome))}\n{_summary(held)}")
-    not_written = carried.not_kept + write_verdicts(
-        outcome, files, Sources(**by_kind({**carried.parts, **carried.results}))
-    )
+    not_written = carried.not_kept + write_verdicts(outcome, files, sources_of(carried.results))
     not_written += show_on_github(outcome, file)
     if not is_printed:
         not_written.append(OutputError("stdout cannot be written"))
@@ -149,7 +148,7 @@ def _require_one_each(sources: Sequence[RunSource]) -> None:
 
 
 def _since(
-    runs: Sequence[Run], carried: _Carried, old: Mapping[str, Old[Result]], console: Console
+    runs: Sequence[Run], carried: _Carried, old: Mapping[str, Old[Found]], console: Console
 ) -> list[GateDecisions]:
     """Whether anything became worse in the runs that have an earlier result."""
     reports: list[GateDecisions] = []
@@ -191,11 +190,11 @@ def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
 
 def _checked(
     file: GateFile, sources: Sequence[RunSource], flags: GivenFlags
-) -> tuple[list[Run], dict[str, Result], dict[str, Old[Result]]]:
+) -> tuple[list[Run], dict[str, Found], dict[str, Old[Found]]]:
     """The runs, results that exist, and earlier ones; raises :class:`UsageError` with all that is wrong with them."""
     runs: list[Run] = []
-    read: dict[str, Result] = {}
-    old: dict[str, Old[Result]] = {}
+    read: dict[str, Found] = {}
+    old: dict[str, Old[Found]] = {}
     wrong: list[str] = []
     margin, other_examples = flags.real("margin"), flags.is_on("allow_other_examples")
     require_margin(margin)
@@ -238,7 +237,7 @@ def _kept_files(
     return kept
 
 
-def _carry_out(runs: Sequence[Run], read: Mapping[str, Result], kept: Mapping[str, Path], console: Console) -> _Carried:
+def _carry_out(runs: Sequence[Run], read: Mapping[str, Found], kept: Mapping[str, Path], console: Console) -> _Carried:
     """Carry out every run whose result is not ``read`` already; one that gives none stops no other."""
     carried = _Carried()
     for path in kept.values():

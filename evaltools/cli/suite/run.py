@@ -12,14 +12,14 @@ from evaltools.cli.shared.progress import Update, show_progress
 from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.engine.ledger import Tally
-from evaltools.gates.suite_result import SuiteResult
 from evaltools.report.content import Sources
 from evaltools.report.files.output_file import planned_outputs, write_outputs
-from evaltools.report.files.suite import csv_of_suite, junit_of_suite
+from evaltools.report.files.rows import csv_of_rows, junit_of_rows
 from evaltools.report.page.file import measured_page
-from evaltools.report.page.screens import print_suite
+from evaltools.report.page.screens import print_rows
 from evaltools.request import Request
 from evaltools.result.json_file import encode_json
+from evaltools.result.result import ALL, Result
 from evaltools.suite.run import run_suite
 
 
@@ -28,20 +28,19 @@ def suite(request: Request) -> int:
     console = make_console()
     files = planned_outputs(request.options, ("output_file_path", "csv", "junit", "report"), request.files_read)
     result = _run(request, console)
-    is_printed = say(text_for_stdout(partial(print_suite, result)))
+    is_printed = say(text_for_stdout(partial(print_rows, result)))
     contents = {
         "output_file_path": lambda: encode_json(result),
-        "csv": lambda: csv_of_suite(result),
-        "junit": lambda: junit_of_suite(result),
-        "report": lambda: measured_page(Sources(suites={"suite": result}), files["report"]),
+        "csv": lambda: csv_of_rows(result),
+        "junit": lambda: junit_of_rows(result),
+        "report": lambda: measured_page(Sources(results={result.command: result}), files["report"]),
     }
     not_written = write_outputs(files, contents)
     for error in not_written:
         complain(f"evaltools: {error}")
-    for entry in result.entries:
-        for row in entry.rows:
-            if row.not_clean:
-                complain(f"{entry.model}, {row.name}: {row.not_clean}")
+    for row in result.rows:
+        if row.not_clean:
+            complain(f"{result.model_names[row.model]}, {row.name}: {row.not_clean}")
     if result.stopped:
         goes_on = request.options.path("run_dir")
         complain(f"evaltools: {result.stopped}" + (f"; evaltools resume {goes_on} goes on" if goes_on else ""))
@@ -49,13 +48,14 @@ def suite(request: Request) -> int:
     return exit_codes.NOT_WRITTEN if not_written or not is_printed else exit_code_of(result)
 
 
-def exit_code_of(result: SuiteResult) -> int:
-    """The worst of the entries' codes; of one without a result, that it was not measured."""
-    codes = {exit_codes.NOT_MEASURED if entry.state == "failed" else entry.exit_code for entry in result.entries}
-    return exit_codes.worst_of(codes)
+def exit_code_of(result: Result) -> int:
+    """The worst of the jobs' codes; of one without a result, that it was not measured."""
+    return exit_codes.worst_of(
+        {exit_codes.NOT_MEASURED if row.name == ALL else row.counts["exit_code"] for row in result.rows}
+    )
 
 
-def _run(request: Request, console: Console) -> SuiteResult:
+def _run(request: Request, console: Console) -> Result:
     """Run with progress, which counts entries."""
     with ExitStack() as shown:
         update: Update | None = None

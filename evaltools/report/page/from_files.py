@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.outcome import GateOutcome
-from evaltools.gates.suite_result import SuiteResult, suite_in
 from evaltools.report.content import Sources
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import json_in, read_content
@@ -21,7 +21,7 @@ from evaltools.result_file import result_in
 from evaltools.text import printable
 
 _OF_OPERATORS: Final = "locate"
-Source = EvaluationResult | Result | GateOutcome | SuiteResult
+Source = EvaluationResult | Result | GateOutcome
 
 
 def source_in(content: bytes, path: Path) -> Source:
@@ -32,13 +32,11 @@ def source_in(content: bytes, path: Path) -> Source:
     document = json_in(content, path, dict[str, msgspec.Raw], "JSON result of evaltools")
     if "baseline_version" in document:
         raise DataError(f"{path} is a baseline of an earlier evaltools; a saved result takes its place: measure again")
-    if "entries" in document:
-        return suite_in(content, path)
     if "reports" in document and "gates" in document:
         return json_in(content, path, GateOutcome, "outcome of evaltools gate")
     if "task" in document:
         return result_in(content, path)
-    if not {"rows", "suspects", "culprits"}.isdisjoint(document):
+    if not {"rows", "entries", "suspects", "culprits"}.isdisjoint(document):
         return rows_in(content, path)
     raise DataError(
         f"{path} holds no result: it has {', '.join(map(printable, list(document)[:5])) or 'no fields'}; give "
@@ -64,22 +62,29 @@ def read_sources(paths: Iterable[Path], read: Callable[[Path], bytes] = read_con
     names = _by_model(names, sources)
     saved = dict(zip(names, contents, strict=True))
     found = dict(zip(names, sources, strict=True))
-    results = {name: each for name, each in found.items() if isinstance(each, Result)}
-    evaluations = {name: each for name, each in found.items() if isinstance(each, EvaluationResult)}
+    shown = sources_of(found)
+    results, evaluations = dict(shown.results), shown.evaluations
     located: dict[str, list[Result]] = {}
     for name in [name for name, each in results.items() if each.command == _OF_OPERATORS]:
         sha256 = results[name].models[0].sha256
         of_model = [own for own, each in evaluations.items() if each.model.sha256 == sha256]
         if len(of_model) == 1:
             located.setdefault(of_model[0], []).append(results.pop(name))
-    return Sources(
-        evaluations=evaluations,
+    return replace(
+        shown,
         results=results,
         located=located,
-        outcomes={name: each for name, each in found.items() if isinstance(each, GateOutcome)},
-        suites={name: each for name, each in found.items() if isinstance(each, SuiteResult)},
         saved=saved,
         folders={name: path.absolute().parent for name, path in zip(names, files, strict=True)},
+    )
+
+
+def sources_of(found: Mapping[str, Source]) -> Sources:
+    """What a page is about, from everything by its name."""
+    return Sources(
+        evaluations={name: each for name, each in found.items() if isinstance(each, EvaluationResult)},
+        results={name: each for name, each in found.items() if isinstance(each, Result)},
+        outcomes={name: each for name, each in found.items() if isinstance(each, GateOutcome)},
     )
 
 

@@ -12,11 +12,9 @@ from msgspec.structs import replace
 
 from evaltools.command import TaskCommand
 from evaltools.gates.outcome import GateOutcome
-from evaltools.gates.suite_result import SuiteResult
 from evaltools.known_tasks import subject_of, task_command
 from evaltools.report.content import Download, Page, Part, Sources, bounded, bounded_first
 from evaltools.report.page.joined import first_of_results
-from evaltools.report.page.sections import suite
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.answer import at, first_of_task, own_sections, warnings_of
 from evaltools.report.page.sections.devices import devices
@@ -34,11 +32,9 @@ from evaltools.result.section import Section
 def page_of(sources: Sources) -> Page:
     """All that is shown of results; sections without data are left out."""
     first = [limits(name, outcome) for name, outcome in sources.outcomes.items()]
-    first += [suite.answer(name, result) for name, result in sources.suites.items()]
     first += [first_of_task(results, sources.located) for results in by_task(sources.evaluations)]
     first += first_of_results(sources.results)
     parts = [_of_gates(name, outcome, sources) for name, outcome in sources.outcomes.items()]
-    parts += [_of_suite(name, result, sources) for name, result in sources.suites.items()]
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
     parts += [_of_result(name, result, sources) for name, result in sources.results.items()]
     return Page(_title(parts, sources), tuple(map(bounded_first, first)), tuple(map(bounded, parts)), _below(sources))
@@ -47,7 +43,6 @@ def page_of(sources: Sources) -> Page:
 def _below(sources: Sources) -> str:
     """Which evaltools measured, where and when."""
     found = [
-        *((each.environment, None) for each in sources.suites.values()),
         *((each.environment, each.device_run) for each in sources.evaluations.values()),
         *((each.environment, each.device_run) for each in sources.results.values()),
     ]
@@ -165,18 +160,6 @@ def _of_gates(name: str, outcome: GateOutcome, sources: Sources) -> Part:
     of = "limits" if outcome.gates.startswith("--") else Path(outcome.gates).name
     about = f"{of}: evaltools {outcome.command}"
     return Part(name, about, (), downloads=(_download(name, outcome, sources),))
-
-
-def _of_suite(name: str, result: SuiteResult, sources: Sources) -> Part:
-    folders = [entry.result for entry in result.entries if entry.result]
-    return Part(
-        source=name,
-        about=f"{len({entry.model for entry in result.entries})} models: suite",
-        sections=(origin(result.environment),),
-        warnings=(f"the suite ended early: {result.stopped}",) if result.stopped else (),
-        hints=("all about one of the models: evaltools report RUN_DIR/entries/NAME/result.json",) if folders else (),
-        downloads=(_download(name, result, sources),),
-    )
 
 
 def _download(name: str, result: Any, sources: Sources) -> Download:

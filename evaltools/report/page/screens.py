@@ -20,7 +20,6 @@ from evaltools.result.section import Section
 
 if TYPE_CHECKING:
     from evaltools.gates.outcome import GateOutcome
-    from evaltools.gates.suite_result import SuiteResult
     from evaltools.result.result import Result
 
 _HINT: Final = "--verbose shows all figures and reasons"
@@ -84,13 +83,6 @@ def print_gates(outcome: GateOutcome, console: Console) -> None:
     from evaltools.report.page.make import page_of
 
     show_page(page_of(Sources(outcomes={"gates": outcome})), console)
-
-
-def print_suite(result: SuiteResult, console: Console) -> None:
-    """How many there are of what, the table, each reason once, what changed."""
-    from evaltools.report.page.make import page_of
-
-    show_page(page_of(Sources(suites={"suite": result})), console)
 
 
 def print_devices(found: DeviceList, console: Console) -> None:

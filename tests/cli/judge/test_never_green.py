@@ -141,7 +141,7 @@ def test_an_earlier_result_that_cannot_be_compared_with_shows_nothing(
     everywhere(tmp_path, completed, said)
 
 
-@pytest.mark.parametrize("edited", [{}, {"warnings": ["edited"]}, {"schema_version": "6"}])
+@pytest.mark.parametrize("edited", [{}, {"warnings": ["edited"]}])
 def test_a_copy_of_the_earlier_result_is_refused(edited: dict[str, Any], tmp_path: Path) -> None:
     """Also one in which something was edited that is no record."""
     written(tmp_path, new=MADE)

@@ -243,7 +243,7 @@ PAGES: Final[Mapping[str, Callable[[], Sources]]] = {
     "disturbed": disturbed,
     "slashes": lambda: Sources({"a": timed(), "b": with_slashes()}, located={"b": [search()]}),
     "searches": searches,
-    "suite": lambda: Sources(suites={"suite": suite("xnnpack")}),
+    "suite": lambda: Sources(results={"suite": suite("xnnpack")}),
     "devices": on_devices,
 }
 

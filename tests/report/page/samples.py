@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.gates.accuracy_verdict import in_words
-from evaltools.gates.suite_result import SuiteEntry, SuiteResult
 from evaltools.locate.answer import Answer
 from evaltools.locate.rows import ACCUMULATED
 from evaltools.metrics.interval import Interval
@@ -20,17 +19,17 @@ from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of
 from evaltools.result.evaluation import (
-    SCHEMA_VERSION,
     DelegateUsed,
     DelegationProof,
     EvaluationResult,
     LatencyComparison,
 )
 from evaltools.result.figure import Figure, Spread
-from evaltools.result.result import Result, Row
+from evaltools.result.result import ALL, Result, Row
 from evaltools.result.section import Drawing, Panel
 from evaltools.result.verdict import Verdict as TaskVerdict
 from evaltools.result_file import read_result
+from evaltools.suite.conclude import conclude as conclude_suite
 from evaltools.tasks.framework.definition import Better, Example, Mean, Task
 from evaltools.tasks.framework.figures import DrawnExample
 from evaltools.tasks.framework.report import sections
@@ -142,25 +141,28 @@ def suite_row(name: str, kind: str, ratio: float, proof: DelegationProof, **figu
     """So many times as long as the reference."""
     times = {"latency_ms": Figure(0.09, "ms", "lower"), "latency_ratio": Figure(ratio)}
     verdicts, used = [TaskVerdict(kind, "outputs")], [DelegateUsed("XNNPACK", True, {}, 1, 1)]
-    return Row(name, verdicts=verdicts, delegates=used, delegation=proof, figures={**times, **figures})
+    named = {"accuracy": next(iter(figures))} if figures else {}
+    return Row(name, verdicts=verdicts, delegates=used, delegation=proof, texts=named, figures={**times, **figures})
 
 
-def suite(text: str) -> SuiteResult:
-    """One model is worse, one was not measured, of one there is no result; ``text`` is what others gave."""
-    accuracy = Figure(0.5, is_share=True, heading="top-1")
-    rows = [
-        suite_row(text, "equivalent", 0.5, DelegationProof(9, 7, {})),
-        suite_row(text, "worse", 0.8, DelegationProof(1, 1, {}), top1=accuracy),
-        Row(text, status="not measured", reason=text),
-    ]
-    entries = [
-        SuiteEntry(
-            f"{text}{number}", "m.tflite", "00", "diff", [], "done", result=f"entries/{number}/r.json", rows=[row]
-        )
-        for number, row in enumerate(rows)
-    ]
-    entries.append(SuiteEntry("gone", "m.tflite", "00", text, [], "failed", reason=text))
-    return SuiteResult(SCHEMA_VERSION, classifier().environment, text, entries)
+def suite(text: str, rows: Sequence[Row] | None = None, command: Sequence[str] = ()) -> Result:
+    """One model is worse, one was not measured, of one there is no result; ``text`` is what others gave.
+
+    Given ``rows`` are of a model each.
+    """
+    if rows is None:
+        accuracy = Figure(0.5, is_share=True, heading="top-1")
+        rows = [
+            suite_row(text, "equivalent", 0.5, DelegationProof(9, 7, {})),
+            suite_row(text, "worse", 0.8, DelegationProof(1, 1, {}), top1=accuracy),
+            Row(text, status="not measured", reason=text),
+        ]
+        rows = [replace(row, texts={**row.texts, "result": f"entries/{each}/r.json"}) for each, row in enumerate(rows)]
+        rows.append(Row(ALL, job=text, status="not measured", reason=text, texts={"state": "failed"}))
+    of_jobs = [replace(row, model=number, job=row.job or "diff") for number, row in enumerate(rows)]
+    made = classifier()
+    models = [replace(made.model, file=f"{text}{number}.tflite") for number in range(len(rows))]
+    return conclude_suite(replace(made.environment, command=list(command)), models, of_jobs, text)
 
 
 def read(sources: Sources, images: Path | None = None) -> PageRead:

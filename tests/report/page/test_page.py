@@ -98,9 +98,9 @@ def hostile() -> Sources:
         {
             "bench": benchmark(row(HOSTILE, 10), row(f"{HOSTILE}2", 20)),
             "search": searched(hostile),
+            "suite": suite(HOSTILE),
         },
         outcomes={HOSTILE: outcome},
-        suites={"suite": suite(HOSTILE)},
     )
 
 

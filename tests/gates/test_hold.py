@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision
+from evaltools.gates.evaluation_rows import rows_of_evaluation
+from evaltools.gates.evidence import evidence_of
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.other_results import (
-    AnyResult,
-    OtherResult,
-    evidence_of_row,
-    hold_all,
-    part_of_suite,
-    parts_of_rows,
-    unjudged,
-)
-from evaltools.gates.suite_result import SuiteEntry
+from evaltools.gates.hold import hold_all, unjudged
+from evaltools.gates.run_rows import RunRows, parts_of
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.result.evaluation import Load
 from evaltools.result.figure import Figure
 from evaltools.result.result import Row
+from evaltools.suite.conclude import conclude
 from tests.report.benchmark_samples import Sample, benchmark, row
 from tests.report.page.samples import classifier
+from tests.results import part
 
 QUIET = Load(2, 0.0, 0.0)
 
@@ -36,7 +34,7 @@ def gate(*limits: str, run: str = "", task: str = "", model: str = "", configura
 def test_figures_and_ratio_of_a_row_are_evidence() -> None:
     ratio = Figure(0.5, interval=Interval(0.4, 0.6), count=3)
     made = Row("x", figures={"latency_ms": Figure(2.0), "latency_ratio": ratio}, counts={"rounds": 3}, load=QUIET)
-    found = evidence_of_row(made)
+    found = evidence_of(RunRows(rows=[made]), made)
     assert found.ratio == LatencyRatio(3, 0.5, Interval(0.4, 0.6), 3)
     assert found.figures == {"latency_ms": Figure(2.0)}
 
@@ -50,8 +48,7 @@ def test_figures_and_ratio_of_a_row_are_evidence() -> None:
     ],
 )
 def test_a_benchmark_that_did_not_run_as_asked_keeps_no_limit(entry: Sample, stopped: str, said: str) -> None:
-    [part] = parts_of_rows("fast", benchmark(entry, stopped=stopped)).values()
-    [report] = hold_all([gate("latency_ms <= 99")], {"fast": part})
+    [report] = hold_all([gate("latency_ms <= 99")], parts_of("fast", benchmark(entry, stopped=stopped)))
     [decision] = report.decisions
     assert decision.verdict == "not measured"
     assert decision.reason.startswith(said)
@@ -61,7 +58,7 @@ def test_each_model_of_a_benchmark_is_a_run_of_its_own() -> None:
     made = benchmark(row("x", 1000), row("x", 3000, model=1), sizes=(1, 1))
     reports = hold_all(
         [gate("latency_ms <= 2", run="fast"), gate("latency_ms <= 2", model="a.tflite", task="benchmark")],
-        parts_of_rows("fast", made),
+        parts_of("fast", made),
     )
     assert [(each.run, each.model, each.decisions[0].verdict) for each in reports] == [
         ("fast/a", "a.tflite", "pass"),
@@ -70,37 +67,45 @@ def test_each_model_of_a_benchmark_is_a_run_of_its_own() -> None:
     ]
 
 
-def suite_entry(*rows: Row, command: str = "imagenet", **facts: object) -> SuiteEntry:
-    made = SuiteEntry("m", "models/m.tflite", "00", "job", ["evaltools", *command.split()], "done", rows=list(rows))
-    return replace(made, **facts)
-
-
-def test_the_evaluation_of_a_suite_is_judged_as_any_other() -> None:
+def test_a_configuration_of_a_suite_is_judged_as_that_of_an_evaluation() -> None:
     made = classifier()
-    assert part_of_suite(suite_entry(command="imagenet m.tflite", evaluation=made)) is made
+    rows = [replace(row, job="job") for row in rows_of_evaluation(made)]
+    found = parts_of("night", conclude(made.environment, [made.model], rows))
+    [report] = hold_all([gate("top1 >= 0.1", task="imagenet", model=Path(made.model.file).name)], found)
+    [alone] = hold_all([gate("top1 >= 0.1")], parts_of("night", made))
+    assert report.run == f"night/{Path(made.model.file).stem}/job"
+    assert report.decisions == alone.decisions
 
 
 def test_rows_of_a_suite_of_benchmarks_are_configurations() -> None:
     rows = [
-        Row("fast", figures={"latency_ms": Figure(1.5), "delegated_share": Figure(0.75)}, load=QUIET),
-        Row("gpu", status="not measured", reason="no GPU"),
+        Row(
+            "fast",
+            job="m",
+            command="benchmark",
+            figures={"latency_ms": Figure(1.5), "delegated_share": Figure(0.75)},
+            load=QUIET,
+        ),
+        Row("gpu", job="m", command="benchmark", status="not measured", reason="no GPU"),
     ]
     limits = ("latency_ms <= 2", "delegated_share >= 0.8", "latency_p99_ms <= 9")
-    part = part_of_suite(suite_entry(*rows, command="benchmark m.tflite"))
-    [report] = hold_all([gate(*limits, task="benchmark")], {"night/m": part})
+    made = classifier()
+    [report] = hold_all(
+        [gate(*limits, task="benchmark")], parts_of("night", conclude(made.environment, [made.model], rows))
+    )
     found = [(each.configuration, each.verdict) for each in report.decisions]
     assert found[:3] == [("fast", "pass"), ("fast", "fail"), ("fast", "not measured")]
     assert found[3:] == [("gpu", "not measured")] * 3
 
 
-FAILED = OtherResult("", "", "", failure="no result (exit code 2): no such file")
+FAILED = RunRows(failure="no result (exit code 2): no such file")
 
 
 def test_a_run_without_a_result_keeps_no_limit_that_may_be_about_it() -> None:
-    known = OtherResult(
+    known = RunRows(
         "imagenet", "imagenet", "m.tflite", [Row("fast", status="not measured", reason="it died")], "it died"
     )
-    results: dict[str, AnyResult] = {"a": FAILED, "b": known, "good": classifier()}
+    results: dict[str, RunRows] = {"a": FAILED, "b": known, "good": part(classifier())}
     gates = [gate("top1 >= 0.1", task="imagenet"), gate("max_error <= 1", run="b", task="inference_diff")]
     first, second, third, fourth = hold_all(gates, results)
     assert first.decisions == (Decision("*", "top1 >= 0.1", "not measured", reason=FAILED.failure),)
@@ -110,8 +115,8 @@ def test_a_run_without_a_result_keeps_no_limit_that_may_be_about_it() -> None:
 
 
 def test_what_no_gate_is_about_is_not_measured() -> None:
-    other = OtherResult("benchmark", "benchmark", "m.tflite", [Row("fast")])
-    results: dict[str, AnyResult] = {"a": other, "good": classifier()}
+    other = RunRows("benchmark", "benchmark", "m.tflite", [Row("fast")])
+    results: dict[str, RunRows] = {"a": other, "good": part(classifier())}
     reports = unjudged([gate("top1 >= 0.1", task="imagenet")], results)
     assert [(each.run, each.decisions[0].verdict) for each in reports] == [("a", "not measured")]
     [report] = hold_all([gate("latency_ms <= 1", configuration="slow", run="a")], results)
