@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -58,16 +58,18 @@ def _contradictions(result: Result) -> Iterator[str]:
     for row in result.rows:
         if not 0 <= row.model < max(1, len(result.models)):
             yield f"{row.name!r} is of model {row.model}, and there are {len(result.models)}"
-        yield from (f"{row.name!r}: {text}" for text in _of_row(row, result))
+        beside = [each for each in result.rows if not row.job or (each.job, each.model) == (row.job, row.model)]
+        yield from (f"{row.name!r}: {text}" for text in _of_row(row, beside))
 
 
-def _of_row(row: Row, result: Result) -> Iterator[str]:
+def _of_row(row: Row, beside: Sequence[Row]) -> Iterator[str]:
+    """Of those ``beside`` it, each with a name of its own, are the ones that it was compared with."""
     yield from (f"{name} is {count}" for name, count in row.counts.items() if count < 0)
     proof = row.delegation
     if proof is not None and not 0 <= proof.delegated_nodes <= proof.total_nodes:
         yield f"{proof.delegated_nodes} of {proof.total_nodes} nodes are delegated"
-    yield from of_figures(row.figures, {each.name: each.figures for each in result.rows})
-    known = {each.name for each in result.rows}
+    yield from of_figures(row.figures, {each.name: each.figures for each in beside})
+    known = {each.name for each in beside}
     for verdict in row.verdicts:
         if verdict.against and verdict.against not in known:
             yield f"it was judged against {verdict.against!r}, which is not a row"
@@ -75,7 +77,7 @@ def _of_row(row: Row, result: Result) -> Iterator[str]:
         if not all(number is None or math.isfinite(number) for number in numbers):
             yield f"a number of its verdict on {verdict.metric} is not finite"
     for part in row.rows:
-        yield from (f"{part.name!r}: {text}" for text in _of_row(part, result))
+        yield from (f"{part.name!r}: {text}" for text in _of_row(part, beside))
 
 
 def of_figures(figures: Mapping[str, Figure], others: Mapping[str, Mapping[str, Figure]]) -> Iterator[str]:

@@ -51,3 +51,16 @@ def test_a_contradiction_is_refused(figure: Figure, message: str) -> None:
     edited = replace(result, rows=[result.rows[0], replace(result.rows[1], figures={"top1": figure})])
     with pytest.raises(DataError, match=message):
         result_in(encode_json(edited), Path("r.json"))
+
+
+def test_a_row_of_a_suite_is_compared_with_the_one_of_its_own_job_and_model() -> None:
+    made = made_up()
+    first = [replace(row, job="top1") for row in made.rows]
+    second = [replace(row, job="other") for row in made.rows]
+    second[0] = replace(second[0], figures={"top1": Figure(0.25, is_share=True, count=4)})
+    second[1] = replace(second[1], figures={"top1": Figure(0.5, is_share=True, count=4)})
+    both = replace(made, rows=[*first, *second])
+    assert result_in(encode_json(both), Path("r.json")).rows[1].figures["top1"].change is not None
+    alone = replace(made, rows=[first[1], *second])
+    with pytest.raises(DataError, match="compared with 'cpu', which is not a row"):
+        result_in(encode_json(alone), Path("r.json"))
