@@ -116,7 +116,7 @@ class DeviceRequest(Struct, frozen=True):
         files = {on_device: str(on_host) for on_host, on_device in self.files.items()}
         pictures = {pictures_on_device(option): str(on_host) for option, on_host in self.pictures.items()}
         folders = {on_device: str(on_host) for on_device, on_host in self.folders.items()}
-        saved = {loaded_from(on_device): reference for on_device in folders} if reference else {}
+        saved = {loaded_from(folder): reference for each in folders.items() for folder in each} if reference else {}
         return HostNames(files | pictures | folders | saved)
 
     @property

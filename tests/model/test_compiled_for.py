@@ -39,14 +39,13 @@ def test_it_is_said_which_hardware_can_run_a_compiled_model(tmp_path: Path, oper
     model = compiled_model(operator, tmp_path / "model.tflite")
     done = evaltools_here("inspect", str(model), f"--output_file_path={output}")
     assert done.code == 0, done.err
-    found = json.loads(output.read_text())
-    fits = {entry["delegate"]: entry["supported"] for entry in found["support"]["delegates"]}
+    of_model, *tried = json.loads(output.read_text())["rows"]
+    compiled = [part["texts"]["hardware"] for part in of_model["rows"] if part["role"] == "compiled"]
+    fits = {part["texts"]["fits"] for part in of_model["rows"] if part["role"] == "support"}
     if not hardware:
-        assert (found["compiled_for"], found["kind"]["kind"], set(fits.values())) == ([], "mixed", {None})
+        assert (compiled, of_model["texts"]["kind"], fits) == ([], "mixed", {"not known"})
         return
     assert f"compiled for {hardware}: {operator} x1" in done.out
     assert "which neither the CPU nor another delegate can run" in done.out
-    assert found["kind"]["kind"] == "compiled"
-    assert found["compiled_for"][0]["hardware"] == hardware
-    assert set(fits.values()) == {False}
-    assert {run["reason"] for run in found["runs"]} == {f"{operator} was compiled for {hardware}"}
+    assert (of_model["texts"]["kind"], compiled, fits) == ("compiled", [hardware], {"no"})
+    assert {row["reason"] for row in tried} == {f"{operator} was compiled for {hardware}"}

@@ -79,7 +79,7 @@ def test_what_cannot_be_is_said_with_the_next_step(
         ("{", "is not a JSON result of evaltools"),
         ('{"culprits": [], "schema_version": "1"}', "written by an earlier evaltools, version 1; measure again"),
         ('{"suspects": [], "schema_version": "9"}', "version '9'; this evaltools reads 7"),
-        ('{"task": "imagenet", "schema_version": "6"}', "is not an evaltools result"),
+        ('{"task": "imagenet", "schema_version": "7"}', "is not an evaltools result"),
         ('{"rows": [], "schema_version": "2"}', "written by an earlier evaltools, version 2; measure again"),
         ('{"entries": [], "suite_version": "1"}', "written by an earlier evaltools, version 1; measure again"),
     ],

@@ -23,7 +23,7 @@ def test_one_configuration_gives_one_block_without_a_heading() -> None:
 
 def test_numbers_have_six_significant_digits() -> None:
     long = replace(configuration("test"), inference_latency=summarise_latency([1234567, 1234568]))
-    lines = native_lines(result(long, answered={"test": classified(1 / 3, 1.0)}))
+    lines = native_lines(result(long, answered={"test": classified(1 / 3, 1.0, count=3)}))
     assert lines[2:] == [
         "INFO: Inference latency: avg=1.23457e+06(us), std_dev=0(us)",
         "INFO: Top-1 Accuracy: 0.333333",
