@@ -172,7 +172,7 @@ def test_annotations_of_a_picture_that_is_not_listed_are_left_out_whatever_they_
         (json.dumps(document()).encode() + b"x", "malformed"),
         (json.dumps(document()).encode("utf-16"), "malformed"),
         (json.dumps(document()).replace("dog", "d\\ud800g").encode(), ""),
-        (json.dumps(document()).encode().replace(b"dog", b"d\xffg"), "utf-8"),
+        (json.dumps(document()).encode().replace(b"dog", b"d\xffg"), "(?i:utf-8)"),
         (json.dumps(document()).replace("99.5", "NaN").encode(), "malformed"),
         (json.dumps(document()).replace("99.5", "1e999").encode(), "out of range"),
         (json.dumps(document()).replace("30", "1e999").encode(), "out of range"),
