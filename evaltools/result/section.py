@@ -101,7 +101,7 @@ class Table(Struct, frozen=True, tag_field="kind", tag="table"):
     and of the others those to the left.
     """
 
-    kind: ClassVar = "table"
+    kind: ClassVar[str] = "table"
     caption: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
@@ -158,7 +158,7 @@ class Table(Struct, frozen=True, tag_field="kind", tag="table"):
 class Chart(Struct, frozen=True, tag_field="kind", tag="chart"):
     """A Vega-Lite specification; ``text`` says in a sentence, with the figures, what there is to see."""
 
-    kind: ClassVar = "chart"
+    kind: ClassVar[str] = "chart"
     caption: str
     spec: Mapping[str, Any]
     text: str
@@ -191,7 +191,7 @@ class Picture(Struct, frozen=True):
 class Gallery(Struct, frozen=True, tag_field="kind", tag="gallery"):
     """Pictures, the most important first; ``below`` says how many are left out."""
 
-    kind: ClassVar = "gallery"
+    kind: ClassVar[str] = "gallery"
     caption: str
     pictures: Sequence[Picture]
     below: str = ""
@@ -200,7 +200,7 @@ class Gallery(Struct, frozen=True, tag_field="kind", tag="gallery"):
 class Sentence(Struct, frozen=True, tag_field="kind", tag="sentence"):
     """The answer to the question that was asked, in the colour of what it says."""
 
-    kind: ClassVar = "sentence"
+    kind: ClassVar[str] = "sentence"
     text: str
     tone: Tone = ""
 
@@ -216,7 +216,7 @@ class Note(Struct, frozen=True):
 class Lines(Struct, frozen=True, tag_field="kind", tag="lines"):
     """Sentences and remarks, each an item of a list."""
 
-    kind: ClassVar = "lines"
+    kind: ClassVar[str] = "lines"
     lines: Sequence[str | Note]
 
 
@@ -230,7 +230,7 @@ class Linked(Struct, frozen=True):
 class Files(Struct, frozen=True, tag_field="kind", tag="files"):
     """Files to which the page leads, each with its size, by links that hold while they keep their places."""
 
-    kind: ClassVar = "files"
+    kind: ClassVar[str] = "files"
     caption: str
     files: Sequence[Linked]
 
