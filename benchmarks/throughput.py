@@ -35,7 +35,7 @@ from evaltools.engine.execution import available_cores, sessions_of_workers
 from evaltools.engine.journal import temporary_journal
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.preparation import preparers
-from evaltools.engine.run import Pass
+from evaltools.engine.run import PassOptions, Workers, begun_ledger, run_examples
 from evaltools.engine.steps import Prepared, Steps
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
@@ -216,11 +216,13 @@ def pass_rate(model: ModelFile, configuration: Configuration, steps: Steps[Any],
                 assert isinstance(first.prepared, Prepared)
                 for session in own.values():
                     session.run(first.prepared.inputs)
-            start = time.perf_counter()
-            outcome = Pass(steps, sessions, journal, makers=makers).run()
+            start, todo = time.perf_counter(), range(len(steps.names))
+            ledger = begun_ledger(todo, list(sessions[0]), None, PassOptions())
+            with Workers(steps, sessions, makers, todo, ledger) as at_work:
+                done = sum(len(turn.examples) for turn in run_examples(at_work, journal))
             elapsed = time.perf_counter() - start
         journal.close()
         for own in sessions:
             for session in own.values():
                 session.close()
-    return outcome.examples_done / elapsed
+    return done / elapsed

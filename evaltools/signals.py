@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
 """Those beside Ctrl-C; Windows has the first alone."""
 INTERRUPTS: Final = (signal.SIGINT, *ENDINGS)
+Handler = Callable[[int, FrameType | None], Any]
 
 
 def heed_interrupts() -> None:
@@ -48,21 +49,39 @@ def deferred_interrupt() -> Iterator[None]:
 
     An import of a native module that is interrupted fails with other errors, now and when it is tried again.
     """
+    arrived: list[int] = []
+    with _handled_by(lambda number, _frame, _handler: arrived.append(number)):
+        yield
+    for number in arrived[:1]:
+        signal.raise_signal(number)
+
+
+@contextmanager
+def noted_interrupts() -> Iterator[Sequence[int]]:
+    """A context in which Ctrl-C interrupts nothing: it yields the signals that would have done so until now."""
+    noted: list[int] = []
+
+    def note(number: int, frame: FrameType | None, handler: Handler) -> None:
+        try:
+            handler(number, frame)
+        except KeyboardInterrupt:
+            noted.append(number)
+
+    with _handled_by(note):
+        yield noted
+
+
+@contextmanager
+def _handled_by(handle: Callable[[int, FrameType | None, Handler], None]) -> Iterator[None]:
+    """A context in which ``handle`` is called in the place of each handler; only the main thread has signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    arrived: list[int] = []
-
-    def remember(number: int, _frame: FrameType | None) -> None:
-        arrived.append(number)
-
-    previous = {number: handler for number in INTERRUPTS if callable(handler := signal.getsignal(number))}
-    for number in previous:
-        signal.signal(number, remember)
+    before = {number: handler for number in INTERRUPTS if callable(handler := signal.getsignal(number))}
+    for number in before:
+        signal.signal(number, lambda number, frame: handle(number, frame, before[number]))
     try:
         yield
     finally:
-        for number, handler in previous.items():
+        for number, handler in before.items():
             signal.signal(number, handler)
-    for number in arrived[:1]:
-        signal.raise_signal(number)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
-from evaltools.engine.steps import Failure
+from evaltools.engine.steps import Failure, Record
 
 Stop = Literal["interrupted", "too many failed examples", "every configuration was given up"]
 ALL_GIVEN_UP: Final[Stop] = "every configuration was given up"
 Fates = Mapping[str, Failure | None]
 """The failure of each configuration that was tried, None where there was none."""
+
+
+def fates_of(records: Iterable[Record[Any]]) -> Fates:
+    """Those of the records of one example."""
+    return {record.configuration: record.failure for record in records}
 
 
 class GivenUp(Struct, frozen=True):

@@ -95,7 +95,7 @@ def measure_in_quiet(
     examples: Sequence[int],
     invocations: int,
     on_example: Callable[[], None] = lambda: None,
-    is_enough: Callable[[Taken], bool] = lambda _taken: False,
+    is_enough: Callable[[Taken], bool] | None = None,
 ) -> QuietTimes:
     """Run each example on every session, after one run of each that does not count. Failures are left out.
 
@@ -123,7 +123,7 @@ def measure_in_quiet(
             if turn:
                 done += 1
                 on_example()
-                if done == _LOOK_AFTER and is_enough(taken):
+                if done == _LOOK_AFTER and is_enough is not None and is_enough(taken):
                     break
     except KeyboardInterrupt:
         return QuietTimes(done, taken, interrupted=True)

@@ -8,18 +8,17 @@ import queue
 import threading
 import time
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import Any, Final, Generic
 
-import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.engine.journal import Journal
-from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
-from evaltools.engine.preparation import InThisProcess, Preparer, ReadyExample
+from evaltools.engine.ledger import Fates, GivenUp, Ledger, Stop, fates_of
+from evaltools.engine.preparation import Preparer, ReadyExample
 from evaltools.engine.records import Records
 from evaltools.engine.steps import (
     INFERENCE,
@@ -31,14 +30,12 @@ from evaltools.engine.steps import (
     Prepared,
     Record,
     Span,
-    StageTimes,
     Steps,
 )
 from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded, TaskError
 from evaltools.result.evaluation import InferenceSeconds
 from evaltools.runtime import BlockSession, Inference, Session
 from evaltools.runtime.session import run_each
-from evaltools.signals import deferred_interrupt
 
 _BLOCKS_WAITING: Final = 4
 _TURNS_LEFT: Final = 2
@@ -48,7 +45,6 @@ _SECONDS_BETWEEN_LOOKS: Final = 0.2
 _SECONDS_IN_TURN: Final = 0.2
 Runs = dict[str, Inference | Failure]
 """What each configuration gave for one example."""
-OnProgress = Callable[[Tally], None]
 
 
 class PassOptions(Struct, frozen=True):
@@ -104,6 +100,20 @@ def _number(record: Record[Any]) -> int:
     return record.example
 
 
+def finished_examples(
+    records: Records[Any], configurations: Collection[str], max_crashes: int
+) -> Iterator[tuple[int, Fates]]:
+    """The examples that need not be run again, in order, with the failure of each of these configurations.
+
+    One that lacks the record of a configuration is not finished, unless that had so many crashes in a row that a
+    journal gave it up.
+    """
+    must_have = set(configurations) - records.given_up(max_crashes)
+    for example, fates in records.fates():
+        if must_have <= set(fates):
+            yield example, {name: fate for name, fate in fates.items() if name in configurations}
+
+
 def settle(
     steps: Steps[Observation],
     configurations: Sequence[str],
@@ -115,34 +125,58 @@ def settle(
 ) -> PassOutcome[Observation]:
     """The outcome of the records of a run; nothing is run. ``examples`` are those that count, None for all.
 
-    A configuration with so many crashes in a row that a journal gave it up may have no record of an example; one that
-    lacks the record of another configuration is not finished. ``ended`` is why there may be no record of an example at
-    all.
+    ``ended`` is why there may be no record of an example at all.
     """
     wanted = range(len(steps.names)) if examples is None else examples
-    ledger = _ledger(wanted, configurations, reference, options)
-    numbers, must_have = set(wanted), set(configurations) - records.given_up(options.max_crashes)
-    for example, fates in records.fates():
-        if example in numbers and must_have <= set(fates):
-            ledger.add(example, {name: fate for name, fate in fates.items() if name in configurations})
+    ledger, numbers = begun_ledger(wanted, configurations, reference, options), set(wanted)
+    for example, fates in finished_examples(records, configurations, options.max_crashes):
+        if example in numbers:
+            ledger.add(example, fates)
     if ended is not None:
         ledger.end(ended)
-    return _outcome(records, ledger, configurations, steps.names)
+    return outcome_of(records, ledger, configurations, steps.names)
 
 
-class Turn(Struct, Generic[Observation], frozen=True):
+def begun_ledger(
+    examples: Sequence[int], configurations: Sequence[str], reference: str | None, options: PassOptions
+) -> Ledger:
+    """A ledger of the examples in which nothing is settled yet."""
+    tests = [name for name in configurations if name != reference]
+    return Ledger(examples, configurations, tests, options.max_crashes, options.max_failed_examples)
+
+
+def outcome_of(
+    records: Records[Observation], ledger: Ledger, configurations: Iterable[str], names: Sequence[str]
+) -> PassOutcome[Observation]:
+    """The outcome of the examples that the ledger has settled; records of a configuration end where it was given up."""
+    ends = {
+        name: ledger.given_up[name].after if name in ledger.given_up else ledger.last_settled for name in configurations
+    }
+    return PassOutcome(
+        records={name: records.of(name, end) for name, end in ends.items()},
+        preprocessing_us=records.preprocessing_us(ledger.last_settled),
+        examples_done=ledger.tally.done,
+        examples_apart=ledger.waiting,
+        failed_examples=ledger.tally.failed_examples,
+        stopped=ledger.stopped,
+        given_up=ledger.given_up,
+        names=names,
+    )
+
+
+class Turn(Struct, frozen=True):
     """The examples that a worker finished in one turn, and the times that it took; ``inference`` by configuration.
 
     Of each there are the records of the configurations that were tried.
     """
 
-    examples: Mapping[int, Sequence[Record[Observation]]]
+    examples: Mapping[int, Sequence[Record[Any]]]
     spans: Sequence[Span]
     inference: Mapping[str, InferenceSeconds]
 
 
-class Worker(Generic[Observation]):
-    """Runs blocks of examples.
+class Worker:
+    """Makes the inputs of a block of examples, and runs them.
 
     A block has as many examples as can be prepared in 0.2 s, and as each configuration runs in so long, if all
     sessions can run blocks; otherwise one.
@@ -153,16 +187,18 @@ class Worker(Generic[Observation]):
     def __init__(
         self,
         number: int,
-        steps: Steps[Observation],
+        steps: Steps[Any],
         sessions: Mapping[str, Session],
+        maker: Preparer,
         reference: str | None,
         invocations: int,
-        given_up: Mapping[str, Any],
+        given_up: Mapping[str, GivenUp],
     ) -> None:
         self.block_size = 1
+        self.sessions: Final = sessions
+        self.maker: Final = maker
         self._number = number
         self._steps = steps
-        self._sessions = sessions
         self._reference = reference
         self._invocations = invocations
         self._given_up = given_up
@@ -170,10 +206,10 @@ class Worker(Generic[Observation]):
         self._turn = number
         self._spans: list[Span] = []
 
-    def run(self, block: Sequence[ReadyExample]) -> Turn[Observation]:
+    def run(self, block: Sequence[ReadyExample]) -> Turn:
         """Run a block on every session. Each turn begins with another session, so that none always has warm caches."""
         self._note_preparation(block)
-        names = [name for name in self._sessions if name not in self._given_up]
+        names = [name for name in self.sessions if name not in self._given_up]
         first = self._turn % max(1, len(names))
         self._turn += 1
         runs: list[Runs] = [{} for _ in block]
@@ -183,7 +219,7 @@ class Worker(Generic[Observation]):
         inference: dict[str, InferenceSeconds] = {}
         for name in names[first:] + names[:first] if usable else []:
             start_ns = time.perf_counter_ns()
-            for index, outcome in zip(usable, run_each(self._sessions[name], inputs, self._invocations), strict=True):
+            for index, outcome in zip(usable, run_each(self.sessions[name], inputs, self._invocations), strict=True):
                 runs[index][name] = _failure(outcome) if isinstance(outcome, InferenceError) else outcome
             duration_ns = self._note(INFERENCE, start_ns, f"{name}: {len(inputs)} examples")
             slowest_ns = max(slowest_ns, duration_ns)
@@ -196,13 +232,19 @@ class Worker(Generic[Observation]):
         spans, self._spans = self._spans, []
         return Turn(finished, spans, inference)
 
-    def _finish(self, ready: ReadyExample, runs: Runs, names: Sequence[str]) -> list[Record[Observation]]:
+    def close(self) -> None:
+        """End the processes of its sessions, and the one that makes its inputs; what is under way fails."""
+        for session in self.sessions.values():
+            session.close()
+        self.maker.close()
+
+    def _finish(self, ready: ReadyExample, runs: Runs, names: Sequence[str]) -> list[Record[Any]]:
         example, took_us = ready.example, ready.duration_us
         if isinstance(ready.prepared, Failure):
-            return [Record[Observation](example, name, (), None, ready.prepared) for name in names]
+            return [Record(example, name, (), None, ready.prepared) for name in names]
         base = runs.get(self._reference) if self._reference is not None else None
         base_outputs = base.outputs if isinstance(base, Inference) else None
-        records: list[Record[Observation]] = []
+        records: list[Record[Any]] = []
         for name in names:
             run = runs[name]
             if isinstance(run, Failure):
@@ -252,197 +294,102 @@ def _next_size(seconds_per_example: float, longest: int) -> int:
     return max(1, min(longest, int(_SECONDS_IN_TURN / max(seconds_per_example, 1e-9))))
 
 
-class Pass(Generic[Observation]):
-    """Runs examples on all configurations, and writes their records to the journal.
+class Workers:
+    """A context in which workers do ``examples``, each with its sessions and its maker of inputs.
 
-    ``reference`` names the configuration that the others are compared with. ``workers`` has the sessions of each worker
-    by configuration, ``makers`` the preparer of each worker's inputs; without ``makers`` this process prepares them.
-    ``examples`` are those to run, None for all; those with records in the journal are not run again. Only the thread
-    that calls :meth:`run` uses the journal and the ledger. After it ``stages`` are the times of its work, and
-    ``examples_run`` counts the examples that were finished now, and not in an earlier part of the run.
+    Each has a thread, which decodes and runs in turns, so that both together need one core.
     """
 
     def __init__(
         self,
-        steps: Steps[Observation],
-        workers: Sequence[Mapping[str, Session]],
-        journal: Journal,
+        steps: Steps[Any],
+        sessions: Sequence[Mapping[str, Session]],
+        makers: Sequence[Preparer],
+        examples: Sequence[int],
+        ledger: Ledger,
         reference: str | None = None,
-        options: PassOptions = PassOptions(),
-        examples: Sequence[int] | None = None,
-        on_progress: OnProgress = lambda _tally: None,
-        on_spans: Callable[[Sequence[Span]], None] = lambda _spans: None,
-        makers: Sequence[Preparer] = (),
+        invocations: int = 1,
     ) -> None:
-        self._steps = steps
-        self._sessions = workers
-        self._names = list(workers[0])
-        self._makers = makers or [InThisProcess(steps.prepare) for _ in workers]
-        self._journal = journal
-        self._records = Records([(journal, "")], len(steps.names), steps.observation_type)
-        self._examples = range(len(steps.names)) if examples is None else examples
-        self._ledger = _ledger(self._examples, self._names, reference, options)
-        self._on_progress = on_progress
-        self._on_spans = on_spans
-        self._tally = Tally(failed=dict.fromkeys(self._names, 0))
-        self.stages: Final = StageTimes()
-        self._todo = array("q")
-        """The places in the examples of those that are to be run, the last one first."""
-        self._known = 0
-        self._shares = len(workers) * _TURNS_LEFT if len(workers) > 1 else 1
+        self.workers: Final = [
+            Worker(number, steps, own, maker, reference, invocations, ledger.given_up)
+            for number, (own, maker) in enumerate(zip(sessions, makers, strict=True))
+        ]
+        self.ledger: Final = ledger
+        self._todo = array("q", reversed(examples))
+        self._in_order = steps.in_order
+        self._shares = len(sessions) * _TURNS_LEFT if len(sessions) > 1 else 1
         self._choosing = threading.Lock()
         self._enough = threading.Event()
-        self._ended = False
-        self._results: queue.Queue[Turn[Observation] | BaseException | None] = queue.Queue(_BLOCKS_WAITING)
-        self._workers = [
-            Worker(number, steps, own, reference, options.invocations, self._ledger.given_up)
-            for number, own in enumerate(workers)
-        ]
+        self._results: queue.Queue[Turn | BaseException | None] = queue.Queue(_BLOCKS_WAITING)
+        self._deadline = math.inf
+        self._threads = [threading.Thread(target=self._work, args=(worker,), daemon=True) for worker in self.workers]
 
-    def run(self) -> PassOutcome[Observation]:
-        """Run the whole pass; returns its outcome.
-
-        An example that fails is recorded, and the pass goes on. Ctrl-C ends it; turns that end within a second are
-        still recorded.
-        """
-        is_interrupted = False
+    def __enter__(self) -> Workers:
         try:
-            self._take_from_journal()
-            if self._todo and self._ledger.stopped is None:
-                self._run_workers()
-        except KeyboardInterrupt:
-            is_interrupted = True
-        self._journal.flush()
-        outcome = _outcome(
-            self._records,
-            self._ledger,
-            self._names,
-            self._steps.names,
-        )
-        return outcome.interrupted() if is_interrupted else outcome
-
-    @property
-    def examples_run(self) -> int:
-        """The examples that were finished now."""
-        return self._tally.done - self._known
-
-    def _take_from_journal(self) -> None:
-        """Count the examples that the journal has from an earlier part of the run; the others are to be run."""
-        names, known = set(self._names), np.zeros(len(self._steps.names), np.bool_)
-        examples = self._examples
-        if not self._steps.keeps_state or len(self._journal.examples()) >= len(examples):
-            for example, found in self._records.fates():
-                fates = {name: fate for name, fate in found.items() if name in names}
-                if names - set(fates) <= set(self._ledger.given_up):
-                    known[example] = True
-                    self._ledger.add(example, fates)
-                    self._tally.add(fates)
-        places = reversed(range(len(examples)))
-        self._todo = array("q", (place for place in places if not known[examples[place]]))
-        self._known = self._tally.done
-        if self._known:
-            self._on_progress(self._tally)
-
-    def _run_workers(self) -> None:
-        with self._threads() as count:
-            while count:
-                count -= self._take(self._next_result())
-
-    @contextmanager
-    def _threads(self) -> Iterator[int]:
-        threads = [
-            threading.Thread(target=self._work, args=(worker, maker), daemon=True)
-            for worker, maker in zip(self._workers, self._makers, strict=True)
-        ]
-        try:
-            for thread in threads:
+            for thread in self._threads:
                 _start(thread)
-            yield len(threads)
-        except Exception:
-            self._ended = True
+        except ConfigurationUnavailable:
+            self.__exit__()
             raise
-        finally:
-            self._enough.set()
-            self._finish_turns(threads)
+        return self
 
-    def _finish_turns(self, threads: Sequence[threading.Thread]) -> None:
-        """Wait a second for turns to end, then end their processes. What was finished is kept."""
-        deadline = time.monotonic() + _SECONDS_TO_FINISH_TURN
-        while any(thread.is_alive() for thread in threads):
+    def __exit__(self, *_error: object) -> None:
+        """Wait for turns to end, after a second by ending their processes; what they give is of no use any more."""
+        self.stop()
+        deadline = min(self._deadline, time.monotonic() + _SECONDS_TO_FINISH_TURN)
+        while any(thread.is_alive() for thread in self._threads):
             if time.monotonic() > deadline:
-                self._ended, deadline = True, math.inf
-                self._end_sessions()
-                for maker in self._makers:
-                    maker.close()
-            self._take_waiting()
-            time.sleep(0.001)
-        self._take_waiting()
+                deadline = math.inf
+                for worker in self.workers:
+                    worker.close()
+            with suppress(queue.Empty):
+                self._results.get(timeout=0.001)
 
-    def _end_sessions(self) -> None:
-        for sessions in self._sessions:
-            for session in sessions.values():
-                session.close()
+    def stop(self) -> None:
+        """Begin no other turn."""
+        self._enough.set()
 
-    def _take_waiting(self) -> None:
-        while not self._results.empty():
-            result = self._results.get()
-            if not self._ended:
-                self._take(result)
+    def turns(self, interrupted: Sequence[int]) -> Iterator[Turn]:
+        """Every turn as it ends. Once ``interrupted`` has a signal, only those that end within a second.
 
-    def _work(self, worker: Worker[Observation], maker: Preparer) -> None:
-        """The thread of a worker. It decodes and runs in turns, so that both together need one core."""
+        It raises what a worker raises.
+        """
+        working = len(self._threads)
+        while working and time.monotonic() < self._deadline:
+            if interrupted and self._deadline == math.inf:
+                self.stop()
+                self._deadline = time.monotonic() + _SECONDS_TO_FINISH_TURN
+            try:
+                result = self._results.get(timeout=_SECONDS_BETWEEN_LOOKS)
+            except queue.Empty:
+                continue
+            if isinstance(result, BaseException):
+                raise result
+            if result is None:
+                working -= 1
+            else:
+                yield result
+
+    def _work(self, worker: Worker) -> None:
+        """The thread of a worker."""
         try:
-            while block := self._next_block(worker, maker):
+            while block := self._next_block(worker):
                 self._results.put(worker.run(block))
         except BaseException as error:  # it is raised again in the thread that waits for the results
             self._results.put(error)
         self._results.put(None)
 
-    def _next_block(self, worker: Worker[Observation], maker: Preparer) -> Sequence[ReadyExample]:
+    def _next_block(self, worker: Worker) -> Sequence[ReadyExample]:
         """The next inputs for a worker, empty at the end.
 
         Blocks become shorter towards the end, so that all workers end together.
         """
         with self._choosing:
-            chosen = self._choose(worker.block_size)
-            if self._steps.in_order:
-                return maker.make(chosen) if chosen else []
-        return maker.make(chosen) if chosen else []
-
-    def _choose(self, block_size: int) -> list[int]:
-        if self._enough.is_set():
-            return []
-        share = math.ceil(len(self._todo) / self._shares)
-        return [self._examples[self._todo.pop()] for _ in range(min(block_size, share))]
-
-    def _next_result(self) -> Turn[Observation] | BaseException | None:
-        """Wait for a result, in short waits, so that Ctrl-C is noticed on every platform."""
-        while True:
-            try:
-                return self._results.get(timeout=_SECONDS_BETWEEN_LOOKS)
-            except queue.Empty:
-                continue
-
-    def _take(self, result: Turn[Observation] | BaseException | None) -> bool:
-        """Write a block to the journal and settle it; returns True where a worker has ended."""
-        if isinstance(result, BaseException):
-            raise result
-        if result is None:
-            return True
-        start_ns = time.perf_counter_ns()
-        with deferred_interrupt():
-            for example, records in result.examples.items():
-                self._journal.add(records)
-                fates = {record.configuration: record.failure for record in records}
-                self._ledger.add(example, fates)
-                self._tally.add(fates)
-                self._on_progress(self._tally)
-        journal = Span(JOURNAL, start_ns, time.perf_counter_ns() - start_ns, -1, f"{len(result.examples)} examples")
-        self.stages.add((*result.spans, journal), result.inference)
-        self._on_spans((*result.spans, journal))
-        if self._ledger.stopped is not None:
-            self._enough.set()
-        return False
+            share = 0 if self._enough.is_set() else math.ceil(len(self._todo) / self._shares)
+            chosen = [self._todo.pop() for _ in range(min(worker.block_size, share))]
+            if self._in_order:
+                return worker.maker.make(chosen) if chosen else []
+        return worker.maker.make(chosen) if chosen else []
 
 
 def _start(thread: threading.Thread) -> None:
@@ -456,30 +403,18 @@ def _start(thread: threading.Thread) -> None:
         ) from error
 
 
-def _ledger(
-    examples: Sequence[int], configurations: Sequence[str], reference: str | None, options: PassOptions
-) -> Ledger:
-    tests = [name for name in configurations if name != reference]
-    return Ledger(examples, configurations, tests, options.max_crashes, options.max_failed_examples)
+def run_examples(workers: Workers, journal: Journal, interrupted: Sequence[int] = ()) -> Iterator[Turn]:
+    """Do the examples of the workers; gives each turn once its records are in the journal and in the ledger.
 
-
-def _outcome(
-    records: Records[Observation],
-    ledger: Ledger,
-    configurations: Iterable[str],
-    names: Sequence[str],
-) -> PassOutcome[Observation]:
-    """The outcome of the examples that the ledger has settled; records of a configuration end where it was given up."""
-    ends = {
-        name: ledger.given_up[name].after if name in ledger.given_up else ledger.last_settled for name in configurations
-    }
-    return PassOutcome(
-        records={name: records.of(name, end) for name, end in ends.items()},
-        preprocessing_us=records.preprocessing_us(ledger.last_settled),
-        examples_done=ledger.tally.done,
-        examples_apart=ledger.waiting,
-        failed_examples=ledger.tally.failed_examples,
-        stopped=ledger.stopped,
-        given_up=ledger.given_up,
-        names=names,
-    )
+    An example that fails is recorded, and the others are done. It ends early where the ledger says so.
+    """
+    for turn in workers.turns(interrupted):
+        start_ns = time.perf_counter_ns()
+        for example, records in turn.examples.items():
+            journal.add(records)
+            workers.ledger.add(example, fates_of(records))
+        if workers.ledger.stopped is not None:
+            workers.stop()
+        written = Span(JOURNAL, start_ns, time.perf_counter_ns() - start_ns, -1, f"{len(turn.examples)} examples")
+        yield replace(turn, spans=(*turn.spans, written))
+    journal.flush()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,12 +15,20 @@ from msgspec.structs import replace
 from evaltools.engine.execution import sessions_of_workers, worker_count
 from evaltools.engine.facts import PASS, PassFacts
 from evaltools.engine.journal import Journal
-from evaltools.engine.ledger import Tally
+from evaltools.engine.ledger import Tally, fates_of
 from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
 from evaltools.engine.quiet_latency import QuietTimes, Taken, examples_for_latency, measure_in_quiet, pooled, scattered
-from evaltools.engine.run import Pass, PassOutcome
+from evaltools.engine.records import Records
+from evaltools.engine.run import (
+    PassOutcome,
+    Workers,
+    begun_ledger,
+    finished_examples,
+    outcome_of,
+    run_examples,
+)
 from evaltools.engine.sampling import LoadOverTime, MemoryOverTime, NamedProcess
-from evaltools.engine.steps import Prepared, Span
+from evaltools.engine.steps import Prepared, StageTimes
 from evaltools.engine.trace import CaptureAnswers, Trace
 from evaltools.errors import InferenceError
 from evaltools.metrics.latency import FEWEST_PROCESSES, latency_ratio
@@ -29,6 +37,7 @@ from evaltools.runs.opened import OpenConfigurations
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Open, Session, Watched
 from evaltools.runtime.session import Array, Crashes
+from evaltools.signals import noted_interrupts
 from evaltools.tasks.framework.observer import Observer, counted
 from evaltools.tasks.framework.sound_reference import UnsoundExamples
 
@@ -58,130 +67,219 @@ def run_pass(
     With one worker the pass itself is quiet, and there is no such phase unless it was asked for. The facts are not
     over yet.
     """
-    steps, execution, reference = run.steps, run.request.execution, run.request.reference_name
-    examples = execution.shard.numbers_of(len(steps.names))
-    configurations = [entry.running for entry in opened.entries]
-    count = worker_count(execution, configurations, run.keeps_state, len(examples))
-    by_worker: Sequence[Mapping[str, Session]] = (
-        [opened.sessions] if steps.keeps_state else sessions_of_workers(opened.entries, count, open_with)
-    )
-    workers = [{name: run.wrap(name, session) for name, session in sessions.items()} for sessions in by_worker]
-    earlier = PASS.read(journal) or PassFacts()
-    most = max(count, earlier.most_workers)
-    crashes = _CrashCount(
-        journal,
-        by_worker,
-        PassFacts(
-            workers=count,
-            most_workers=most,
-            one_worker=run.keeps_state,
-            crashes=earlier.crashes,
-            not_clean=earlier.not_clean,
-            unsound=earlier.unsound,
-        ),
-    )
-    options = run.pass_options
-    specs = next(iter(workers[0].values())).inputs
+    here = _PassHere(run, opened, journal, observer, open_with)
     try:
-        startup.mark(PROBING)
-        with preparers(steps, specs, count, execution.example_timeout_s, len(examples)) as makers:
-            processes = partial(_processes, by_worker, makers)
-
-            def own() -> list[int]:
-                return [process.process_id for process in processes()]
-
-            with (
-                Trace(execution.trace) as trace,
-                CaptureAnswers(journal.folder, processes) as answers,
-                MemoryOverTime(processes) as memory,
-                LoadOverTime(own) as load_of_pass,
-            ):
-                done = 0
-
-                def on_step(tally: Tally) -> None:
-                    nonlocal done
-                    done = tally.done
-                    startup.mark_once(FIRST_TURN)
-                    on_progress(tally)
-
-                def write(spans: Sequence[Span]) -> None:
-                    trace.add(spans)
-                    answers.add(spans, done)
-                    crashes.keep()
-
-                unsound = UnsoundExamples()
-                with observer.progress("", len(examples)) as on_progress:
-                    the_pass = Pass(
-                        unsound.watching(steps), workers, journal, reference, options, examples, on_step, write, makers
-                    )
-                    start = time.perf_counter()
-                    outcome = the_pass.run()
-                    elapsed_s = time.perf_counter() - start
-            not_clean = dict(earlier.not_clean)
-            if outcome.stopped is None and the_pass.examples_run and not steps.in_order:
-                try:
-                    changing = _not_repeatable(makers[0], workers[0], outcome, examples[0])
-                    not_clean = {**dict.fromkeys(changing, NOT_REPEATABLE), **not_clean}
-                except KeyboardInterrupt:
-                    outcome = outcome.interrupted()
-            quiet = None
-            loads = [load_of_pass] if the_pass.examples_run else []
-            if outcome.stopped is None and (most > 1 or execution.latency_examples):
-                usable = [
-                    {
-                        name: session
-                        for name, session in sessions.items()
-                        if name not in outcome.given_up and not session.facts.emulator
-                    }
-                    for sessions in workers
-                ]
-                chosen = examples_for_latency(examples, execution.latency_examples)
-                may_end = execution.latency_examples is None and not steps.in_order
-                is_enough = partial(are_known, reference) if may_end else None
-                with LoadOverTime(own) as load_in_quiet:
-                    parts = _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer, is_enough)
-                quiet = pooled(parts, lambda name, number: by_worker[number][name] is by_worker[0][name])
-                loads = [load_in_quiet] if load_in_quiet.has_seen_enough else [*loads, load_in_quiet]
-                outcome = outcome.interrupted() if quiet.interrupted else outcome
-                quiet = quiet if quiet.examples else None
-        facts = replace(
-            crashes.facts,
-            interrupted=outcome.stopped == "interrupted",
-            examples_run=the_pass.examples_run,
-            elapsed_s=elapsed_s,
-            stages=the_pass.stages,
-            quiet=quiet,
-            startup_seconds=startup.seconds,
-            not_traced=trace.why_useless,
-            peak_memory_kb=_peak_memory_kb(by_worker),
-            memory=list(memory.by_process),
-            unsound=earlier.unsound + unsound.count,
-            load=load_of_parts([each.load for each in loads]),
-        )
+        outcome = here.carry_out(startup)
     finally:
-        for sessions in by_worker:
-            for session in sessions.values():
-                session.close()
-        crashes.keep()
-    not_clean |= {name: why for name, why in _not_clean(by_worker).items() if name not in not_clean}
-    facts = replace(facts, crashes=crashes.facts.crashes, not_clean=not_clean)
-    PASS.write(journal, facts)
-    return outcome, facts
+        here.close()
+    here.state(interrupted=outcome.stopped == "interrupted")
+    return outcome, here.facts
 
 
-def _not_repeatable(
-    maker: Preparer, sessions: Mapping[str, Session], outcome: PassOutcome[Any], example: int
-) -> list[str]:
-    """The configurations that give other outputs when the input of one example comes again; none is run in vain."""
-    usable = {
-        name: session
-        for name, session in sessions.items()
-        if name not in outcome.given_up and not session.facts.emulator
-    }
-    prepared = maker.make([example])[0].prepared
-    if not isinstance(prepared, Prepared):
-        return []
-    return [name for name, session in usable.items() if not gives_the_same_again(session, prepared.inputs)]
+class _PassHere:
+    """A pass on sessions of this computer. ``facts`` are those so far, which the journal has, too."""
+
+    def __init__(
+        self, run: TaskRun, opened: OpenConfigurations, journal: Journal, observer: Observer, open_with: Open
+    ) -> None:
+        self._run, self._steps, self._journal, self._observer = run, run.steps, journal, observer
+        self._execution: Final = run.request.execution
+        self._examples: Final = self._execution.shard.numbers_of(len(self._steps.names))
+        running = [entry.running for entry in opened.entries]
+        count = worker_count(self._execution, running, run.keeps_state, len(self._examples))
+        self._own: Sequence[Mapping[str, Session]] = (
+            [opened.sessions] if run.keeps_state else sessions_of_workers(opened.entries, count, open_with)
+        )
+        self._sessions = [{name: run.wrap(name, session) for name, session in own.items()} for own in self._own]
+        self._makers: Sequence[Preparer] = ()
+        self._earlier: Final = PASS.read(journal) or PassFacts()
+        self.facts = PassFacts()
+        self.state(
+            workers=count,
+            most_workers=max(count, self._earlier.most_workers),
+            one_worker=run.keeps_state,
+            crashes=self._earlier.crashes,
+            not_clean=self._earlier.not_clean,
+            unsound=self._earlier.unsound,
+        )
+
+    def state(self, **more: Any) -> None:
+        """Keep more facts, so that a run that is killed now goes on with them."""
+        facts = replace(self.facts, **more)
+        if facts != self.facts:
+            self.facts = facts
+            PASS.write(self._journal, facts)
+
+    def carry_out(self, startup: Startup) -> PassOutcome[Any]:
+        """Run the examples, then what shows how far their figures can be relied on."""
+        inputs = next(iter(self._sessions[0].values())).inputs
+        timeout_s, count = self._execution.example_timeout_s, len(self._own)
+        startup.mark(PROBING)
+        with (
+            preparers(self._steps, inputs, count, timeout_s, len(self._examples)) as self._makers,
+            MemoryOverTime(self._processes) as memory,
+        ):
+            with LoadOverTime(self._process_ids) as load:
+                outcome = self._run_examples(startup)
+            loads = [load] if self.facts.examples_run else []
+            if outcome.stopped is None and self.facts.examples_run and not self._steps.in_order:
+                outcome = self._look_whether_repeatable(outcome)
+            if outcome.stopped is None and (self.facts.most_workers > 1 or self._execution.latency_examples):
+                with LoadOverTime(self._process_ids) as load_in_quiet:
+                    outcome = self._measure_in_quiet(outcome)
+                loads = [load_in_quiet] if load_in_quiet.has_seen_enough else [*loads, load_in_quiet]
+            self.state(
+                startup_seconds=startup.seconds,
+                peak_memory_kb=self._peak_memory_kb,
+                load=load_of_parts([each.load for each in loads]),
+                memory=memory.by_process,
+            )
+        return outcome
+
+    def close(self) -> None:
+        """Close all sessions, and keep what went wrong meanwhile."""
+        for _, _, session in self._each_session():
+            session.close()
+        not_clean = dict(self.facts.not_clean)
+        for _, name, session in self._each_session():
+            if isinstance(session, Watched) and session.not_clean:
+                not_clean.setdefault(name, session.not_clean)
+        self.state(crashes=self._crashes, not_clean=not_clean)
+
+    def _run_examples(self, startup: Startup) -> PassOutcome[Any]:
+        """Do the examples that the journal does not have."""
+        run, journal, names, total = self._run, self._journal, list(self._sessions[0]), len(self._examples)
+        reference, options, unsound = run.request.reference_name, run.pass_options, UnsoundExamples()
+        steps = unsound.watching(self._steps)
+        records = Records([(journal, "")], len(steps.names), steps.observation_type)
+        ledger = begun_ledger(self._examples, names, reference, options)
+        tally, stages, start = Tally(failed=dict.fromkeys(names, 0)), StageTimes(), time.perf_counter()
+        done: set[int] = set()
+        if not run.keeps_state or len(journal.examples()) >= total:
+            for example, fates in finished_examples(records, names, options.max_crashes):
+                ledger.add(example, fates)
+                tally.add(fates)
+                done.add(example)
+        todo = [] if ledger.stopped else [example for example in self._examples if example not in done]
+        sessions, makers = (self._sessions, self._makers) if todo else ([], [])
+        with (
+            self._observer.progress("", total) as on_progress,
+            Trace(self._execution.trace) as trace,
+            CaptureAnswers(journal.folder, self._processes) as answers,
+            noted_interrupts() as interrupted,
+            Workers(steps, sessions, makers, todo, ledger, reference, options.invocations) as workers,
+        ):
+            if done:
+                on_progress(tally)
+            for turn in run_examples(workers, journal, interrupted):
+                startup.mark_once(FIRST_TURN)
+                for each in turn.examples.values():
+                    tally.add(fates_of(each))
+                    on_progress(tally)
+                stages.add(turn.spans, turn.inference)
+                trace.add(turn.spans)
+                answers.add(turn.spans, tally.done)
+                self.state(crashes=self._crashes)
+        self.state(
+            examples_run=tally.done - len(done),
+            elapsed_s=time.perf_counter() - start,
+            stages=stages,
+            unsound=self._earlier.unsound + unsound.count,
+            not_traced=trace.why_useless,
+        )
+        outcome = outcome_of(records, ledger, names, steps.names)
+        return outcome.interrupted() if interrupted else outcome
+
+    def _look_whether_repeatable(self, outcome: PassOutcome[Any]) -> PassOutcome[Any]:
+        """Note the configurations that give other outputs when the input of the first example comes again."""
+        try:
+            prepared = self._makers[0].make(self._examples[:1])[0].prepared
+            changing = [
+                name
+                for name, session in self._usable(self._sessions[0], outcome).items()
+                if isinstance(prepared, Prepared) and not gives_the_same_again(session, prepared.inputs)
+            ]
+        except KeyboardInterrupt:
+            return outcome.interrupted()
+        self.state(not_clean={**dict.fromkeys(changing, NOT_REPEATABLE), **self.facts.not_clean})
+        return outcome
+
+    def _measure_in_quiet(self, outcome: PassOutcome[Any]) -> PassOutcome[Any]:
+        """Measure latency in one worker after the other.
+
+        Where there are too few of them to compare processes, only the first measures, and may end where its times say
+        enough.
+        """
+        wanted, invocations = self._execution.latency_examples, self._run.pass_options.invocations
+        examples = examples_for_latency(self._examples, wanted)
+        workers = [self._usable(sessions, outcome) for sessions in self._sessions][: len(examples)]
+        parts: list[QuietTimes] = []
+        with counted(self._observer, _QUIET, len(examples)) as step:
+            if len(workers) < FEWEST_PROCESSES:
+                is_enough = None
+                if wanted is None and not self._steps.in_order:
+                    examples, is_enough = scattered(examples), partial(are_known, self._run.request.reference_name)
+                parts.append(measure_in_quiet(self._makers[0], workers[0], examples, invocations, step, is_enough))
+                for _ in range(0 if parts[0].interrupted else len(examples) - parts[0].examples):
+                    step()  # what is not needed is done
+            else:
+                for number, sessions in enumerate(workers):
+                    own = examples[number :: len(workers)]
+                    parts.append(measure_in_quiet(self._makers[0], sessions, own, invocations, step))
+                    if parts[-1].interrupted:
+                        break
+        quiet = pooled(parts, lambda name, number: self._own[number][name] is self._own[0][name])
+        self.state(quiet=quiet if quiet.examples else None)
+        return outcome.interrupted() if quiet.interrupted else outcome
+
+    def _usable(self, sessions: Mapping[str, Session], outcome: PassOutcome[Any]) -> dict[str, Session]:
+        """The sessions that were not given up, without those of emulators, whose times are no latencies."""
+        return {
+            name: session
+            for name, session in sessions.items()
+            if name not in outcome.given_up and not session.facts.emulator
+        }
+
+    def _each_session(self) -> Iterator[tuple[int, str, Session]]:
+        """Each once, with the first worker that has it and the name of its configuration."""
+        seen: set[int] = set()
+        for number, sessions in enumerate(self._own):
+            for name, session in sessions.items():
+                if id(session) not in seen:
+                    seen.add(id(session))
+                    yield number, name, session
+
+    @property
+    def _crashes(self) -> dict[str, Crashes]:
+        """Those of each configuration's processes, in this part of the run and in earlier ones."""
+        found = dict(self._earlier.crashes)
+        for _, name, session in self._each_session():
+            if isinstance(session, Watched) and session.crashes.count:
+                found[name] = found.get(name, Crashes()) + session.crashes
+        return found
+
+    @property
+    def _peak_memory_kb(self) -> dict[str, int]:
+        """The largest peak memory of each configuration's processes, where it is known."""
+        found: dict[str, int] = {}
+        for _, name, session in self._each_session():
+            if isinstance(session, Watched) and session.peak_memory_kb:
+                found[name] = max(found.get(name, 0), session.peak_memory_kb)
+        return found
+
+    def _processes(self) -> list[NamedProcess]:
+        """The processes of the run, each once: this one, those of the configurations, those that make inputs."""
+        found = [NamedProcess(os.getpid(), "evaltools")]
+        for number, name, session in self._each_session():
+            if isinstance(session, Watched) and session.process_id is not None:
+                found.append(NamedProcess(session.process_id, f"{name}, worker {number}", name))
+        for number, maker in enumerate(self._makers):
+            if isinstance(maker, InOtherProcess) and maker.process_id is not None:
+                found.append(NamedProcess(maker.process_id, f"inputs, worker {number}"))
+        return found
+
+    def _process_ids(self) -> list[int]:
+        return [process.process_id for process in self._processes()]
 
 
 def gives_the_same_again(session: Session, inputs: Sequence[Array]) -> bool:
@@ -213,74 +311,6 @@ def _are_alike(again: Array, first: Array) -> bool:
         return bool(np.linalg.norm(one - other) <= _ROUNDINGS * np.linalg.norm(other))
 
 
-class _CrashCount:
-    """Counts the crashes of each configuration's processes, in this part of the run and in earlier ones.
-
-    A session that workers share counts once. ``facts`` are those of the pass so far.
-    """
-
-    def __init__(self, journal: Journal, workers: Sequence[Mapping[str, Session]], facts: PassFacts) -> None:
-        self.facts = facts
-        self._journal = journal
-        self._earlier = facts.crashes
-        PASS.write(journal, facts)
-        self._sessions = {(name, id(session)): session for sessions in workers for name, session in sessions.items()}
-
-    def keep(self) -> None:
-        """Count anew, and write that to the journal where it has changed, so that a resumed run goes on counting."""
-        found = dict(self._earlier)
-        for (name, _), session in self._sessions.items():
-            if isinstance(session, Watched) and session.crashes.count:
-                found[name] = found.get(name, Crashes()) + session.crashes
-        if found != self.facts.crashes:
-            self.facts = replace(self.facts, crashes=found)
-            PASS.write(self._journal, self.facts)
-
-
-def _processes(workers: Sequence[Mapping[str, Session]], makers: Sequence[Preparer]) -> list[NamedProcess]:
-    """The processes of a run, each once: this one, those of the configurations, those that make inputs."""
-    found = {os.getpid(): NamedProcess(os.getpid(), "evaltools")}
-    for number, sessions in enumerate(workers):
-        for name, session in sessions.items():
-            process_id = session.process_id if isinstance(session, Watched) else None
-            if process_id is not None:
-                found.setdefault(process_id, NamedProcess(process_id, f"{name}, worker {number}", name))
-    for number, maker in enumerate(makers):
-        if isinstance(maker, InOtherProcess) and maker.process_id is not None:
-            found.setdefault(maker.process_id, NamedProcess(maker.process_id, f"inputs, worker {number}"))
-    return list(found.values())
-
-
-def _measure_in_quiet(
-    maker: Preparer,
-    workers: Sequence[Mapping[str, Session]],
-    examples: Sequence[int],
-    invocations: int,
-    observer: Observer,
-    is_enough: Callable[[Taken], bool] | None,
-) -> list[QuietTimes]:
-    """Measure latency in one worker after the other.
-
-    Where there are too few of them to compare processes, only the first measures, and may end where that ``is_enough``.
-    """
-    with counted(observer, _QUIET, len(examples)) as step:
-        if min(len(workers), len(examples)) < FEWEST_PROCESSES:
-            if is_enough is None:
-                return [measure_in_quiet(maker, workers[0], examples, invocations, step)]
-            found = measure_in_quiet(maker, workers[0], scattered(examples), invocations, step, is_enough)
-            for _ in range(0 if found.interrupted else len(examples) - found.examples):
-                step()  # what is not needed is done
-            return [found]
-        workers = workers[: len(examples)]
-        parts: list[QuietTimes] = []
-        for number, sessions in enumerate(workers):
-            own = examples[number :: len(workers)]
-            parts.append(measure_in_quiet(maker, sessions, own, invocations, step))
-            if parts[-1].interrupted:
-                break
-    return parts
-
-
 def are_known(reference: str | None, taken: Taken) -> bool:
     """Whether times say enough: the 95 % interval of each ratio to the reference is at most 5 % wide.
 
@@ -295,27 +325,6 @@ def are_known(reference: str | None, taken: Taken) -> bool:
         if found is None or found.interval is None or found.interval.high > _NARROW * found.interval.low:
             return False
     return True
-
-
-def _not_clean(workers: Sequence[Mapping[str, Session]]) -> dict[str, str]:
-    """What went wrong first while the sessions of each configuration were released."""
-    found: dict[str, str] = {}
-    for sessions in workers:
-        for name, session in sessions.items():
-            if isinstance(session, Watched) and session.not_clean:
-                found.setdefault(name, session.not_clean)
-    return found
-
-
-def _peak_memory_kb(workers: Sequence[Mapping[str, Session]]) -> dict[str, int]:
-    """The largest peak memory of each configuration's processes, where it is known."""
-    found: dict[str, int] = {}
-    for name in workers[0]:
-        sessions = [own[name] for own in workers]
-        peak = max((session.peak_memory_kb for session in sessions if isinstance(session, Watched)), default=0)
-        if peak:
-            found[name] = peak
-    return found
 
 
 class Startup:

@@ -14,13 +14,24 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.engine.journal import temporary_journal
-from evaltools.engine.ledger import Tally
-from evaltools.engine.preparation import ReadyExample
-from evaltools.engine.run import Pass, PassOptions, PassOutcome, Worker
+from evaltools.engine.ledger import Ledger
+from evaltools.engine.preparation import InThisProcess, ReadyExample
+from evaltools.engine.records import Records
+from evaltools.engine.run import (
+    PassOptions,
+    PassOutcome,
+    Turn,
+    Worker,
+    Workers,
+    begun_ledger,
+    outcome_of,
+    run_examples,
+)
 from evaltools.engine.steps import Prepared, Record, Steps
 from evaltools.errors import ConfigurationUnavailable, ImageError, InferenceError
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
+from evaltools.signals import noted_interrupts
 from tests.runtime.fake import FakeSession
 
 
@@ -70,8 +81,28 @@ def run(
     task: CountingTask, sessions: Mapping[str, Session], reference: str | None = None, **options: Any
 ) -> PassOutcome[int]:
     """With one worker."""
-    journal = temporary_journal()
-    return Pass(task.steps, [sessions], journal, reference, PassOptions(**options)).run()
+    return run_in_turns(task, sessions, [], reference, **options)
+
+
+def run_in_turns(
+    task: CountingTask,
+    sessions: Mapping[str, Session],
+    turns: list[Turn],
+    reference: str | None = None,
+    **options: Any,
+) -> PassOutcome[int]:
+    """With one worker; every turn is put into the list."""
+    steps, journal, chosen, names = task.steps, temporary_journal(), PassOptions(**options), list(sessions)
+    records = Records([(journal, "")], len(steps.names), steps.observation_type)
+    ledger = begun_ledger(range(len(steps.names)), names, reference, chosen)
+    makers, todo = [InThisProcess(steps.prepare)], range(len(steps.names))
+    with (
+        noted_interrupts() as interrupted,
+        Workers(steps, [sessions], makers, todo, ledger, reference, chosen.invocations) as workers,
+    ):
+        turns.extend(run_examples(workers, journal, interrupted))
+    outcome = outcome_of(records, ledger, names, steps.names)
+    return outcome.interrupted() if interrupted else outcome
 
 
 def failures(outcome: PassOutcome[int]) -> list[Record[int]]:
@@ -142,20 +173,19 @@ def test_where_a_worker_gets_no_thread_it_says_what_would_help(monkeypatch: pyte
         run(CountingTask(3), {"reference": FakeSession(doubling)})
 
 
-def test_progress_is_told_after_every_example() -> None:
-    told: list[Tally] = []
-    sessions = {"a": FakeSession(doubling), "b": FakeSession(failing_on_two)}
-    journal = temporary_journal()
-    Pass(
-        CountingTask(3, broken=[1]).steps,
-        [sessions],
-        journal,
-        on_progress=lambda tally: told.append(replace(tally, failed=dict(tally.failed))),
-    ).run()
-    assert told == [
-        Tally(1, 0, {"a": 0, "b": 0}),
-        Tally(2, 1, {"a": 1, "b": 1}),
-        Tally(3, 2, {"a": 1, "b": 2}),
+def test_each_turn_gives_its_records_and_its_times() -> None:
+    turns: list[Turn] = []
+    run_in_turns(CountingTask(3, broken=[1]), {"a": FakeSession(doubling), "b": FakeSession(failing_on_two)}, turns)
+    assert [list(turn.examples) for turn in turns] == [[0], [1], [2]]
+    failed = [
+        [record.failure is not None for record in records] for turn in turns for records in turn.examples.values()
+    ]
+    assert failed == [[False, False], [True, True], [False, True]]
+    stages = [[span.stage for span in turn.spans] for turn in turns]
+    assert stages == [
+        ["prepare", "inference", "inference", "metrics", "journal"],
+        ["prepare", "metrics", "journal"],
+        ["prepare", "inference", "inference", "metrics", "journal"],
     ]
 
 
@@ -208,24 +238,25 @@ def test_short_runs_are_done_in_blocks_as_long_as_all_sessions_take(monkeypatch:
 
 
 def test_inputs_that_take_long_to_make_are_in_short_blocks() -> None:
-    worker = Worker(0, CountingTask(4).steps, {"a": InBlocks()}, None, 1, {})
+    steps = CountingTask(4).steps
+    worker = Worker(0, steps, {"a": InBlocks()}, InThisProcess(steps.prepare), None, 1, {})
     for made_in_us, size in ((300_000, 1), (90_000, 2), (60_000, 3), (1, 4)):
         worker.run([ReadyExample(0, Prepared((np.array([0]),), ""), 0, made_in_us)] * 2)
         assert worker.block_size == size
 
 
 def test_ctrl_c_while_an_example_is_settled_waits_until_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    count = Tally.add
+    add = Ledger.add
 
-    def interrupted(tally: Tally, fates: Mapping[str, Any]) -> None:
-        count(tally, fates)
-        if tally.done == 3:
+    def interrupted(ledger: Ledger, example: int, fates: Mapping[str, Any]) -> None:
+        if example == 3:
             os.kill(os.getpid(), signal.SIGINT)
+        add(ledger, example, fates)
 
-    monkeypatch.setattr(Tally, "add", interrupted)
+    monkeypatch.setattr(Ledger, "add", interrupted)
     outcome = run(CountingTask(1000), {"a": InBlocks()})
     assert outcome.stopped == "interrupted"
-    assert 3 <= outcome.examples_done < 1000
+    assert 4 <= outcome.examples_done < 1000
     assert len(outcome.records["a"]) == outcome.examples_done
 
 

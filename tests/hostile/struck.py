@@ -11,7 +11,7 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from multiprocessing import forkserver
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ import psutil
 
 from evaltools.cli.main import main
 from evaltools.engine.preparation import InOtherProcess
-from evaltools.engine.run import Pass
+from evaltools.engine.run import Turn, Workers
 from evaltools.runtime.process import child
 
 _MOMENT: Final = 3
@@ -58,7 +58,7 @@ def _counted(function: Callable[..., Any], strike: Callable[[Any], None]) -> Cal
 
 def _run(sent: str, role: str, command: list[str]) -> int:
     def strike(runs: Any) -> None:
-        makers = runs._makers if isinstance(runs, Pass) else ()
+        makers = [worker.maker for worker in runs.workers] if isinstance(runs, Workers) else []
         decoders = [maker.process_id for maker in makers if isinstance(maker, InOtherProcess)]
         process_id = processes_by_role(decoders)[role][-1]
         print(f"{sent} was sent to the {role}", file=sys.stderr, flush=True)
@@ -68,7 +68,15 @@ def _run(sent: str, role: str, command: list[str]) -> int:
     signal.alarm(_LONGEST_S)
     child._SECONDS_TO_START = _SECONDS_OF_PATIENCE  # type: ignore[misc]
     rounds: Any = importlib.import_module("evaltools.benchmark.fresh_process")
-    Pass._next_result = _counted(Pass._next_result, strike)  # type: ignore[method-assign]
+    turns = Workers.turns
+
+    def with_a_strike(workers: Workers, interrupted: Sequence[int]) -> Iterator[Turn]:
+        for number, turn in enumerate(turns(workers, interrupted), 2):
+            if number == _MOMENT:
+                strike(workers)
+            yield turn
+
+    Workers.turns = with_a_strike  # type: ignore[assignment]
     rounds._require_success = _counted(rounds._require_success, strike)
     return main(command)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evaltools.datasets import sample
-from evaltools.engine.run import Pass
+from evaltools.engine.run import Turn, Workers
 from tests.cli.evaluate.sample_runs import figures_here
 
 COMMANDS = {
@@ -51,16 +50,17 @@ def test_a_model_that_is_lost_during_the_run_is_held(
     command += [f"--ground_truth_labels={labels}"] if task == "imagenet" else []
     shutil.copy(sample.model_file("float32"), model)
     undisturbed = figures_here(command, tmp_path / "undisturbed.json")
-    take = Pass._take
+    turns = Workers.turns
     begun: list[bool] = []
 
-    def taken(self: Any, result: Any) -> bool:
-        if not begun:
-            begun.append(True)
-            for path in lost:
-                lose(path)
-        return take(self, result)
+    def taken(self: Workers, interrupted: Sequence[int]) -> Iterator[Turn]:
+        for turn in turns(self, interrupted):
+            if not begun:
+                begun.append(True)
+                for path in lost:
+                    lose(path)
+            yield turn
 
-    monkeypatch.setattr(Pass, "_take", taken)
+    monkeypatch.setattr(Workers, "turns", taken)
     assert figures_here(command, tmp_path / "result.json") == undisturbed
     assert begun

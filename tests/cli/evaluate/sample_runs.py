@@ -29,15 +29,14 @@ _INTERRUPTED_AT_WORK = """
 import os, signal, sys
 from evaltools.cli.shared import progress
 from evaltools.cli.main import main
-from evaltools.engine.run import Pass
-next_result, asked = Pass._next_result, 0
-def interrupted(self):
-    global asked
-    asked += 1
-    if asked == 4:
-        os.killpg(0, signal.SIGINT)
-    return next_result(self)
-Pass._next_result = interrupted
+from evaltools.engine.run import Workers
+turns = Workers.turns
+def interrupted(self, signals):
+    for number, turn in enumerate(turns(self, signals)):
+        if number == 3:
+            os.killpg(0, signal.SIGINT)
+        yield turn
+Workers.turns = interrupted
 progress._SECONDS_BETWEEN_OBJECTS = 0.0
 sys.exit(main(sys.argv[1:]))
 """
