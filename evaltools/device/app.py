@@ -7,18 +7,14 @@ import re
 import shlex
 import tempfile
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from evaltools.device.adb import last_lines
 from evaltools.device.device import Device
 from evaltools.device.errors import DeviceError
-from evaltools.device.work import SentFiles, Work
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceWork
 
@@ -38,50 +34,42 @@ _EXCEPTION: Final = "FATAL EXCEPTION"
 _SIGNAL: Final = "Fatal signal "
 
 
-class AppProgram(Struct, frozen=True):
+def app_script(
+    component: str, steps: Sequence[Sequence[str]], timeout_s: float, root: str, readable: Sequence[str]
+) -> str:
     """Starts of the app, one after the other, each with the flags of a step, for at most ``timeout_s`` seconds.
 
     ``component`` is the package with the activity, as in ``am start -n``; forks rename both.
     Each leaves ``start-N``, what ``am`` said, and ``log-N``, Android's log from the start on. ``readable`` are files
     below ``root`` which the app, another user, must be able to read. An app that runs already is ended before.
+
+    The log is followed, so that no line is lost where Android forgets old ones meanwhile. A mark in it keeps the lines
+    of an earlier start from being taken for those of this one.
     """
-
-    component: str
-    steps: Sequence[Sequence[str]]
-    timeout_s: float
-    root: str
-    readable: Sequence[str]
-
-    def command(self, _sent: SentFiles, _taskset: str) -> str:
-        """The script. The log is followed, so that no line is lost where Android forgets old ones meanwhile.
-
-        A mark in it keeps the lines of an earlier start from being taken for those of this one.
-        """
-        name, mark = package_of(self.component), f"evaltools-{uuid.uuid4().hex}"
-        package = shlex.quote(name)
-        folders = {self.root, *(posixpath.dirname(path) for path in self.readable)}
-        folders |= {posixpath.dirname(folder) for folder in folders} - {posixpath.dirname(self.root)}
-        lines = [
-            f"log -t evaltools {mark} || {_refusal('it has no log: the benchmark app runs on Android only')}",
-            f"pm path {package} | grep -q package: || "
-            + _refusal(f"the app {name} is not installed: give --app_apk=FILE"),
-            f"chmod a+x {shlex.join(sorted(folders))} && chmod a+r {shlex.join(self.readable)} || "
-            + _refusal(f"apps cannot be let read {self.root}: give another --device_folder"),
-            f'new() {{ sed -n "/{mark}-$n\\./,\\$p" log-$n; }}',
-            over_script(name),
+    name, mark = package_of(component), f"evaltools-{uuid.uuid4().hex}"
+    package = shlex.quote(name)
+    folders = {root, *(posixpath.dirname(path) for path in readable)}
+    folders |= {posixpath.dirname(folder) for folder in folders} - {posixpath.dirname(root)}
+    lines = [
+        f"log -t evaltools {mark} || {_refusal('it has no log: the benchmark app runs on Android only')}",
+        f"pm path {package} | grep -q package: || " + _refusal(f"the app {name} is not installed: give --app_apk=FILE"),
+        f"chmod a+x {shlex.join(sorted(folders))} && chmod a+r {shlex.join(readable)} || "
+        + _refusal(f"apps cannot be let read {root}: give another --device_folder"),
+        f'new() {{ sed -n "/{mark}-$n\\./,\\$p" log-$n; }}',
+        over_script(name),
+    ]
+    for number, step in enumerate(steps):
+        lines += [
+            f"n={number}; t=$(date '+%m-%d %H:%M:%S.000'); log -t evaltools {mark}-{number}.",
+            f'logcat -v threadtime -T "$t" > log-{number} 2>&1 & l=$!',
+            f"{start_command(component, step)} > start-{number} 2>&1; c=$?",
+            f"grep -Eq '^(Error|java.lang.|Exception)' start-{number} && c=1",
+            f"echo $c > code-{number}; i=0",
+            f"while [ $c = 0 ] && [ $i -lt {max(1, int(timeout_s))} ] && ! over",
+            "do i=$((i+1)); sleep 1; done",
+            f"sleep 1; kill $l; am force-stop {package}",
         ]
-        for number, step in enumerate(self.steps):
-            lines += [
-                f"n={number}; t=$(date '+%m-%d %H:%M:%S.000'); log -t evaltools {mark}-{number}.",
-                f'logcat -v threadtime -T "$t" > log-{number} 2>&1 & l=$!',
-                f"{start_command(self.component, step)} > start-{number} 2>&1; c=$?",
-                f"grep -Eq '^(Error|java.lang.|Exception)' start-{number} && c=1",
-                f"echo $c > code-{number}; i=0",
-                f"while [ $c = 0 ] && [ $i -lt {max(1, int(self.timeout_s))} ] && ! over",
-                "do i=$((i+1)); sleep 1; done",
-                f"sleep 1; kill $l; am force-stop {package}",
-            ]
-        return "\n".join([*lines, "exit 0"])
+    return "\n".join([*lines, "exit 0"])
 
 
 def _refusal(why: str) -> str:
@@ -115,7 +103,7 @@ def start_command(component: str, arguments: Sequence[str]) -> str:
 
 def run_app(
     device: Device,
-    work: Work,
+    files: Mapping[Path, str],
     component: str,
     steps: Sequence[Sequence[str]],
     timeout_s: float,
@@ -123,20 +111,25 @@ def run_app(
 ) -> tuple[DeviceWork, list[AppRun]]:
     """Run the app with the flags of each step, words as ``--num_threads=4``, until it has logged everything.
 
-    ``timeout_s`` is that of a start. The app is ended in any case. ``report`` gets a line where that failed, which does
-    not make the runs worse.
+    ``files`` are sent before, each to its path there. ``timeout_s`` is that of a start. The app is ended in any case.
+    ``report`` gets a line where that failed, which does not make the runs worse.
 
     Raises :class:`UsageError` for flags with blanks, and :class:`DeviceError` where the app or its activity is not
     there, or the device did not finish.
     """
     serial, root, package = device.serial, device.flags.root, package_of(component)
-    program = AppProgram(component, steps, timeout_s, root, list(work.files.values()))
+    script = app_script(component, steps, timeout_s, root, list(files.values()))
     names = [f"{kind}-{number}" for number in range(len(steps)) for kind in ("code", "start", "log")]
     last = device.link.unstoppable(_PATIENCE_AT_END_S)
     stop = partial(last.shell, shlex.join(["am", "force-stop", package]))
+
+    def prepare() -> str:
+        device.put_all(files)
+        return script
+
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         try:
-            done = device.do(replace(work, results=tuple(names)), program, Path(temporary))
+            done = device.do(prepare, names, Path(temporary))
         finally:
             try:
                 last.patiently(stop)

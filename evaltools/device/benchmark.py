@@ -18,13 +18,12 @@ from evaltools.benchmark.flags import RECORDS
 from evaltools.benchmark.request import BenchmarkRequest, read_request
 from evaltools.benchmark.run import Begun
 from evaltools.device.device import Device
-from evaltools.device.devices import DevicesUsed, require_answer, run_on_each
+from evaltools.device.devices import devices_used, require_answer, run_on_each
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_benchmark import BenchmarkPlace, NativeBenchmark
 from evaltools.device.native_program import refuse_options, require_binary
 from evaltools.device.python_program import python_on
 from evaltools.device.request import carry_out_on_host, device_request, without_host_options
-from evaltools.device.work import StderrLines, Work
 from evaltools.errors import UsageError
 from evaltools.request import Request
 from evaltools.result.device import HOST, DeviceWork
@@ -67,14 +66,14 @@ def measure_on_devices(
             program = _EvaltoolsBenchmark(asked, request, flags, folder, console)
         else:
             program = NativeBenchmark(asked.options, request, flags, folder, console)
-        with DevicesUsed(flags, console) as devices:
+        with devices_used(flags, console) as devices:
             places = {HOST: _benchmark_on_host(asked, request, folder, console)} if flags.include_host else {}
             done, device_run = run_on_each(program.run, flags.program, devices, console)
         places |= done
-        is_one_place = not flags.include_host and len(devices.serials) == 1
+        is_one_place = not flags.include_host and len(devices.by_serial) == 1
     facts = replace(begun.asked(asked, request, accuracies), device_run=device_run)
     named = {"" if is_one_place else name: place for name, place in places.items()}
-    return facts, named, len(done) == len(devices.serials)
+    return facts, named, len(done) == len(devices.by_serial)
 
 
 class _EvaltoolsBenchmark:
@@ -83,15 +82,10 @@ class _EvaltoolsBenchmark:
     def __init__(
         self, asked: Request, request: BenchmarkRequest, flags: DeviceFlags, folder: Path, console: Console
     ) -> None:
-        sent = device_request(asked, flags.root, flags.libraries)
-        stated = without_host_options(sent.request).stating(output_file_path=_RECORDS, output_format=RECORDS)
-        self._work = Work(
-            request=to_bytes(stated),
-            files=sent.files,
-            folders=sent.whole_folders,
-            results=(_RECORDS,),
-        )
-        self._names = sent.host_names()
+        there, self._sent = device_request(asked, flags.root, flags.libraries)
+        stated = without_host_options(there).stating(output_file_path=_RECORDS, output_format=RECORDS)
+        self._there = to_bytes(stated)
+        self._names = self._sent.host_names()
         self._request = request
         self._folder = folder
         self._console = console
@@ -106,7 +100,7 @@ class _EvaltoolsBenchmark:
 
         into = Path(tempfile.mkdtemp(dir=self._folder))
         python = python_on(device, COMMAND)
-        done = device.do(self._work, python, into, StderrLines(on_line))
+        done = device.do(lambda: f"exec {python} {self._sent.put(device, self._there)}", (_RECORDS,), into, on_line)
         require_answer(done, _WITH_A_RESULT, _RECORDS, "result")
         return done.work, _place(into, self._request, self._names, done.out)
 

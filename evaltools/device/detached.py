@@ -127,17 +127,17 @@ def wait(
     link: Link,
     folder: str,
     silence_s: float,
-    on_output: Callable[[bytes, bytes], None] = lambda _out, _err: None,
+    on_line: Callable[[bytes], None] = lambda _line: None,
     poll_s: float = _POLL_S,
 ) -> Answer:
-    """Wait for the end of the command in ``folder``; ``on_output`` gets what is new on stdout and stderr.
+    """Wait for the end of the command in ``folder``; ``on_line`` gets each line of stderr once it is whole.
 
     Raises :class:`DeviceTimeout` where it prints nothing for ``silence_s`` seconds and :class:`DeviceStopped`, when the
     command and its children have been ended, :class:`CommandFailed` where the command vanished without an exit code
     (memory or space ran out, or the device restarted), and the error of a device that stayed away.
     """
     limit = time.monotonic() + silence_s
-    printed = Answer(0, b"", b"")
+    printed, rest = Answer(0, b"", b""), b""
     try:
         while True:
             is_late = time.monotonic() > limit
@@ -145,7 +145,9 @@ def wait(
             printed = Answer(new.code, printed.out + new.out, printed.err + new.err)
             if new.out or new.err:
                 limit, is_late = time.monotonic() + silence_s, False
-                on_output(new.out, new.err)
+                *lines, rest = (rest + new.err).split(b"\n")
+                for line in lines:
+                    on_line(line)
             if new.code >= 0:
                 return printed
             if is_late or not is_alive:

@@ -1,4 +1,4 @@
-"""One device of a run: what is sent to it, the work that it does, and how it is left."""
+"""One device of a run: what is sent to it, the program that it runs, and how it is left."""
 
 from __future__ import annotations
 
@@ -8,30 +8,43 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
 from rich.filesize import decimal
 
 from evaltools.device import detached
 from evaltools.device.adb import SHELL_TIMEOUT_S, Adb, Answer, Link
-from evaltools.device.errors import DeviceError, FileMissing
+from evaltools.device.errors import CommandFailed, DeviceError, FileMissing
 from evaltools.device.facts import conditions_now, masks_of_cpus
 from evaltools.device.flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.device.store import RUNS, DeviceLock, archives, remote_path, runs_on, stored_folder
 from evaltools.device.transfer import pull, push
-from evaltools.device.work import Program, SentFiles, Work, WorkDone, cool_down
 from evaltools.errors import OutputError
-from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceWork
+from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceWork, LostAttempt, hottest
+from evaltools.text import printable
 
 _LARGE: Final = 10_000_000
 """Bytes of a file about whose sending a line is printed."""
 _LONGEST_COMMAND: Final = 30_000
 """Bytes of a command, in the quotes that it is sent in; what starts it comes on top."""
+_BETWEEN_LOOKS_S: Final = 5.0
+_LONGEST_COOLING_S: Final = 600.0
+
+
+class WorkDone(Struct, frozen=True):
+    """Finished work: its facts, exit code, output, and the folder with its results."""
+
+    work: DeviceWork
+    code: int
+    out: str
+    err: str
+    folder: Path
 
 
 class Device:
@@ -44,7 +57,8 @@ class Device:
         facts: at the beginning; the Python in them is the one that is used
         lock: that of evaltools' folder there
         known: files that the device has had since it was away
-        python: evaltools there, once it has been looked at since then
+        python: the command that starts evaltools there, once it has been looked at since then
+        lost: the attempts at the present work that failed
     """
 
     def __init__(
@@ -62,7 +76,8 @@ class Device:
         self.lock = DeviceLock(self.link, flags.root, flags.takes_by_force)
         self._report = report
         self.known: set[str] = set()
-        self.python: Program | None = None
+        self.python = ""
+        self.lost: list[LostAttempt] = []
         self._left: list[str] | None = None
 
     def shell(self, command: str, timeout_s: float = SHELL_TIMEOUT_S) -> Answer:
@@ -91,21 +106,49 @@ class Device:
         Its files may be gone, so that they are looked for again.
         """
         self.known.clear()
-        self.python = None
+        self.python = ""
         try:
             self.lock.take()
         except DeviceError:
             return False
         return True
 
+    def put_all(self, files: Mapping[Path, str]) -> None:
+        """Send files whose paths on the device are known."""
+        for local, remote in files.items():
+            self.put(local, remote)
+
+    def put_content(self, name: str, content: bytes) -> str:
+        """Send a file with this content; returns its path on the device."""
+        with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+            file = Path(temporary, name)
+            try:
+                file.write_bytes(content)
+            except OSError as error:
+                raise OutputError(f"{file} cannot be written: {error.strerror}; make room, or set TMPDIR") from error
+            return self.put(file)
+
+    def put_folder(self, folder: Path, files: Sequence[Path]) -> list[str]:
+        """Send files below a folder, in archives; returns the paths of those on the device."""
+        return [self.put_content("files.tar", content) for content in archives(folder, files)]
+
+    @property
+    def affinity(self) -> str:
+        """What stands before a command that is to run on the CPUs of ``--taskset``."""
+        asked = self.flags.taskset
+        mask = masks_of_cpus(self.facts.conditions.cpu_frequencies).get(asked, asked)
+        return f"taskset {shlex.quote(mask)} " if mask else ""
+
     def do(
         self,
-        work: Work,
-        program: Program,
+        prepare: Callable[[], str],
+        results: Sequence[str],
         folder: Path,
-        on_output: Callable[[bytes, bytes], None] = lambda _out, _err: None,
+        on_line: Callable[[bytes], None] = lambda _line: None,
     ) -> WorkDone:
-        """Wait until the device is cool, send the files of the work, run a program; results are put into ``folder``.
+        """Wait until the device is cool, run a command in a folder of its own, fetch its ``results`` into ``folder``.
+
+        ``prepare`` sends what the command needs, and gives it. ``on_line`` gets each line that it prints to stderr.
 
         If the device goes away afterwards, the work still counts, and the conditions after it are not known. Raises
         :class:`DeviceError` where the device did not finish, or another has taken its lock.
@@ -114,34 +157,26 @@ class Device:
         self.link.patiently(self._remove_left)
         before, waited_s = self._begin()
         started_at, started = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
-        answer = self._run(work, program, self._send(work), folder, on_output)
+        answer = self._run(self._with_libraries(prepare()), results, folder, on_line)
         elapsed_s = round(time.monotonic() - started, 3)
         try:
             after = self._conditions()
         except DeviceError:
             after = DeviceConditions()
         self.clean_up()
-        done = DeviceWork(self.serial, started_at, round(waited_s, 3), elapsed_s, before, after)
+        lost = tuple(self.lost)
+        done = DeviceWork(self.serial, started_at, round(waited_s, 3), elapsed_s, before, after, lost=lost)
         return WorkDone(done, answer.code, answer.text, answer.err.decode("utf-8", "replace"), folder)
 
-    def _run(
-        self,
-        work: Work,
-        program: Program,
-        sent: SentFiles,
-        folder: Path,
-        on_output: Callable[[bytes, bytes], None],
-    ) -> Answer:
+    def _run(self, command: str, results: Sequence[str], folder: Path, on_line: Callable[[bytes], None]) -> Answer:
         flags = self.flags
         run = posixpath.join(flags.root, RUNS, uuid.uuid4().hex[:16])
-        taskset = masks_of_cpus(self.facts.conditions.cpu_frequencies).get(flags.taskset, flags.taskset)
-        command = self._with_libraries(program.command(sent, taskset))
         if len(shlex.quote(shlex.quote(command)).encode()) > _LONGEST_COMMAND:  # too long for adb's command line
-            command = f"exec sh {shlex.quote(self._put_content('command', command.encode()))}"
+            command = f"exec sh {shlex.quote(self.put_content('command', command.encode()))}"
         self._left = [*(self._left or []), run]
         self.link.patiently(partial(detached.start, self.link, command, run, flags.ends_itself_after_s))
-        answer = detached.wait(self.link, run, flags.silence_s, on_output)
-        for result in work.results:
+        answer = detached.wait(self.link, run, flags.silence_s, on_line)
+        for result in results:
             local = folder / result
             local.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileMissing):  # the exit code shows why the command did not write it
@@ -153,8 +188,7 @@ class Device:
         if self.flags.libraries is None:
             return command
         folder, files = stored_folder(self.flags.root, self.flags.libraries)
-        for local, remote in files.items():
-            self.put(local, remote)
+        self.put_all(files)
         own = shlex.quote(folder)
         loader = f"LD_LIBRARY_PATH={own}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
         signal_processor = f'ADSP_LIBRARY_PATH={own}"${{ADSP_LIBRARY_PATH:+;$ADSP_LIBRARY_PATH}}"'
@@ -167,26 +201,6 @@ class Device:
 
     def _conditions(self) -> DeviceConditions:
         return self.link.patiently(partial(conditions_now, self.link))
-
-    def _send(self, work: Work) -> SentFiles:
-        for local, remote in work.files.items():
-            self.put(local, remote)
-        folders = {}
-        for name, sent in work.folders.items():
-            names = [self._put_content("names.json", sent.names)] if sent.names else []
-            tars = archives(sent.folder, sent.files)
-            folders[name] = [*names, *(self._put_content("files.tar", content) for content in tars)]
-        request = self._put_content("request.json", work.request) if work.request else ""
-        return SentFiles(folders, request, work.kept)
-
-    def _put_content(self, name: str, content: bytes) -> str:
-        with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
-            file = Path(temporary, name)
-            try:
-                file.write_bytes(content)
-            except OSError as error:
-                raise OutputError(f"{file} cannot be written: {error.strerror}; make room, or set TMPDIR") from error
-            return self.put(file)
 
     def clean_up(self) -> DeviceError | None:
         """End and delete what earlier attempts left on the device. If that fails, the next one tries it again.
@@ -221,3 +235,45 @@ class Device:
                 f"itself after {flags.ends_itself_after_s / 60:.0f} minutes, and {shlex.join(words)} --force ends and "
                 "deletes all"
             )
+
+
+def cool_down(
+    look: Callable[[], DeviceConditions],
+    serial: str,
+    limit_celsius: float,
+    stop: threading.Event,
+    timeout_s: float = _LONGEST_COOLING_S,
+    between_looks_s: float = _BETWEEN_LOOKS_S,
+    report: Callable[[str], None] = lambda _line: None,
+) -> tuple[DeviceConditions, float]:
+    """Wait until no temperature that ``look`` finds is above the limit.
+
+    Returns the conditions then, and the seconds waited.
+
+    It goes on after ``timeout_s`` seconds even if the device is too warm. ``report`` gets a line when the waiting
+    begins, and one when it goes on too warm. Raises :class:`CommandFailed` where the device states no temperature.
+    """
+    started = time.monotonic()
+    is_announced = False
+    while True:
+        conditions = look()
+        temperature, waited = hottest(conditions), time.monotonic() - started
+        if temperature is None:
+            raise CommandFailed(
+                f"{serial}: it states no temperature, so --cool_down cannot be kept; leave the flag out", serial
+            )
+        if temperature <= limit_celsius:
+            return conditions, waited
+        sensors = (name for name, degrees in conditions.temperatures.items() if degrees == temperature)
+        warm = f"{temperature:.1f} C (sensor {printable(next(sensors, 'battery'))})"
+        if waited >= timeout_s:
+            report(
+                f"{serial}: warning: still {warm} after {timeout_s:g} s of waiting for {limit_celsius:g} C; it goes on "
+                "all the same, so its figures may be those of a throttled device. Raise --cool_down"
+            )
+            return conditions, waited
+        if not is_announced:
+            report(f"{serial}: {warm}, waiting until all are at most {limit_celsius:g} C, for up to {timeout_s:g} s")
+            is_announced = True
+        if stop.wait(between_looks_s):
+            return conditions, waited

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timezone
@@ -15,30 +14,33 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.command import TaskCommand
 from evaltools.device.device import Device
-from evaltools.device.devices import DevicesUsed, Outcome, do_on_each, require_answer, require_any
+from evaltools.device.devices import DevicesUsed, devices_used, do_on_each, require_answer, require_any
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.python_program import python_on
-from evaltools.device.records import RECORDS, KeptRecords, KeptWork, Progress, messages_in, progress_of
-from evaltools.device.request import (
-    DeviceRequest,
-    carry_out_on_host,
-    device_request,
-    pictures_on_device,
-    without_host_options,
+from evaltools.device.records import (
+    RECORDS,
+    RUN,
+    KeptWork,
+    folder_of,
+    is_kept,
+    keep,
+    messages_in,
+    progress_of,
+    read_kept,
+    together,
 )
-from evaltools.device.store import KEPT, names_in, stored_folder
-from evaltools.device.transfer import sha256_of
-from evaltools.device.work import RUN, Program, SentFolder, StderrLines, Work
+from evaltools.device.request import SentFiles, carry_out_on_host, device_request, without_host_options
+from evaltools.device.store import KEPT, stored_folder
 from evaltools.engine.ledger import Tally
 from evaltools.engine.run_folder import (
     RunIdentity,
     decode,
-    digest,
     encode,
     has_request,
     request_facts,
@@ -53,9 +55,9 @@ from evaltools.native.logs.delegates import delegate_lines
 from evaltools.report.files.evaluation import planned_files, planned_files_of_task
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
-from evaltools.result.device import HOST, DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
+from evaltools.result.device import HOST, DeviceLeftOut, DeviceRun
 from evaltools.runs.first_look import check_on_host
-from evaltools.runs.identity import RunAtPlace, files_below, run_identity, with_files
+from evaltools.runs.identity import RunAtPlace, run_identity
 from evaltools.runs.measure import FinishedShards
 from evaltools.runs.stored import to_bytes
 from evaltools.runs.task_run import TaskRun
@@ -85,41 +87,34 @@ def records_of_devices(
     its work.
     """
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    task, run_dir = task_command(request.task), request.options.path("run_dir")
-    sent = device_request(request, flags.root, flags.libraries)
-    examples = examples_of(task, request)
+    run_dir = request.options.path("run_dir")
+    device_request(request, flags.root, flags.libraries)
+    examples = examples_of(task_command(request.task), request)
     with run_folder(run_dir) as folder, run_journal(folder) as journal:
         serials: list[str] = decode(journal.fact(_SERIALS) or "[]", list[str], folder)
-        require_same_run(journal, identity_of(flags, sent), has_begun=bool(serials))
-        kept = KeptRecords(folder)
-        is_done = bool(serials) and all(map(kept.is_done, serials))
-        with nullcontext() if is_done else DevicesUsed(flags, console) as devices:
+        identity = identity_of(flags, request, examples)
+        require_same_run(journal, identity, has_begun=bool(serials))
+        is_done = bool(serials) and all(is_kept(folder_of(folder, serial)) for serial in serials)
+        with nullcontext() if is_done else devices_used(flags, console) as devices:
             if devices is not None and not serials:
-                serials = list(devices.serials)
+                serials = list(devices.by_serial)
                 journal.state({_SERIALS: encode(serials), _KEPT_AS: uuid.uuid4().hex})
                 if not has_request(journal):
-                    journal.state(request_facts(to_plain(request), identity_of(flags, sent)))
+                    journal.state(request_facts(to_plain(request), identity))
             is_one = len(serials) == 1 and not flags.include_host
-            if not is_one:
-                require_one_file(task, request)
-            against_host = None if is_one else _against_host_outputs(task, request, folder)
-            if against_host is not None:
-                request, sent = against_host, device_request(against_host, flags.root, flags.libraries)
+            evaluation = DeviceEvaluation(request, flags, examples, folder, is_one)
+            host = (evaluation.on_host(console),) if flags.include_host else ()
             kept_there = posixpath.join(flags.root, KEPT, str(journal.fact(_KEPT_AS)))
-            run = DeviceEvaluation(task, request, sent, examples, kept, kept_there, is_one, against_host is not None)
-            host = (run.on_host(folder, console),) if flags.include_host else ()
-            outcome = Outcome[None]()
-            if devices is not None:
-                outcome = run.do(serials, devices, console, observer)
-        done = [serial for serial in serials if kept.is_done(serial)]
+            left_out = [] if devices is None else evaluation.do(serials, kept_there, devices, console, observer)
+        done = [serial for serial in serials if is_kept(folder_of(folder, serial))]
         step = f"; evaltools resume {shlex.quote(str(run_dir))} goes on" if run_dir is not None else ""
-        require_any(done, outcome.left_out, step)
+        require_any(done, left_out, step)
         records = replace(
-            run.finished(done, outcome.left_out, host),
+            evaluation.finished(done, left_out, host),
             started_at=started_at,
             elapsed_s=round(time.perf_counter() - clock, 3),
         )
-        yield run.merge_request, records, len(done) == len(serials)
+        yield evaluation.merge_request, records, len(done) == len(serials)
 
 
 def examples_of(task: TaskCommand, request: Request) -> TaskRun:
@@ -134,30 +129,17 @@ def examples_of(task: TaskCommand, request: Request) -> TaskRun:
     return task_run
 
 
-def identity_of(flags: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
-    """The identity of a run on devices.
-
-    Files count by their content: the path of a file on devices contains its checksum.
-    """
-    folders = [path for below in sent.folders.values() for path in files_below([below])]
+def identity_of(flags: DeviceFlags, request: Request, examples: TaskRun) -> RunIdentity:
+    """The identity of a run on devices: that of the same run here, and what of the devices decides its figures."""
+    found = examples.identity()
     libraries = "" if flags.libraries is None else stored_folder(flags.root, flags.libraries)[0]
-    found = RunIdentity(
-        {
-            "the executor": "devices",
-            "the task": sent.request.task,
-            "the files": digest([*sent.files.values(), *map(sha256_of, folders)]),
-        },
-        options={
-            "--include_host": str(flags.include_host),
-            "--taskset": flags.taskset,
-            "--device_libraries": libraries,
-            **flags_to_repeat(sent.request.options),
-        },
-        configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in sent.request.configurations},
+    own = {"--include_host": str(flags.include_host), "--taskset": flags.taskset, "--device_libraries": libraries}
+    return replace(
+        found,
+        inputs={"the executor": "devices", **found.inputs},
+        options={**found.options, **own},
+        configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in request.configurations},
     )
-    for option, pictures in sent.pictures.items():
-        found = with_files(found, f"the files of --{option}", files_below([pictures]))
-    return found
 
 
 def _against_host_outputs(task: TaskCommand, request: Request, folder: Path) -> Request | None:
@@ -191,39 +173,31 @@ def require_one_file(task: TaskCommand, request: Request) -> None:
 
 
 class DeviceEvaluation:
-    """An evaluation that each device does as a whole; what is done is kept in the run folder.
+    """An evaluation that each device does as a whole; what is done is kept in the run folder ``folder``.
 
-    ``is_one``: one device alone does it. ``is_against_host``: devices are compared with outputs of the host.
-    ``kept_there`` is the folder on devices for records of work that is not finished.
+    ``is_one``: one device alone does it. Several are compared with outputs of the host where the task has such.
+
+    Attributes:
+        on_devices: the request that is sent, for records alone
+        merge_request: the one by which the host makes the result of the records
     """
 
     def __init__(
-        self,
-        task: TaskCommand,
-        request: Request,
-        sent: DeviceRequest,
-        examples: TaskRun,
-        kept: KeptRecords,
-        kept_there: str,
-        is_one: bool = True,
-        is_against_host: bool = False,
+        self, request: Request, flags: DeviceFlags, examples: TaskRun, folder: Path, is_one: bool = True
     ) -> None:
-        self._task = task
-        self._request = request
-        self._sent = sent
+        self._task = task_command(request.task)
         self._examples = examples
-        self._kept = kept
-        self._kept_there = kept_there
+        self._folder = folder
         self._is_one = is_one
-        self._is_against_host = is_against_host
-        self._names = {option: names_in(folder) for option, folder in sent.pictures.items()}
-        self._progress: dict[str, Progress] = {}
-        self._on_progress: Callable[[Tally], None] = lambda _tally: None
-
-    @property
-    def on_devices(self) -> Request:
-        """The request that is sent: for records alone."""
-        return self._for_place(self._sent.request).stating(run_dir=RUN, progress="json")
+        against_host = None
+        if not is_one:
+            require_one_file(self._task, request)
+            against_host = _against_host_outputs(self._task, request, folder)
+        self._request = request if against_host is None else against_host
+        asked, self._sent = device_request(self._request, flags.root, flags.libraries)
+        self._host_names = self._sent.host_names("" if against_host is None else _REFERENCE_ON_HOST)
+        self.on_devices = self._for_place(asked).stating(run_dir=RUN, progress="json")
+        self.merge_request = replace(self._request, devices=None).of_no_run()
 
     def _for_place(self, request: Request) -> Request:
         """The request without what the host makes of the records; of several places also what only it measures."""
@@ -231,89 +205,53 @@ class DeviceEvaluation:
         outputs = self._task.reference_outputs
         return request if self._is_one or outputs is None else outputs.for_places(request)
 
-    @property
-    def merge_request(self) -> Request:
-        """The request by which the host makes the result of the records."""
-        return replace(self._request, devices=None).of_no_run()
-
-    def on_host(self, folder: Path, console: Console) -> RunAtPlace:
-        """Do everything on the host as well, in a folder below ``folder``.
-
-        Finished by an earlier command, it is kept.
-        """
+    def on_host(self, console: Console) -> RunAtPlace:
+        """Do everything on the host as well; finished by an earlier command, it is kept."""
         console.print("on this computer first ...", style="dim")
         request = self._for_place(self._request)
-        folders = tuple(ThisComputer().carry_out({folder / HOST: request}))
+        folders = tuple(ThisComputer().carry_out({self._folder / HOST: request}))
         return RunAtPlace(folders, HOST, flags_to_repeat(request.options))
 
-    def do(self, serials: Sequence[str], devices: DevicesUsed, console: Console, observer: Observer) -> Outcome[None]:
-        """Do what is missing, as far as the devices can; the ``observer`` is shown their progress."""
-        missing = [serial for serial in serials if not self._kept.is_done(serial)]
-        here = [serial for serial in missing if serial in devices.serials]
-        with observer.progress("on devices", len(missing) * self._examples.example_count) as self._on_progress:
-            outcome = do_on_each(devices, here, self._do, console)
-        known = {*here, *(entry.serial for entry in outcome.left_out)}
-        outcome.left_out[:0] = [
-            DeviceLeftOut(
-                serial,
-                f"{serial} began this run and is not among the devices now: connect it, name it in --serials, then "
-                "resume the run",
-            )
-            for serial in missing
-            if serial not in known
-        ]
-        return outcome
+    def do(
+        self, serials: Sequence[str], kept_there: str, devices: DevicesUsed, console: Console, observer: Observer
+    ) -> list[DeviceLeftOut]:
+        """Do what is missing, as far as the devices can; returns those that cannot.
 
-    def _do(self, device: Device, lost: Sequence[LostAttempt]) -> None:
-        """The work of one device, whose records are kept."""
-        place = OnDevice(device, self.work, python_on(device, self._task), partial(self._report, device.serial))
-        for folder in place.carry_out({self._kept.unfinished(device.serial): self.on_devices}):
-            run_identity(folder / RUN)
-            lines = delegate_lines(f"{messages_in(folder / RUN)}\n{place.printed}")
-            done = replace(place.done, delegate_lines=lines, lost=tuple(lost))
-            self._kept.keep(KeptWork(done, device.facts))
+        ``kept_there`` is the folder on devices for records of work that is not finished. The ``observer`` is shown the
+        progress of all.
+        """
+        missing = [serial for serial in serials if not is_kept(folder_of(self._folder, serial))]
+        here = [serial for serial in missing if serial in devices.by_serial]
+        progress: dict[str, Tally] = {}
 
-    def _report(self, serial: str, progress: Progress) -> None:
-        self._progress[serial] = progress
-        each = list(self._progress.values())
-        failed: Counter[str] = Counter()
-        for one in each:
-            failed.update(one.failed)
-        self._on_progress(Tally(sum(one.done for one in each), sum(one.failed_examples for one in each), dict(failed)))
+        def report(serial: str, tally: Tally) -> None:
+            progress[serial] = tally
+            on_progress(together([*progress.values()]))
 
-    @property
-    def work(self) -> Work:
-        """What is sent to a device beside the request, and what is fetched."""
-        sent = self._sent
-        pictures = {
-            pictures_on_device(option): SentFolder(folder, self._examples.pictures_of(option), self._names[option])
-            for option, folder in sent.pictures.items()
-        }
-        return Work(
-            files=sent.files,
-            folders={**pictures, **sent.whole_folders},
-            results=(RECORDS,),
-            kept=self._kept_there,
-        )
+        def do(device: Device) -> list[Path]:
+            on_line = partial(report, device.serial)
+            place = OnDevice(device, self._task, self._sent, self._examples, kept_there, on_line)
+            return list(place.carry_out({folder_of(self._folder, device.serial): self.on_devices}))
+
+        with observer.progress("on devices", len(missing) * self._examples.example_count) as on_progress:
+            left_out = do_on_each(devices, here, do, console).left_out
+        away = set(missing) - {*here, *(entry.serial for entry in left_out)}
+        why = "began this run and is not among the devices now: connect it, name it in --serials, then resume the run"
+        return [*(DeviceLeftOut(serial, f"{serial} {why}") for serial in missing if serial in away), *left_out]
 
     def finished(
         self, serials: Sequence[str], left_out: Sequence[DeviceLeftOut], host: tuple[RunAtPlace, ...] = ()
     ) -> FinishedShards:
         """What these devices have done, and the run on the ``host``; :attr:`merge_request` makes a result of them."""
-        kept = self._kept
-        found = [kept.read(serial) for serial in serials]
-        device_run = DeviceRun(
-            "evaltools",
-            tuple(entry.device for entry in found),
-            tuple(entry.work for entry in found),
-            tuple(left_out),
-        )
+        kept = [read_kept(folder_of(self._folder, serial)) for serial in serials]
+        work, facts = tuple(entry.work for entry in kept), tuple(entry.device for entry in kept)
         repeated = flags_to_repeat(self.on_devices.options)
-        places = host + tuple(
-            RunAtPlace((kept.of(serial) / RUN,), "" if self._is_one else serial, repeated) for serial in serials
+        places = tuple(
+            RunAtPlace((folder_of(self._folder, serial) / RUN,), "" if self._is_one else serial, repeated)
+            for serial in serials
         )
-        host_names = self._sent.host_names(_REFERENCE_ON_HOST if self._is_against_host else "")
-        return FinishedShards(places, device_run, self._request.command, host_names)
+        device_run = DeviceRun("evaltools", facts, work, tuple(left_out))
+        return FinishedShards(host + places, device_run, self._request.command, self._host_names)
 
 
 class ThisComputer:
@@ -326,36 +264,45 @@ class ThisComputer:
             yield folder
 
 
-class OnDevice:
+class OnDevice(Struct):
     """A device with Python: a :class:`~evaltools.runs.places.Place`.
 
-    ``work`` is what it needs beside the request. ``done`` is how it did the last range, ``printed`` what it said.
+    ``sent`` are the files of its requests, ``examples`` says which pictures are needed. Records of work that is not
+    finished stay in the folder ``kept_there``, so that they are not lost with an attempt.
     """
 
-    done: DeviceWork
-    printed: str
-
-    def __init__(self, device: Device, work: Work, program: Program, on_progress: Callable[[Progress], None]) -> None:
-        self._device, self._work, self._program, self._on_progress = device, work, program, on_progress
+    device: Device
+    task: TaskCommand
+    sent: SentFiles
+    examples: TaskRun
+    kept_there: str
+    on_progress: Callable[[Tally], None]
 
     def carry_out(self, ranges: Mapping[Path, Request]) -> Iterator[Path]:
         """One range after the other; the journal lies in :data:`RUN` of its folder.
 
         Raises :class:`DeviceError` where the device did not finish.
         """
-        device = self._device
+        device, kept_there = self.device, shlex.quote(self.kept_there)
         for folder, request in ranges.items():
-            asked = replace(self._work, request=to_bytes(request))
-            done = device.do(asked, self._program, folder, StderrLines(self._on_line))
+            python = python_on(device, self.task)
+
+            def prepare(request: Request = request, python: str = python) -> str:
+                arguments = self.sent.put(device, to_bytes(request), self.examples.pictures_of)
+                return f"mkdir -p {kept_there} && ln -s {kept_there} {RUN} || exit 3\nexec {python} {arguments}"
+
+            done = device.do(prepare, (RECORDS,), folder, self._on_line)
             if done.code not in WITH_RECORDS:
-                device.python = None  # a package may be gone
+                device.python = ""  # a package may be gone
             if done.code in (*WITH_RECORDS, USAGE):
-                device.link.patiently(partial(device.shell, f"rm -rf {shlex.quote(self._work.kept)}"))
+                device.link.patiently(partial(device.shell, f"rm -rf {kept_there}"))
             require_answer(done, WITH_RECORDS, RECORDS, "records")
-            self.done, self.printed = done.work, done.err
+            run_identity(folder / RUN)
+            lines = delegate_lines(f"{messages_in(folder / RUN)}\n{done.err}")
+            keep(folder, KeptWork(replace(done.work, delegate_lines=lines), device.facts))
             yield folder
 
     def _on_line(self, line: bytes) -> None:
         progress = progress_of(line)
         if progress is not None:
-            self._on_progress(progress)
+            self.on_progress(progress)

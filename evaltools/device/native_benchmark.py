@@ -18,9 +18,8 @@ from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_outcome import native_runtime, signal_of, why_not_started
 from evaltools.device.native_program import Killed, NativeRuns, StepDone, configuration_flags
-from evaltools.device.request import RequestFiles
+from evaltools.device.request import SentFiles
 from evaltools.device.store import stored_folder
-from evaltools.device.work import Work
 from evaltools.native.logs.benchmark import measured_of_logs
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.native.logs.log_lines import plain_lines
@@ -76,7 +75,7 @@ class NativeBenchmark:
         self._runs = None if binary is None else NativeRuns(binary, flags.root, folder)
         app = RuntimeUsed("app", flags.app_package, "", "default")
         self._runtime = app if binary is None else native_runtime(binary)
-        self._named = RequestFiles(flags.root)
+        self._named = SentFiles(flags.root)
         count = len(request.candidates)
         self._order = [which for number in range(request.options.rounds) for which in interleaved(count, number)]
         arguments = _arguments(options, request, self._named, _library_folders(flags))
@@ -84,11 +83,15 @@ class NativeBenchmark:
 
     def run(self, device: Device) -> tuple[DeviceWork, BenchmarkPlace]:
         """All starts on a device."""
-        work = Work(self._named.files)
+
+        def prepare() -> str:
+            device.put_all(self._named.files)
+            return ""
+
         if self._runs is None:
-            done, starts = self._run_app(device, work)
+            done, starts = self._run_app(device)
         else:
-            done, steps = self._runs.run(device, work, self._steps)
+            done, steps = self._runs.run(device, self._steps, prepare)
             starts = [_start_of(step, device.facts) for step in steps]
         lines = tuple(dict.fromkeys(line for start in starts for line in delegate_lines(start.text)))
         measured = [self._measured(which, starts) for which in range(len(self._request.candidates))]
@@ -96,13 +99,13 @@ class NativeBenchmark:
         place = BenchmarkPlace(records, "\n".join(start.printed for start in starts))
         return replace(done, delegate_lines=lines), place
 
-    def _run_app(self, device: Device, work: Work) -> tuple[DeviceWork, list[_ProgramStart]]:
+    def _run_app(self, device: Device) -> tuple[DeviceWork, list[_ProgramStart]]:
         flags = self._flags
         if flags.app_apk is not None:
             install_app(device, flags.app_apk)
         done, runs = run_app(
             device,
-            work,
+            self._named.files,
             f"{flags.app_package}/{flags.app_activity}",
             self._steps,
             flags.silence_s / (len(self._steps) + 1),
@@ -136,7 +139,7 @@ def interleaved(count: int, number: int) -> Sequence[int]:
 
 
 def _arguments(
-    options: Options, request: BenchmarkRequest, named: RequestFiles, libraries: Mapping[str, str]
+    options: Options, request: BenchmarkRequest, named: SentFiles, libraries: Mapping[str, str]
 ) -> list[tuple[str, ...]]:
     """The program's arguments for each candidate, with the paths that files have on devices.
 

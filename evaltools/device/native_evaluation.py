@@ -14,15 +14,21 @@ from rich.console import Console
 from evaltools.configuration import Configuration
 from evaltools.device.adb import last_lines
 from evaltools.device.device import Device
-from evaltools.device.devices import DevicesUsed, run_on_each
+from evaltools.device.devices import devices_used, run_on_each
 from evaltools.device.evaluation import require_one_file
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_inputs import NativeInputs
 from evaltools.device.native_outcome import NativeRun, native_runtime, why_not_started
-from evaltools.device.native_program import NativeRuns, StepDone, configuration_flags, output_file, task_flags
+from evaltools.device.native_program import (
+    NativeRuns,
+    StepDone,
+    configuration_flags,
+    output_file,
+    task_flags,
+    unpack_script,
+)
 from evaltools.device.native_result import assemble_native
 from evaltools.device.store import remote_path
-from evaltools.device.work import SentFolder, Work
 from evaltools.known_tasks import task_command
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.request import Request
@@ -38,8 +44,8 @@ def evaluate_native(
     """Run the binary for every configuration on every device; the result, and whether all devices are in it."""
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
-        with DevicesUsed(flags, console) as devices:
-            is_one = len(devices.serials) == 1
+        with devices_used(flags, console) as devices:
+            is_one = len(devices.by_serial) == 1
             if not is_one:
                 require_one_file(task_command(request.task), request)
             program = _NativeEvaluation(binary, inputs, flags.root, Path(temporary), is_one)
@@ -48,7 +54,7 @@ def evaluate_native(
         elapsed_s = round(time.perf_counter() - clock, 3)
         result = assemble_native(inputs, runs, native_runtime(binary), started_at, elapsed_s)
     environment = replace(result.environment, command=list(request.command))
-    return replace(result, device_run=device_run, environment=environment), len(done) == len(devices.serials)
+    return replace(result, device_run=device_run, environment=environment), len(done) == len(devices.by_serial)
 
 
 class _NativeEvaluation:
@@ -58,11 +64,18 @@ class _NativeEvaluation:
         self._runs = NativeRuns(binary, root, folder)
         self._inputs = inputs
         self._is_one = is_one
-        self._work, self._steps = self._prepare(root, folder)
+        self._files: dict[Path, str] = {}
+        self._steps = self._prepare(root, folder)
 
     def run(self, device: Device) -> tuple[DeviceWork, list[NativeRun]]:
         """The runs of all configurations on a device."""
-        done, steps = self._runs.run(device, self._work, self._steps)
+
+        def prepare() -> str:
+            device.put_all(self._files)
+            pictures = self._inputs.pictures
+            return unpack_script(_PICTURES, device.put_folder(pictures[0].parent, pictures)) if pictures else ""
+
+        done, steps = self._runs.run(device, self._steps, prepare)
         runs = [
             self._run_of(configuration, step, device.facts)
             for configuration, step in zip(self._inputs.configurations, steps, strict=True)
@@ -70,10 +83,9 @@ class _NativeEvaluation:
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
         return replace(done, delegate_lines=proof), runs
 
-    def _prepare(self, root: str, folder: Path) -> tuple[Work, list[list[str]]]:
-        """The files to send, of which some are written into ``folder`` first, and the arguments of each run."""
-        inputs = self._inputs
-        files: dict[Path, str] = {}
+    def _prepare(self, root: str, folder: Path) -> list[list[str]]:
+        """The arguments of each run; the files in them are noted, of which some are written into ``folder`` first."""
+        inputs, files = self._inputs, self._files
 
         def sent(path: Path, content: bytes | None = None) -> str:
             """The path on the device of a file, which is written first where its content is given."""
@@ -86,14 +98,12 @@ class _NativeEvaluation:
         truth = "" if inputs.truth is None else sent(folder / inputs.ground_truth_name, inputs.truth)
         labels = "" if inputs.label_text is None else sent(folder / "labels.txt", inputs.label_text)
         named = {str(path): sent(path) for each in inputs.configurations for path in each.files if path.is_file()}
-        pictures = inputs.pictures
-        folders = {_PICTURES: SentFolder(pictures[0].parent, pictures)} if pictures else {}
         steps = []
         for number, configuration in enumerate(inputs.configurations):
             words = [f"--model_file={model}", f"--output_file_path={output_file(number)}"]
             words += task_flags(inputs.task, _PICTURES, labels, truth, inputs.num_runs)
             steps.append(words + configuration_flags(configuration, named))
-        return Work(files=files, folders=folders), steps
+        return steps
 
     def _run_of(self, configuration: Configuration, step: StepDone, facts: DeviceFacts) -> NativeRun:
         """A step as a run of a configuration."""

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import PARAMETERS, parse_external_options
 from evaltools.delegates.npu import NPU
-from evaltools.device.device import Device
+from evaltools.device.device import Device, WorkDone
 from evaltools.device.errors import CommandFailed
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.store import remote_path
-from evaltools.device.work import SentFiles, Work, WorkDone
 from evaltools.errors import UsageError
 from evaltools.gone import PROGRAMS_GONE
 from evaltools.native.logs.evaluation import NativeTask
@@ -147,34 +145,28 @@ class StepDone(Struct, frozen=True):
     crash: str = ""
 
 
-class NativeProgram(Struct, frozen=True):
-    """Runs of ``binary``, a path on the device, one after the other; each writes :func:`output_file` of its number.
+def native_script(binary: str, steps: Sequence[Sequence[str]], affinity: str = "") -> str:
+    """A shell command that runs ``binary`` with the arguments of each step, whatever their exit codes.
 
-    ``steps`` has the arguments of each run.
+    ``binary`` is a path on the device; each step writes :func:`output_file` of its number. A line is printed after
+    each, by which it is seen that it goes on.
     """
+    lines = [f"chmod +x {shlex.quote(binary)} || exit 3"]
+    for number, step in enumerate(steps):
+        lines.append(_NOW)
+        lines.append(f"( exec {affinity}{shlex.join([binary, *step])} ) > out-{number} 2> err-{number} < /dev/null &")
+        lines.append(f"p=$!; wait $p; echo $? $p > code-{number}")
+        lines.append(f"{_LOGCAT} > log-{number} 2> /dev/null")
+        lines.append(f"{_CRASHES} > crash-{number} 2> /dev/null")
+        lines.append(f"echo {number}")
+    return "\n".join([*lines, "exit 0"])
 
-    binary: str
-    steps: Sequence[Sequence[str]]
 
-    def command(self, sent: SentFiles, taskset: str) -> str:
-        """A shell command that unpacks the folders, then runs all steps, whatever their exit codes.
-
-        It prints a line after each, by which it is seen that it goes on.
-        """
-        lines = [f"chmod +x {shlex.quote(self.binary)} || exit 3"]
-        for name, archives in sent.folders.items():
-            lines.append(f"mkdir {shlex.quote(name)} || exit 3")
-            lines += [f"tar -xf {shlex.quote(path)} -C {shlex.quote(name)} || exit 3" for path in archives]
-        affinity = f"taskset {shlex.quote(taskset)} " if taskset else ""
-        for number, step in enumerate(self.steps):
-            run = f"{affinity}{shlex.join([self.binary, *step])}"
-            lines.append(_NOW)
-            lines.append(f"( exec {run} ) > out-{number} 2> err-{number} < /dev/null &")
-            lines.append(f"p=$!; wait $p; echo $? $p > code-{number}")
-            lines.append(f"{_LOGCAT} > log-{number} 2> /dev/null")
-            lines.append(f"{_CRASHES} > crash-{number} 2> /dev/null")
-            lines.append(f"echo {number}")
-        return "\n".join([*lines, "exit 0"])
+def unpack_script(folder: str, archives: Sequence[str]) -> str:
+    """A shell command that unpacks archives into a new folder."""
+    lines = [f"mkdir {shlex.quote(folder)} || exit 3"]
+    lines += [f"tar -xf {shlex.quote(path)} -C {shlex.quote(folder)} || exit 3" for path in archives]
+    return "\n".join([*lines, ""])
 
 
 class Killed:
@@ -210,16 +202,21 @@ class NativeRuns:
         self._folder = folder
         self._killed = Killed()
 
-    def run(self, device: Device, work: Work, steps: Sequence[Sequence[str]]) -> tuple[DeviceWork, list[StepDone]]:
+    def run(
+        self, device: Device, steps: Sequence[Sequence[str]], prepare: Callable[[], str]
+    ) -> tuple[DeviceWork, list[StepDone]]:
         """Run the binary with the arguments of each step, in their order.
 
-        Raises :class:`CommandFailed` where the steps could not be started, or one left no exit code, and the first time
-        that one was killed.
+        ``prepare`` sends what they need, and gives what is done before them. Raises :class:`CommandFailed` where the
+        steps could not be started, or one left no exit code, and the first time that one was killed.
         """
-        results = tuple(f"{kind}-{number}" for number in range(len(steps)) for kind in (*_KINDS, _OUTPUT))
-        work = replace(work, files={self._binary: self.on_device, **work.files}, results=results)
-        into = Path(tempfile.mkdtemp(dir=self._folder))
-        done = device.do(work, NativeProgram(self.on_device, steps), into)
+
+        def script() -> str:
+            device.put(self._binary, self.on_device)
+            return prepare() + native_script(self.on_device, steps, device.affinity)
+
+        results = [f"{kind}-{number}" for number in range(len(steps)) for kind in (*_KINDS, _OUTPUT)]
+        done = device.do(script, results, Path(tempfile.mkdtemp(dir=self._folder)))
         found = read_steps(done, len(steps))
         self._killed.look_at(device.serial, [step.code == _KILLED for step in found])
         return done.work, found

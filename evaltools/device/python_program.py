@@ -16,7 +16,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.command import Command
@@ -24,7 +23,6 @@ from evaltools.device.device import Device
 from evaltools.device.errors import DeviceError
 from evaltools.device.store import PROGRAMS
 from evaltools.device.transfer import sha256_of
-from evaltools.device.work import RUN, Program, SentFiles
 
 _CHECK_S: Final = 180.0
 _UNPACK_S: Final = 600.0
@@ -33,49 +31,20 @@ OLDEST_PYTHON: Final = (3, 10)
 _VERSION: Final = re.compile(r"Python (\d+)\.(\d+)\S*")
 
 
-class PythonProgram(Struct, frozen=True):
-    """How evaltools is started on a device: ``python`` is the interpreter, ``folder`` has the packages."""
-
-    python: str
-    folder: str
-
-    def command(self, sent: SentFiles, taskset: str) -> str:
-        """Lay out the files, then carry out the request."""
-        words: list[str] = []
-        for name, files in sent.folders.items():
-            words += ["--folder", name, *files]
-        own = shlex.quote(sent.kept)
-        keeping = f"mkdir -p {own} && ln -s {own} {RUN} || exit 3\n" if sent.kept else ""
-        return f"{keeping}{self.start([*words, '--', sent.request], taskset)}"
-
-    def start(self, words: Sequence[str], taskset: str = "") -> str:
-        """The shell command that starts the program on the device.
-
-        >>> PythonProgram("python3", "/p").start(["--", "r.json"], "f0")  # doctest: +ELLIPSIS
-        'exec taskset f0 env PYTHONPATH=/p TMPDIR="$PWD" XDG_STATE_HOME="$PWD" python3 -m ...on_device -- r.json'
-        """
-        affinity = f"taskset {shlex.quote(taskset)} " if taskset else ""
-        environment = f'env PYTHONPATH={shlex.quote(self.folder)} TMPDIR="$PWD" XDG_STATE_HOME="$PWD"'
-        python = f"{shlex.quote(self.python)} -m evaltools.device.on_device"
-        return f"exec {affinity}{environment} {python} {shlex.join(words)}"
-
-
-def python_on(device: Device, asked: Command) -> Program:
-    """Evaltools on a device that has Python, with all modules that a command needs.
+def python_on(device: Device, asked: Command) -> str:
+    """The command by which evaltools is started on a device that has Python, with all modules that ``asked`` needs.
 
     It is the running one, with wheels of the packages that the device lacks; both are sent and unpacked if necessary.
     Raises :class:`DeviceError`, also where Python or a package is missing.
     """
-    if device.python is not None:
+    if device.python:
         return device.python
     serial, python = device.serial, device.flags.python or "python3"
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         wheels = [write_own_package(Path(temporary)), *device.flags.wheels]
         together = hashlib.sha256("".join(sha256_of(wheel) for wheel in wheels).encode())
-        program = PythonProgram(python, posixpath.join(device.flags.root, PROGRAMS, together.hexdigest()[:16]))
-        answer = device.shell(
-            f"{shlex.quote(python)} --version && ls -d {shlex.quote(program.folder)} || true", _CHECK_S
-        )
+        folder = posixpath.join(device.flags.root, PROGRAMS, together.hexdigest()[:16])
+        answer = device.shell(f"{shlex.quote(python)} --version && ls -d {shlex.quote(folder)} || true", _CHECK_S)
         found = _VERSION.match(answer.text)
         if found is None or (int(found[1]), int(found[2])) < OLDEST_PYTHON:
             raise DeviceError(
@@ -84,9 +53,10 @@ def python_on(device: Device, asked: Command) -> Program:
                 "--native_binary=PATH, or name a Python with --device_python=PATH",
                 serial,
             )
-        if program.folder not in answer.text.splitlines():
-            _unpack(device, wheels, program)
-    answer = device.shell(program.start(["--check", *asked.modules_on_devices]), _CHECK_S)
+        if folder not in answer.text.splitlines():
+            _unpack(device, wheels, python, folder)
+    start = f"{device.affinity}{start_command(python, folder)}"
+    answer = device.shell(f"exec {start} --check {shlex.join(asked.modules_on_devices)}", _CHECK_S)
     if answer.code != 0:
         raise DeviceError(
             f"{serial}: evaltools {asked.words} cannot be started with {python}{answer.quote()}; install what it "
@@ -95,15 +65,25 @@ def python_on(device: Device, asked: Command) -> Program:
             serial,
         )
     device.facts = replace(device.facts, python=found[0].removeprefix("Python "))
-    device.python = program
-    return program
+    device.python = start
+    return start
 
 
-def _unpack(device: Device, wheels: Sequence[Path], program: PythonProgram) -> None:
+def start_command(python: str, folder: str) -> str:
+    """The shell command, without arguments, that starts evaltools from the ``folder`` of its packages.
+
+    >>> start_command("python3", "/p")
+    'env PYTHONPATH=/p TMPDIR="$PWD" XDG_STATE_HOME="$PWD" python3 -m evaltools.device.on_device'
+    """
+    environment = f'env PYTHONPATH={shlex.quote(folder)} TMPDIR="$PWD" XDG_STATE_HOME="$PWD"'
+    return f"{environment} {shlex.quote(python)} -m evaltools.device.on_device"
+
+
+def _unpack(device: Device, wheels: Sequence[Path], python: str, folder: str) -> None:
     """Unpack all wheels into one folder, all or none."""
-    part, whole = shlex.quote(f"{program.folder}.part"), shlex.quote(program.folder)
+    part, whole = shlex.quote(f"{folder}.part"), shlex.quote(folder)
     unpacking = " && ".join(
-        f"{shlex.quote(program.python)} -m zipfile -e {shlex.quote(device.put(wheel))} {part}" for wheel in wheels
+        f"{shlex.quote(python)} -m zipfile -e {shlex.quote(device.put(wheel))} {part}" for wheel in wheels
     )
     answer = device.shell(
         f"rm -rf {part}; mkdir -p {part} && {unpacking} && mv {part} {whole} || {{ c=$?; rm -rf {part}; exit $c; }}",
@@ -111,7 +91,7 @@ def _unpack(device: Device, wheels: Sequence[Path], program: PythonProgram) -> N
     )
     if answer.code != 0:
         raise DeviceError(
-            f"{device.serial}: the wheels cannot be unpacked in {program.folder}{answer.quote()}; look at the space "
+            f"{device.serial}: the wheels cannot be unpacked in {folder}{answer.quote()}; look at the space "
             "there, and whether its Python has the module zipfile",
             device.serial,
         )

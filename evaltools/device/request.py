@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Collection, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +13,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.device.adb import last_lines
-from evaltools.device.store import remote_path, stored_folder, stored_path, sum_of
-from evaltools.device.work import SentFolder
+from evaltools.device.device import Device
+from evaltools.device.store import names_in, remote_path, stored_folder, stored_path, sum_of
 from evaltools.errors import DataError, UsageError
 from evaltools.known_tasks import command_named
 from evaltools.parameter import Parameter
@@ -30,12 +31,7 @@ _FOLDER: Final = "evaltools-folder-"
 """What names of folders on devices begin with, so that no other word in what a device prints is one of them."""
 
 
-def pictures_on_device(option: str) -> str:
-    """The name of the folder with the pictures of an option on a device, in the folder of the run."""
-    return f"{_PICTURES}{option}"
-
-
-class RequestFiles(Struct):
+class SentFiles(Struct):
     """The files that a request names, collected by :meth:`take` while the request is rewritten for devices.
 
     ``files`` are single files with their paths below ``root`` on a device. ``pictures`` are folders of which only
@@ -62,7 +58,7 @@ class RequestFiles(Struct):
             return stored_folder(self.root, path)[0] if is_sent else str(path)
         if parameter.role == "pictures":
             self.pictures[parameter.name] = path
-            return pictures_on_device(parameter.name)
+            return f"{_PICTURES}{parameter.name}"
         if parameter.role in ("library", "settings_file") and not path.is_file():
             return _on_device(parameter, path)
         if parameter.role == "input_folder" or path.is_dir():
@@ -87,6 +83,33 @@ class RequestFiles(Struct):
         self.folders[name] = path
         return name
 
+    def put(
+        self, device: Device, request: bytes, pictures_of: Callable[[str], Sequence[Path]] = lambda _option: ()
+    ) -> str:
+        """Send all of it and the request; returns the arguments of :mod:`evaltools.device.on_device`.
+
+        ``pictures_of`` gives the pictures of an option that are needed.
+        """
+        device.put_all(self.files)
+        words: list[str] = []
+        for option, folder in self.pictures.items():
+            names = device.put_content("names.json", names_in(folder))
+            words += ["--folder", f"{_PICTURES}{option}", names, *device.put_folder(folder, pictures_of(option))]
+        for name, folder in self.folders.items():
+            words += ["--folder", name, *device.put_folder(folder, files_below([folder]))]
+        return shlex.join([*words, "--", device.put_content("request.json", request)])
+
+    def host_names(self, reference: str = "") -> HostNames:
+        """The names that files and folders of devices have on the host; see :class:`HostNames`.
+
+        ``reference`` is what to say of outputs that the host saved for devices, empty where it saved none.
+        """
+        files = {on_device: str(on_host) for on_host, on_device in self.files.items()}
+        pictures = {f"{_PICTURES}{option}": str(on_host) for option, on_host in self.pictures.items()}
+        folders = {on_device: str(on_host) for on_device, on_host in self.folders.items()}
+        saved = {loaded_from(folder): reference for each in folders.items() for folder in each} if reference else {}
+        return HostNames(files | pictures | folders | saved)
+
 
 def _on_device(library: Parameter, path: Path) -> str:
     """The path of a library that the host does not have, so that it must be on the device already."""
@@ -97,44 +120,17 @@ def _on_device(library: Parameter, path: Path) -> str:
     )
 
 
-class DeviceRequest(Struct, frozen=True):
-    """A ``request`` with the names that files have on devices, and the files to send for it.
+def device_request(request: Request, root: str, libraries: Path | None = None) -> tuple[Request, SentFiles]:
+    """The request with the names that files have on devices, and the files to send for it.
 
-    See :class:`RequestFiles`.
-    """
-
-    request: Request
-    files: Mapping[Path, str]
-    pictures: Mapping[str, Path]
-    folders: Mapping[str, Path]
-
-    def host_names(self, reference: str = "") -> HostNames:
-        """The names that files and folders of devices have on the host; see :class:`HostNames`.
-
-        ``reference`` is what to say of outputs that the host saved for devices, empty where it saved none.
-        """
-        files = {on_device: str(on_host) for on_host, on_device in self.files.items()}
-        pictures = {pictures_on_device(option): str(on_host) for option, on_host in self.pictures.items()}
-        folders = {on_device: str(on_host) for on_device, on_host in self.folders.items()}
-        saved = {loaded_from(folder): reference for each in folders.items() for folder in each} if reference else {}
-        return HostNames(files | pictures | folders | saved)
-
-    @property
-    def whole_folders(self) -> dict[str, SentFolder]:
-        """The folders that are sent whole, by their names on a device."""
-        return {name: SentFolder(folder, files_below([folder])) for name, folder in self.folders.items()}
-
-
-def device_request(request: Request, root: str, libraries: Path | None = None) -> DeviceRequest:
-    """The request for devices; ``root`` is the folder for evaltools on them, ``libraries`` that of --device_libraries.
+    ``root`` is the folder for evaltools on devices, ``libraries`` that of --device_libraries.
 
     Raises :class:`DataError` for files that are missing, :class:`UsageError` for configurations that only other
     packages on the host know.
     """
     _require_what_devices_have(request)
-    named = RequestFiles(root, files_beside(request.task), libraries)
-    rewritten_request = rewritten(replace(request, devices=None), named.take, Path())
-    return DeviceRequest(rewritten_request, named.files, named.pictures, named.folders)
+    sent = SentFiles(root, files_beside(request.task), libraries)
+    return rewritten(replace(request, devices=None), sent.take, Path()), sent
 
 
 def _require_what_devices_have(request: Request) -> None:

@@ -55,7 +55,7 @@ def processes(word: str) -> list[str]:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_output_is_whole_and_there_once_whatever_happens(breaking: Link, proxy: FaultProxy, fault: Fault) -> None:
     """Something happens between the lines of the command."""
-    run, out, err = f"{TMP}/counting", bytearray(), bytearray()
+    run, told = f"{TMP}/counting", list[bytes]()
     detached.start(breaking, COUNTING, run)
 
     def happen() -> None:
@@ -66,16 +66,15 @@ def test_the_output_is_whole_and_there_once_whatever_happens(breaking: Link, pro
 
     happening = threading.Thread(target=happen)
 
-    def seen(new_out: bytes, new_err: bytes) -> None:
-        out.extend(new_out)
-        err.extend(new_err)
+    def seen(line: bytes) -> None:
+        told.append(line)
         if happening.ident is None:
             happening.start()
 
     answer = detached.wait(breaking, run, 60.0, seen, poll_s=0.1)
     happening.join()
     assert (answer.code, answer.out, answer.err) == (5, OUT, ERR)
-    assert (bytes(out), bytes(err)) == (OUT, ERR)
+    assert told == ERR.splitlines()
     detached.remove(breaking, run)
     assert not outside(proxy, run).exists()
 
@@ -111,7 +110,9 @@ def test_of_two_starts_at_once_one_command_runs(breaking: Link, proxy: FaultProx
     detached.remove(breaking, run)
 
 
-CHILDREN = "sleep {0} & (sleep {0} &) ; nohup sh -c 'trap \"\" HUP INT TERM; sleep {0}; true' & echo begun; sleep {0}"
+CHILDREN = (
+    "sleep {0} & (sleep {0} &) ; nohup sh -c 'trap \"\" HUP INT TERM; sleep {0}; true' & echo begun >&2; sleep {0}"
+)
 
 
 def word(number: int) -> str:
@@ -144,7 +145,7 @@ def test_a_time_out_ends_all_of_it(breaking: Link) -> None:
 def test_a_stop_ends_all_of_it(breaking: Link) -> None:
     run = begun(breaking, 6)
     with pytest.raises(DeviceStopped, match=f"{breaking.serial}: stopped as asked; run it again to go on") as caught:
-        detached.wait(breaking, run, 60.0, lambda _out, _err: breaking.stop.set(), poll_s=30.0)
+        detached.wait(breaking, run, 60.0, lambda _line: breaking.stop.set(), poll_s=30.0)
     assert caught.value.exit_code == 130
     assert processes(word(6)) == []
 

@@ -13,7 +13,6 @@ import pytest
 from evaltools.device.adb import Adb, Answer, Link
 from evaltools.device.app import AppRun, install_app, run_app, start_command
 from evaltools.device.errors import ConnectionLost, DeviceError, DeviceStopped
-from evaltools.device.work import Work
 from evaltools.errors import UsageError
 from evaltools.native.logs.benchmark import parse_benchmark_log
 from evaltools.native.logs.delegates import delegate_lines
@@ -56,9 +55,9 @@ def starts(
 ) -> list[AppRun]:
     """Run the app with each of these flags; what could not be cleaned up is printed."""
     device = device_at(client, phone.serial, root=STORE, stop=stop)
-    work = Work({sent: f"{STORE}/store/{'0' * 64}/{sent.name}"})
+    files = {sent: f"{STORE}/store/{'0' * 64}/{sent.name}"}
     with device.lock:
-        return run_app(device, work, app, steps, timeout_s, print)[1]
+        return run_app(device, files, app, steps, timeout_s, print)[1]
 
 
 def run(client: Adb, phone: RealDevice | FaultProxy, app: str = APP) -> AppRun:

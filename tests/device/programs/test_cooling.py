@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from evaltools.device.device import cool_down
 from evaltools.device.errors import CommandFailed
-from evaltools.device.work import cool_down
 from evaltools.result.device import DeviceConditions, hottest
 
 
@@ -29,7 +29,7 @@ class Clock(threading.Event):
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of the waiting."""
     own = Clock()
-    monkeypatch.setattr("evaltools.device.work.time", own)
+    monkeypatch.setattr("evaltools.device.device.time", own)
     return own
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from evaltools.device.device import WorkDone
 from evaltools.device.errors import CommandFailed
-from evaltools.device.native_program import NativeProgram, NativeRuns, StepDone, read_steps
-from evaltools.device.work import SentFiles, Work, WorkDone
+from evaltools.device.native_program import NativeRuns, StepDone, native_script, read_steps
 from evaltools.result.device import DeviceConditions, DeviceWork
 
 _DATE = f"""#!/bin/sh
@@ -56,7 +56,7 @@ def test_the_log_of_a_step_has_nothing_of_an_earlier_process_of_the_same_number(
     for name, text in (("date", _DATE), ("logcat", _LOGCAT), ("tool", _BINARY)):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
-    command = NativeProgram(str(programs / "tool"), (("one",), ("two",))).command(SentFiles({}), "")
+    command = native_script(str(programs / "tool"), (("one",), ("two",)))
     variables = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     subprocess.run(["sh", "-c", command], cwd=folder, env=variables, check=True, timeout=60)
     since = "06-15 12:00:00.000"
@@ -89,8 +89,8 @@ def test_work_in_which_a_device_killed_the_binary_is_lost_once_and_then_a_result
     for serial in ("A", "B"):
         device: Any = SimpleNamespace(serial=serial, do=lambda *_: done)
         with pytest.raises(CommandFailed, match=rf"^{serial}: run 2 was killed there \(SIGKILL\), as Android does"):
-            runs.run(device, Work({}), [["one"]] * 3)
-        work, steps = runs.run(device, Work({}), [["one"]] * 3)
+            runs.run(device, [["one"]] * 3, str)
+        work, steps = runs.run(device, [["one"]] * 3, str)
         assert (work, [step.code for step in steps]) == (done.work, [0, 137, 0])
 
 

@@ -72,7 +72,7 @@ def test_what_was_left_half_unpacked_is_unpacked_anew(device: Device, devices: D
     (name,) = (path.name for path in programs.iterdir())
     (programs / name).rename(programs / f"{name}.part")
     (programs / f"{name}.part" / "old").touch()
-    device.python = None
+    device.python = ""
     python_on(device, COMMAND)
     assert [path.name for path in programs.iterdir()] == [name]
     assert [path.name for path in (programs / name).iterdir()] == ["evaltools"]

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.cli.shared.progress import show_progress
 from evaltools.device.adb import Adb, Answer
 from evaltools.device.records import progress_of
-from evaltools.device.work import SentFiles, StderrLines, Work
 from evaltools.engine.ledger import Tally
 from evaltools.result.device import DeviceConditions
 from tests.device.fixtures import Devices, device_at
@@ -35,7 +33,6 @@ def line_of(done: object, phase: str = "evaluation") -> str:
         ("WARNING: something", None),
         (line_of(20, "latency"), None),
         (line_of(20)[:-1], None),
-        ('{"phase": "evaluation"}', None),
         (line_of([20]), None),
         (line_of(float("nan")), None),
         ('{"phase": "evaluation", "done": 1e999}', None),
@@ -48,29 +45,6 @@ def test_only_a_line_about_examples_says_how_many_are_done(line: str, done: int 
     assert (found and found.done) == done
 
 
-def reading(*pieces: bytes) -> list[int]:
-    lines: list[bytes] = []
-    reader = StderrLines(lines.append)
-    for piece in pieces:
-        reader(b"", piece)
-    return [progress.done for progress in map(progress_of, lines) if progress]
-
-
-def test_each_line_is_told_when_it_is_whole() -> None:
-    text = f"{line_of(1)}\n{line_of(2)}\n".encode()
-    assert reading(text) == [1, 2]
-    assert reading(text[:-1]) == [1], "the last line may still go on"
-    assert reading(text[:-1], b"\n") == [1, 2]
-
-
-def test_lines_may_be_cut_anywhere() -> None:
-    """Also within a character."""
-    lines = [line_of(1), "Größe: 漢字", line_of(2), "", line_of(30), "end"]
-    text = "".join(f"{line}\n" for line in lines).encode()
-    for size in range(1, 12):
-        assert reading(*(text[start : start + size] for start in range(0, len(text), size))) == [1, 2, 30]
-
-
 @pytest.mark.parametrize("phase", ["", "latency"])
 def test_what_an_evaluation_prints_is_understood(phase: str) -> None:
     """The lines are those that ``--progress=json`` really gives; those of other phases say nothing of examples."""
@@ -78,7 +52,8 @@ def test_what_an_evaluation_prints_is_understood(phase: str) -> None:
     with show_progress(phase, 3, Console(file=text), "json") as on_progress:
         on_progress(Tally(done=3))
     assert text.getvalue().count("\n") == 1
-    assert reading(text.getvalue().encode()) == ([] if phase else [3])
+    found = progress_of(text.getvalue().encode())
+    assert (found and found.done) == (None if phase else 3)
 
 
 class Leaving(Adb):
@@ -100,36 +75,27 @@ class Leaving(Adb):
         return Answer(0, f"{looked}{end[1]}-0.".encode(), f"{end[1]}e".encode())
 
 
-WORK = Work(files={})
-
-
-class Leaves:
-    """A program after which the device is away."""
-
-    def command(self, sent: SentFiles, taskset: str) -> str:
-        return "true"
-
-
 def test_what_a_device_did_before_it_left_counts(tmp_path: Path) -> None:
     device = device_at(Leaving(), "R58M", patience_s=0.1)
-    done = device.do(WORK, Leaves(), tmp_path)
+    done = device.do(lambda: "true", (), tmp_path)
     assert (done.code, done.work.after) == (0, DeviceConditions())
-
-
-class Adding:
-    """A program of many lines, which leaves with 3."""
-
-    def __init__(self, lines: int) -> None:
-        self._lines = lines
-
-    def command(self, sent: SentFiles, taskset: str) -> str:
-        return "\n".join(["n='0'", *["n=$((n + 1))"] * self._lines, 'echo "é $n" > count; exit 3'])
 
 
 @pytest.mark.parametrize("lines", [1, 20_000])
 def test_a_command_of_any_length_is_run(lines: int, client: Adb, devices: Devices, tmp_path: Path) -> None:
     """Those of native benchmarks have some lines for each start."""
     device = device_at(client, devices[0].serial)
+    command = "\n".join(["n='0'", *["n=$((n + 1))"] * lines, 'echo "é $n" > count; exit 3'])
     with device.lock:
-        done = device.do(replace(WORK, results=("count",)), Adding(lines), tmp_path)
+        done = device.do(lambda: command, ("count",), tmp_path)
     assert (done.code, (tmp_path / "count").read_text()) == (3, f"é {lines}\n")
+
+
+def test_each_line_is_told_when_it_is_whole(client: Adb, devices: Devices, tmp_path: Path) -> None:
+    """Also one that is printed in pieces, cut within a character."""
+    told: list[bytes] = []
+    device = device_at(client, devices[0].serial)
+    cut = r"printf 'one\nGr\303' >&2; sleep 1.2; printf '\266\303\237e\n\nlast' >&2"
+    with device.lock:
+        done = device.do(lambda: cut, (), tmp_path, told.append)
+    assert (told, done.err) == ([b"one", "Größe".encode(), b""], "one\nGröße\n\nlast")

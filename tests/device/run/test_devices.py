@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb import Adb, Link
-from evaltools.device.devices import DevicesUsed
+from evaltools.device.devices import DevicesUsed, devices_used
 from evaltools.device.errors import DeviceError
 from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags
-from evaltools.device.store import DeviceLock, remote_path
-from evaltools.device.work import SentFiles, Work
+from evaltools.device.store import DeviceLock
 from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags
 from tests.cli.device import runs as device_runs
@@ -28,10 +28,11 @@ def flags_of(words: Sequence[str]) -> DeviceFlags:
     return read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
 
 
-def used(words: Sequence[str]) -> tuple[DevicesUsed, io.StringIO]:
-    """The devices of ``evaltools device run`` with these flags, and what is printed."""
-    text = io.StringIO()
-    return DevicesUsed(flags_of(words), make_console(text)), text
+@contextmanager
+def used(words: Sequence[str], text: io.StringIO | None = None) -> Iterator[DevicesUsed]:
+    """The devices of ``evaltools device run`` with these flags; ``text`` gets what is printed."""
+    with devices_used(flags_of(words), make_console(text or io.StringIO())) as found:
+        yield found
 
 
 def test_two_wheels_of_one_package_are_refused_and_one_of_evaltools_is_left_aside(tmp_path: Path) -> None:
@@ -44,29 +45,18 @@ def test_two_wheels_of_one_package_are_refused_and_one_of_evaltools_is_left_asid
         flags_of([f"--device_wheels={tmp_path}"])
 
 
-class Sleeping:
-    """A program that goes on when the device is lost."""
-
-    def command(self, sent: SentFiles, taskset: str) -> str:
-        return "sleep 300"
-
-
 def test_what_may_still_run_on_a_device_that_left_is_said_with_what_to_do(
     network: Network, devices: Devices, proxy: FaultProxy, tmp_path: Path
 ) -> None:
-    found, text = used([f"--adb={network.adb}", f"--serials={proxy.serial}", "--device_patience=1"])
-    model = tmp_path / "m.tflite"
-    model.write_bytes(b"a model")
-    work = Work({model: remote_path(DEFAULT_ROOT, model)})
-    raised: list[DeviceError] = []
+    raised, text = list[DeviceError](), io.StringIO()
+    with used([f"--adb={network.adb}", f"--serials={proxy.serial}", "--device_patience=1"], text) as found:
 
-    def do() -> None:
-        try:
-            found[proxy.serial].do(work, Sleeping(), tmp_path)
-        except DeviceError as error:
-            raised.append(error)
+        def do() -> None:
+            try:
+                found.by_serial[proxy.serial].do(lambda: "sleep 300", (), tmp_path)
+            except DeviceError as error:
+                raised.append(error)
 
-    with found:
         thread = threading.Thread(target=do)
         thread.start()
         wait_until(lambda: device_runs.is_running(devices[0]), "the part did not begin")
@@ -92,32 +82,30 @@ def test_a_device_that_is_in_use_stops_the_command_or_is_left_out(
     flags = [f"--adb={network.adb}", f"--device_folder={root}"]
     clean = f"evaltools device clean --serials={serial} --adb={network.adb} --device_folder={root}"
     with DeviceLock(Link(client, serial), root):
-        named, _ = used([*flags, f"--serials={serial}"])
+        named = used([*flags, f"--serials={serial}"])
         with pytest.raises(DeviceError, match=f"^device {serial} is in use by .*; --force takes it"), named:
             pass
-        found, text = used([*flags, "--serials=all"])
-        with found:
-            assert found.serials == (devices[1].serial,)
+        text = io.StringIO()
+        with used([*flags, "--serials=all"], text) as found:
+            assert [*found.by_serial] == [devices[1].serial]
             assert [entry.serial for entry in found.left_out] == [serial]
         assert text.getvalue().startswith(f"left out: device {serial} is in use by ")
         done = device_runs.run(clean.split()[1:])
         assert (done.code, done.out) == (3, "")
         assert f"device {serial} is in use by " in done.err
-    found, text = used([*flags, f"--serials={serial}"])
-    with found:
+    with used([*flags, f"--serials={serial}"]):
         assert device_runs.run([*clean.split()[1:], "--force"]).code == 0
     assert not (devices[0].folder / "evaltools-2").exists()
 
 
 def test_of_two_serials_of_one_device_one_is_left_out(network: Network, devices: Devices, proxy: FaultProxy) -> None:
-    found, text = used([f"--adb={network.adb}", "--serials=all"])
-    first = {devices[0].serial, proxy.serial}
-    with found:
+    first, text = {devices[0].serial, proxy.serial}, io.StringIO()
+    with used([f"--adb={network.adb}", "--serials=all"], text) as found:
         (left_out,) = found.left_out
-        assert set(found.serials) == {*first, devices[1].serial} - {left_out.serial}
+        assert {*found.by_serial} == {*first, devices[1].serial} - {left_out.serial}
         assert left_out.serial in first
     assert f"left out: device {left_out.serial} is in use by " in text.getvalue()
-    named, _ = used([f"--adb={network.adb}", f"--serials={devices[0].serial},{proxy.serial}"])
+    named = used([f"--adb={network.adb}", f"--serials={devices[0].serial},{proxy.serial}"])
     with pytest.raises(DeviceError, match=f"^device {proxy.serial} is in use by "), named:
         pass
 
@@ -126,5 +114,6 @@ def test_kinds_of_cpus_that_a_device_does_not_name_are_refused(
     network: Network, devices: Devices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaltools.device.devices.masks_of_cpus", lambda _cpus: {})
-    with pytest.raises(DeviceError, match=f"{devices[0].serial}: it does not say which CPUs are big"):
-        used([f"--adb={network.adb}", f"--serials={devices[0].serial}", "--taskset=big"])
+    named = used([f"--adb={network.adb}", f"--serials={devices[0].serial}", "--taskset=big"])
+    with pytest.raises(DeviceError, match=f"{devices[0].serial}: it does not say which CPUs are big"), named:
+        pass

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from evaltools.device.adb import last_lines
 from evaltools.device.device import Device
-from evaltools.device.devices import Outcome, do_on_each, require_any, run_on_each
+from evaltools.device.devices import DevicesUsed, Outcome, do_on_each, require_any, run_on_each
 from evaltools.device.errors import (
     CommandFailed,
     ConnectionLost,
@@ -38,32 +38,24 @@ def used(
     serials: Sequence[str],
     is_back: Callable[[str], bool] = lambda _serial: True,
     stop: threading.Event | None = None,
-) -> Any:
+) -> DevicesUsed:
     """The devices of a run, of which nothing is known but their serial numbers."""
 
-    class Used(dict[str, SimpleNamespace]):
-        left_out = ()
-
-    found: Any = Used(
-        {
-            serial: SimpleNamespace(serial=serial, is_back=partial(is_back, serial), facts=DeviceFacts(serial))
-            for serial in serials
-        }
-    )
-    found.serials, found.stop = tuple(serials), stop or threading.Event()
-    return found
+    devices: dict[str, Any] = {
+        serial: SimpleNamespace(serial=serial, is_back=partial(is_back, serial), facts=DeviceFacts(serial))
+        for serial in serials
+    }
+    return DevicesUsed(devices, stop=stop or threading.Event())
 
 
-def done_by(
-    devices: Any, do: Callable[[Device, Sequence[LostAttempt]], str], text: io.StringIO | None = None
-) -> Outcome[str]:
-    return do_on_each(devices, devices.serials, do, Console(file=text or io.StringIO(), width=200))
+def done_by(devices: DevicesUsed, do: Callable[[Device], str], text: io.StringIO | None = None) -> Outcome[str]:
+    return do_on_each(devices, [*devices.by_serial], do, Console(file=text or io.StringIO(), width=200))
 
 
 def test_every_device_does_everything_at_the_same_time() -> None:
     together = threading.Barrier(3, timeout=LONGEST_S)
 
-    def do(device: Device, lost: Sequence[LostAttempt]) -> str:
+    def do(device: Device) -> str:
         together.wait()
         return f"by {device.serial}"
 
@@ -79,11 +71,11 @@ def test_what_may_pass_is_tried_again_on_the_same_device_and_told(kind: type[Dev
     told: dict[str, list[tuple[str, str]]] = {}
     text = io.StringIO()
 
-    def do(device: Device, lost: Sequence[LostAttempt]) -> str:
+    def do(device: Device) -> str:
         tries[device.serial] += 1
         if device.serial == "A" and tries["A"] < 3:
             raise kind("A: the \x1b[2J[red]\nlink broke", "A")
-        told[device.serial] = [(each.kind, each.reason) for each in lost]
+        told[device.serial] = [(each.kind, each.reason) for each in device.lost]
         return "done"
 
     outcome = done_by(used(["A", "B"]), do, text)
@@ -106,7 +98,7 @@ def test_a_device_that_cannot_go_on_is_left_out_and_the_others_are_not(
 ) -> None:
     begun: Counter[str] = Counter()
 
-    def do(device: Device, lost: Sequence[LostAttempt]) -> str:
+    def do(device: Device) -> str:
         begun[device.serial] += 1
         if device.serial == "A":
             raise error
@@ -121,7 +113,7 @@ def test_a_device_that_cannot_go_on_is_left_out_and_the_others_are_not(
 def test_an_error_that_is_no_devices_stops_all_and_is_raised() -> None:
     b_is_at_work, stop = threading.Event(), threading.Event()
 
-    def do(device: Device, lost: Sequence[LostAttempt]) -> str:
+    def do(device: Device) -> str:
         if device.serial == "A":
             assert b_is_at_work.wait(LONGEST_S)
             raise UsageError("A: the command was refused")
@@ -143,7 +135,7 @@ from evaltools.device.devices import do_on_each
 from rich.console import Console
 from tests.device.run.test_every_device import used
 stop, both = threading.Event(), threading.Barrier(2)
-def do(device, lost):
+def do(device):
     if both.wait() == 0:
         os.kill(os.getpid(), signal.SIGINT)
     if not stop.wait({LONGEST_S}):
@@ -173,7 +165,8 @@ def test_the_result_names_the_devices_that_did_their_work_with_what_they_lost() 
         tries[device.serial] += 1
         if device.serial == "C" or (device.serial == "B" and tries["B"] == 1):
             raise (DeviceError if device.serial == "C" else CommandFailed)(f"{device.serial} is full", device.serial)
-        return DeviceWork(device.serial, "", 0.0, 1.5, nothing, nothing), f"by {device.serial}"
+        lost = tuple(device.lost)
+        return DeviceWork(device.serial, "", 0.0, 1.5, nothing, nothing, lost=lost), f"by {device.serial}"
 
     done, run = run_on_each(do, "native", used(["C", "B", "A"]), Console(file=io.StringIO()))
     assert done == {"B": "by B", "A": "by A"}

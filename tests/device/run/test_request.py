@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from evaltools.commands.device_run import command_on_devices
 from evaltools.commands.evaluation import request_of_task
 from evaltools.configuration import Configuration
-from evaltools.device.request import DeviceRequest, device_request, without_host_options
+from evaltools.device.request import device_request, without_host_options
 from evaltools.device.store import remote_path, stored_folder
 from evaltools.errors import DataError
 from evaltools.known_tasks import task_command
@@ -56,11 +57,25 @@ def named(*given: tuple[str, str], tests: Sequence[Configuration] = ()) -> Reque
     return Request("imagenet", Options(stated, known), None, tuple(tests))
 
 
-def sent(*given: tuple[str, str], tests: Sequence[Configuration] = ()) -> DeviceRequest:
-    return device_request(named(*given, tests=tests), ROOT)
+class Told(NamedTuple):
+    """What devices are told, and what is sent for it."""
+
+    request: Request
+    files: Mapping[Path, str]
+    pictures: Mapping[str, Path]
+    folders: Mapping[str, Path]
 
 
-def options(made: DeviceRequest) -> dict[str, Stated]:
+def told(request: Request, libraries: Path | None = None) -> Told:
+    there, sent = device_request(request, ROOT, libraries)
+    return Told(there, sent.files, sent.pictures, sent.folders)
+
+
+def sent(*given: tuple[str, str], tests: Sequence[Configuration] = ()) -> Told:
+    return told(named(*given, tests=tests))
+
+
+def options(made: Told) -> dict[str, Stated]:
     return dict(without_host_options(made.request).options.stated)
 
 
@@ -131,7 +146,7 @@ def test_paths_of_the_device_may_name_the_folder_with_its_libraries(
     assert files == {tmp_path / "libs" / "dsp" / "libSkel.so": f"{folder}/dsp/libSkel.so"}
     flags = "use_npu=true npu_vendor=qualcomm dispatch_library_path=libs compiler_plugin_library_path=/vendor/lib64"
     tests = [Configuration.from_text("test", flags)]
-    made = device_request(named(tests=tests), ROOT, tmp_path / "libs")
+    made = told(named(tests=tests), tmp_path / "libs")
     assert {f"--dispatch_library_path={folder}", "--compiler_plugin_library_path=/vendor/lib64"} <= {
         *flags_there("", made)
     }
@@ -207,7 +222,7 @@ def test_what_is_no_pair_is_left_to_the_benchmark_to_refuse(text: str) -> None:
 # ----- configurations
 
 
-def flags_there(text: str, made: DeviceRequest | None = None) -> list[str]:
+def flags_there(text: str, made: Told | None = None) -> list[str]:
     made = made or sent(tests=[Configuration.from_text("test", text)])
     (configuration,) = made.request.tests
     return configuration.to_flags()
@@ -231,7 +246,7 @@ def test_a_path_of_the_device_stays_as_it_is(name: str, monkeypatch: pytest.Monk
     """Even where a file of that name is here."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").touch()
-    made = device_request(replace(named(), tests=(configured_with(name, "text"),)), ROOT)
+    made = told(replace(named(), tests=(configured_with(name, "text"),)))
     assert f"--{name}=text" in flags_there("", made)
     assert (made.files, made.folders) == ({}, {})
 
@@ -245,7 +260,7 @@ def test_names_and_the_reference_are_those_of_here(model: Path, remote: str) -> 
     """Also a name that no ``--config`` can hold."""
     reference = Configuration.from_text("reference", f"kernels=builtin external_delegate_path='{model}'")
     tests = (Configuration.from_text("a: b=c", "external_delegate_options='a:1;b:2' external_delegate_path=/x.so"),)
-    made = device_request(replace(named(), reference=reference, tests=tests), ROOT)
+    made = told(replace(named(), reference=reference, tests=tests))
     assert made.request.reference is not None
     assert made.request.reference.to_flags() == ["--kernels=builtin", f"--external_delegate_path={remote}"]
     assert made.request.tests == tests
@@ -257,7 +272,7 @@ def test_what_devices_are_told_is_a_request_that_evaltools_reads(model: Path, re
              "--input_files", f"in={model}", "--num_runs=7", "--output_file_path=r.json")  # fmt: skip
     task = task_command("inference_diff")
     here = request_of_task(task, parse_flags("", "", "", task.groups, words), words)
-    there = from_plain(to_plain(without_host_options(device_request(here, ROOT).request)), {})
+    there = from_plain(to_plain(without_host_options(told(here).request)), {})
     assert there.options.stated == {"model_file": remote, "input_files": (f"in={remote}",), "num_runs": 7}
     assert [configuration.name for configuration in there.configurations] == ["reference", "test", "x"]
     assert [str(path) for path in there.tests[1].libraries] == [remote]
@@ -269,9 +284,9 @@ def test_modules_beside_the_file_of_a_task_lie_beside_it_there(tmp_path: Path) -
     (tmp_path / "steps" / "scale.py").write_text("SCALE = 2\n")
     file = write_task(tmp_path, "from steps.scale import SCALE\n" + task_files.BRIGHTNESS)
 
-    def there() -> DeviceRequest:
+    def there() -> Told:
         task = task_command(f"{file}:brightness")
-        return device_request(Request(task.name, Options({}, task.parameters), None, ()), ROOT)
+        return told(Request(task.name, Options({}, task.parameters), None, ()))
 
     made = there()
     folder = posixpath.dirname(made.files[file])
