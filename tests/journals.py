@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from evaltools.engine.journal import JOURNAL_NAME, open_journal, read_journal
+from evaltools.engine.journal import FIELDS, JOURNAL_NAME, open_journal, read_journal
 
 Plain = list[Any]
 """A record as MessagePack has it: its tag, then the fields of a Record in their order."""
@@ -22,7 +22,10 @@ def facts_in(folder: Path) -> dict[str, str]:
 def records_in(folder: Path) -> list[Plain]:
     """Its records as plain values, those of one configuration after those of another."""
     journal = read_journal(folder)
-    places = [place for each in journal.entries.values() for place in zip(each.offsets, each.sizes, strict=True)]
+    count, offset, size = len(FIELDS), FIELDS.index("offset"), FIELDS.index("size")
+    places = [
+        place for each in journal.noted.values() for place in zip(each[offset::count], each[size::count], strict=True)
+    ]
     return [msgspec.msgpack.decode(content) for content in journal.contents(places)]
 
 

@@ -63,33 +63,19 @@ class _Outline(Struct, frozen=True, array_like=True, tag="record"):
     prepared_us: Annotated[int, msgspec.Meta(ge=0, lt=2**62)] | None
 
 
+FIELDS: Final = ("example", "part", "offset", "size", "failed", "prepared_us")
+"""What a journal notes of each record, as whole numbers: where it lies, and what is asked for most often.
+
+``part`` is 0, for those who number several journals; ``prepared_us`` is -1 where the input could not be made.
+"""
 _outlines: Final = msgspec.msgpack.Decoder(Fact | _Outline)
 _facts: Final = msgspec.msgpack.Encoder()
 
 
-class Entries(Struct, frozen=True):
-    """Where the records of one configuration are, in the order of the file.
-
-    ``prepared_us`` is -1 where the input could not be made.
-    """
-
-    examples: array[int] = msgspec.field(default_factory=lambda: array("q"))
-    offsets: array[int] = msgspec.field(default_factory=lambda: array("q"))
-    sizes: array[int] = msgspec.field(default_factory=lambda: array("q"))
-    failed: array[int] = msgspec.field(default_factory=lambda: array("b"))
-    prepared_us: array[int] = msgspec.field(default_factory=lambda: array("q"))
-
-    def add(self, outline: _Outline | Record[Any], offset: int, size: int) -> None:
-        """Note a record that starts at a byte of the file."""
-        self.examples.append(outline.example)
-        self.offsets.append(offset)
-        self.sizes.append(size)
-        self.failed.append(outline.failure is not None)
-        self.prepared_us.append(-1 if outline.prepared_us is None else outline.prepared_us)
-
-
 class Journal:
-    """A journal that is open: ``facts`` by name, ``entries`` by configuration, ``damage`` in words.
+    """A journal that is open: ``noted`` has the :data:`FIELDS` of each record, one after the other, by configuration.
+
+    ``damage`` says in words what cannot be read.
 
     Without a folder it is a temporary file, which is deleted when the journal is closed. Every method may raise
     :class:`OutputError` where the file cannot be written, :class:`DataError` where it cannot be read.
@@ -97,7 +83,7 @@ class Journal:
 
     def __init__(self, file: BinaryIO | None, folder: Path | None, mark: bytes) -> None:
         self.folder: Final = folder
-        self.entries: Final[dict[str, Entries]] = {}
+        self.noted: Final[dict[str, array[int]]] = {}
         self.damage: Final[list[str]] = []
         self._facts: dict[str, str] = {}
         self._file = file
@@ -128,15 +114,14 @@ class Journal:
         offset = self._end
         self._append(contents)
         for record, content in zip(self._waiting, contents, strict=True):
-            offset += _HEAD.size
-            self.entries.setdefault(record.configuration, Entries()).add(record, offset, len(content))
-            offset += len(content)
+            self._note(record, offset + _HEAD.size, len(content))
+            offset += _HEAD.size + len(content)
         self._waiting.clear()
         self._written_at = time.monotonic()
 
     def examples(self) -> set[int]:
         """The numbers of the examples that have records."""
-        return {example for entries in self.entries.values() for example in entries.examples}
+        return {example for fields in self.noted.values() for example in fields[:: len(FIELDS)]}
 
     def contents(self, places: Sequence[tuple[int, int]]) -> list[bytes]:
         """The bytes of records by their offset and size."""
@@ -198,11 +183,16 @@ class Journal:
             if isinstance(entry, Fact):
                 self._facts[entry.name] = entry.value
             else:
-                self.entries.setdefault(entry.configuration, Entries()).add(entry, start, size)
+                self._note(entry, start, size)
             at = self._end = start + size
         self._note_damage(at, lost)
         if lost and is_kept and self._file is not None:
             os.ftruncate(self._file.fileno(), self._end)
+
+    def _note(self, record: Record[Any] | _Outline, offset: int, size: int) -> None:
+        prepared_us = -1 if record.prepared_us is None else record.prepared_us
+        fields = (record.example, 0, offset, size, int(record.failure is not None), prepared_us)
+        self.noted.setdefault(record.configuration, array("q")).extend(fields)
 
     def _note_damage(self, end: int, lost: int) -> None:
         if lost:
