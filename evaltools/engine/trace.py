@@ -11,10 +11,9 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Final, TypeVar
+from typing import IO, Final
 
 from msgspec import Struct
 
@@ -25,7 +24,6 @@ from evaltools.errors import UsageError
 from evaltools.file_content import DATA_BYTES, Unreadable, content_of
 
 Event = dict[str, object]
-Own = TypeVar("Own", bound="TraceFile")
 _HEAD: Final = '{"displayTimeUnit": "ms", "traceEvents": [\n'
 _BETWEEN: Final = ",\n"
 _TAIL: Final = "\n]}\n"
@@ -37,7 +35,7 @@ class Track(Struct, frozen=True):
     """A thread of a process by its numbers, which is a row of the trace, and the category of its work.
 
     >>> Track(1, 0, "work").complete("decode", 5.0, 1.5, {"what": "a"})
-    {'name': 'decode', 'cat': 'work', 'ph': 'X', 'ts': 5.0, 'dur': 1.5, 'pid': 1, 'tid': 0, 'args': {'what': 'a'}}
+    {'name': 'decode', 'cat': 'work', 'ph': 'X', 'pid': 1, 'tid': 0, 'args': {'what': 'a'}, 'ts': 5.0, 'dur': 1.5}
     """
 
     process: int
@@ -46,78 +44,87 @@ class Track(Struct, frozen=True):
 
     def process_name(self, name: str) -> Event:
         """Metadata that says what the process is."""
-        return self._metadata("process_name", {"name": name})
+        return self._event("M", "process_name", {"name": name})
 
     def process_place(self, place: int) -> Event:
         """Metadata that puts the process among the others, smaller numbers on top."""
-        return self._metadata("process_sort_index", {"sort_index": place})
+        return self._event("M", "process_sort_index", {"sort_index": place})
 
     def thread_name(self, name: str) -> Event:
         """Metadata that says what the thread is."""
-        return self._metadata("thread_name", {"name": name})
+        return self._event("M", "thread_name", {"name": name})
 
     def complete(self, name: str, start_us: float, duration_us: float, facts: Mapping[str, object]) -> Event:
         """Work from a start that lasted so long, with what else is known of it."""
-        return {
-            "name": name,
-            "cat": self.category,
-            "ph": "X",
-            "ts": start_us,
-            "dur": duration_us,
-            "pid": self.process,
-            "tid": self.thread,
-            "args": facts,
-        }
+        return self._event("X", name, facts, ts=start_us, dur=duration_us)
 
     def counter(self, name: str, moment_us: float, values: Mapping[str, float]) -> Event:
         """Values at a moment, drawn as steps; one for each name in ``values``."""
-        return {
-            "name": name,
-            "cat": self.category,
-            "ph": "C",
-            "ts": moment_us,
-            "pid": self.process,
-            "tid": self.thread,
-            "args": values,
-        }
+        return self._event("C", name, values, ts=moment_us)
 
-    def _metadata(self, name: str, facts: Mapping[str, object]) -> Event:
-        return {"name": name, "ph": "M", "pid": self.process, "tid": self.thread, "args": facts}
+    def _event(self, phase: str, name: str, facts: Mapping[str, object], **times_us: float) -> Event:
+        own = {"name": name, "cat": self.category, "ph": phase, "pid": self.process, "tid": self.thread, "args": facts}
+        return {**own, **times_us}
 
 
-class TraceFile:
-    """A context in which events are written to a file, one on each line; at its end the file is whole.
+def whole_trace(events: Iterable[Event]) -> bytes:
+    """The content of a trace file with these events."""
+    return f"{_HEAD}{_BETWEEN.join(map(json.dumps, events))}{_TAIL}".encode()
+
+
+class Trace:
+    """A context in which a pass is written to a file, one event on each line; at its end the file is whole.
 
     Without a path nothing is written. A file that cannot be written ends nothing: nothing more is written then, and
     ``failure`` has the reason. Where it ``must_be_new``, nothing that is there already is written to, nor through, be
-    it a link or a pipe.
+    it a link or a pipe. ``process`` is the number of the process in the trace.
     """
 
-    def __init__(self, path: Path | None, must_be_new: bool = False) -> None:
-        self.path: Final = path
+    def __init__(self, path: Path | None, process: int = 1, must_be_new: bool = False) -> None:
+        self._path = path
         self._mode: Final = "x" if must_be_new else "w"
         self.failure: OSError | None = None
         self._file: IO[str] | None = None
         self._has_events = False
+        self._process = process
+        self._named: set[int] = set()
 
-    def __enter__(self: Own) -> Own:
-        if self.path is not None:
+    def __enter__(self) -> Trace:
+        if self._path is not None:
             try:
-                self._file = self.path.open(self._mode, encoding="utf-8")
+                self._file = self._path.open(self._mode, encoding="utf-8")
             except OSError as error:
                 self.failure = error
         self._put(_HEAD)
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._put(_TAIL)
         if self._file is not None:
             try:
                 self._file.close()
             except OSError as error:
                 self.failure = self.failure or error
+
+    @property
+    def why_useless(self) -> str | None:
+        """Why the file is of no use, None where it is not so."""
+        if self.failure is None:
+            return None
+        return f"--trace={self._path} cannot be written: {self.failure.strerror}; the file is of no use"
+
+    def add(self, spans: Sequence[Span]) -> None:
+        """Write pieces of work; each row is named with the first of its own."""
+        events = []
+        for span in spans if self._file is not None else ():
+            track = Track(self._process, span.worker + 1, "evaltools")
+            if span.worker not in self._named:
+                self._named.add(span.worker)
+                events.append(track.thread_name("journal" if span.worker == _JOURNAL else f"worker {span.worker}"))
+            events.append(
+                track.complete(span.stage, span.start_ns / 1000, span.duration_ns / 1000, {"what": span.label})
+            )
+        self.write(events)
 
     def write(self, events: Iterable[Event]) -> None:
         """Write events behind the others."""
@@ -135,46 +142,11 @@ class TraceFile:
             self.failure = error
 
 
-def whole_trace(events: Iterable[Event]) -> bytes:
-    """The content of a trace file with these events."""
-    return f"{_HEAD}{_BETWEEN.join(map(json.dumps, events))}{_TAIL}".encode()
-
-
-class Trace(TraceFile):
-    """The trace of a pass, which is written during it. ``process`` is the number of the process in the trace."""
-
-    def __init__(self, path: Path | None, process: int = 1, must_be_new: bool = False) -> None:
-        super().__init__(path, must_be_new)
-        self._process = process
-        self._named: set[int] = set()
-
-    @property
-    def why_useless(self) -> str | None:
-        """Why the file is of no use, None where it is not so."""
-        if self.failure is None:
-            return None
-        return f"--trace={self.path} cannot be written: {self.failure.strerror}; the file is of no use"
-
-    def add(self, spans: Sequence[Span]) -> None:
-        """Write pieces of work; each row is named with the first of its own."""
-        if self.path is None:
-            return
-        events = []
-        for span in spans:
-            track = Track(self._process, span.worker + 1, "evaltools")
-            if span.worker not in self._named:
-                self._named.add(span.worker)
-                events.append(track.thread_name("journal" if span.worker == _JOURNAL else f"worker {span.worker}"))
-            events.append(
-                track.complete(span.stage, span.start_ns / 1000, span.duration_ns / 1000, {"what": span.label})
-            )
-        self.write(events)
-
-
 LONGEST_S: Final = 600.0
 REQUEST_NAME: Final = "capture-request"
 """The file that asks; the seconds stand in it."""
 TRACE_NAME: Final = "capture.json"
+_UNFINISHED: Final = "capture.part"
 DONE: Final = "examples done"
 """The name of the counter with the number of examples that are done."""
 _BETWEEN_LOOKS_S: Final = 0.2
@@ -193,19 +165,15 @@ class CaptureAnswers:
     def __init__(self, folder: Path | None, processes: Callable[[], Sequence[NamedProcess]]) -> None:
         self._folder = folder
         self._processes = processes
-        self._own = Track(os.getpid(), 0, "evaltools")
         self._next_look = 0.0
         self._until = 0.0
         self._trace: Trace | None = None
-        self._writing = ExitStack()
 
     def __enter__(self) -> CaptureAnswers:
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
-        self._writing.close()
+    def __exit__(self, *_error: object) -> None:
+        self._end()
 
     def add(self, spans: Sequence[Span], done: int) -> None:
         """Take finished work, and how many examples are done; it is written if somebody asks for it now."""
@@ -217,29 +185,31 @@ class CaptureAnswers:
             seconds = _seconds_asked_for(self._folder / REQUEST_NAME)
             if seconds:
                 self._until = now + seconds
-                self._begin(self._folder / TRACE_NAME)
+                self._begin(self._folder / _UNFINISHED)
         if self._trace is not None:
             self._trace.add(spans)
-            self._trace.write([self._own.counter(DONE, time.perf_counter_ns() / 1000, {"examples": done})])
+            own = Track(os.getpid(), 0, "evaltools")
+            self._trace.write([own.counter(DONE, time.perf_counter_ns() / 1000, {"examples": done})])
             if now >= self._until:
-                self._writing.close()
+                self._end()
 
-    def _begin(self, answer: Path) -> None:
-        unfinished = answer.with_suffix(".part")
+    def _begin(self, unfinished: Path) -> None:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
-        self._writing.callback(self._keep, unfinished, answer)
-        self._trace = self._writing.enter_context(Trace(unfinished, os.getpid(), must_be_new=True))
+        self._trace = Trace(unfinished, os.getpid(), must_be_new=True).__enter__()
         self._trace.write(
             [Track(each.process_id, 0, "evaltools").process_name(each.name) for each in self._processes()]
         )
 
-    def _keep(self, unfinished: Path, answer: Path) -> None:
-        is_of_use = self._trace is not None and self._trace.failure is None
-        self._trace = None
-        if is_of_use:
+    def _end(self) -> None:
+        """Put what was written into its place, if it is of use."""
+        trace, self._trace = self._trace, None
+        if trace is None or self._folder is None:
+            return
+        trace.__exit__()
+        if trace.failure is None:
             with suppress(OSError):
-                unfinished.replace(answer)
+                (self._folder / _UNFINISHED).replace(self._folder / TRACE_NAME)
 
 
 def _seconds_asked_for(request: Path) -> float:
