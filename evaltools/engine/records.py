@@ -114,8 +114,8 @@ class Records(Generic[Observation]):
         examples = together["example"]
         if examples.size and examples[-1] >= self._examples:
             raise DataError(f"a journal names example {examples[-1]} of {self._examples}; start the run anew")
-        is_last = np.append(examples[1:] != examples[:-1], True)[: examples.size]
-        return together[is_last]
+        last: Noted = together[np.append(examples[1:] != examples[:-1], True)[: examples.size]]
+        return last
 
 
 def _up_to(noted: Noted, last_example: int) -> Noted:
