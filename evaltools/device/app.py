@@ -10,11 +10,12 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from evaltools.device.adb import last_lines
 from evaltools.device.device import Device
 from evaltools.device.errors import DeviceError
+from evaltools.device.native_program import KILLED, ProgramRun, text_of
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceWork
 
@@ -108,7 +109,7 @@ def run_app(
     steps: Sequence[Sequence[str]],
     timeout_s: float,
     report: Callable[[str], None] = lambda _line: None,
-) -> tuple[DeviceWork, list[AppRun]]:
+) -> tuple[DeviceWork, list[ProgramRun]]:
     """Run the app with the flags of each step, words as ``--num_threads=4``, until it has logged everything.
 
     ``files`` are sent before, each to its path there. ``timeout_s`` is that of a start. The app is ended in any case.
@@ -137,7 +138,7 @@ def run_app(
                 report(f"Afterwards the app {package} could not be ended: {error}")
         if done.code != 0:
             raise DeviceError(f"{serial}: {last_lines(done.err)}", serial)
-        found = {name: _text_of(done.folder / name) for name in names}
+        found = {name: text_of(done.folder / name) for name in names}
     for number in range(len(steps)):
         if found[f"code-{number}"].strip() != "0":
             said = [line.strip() for line in found[f"start-{number}"].splitlines() if line.startswith(("E", "java"))]
@@ -147,10 +148,6 @@ def run_app(
                 serial,
             )
     return done.work, [read_app_log(found[f"log-{number}"], package, timeout_s) for number in range(len(steps))]
-
-
-def _text_of(path: Path) -> str:
-    return path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
 
 
 def install_app(device: Device, apk: Path, timeout_s: float = _INSTALL_S) -> None:
@@ -167,20 +164,6 @@ def install_app(device: Device, apk: Path, timeout_s: float = _INSTALL_S) -> Non
             "app of that name with another signature must go first (adb uninstall), and the phone may ask",
             device.serial,
         )
-
-
-class AppRun(NamedTuple):
-    """A run of the app as its log shows it.
-
-    ``log`` has the lines of the app's process. ``failure`` says why the run did not finish: it crashed, was killed, or
-    its time was over. It is empty where the run finished, even if the log says that the benchmark failed.
-    ``was_killed``: the app neither crashed nor was ended by evaltools, so that the device may have killed it for lack
-    of memory.
-    """
-
-    log: str
-    failure: str = ""
-    was_killed: bool = False
 
 
 def over_script(package: str) -> str:
@@ -205,8 +188,12 @@ def _ended_by_android(package: str) -> str:
     return rf"Process {name} \(pid |Killing [0-9]+:{name}/|am_crash.*{name}|Kill(ing)? '{name}'"
 
 
-def read_app_log(text: str, package: str, timeout_s: float) -> AppRun:
-    """The run of the app's last process in a log that was read until the run was over, or for ``timeout_s`` seconds."""
+def read_app_log(text: str, package: str, timeout_s: float) -> ProgramRun:
+    """The run of the app's last process in a log that was read until the run was over, or for ``timeout_s`` seconds.
+
+    It has failed where the process crashed, was killed, or its time was over; not where the benchmark itself failed. It
+    was killed where it neither crashed nor was ended by evaltools: the device may have lacked memory.
+    """
     lines = [found for found in map(_LINE.fullmatch, text.splitlines()) if found]
     started = re.findall(rf"Start proc (\d+):{re.escape(package)}/", text)
     started = started or [line["process"] for line in lines if _text(line).startswith(_FIRST_LINE)]
@@ -214,19 +201,20 @@ def read_app_log(text: str, package: str, timeout_s: float) -> AppRun:
     own = [line for line in lines if line["process"] == process]
     log = "".join(f"{line[0]}\n" for line in own)
     if any(re.match(_TIMINGS, _text(line)) for line in own):
-        return AppRun(log)
+        return ProgramRun(log)
     crash = _crash(own)
     if crash:
-        return AppRun(log, f"it crashed: {crash}")
+        return ProgramRun(log, failure=f"it crashed: {crash}")
     if any(re.match(_GAVE_UP, _text(line)) for line in own):
-        return AppRun(log)
+        return ProgramRun(log)
     of_process = [line for line in lines if re.search(rf"\b{process}\b", _text(line))]
     ended = [line for line in of_process if re.search(_ended_by_android(package), f"{line['tag']}: {_text(line)}")]
     if ended:
-        return AppRun(log, f"it ended before its time: {_text(ended[0])}{_last_error(own)}", was_killed=True)
+        why = f"it ended before its time: {_text(ended[0])}{_last_error(own)}"
+        return ProgramRun(log, code=KILLED, failure=why)
     last = next((_text(line) for line in reversed(own) if _text(line).strip()), "")
     said = f'it logged last: "{last}"' if last else "it has logged nothing"
-    return AppRun(log, f"it did not end within {timeout_s:g} s and was ended; {said}")
+    return ProgramRun(log, failure=f"it did not end within {timeout_s:g} s and was ended; {said}")
 
 
 def _crash(own: Sequence[re.Match[str]]) -> str:

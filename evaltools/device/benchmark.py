@@ -65,7 +65,7 @@ def measure_on_devices(
         if flags.program == "evaltools":
             program = _EvaltoolsBenchmark(asked, request, flags, folder, console)
         else:
-            program = NativeBenchmark(asked.options, request, flags, folder, console)
+            program = NativeBenchmark(asked.options, request, flags, console)
         with devices_used(flags, console) as devices:
             places = {HOST: _benchmark_on_host(asked, request, folder, console)} if flags.include_host else {}
             done, device_run = run_on_each(program.run, flags.program, devices, console)

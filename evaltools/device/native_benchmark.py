@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,34 +11,20 @@ from rich.console import Console
 
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.request import BenchmarkRequest
-from evaltools.device.adb import last_lines
 from evaltools.device.app import install_app, run_app
 from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.native_outcome import native_runtime, signal_of, why_not_started
-from evaltools.device.native_program import Killed, NativeRuns, StepDone, configuration_flags
+from evaltools.device.native_outcome import native_runtime
+from evaltools.device.native_program import ProgramRun, configuration_flags, require_not_killed, run_binary, signal_of
 from evaltools.device.request import SentFiles
 from evaltools.device.store import stored_folder
 from evaltools.native.logs.benchmark import measured_of_logs
-from evaltools.native.logs.delegates import delegate_lines
 from evaltools.native.logs.log_lines import plain_lines
 from evaltools.request import Options
-from evaltools.result.device import DeviceFacts, DeviceWork
+from evaltools.result.device import DeviceWork
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.result.rounds import Measured, Records
 from evaltools.text import printable
-
-
-class _ProgramStart(Struct, frozen=True):
-    """What one start of the program gave.
-
-    ``printed`` is what the program printed, ``text`` is that with the lines that only Android's log has; for an app,
-    both are its log. ``failure`` says why the program did not finish, and is empty where it did or nothing is known.
-    """
-
-    printed: str
-    text: str
-    failure: str
 
 
 class BenchmarkPlace(Struct, frozen=True):
@@ -53,80 +38,77 @@ class BenchmarkPlace(Struct, frozen=True):
 
 
 class NativeBenchmark:
-    """A benchmark by a binary or by the app, as the flags say; results of the binary are put into ``folder``.
+    """A benchmark by a binary or by the app, as the flags say.
 
     Every device starts the program for each candidate in turns: all in order, then in reverse order, as often as there
     are rounds.
     """
 
-    def __init__(
-        self,
-        options: Options,
-        request: BenchmarkRequest,
-        flags: DeviceFlags,
-        folder: Path,
-        console: Console,
-    ) -> None:
+    def __init__(self, options: Options, request: BenchmarkRequest, flags: DeviceFlags, console: Console) -> None:
         self._request = request
         self._flags = flags
         self._console = console
-        self._killed = Killed()
-        binary = flags.native_binary if flags.program == "native" else None
-        self._runs = None if binary is None else NativeRuns(binary, flags.root, folder)
+        self._binary = flags.native_binary if flags.program == "native" else None
         app = RuntimeUsed("app", flags.app_package, "", "default")
-        self._runtime = app if binary is None else native_runtime(binary)
-        self._named = SentFiles(flags.root)
+        self._runtime = app if self._binary is None else native_runtime(self._binary)
+        self._sent = SentFiles(flags.root)
         count = len(request.candidates)
         self._order = [which for number in range(request.options.rounds) for which in interleaved(count, number)]
-        arguments = _arguments(options, request, self._named, _library_folders(flags))
+        arguments = _arguments(options, request, self._sent, _library_folders(flags))
         self._steps = tuple(arguments[which] for which in self._order)
 
     def run(self, device: Device) -> tuple[DeviceWork, BenchmarkPlace]:
         """All starts on a device."""
 
         def prepare() -> str:
-            device.put_all(self._named.files)
+            device.put_all(self._sent.files)
             return ""
 
-        if self._runs is None:
-            done, starts = self._run_app(device)
+        if self._binary is None:
+            done, runs = self._run_app(device)
         else:
-            done, steps = self._runs.run(device, self._steps, prepare)
-            starts = [_start_of(step, device.facts) for step in steps]
-        lines = tuple(dict.fromkeys(line for start in starts for line in delegate_lines(start.text)))
-        measured = [self._measured(which, starts) for which in range(len(self._request.candidates))]
+            done, runs = run_binary(device, self._binary, self._steps, prepare)
+        lines = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
+        measured = [self._measured(which, runs) for which in range(len(self._request.candidates))]
         records = Records(measured, list(self._request.warnings))
-        place = BenchmarkPlace(records, "\n".join(start.printed for start in starts))
-        return replace(done, delegate_lines=lines), place
+        # Older releases print everything to stderr.
+        printed = "\n".join(run.out if run.out.strip() or run.failure else run.err for run in runs)
+        return replace(done, delegate_lines=lines), BenchmarkPlace(records, printed)
 
-    def _run_app(self, device: Device) -> tuple[DeviceWork, list[_ProgramStart]]:
+    def _run_app(self, device: Device) -> tuple[DeviceWork, list[ProgramRun]]:
         flags = self._flags
         if flags.app_apk is not None:
             install_app(device, flags.app_apk)
         done, runs = run_app(
             device,
-            self._named.files,
+            self._sent.files,
             f"{flags.app_package}/{flags.app_activity}",
             self._steps,
             flags.silence_s / (len(self._steps) + 1),
             lambda left: self._console.print(f"evaltools: {printable(left)}"),
         )
-        self._killed.look_at(device.serial, [run.was_killed for run in runs])
-        return done, [_ProgramStart(run.log, run.log, run.failure) for run in runs]
+        require_not_killed(device, runs)
+        return done, runs
 
-    def _measured(self, number: int, starts: Sequence[_ProgramStart]) -> Measured:
+    def _measured(self, number: int, runs: Sequence[ProgramRun]) -> Measured:
         """What was measured of a candidate, from all starts."""
-        own = [start for which, start in zip(self._order, starts, strict=True) if which == number]
+        own = [run for which, run in zip(self._order, runs, strict=True) if which == number]
         candidate = self._request.candidates[number]
         return measured_of_logs(
             candidate.model_number,
             candidate.configuration,
             candidate.model.node_count,
             self._runtime,
-            [start.text for start in own],
-            [start.failure for start in own],
+            [f"{run.printed}\n{beside(run.printed, run.logcat)}" for run in own],
+            [run.failure or _death(run) for run in own],
             self._request.options.allow_fallback,
         )
+
+
+def _death(run: ProgramRun) -> str:
+    """By which signal a program died; empty where it did not."""
+    signal = signal_of(run.code)
+    return f"the native tool failed with the signal {signal}{f': {run.crash}' if run.crash else ''}" if signal else ""
 
 
 def interleaved(count: int, number: int) -> Sequence[int]:
@@ -168,16 +150,6 @@ def _library_folders(flags: DeviceFlags) -> dict[str, str]:
     """The folder of ``--device_libraries`` with its path on devices; empty without one."""
     folder = flags.libraries
     return {} if folder is None else {str(folder): stored_folder(flags.root, folder)[0]}
-
-
-def _start_of(step: StepDone, facts: DeviceFacts) -> _ProgramStart:
-    not_started = why_not_started(step.code, last_lines(step.err), facts)
-    signal = signal_of(step.code)
-    died = f"the native tool failed with the signal {signal}{f': {step.crash}' if step.crash else ''}" if signal else ""
-    said = f"{step.out}\n{step.err}"
-    # Older releases print everything to stderr.
-    printed = step.out if step.out.strip() or not_started else step.err
-    return _ProgramStart(printed, f"{said}\n{beside(said, step.logcat)}", not_started or died)
 
 
 def beside(printed: str, logcat: str) -> str:

@@ -12,27 +12,25 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.configuration import Configuration
-from evaltools.device.adb import last_lines
 from evaltools.device.device import Device
 from evaltools.device.devices import devices_used, run_on_each
 from evaltools.device.evaluation import require_one_file
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_inputs import NativeInputs
-from evaltools.device.native_outcome import NativeRun, native_runtime, why_not_started
+from evaltools.device.native_outcome import NativeRun, native_runtime
 from evaltools.device.native_program import (
-    NativeRuns,
-    StepDone,
+    ProgramRun,
     configuration_flags,
     output_file,
+    run_binary,
     task_flags,
     unpack_script,
 )
 from evaltools.device.native_result import assemble_native
 from evaltools.device.store import remote_path
 from evaltools.known_tasks import task_command
-from evaltools.native.logs.delegates import delegate_lines
 from evaltools.request import Request
-from evaltools.result.device import DeviceFacts, DeviceWork
+from evaltools.result.device import DeviceWork
 from evaltools.result.evaluation import EvaluationResult
 
 _PICTURES: Final = "pictures"
@@ -61,7 +59,7 @@ class _NativeEvaluation:
     """An evaluation by a ``binary``, on one device or on several, which are named then."""
 
     def __init__(self, binary: Path, inputs: NativeInputs[Any], root: str, folder: Path, is_one: bool) -> None:
-        self._runs = NativeRuns(binary, root, folder)
+        self._binary = binary
         self._inputs = inputs
         self._is_one = is_one
         self._files: dict[Path, str] = {}
@@ -75,10 +73,10 @@ class _NativeEvaluation:
             pictures = self._inputs.pictures
             return unpack_script(_PICTURES, device.put_folder(pictures[0].parent, pictures)) if pictures else ""
 
-        done, steps = self._runs.run(device, self._steps, prepare)
+        done, found = run_binary(device, self._binary, self._steps, prepare)
         runs = [
-            self._run_of(configuration, step, device.facts)
-            for configuration, step in zip(self._inputs.configurations, steps, strict=True)
+            self._run_of(configuration, run, device.serial)
+            for configuration, run in zip(self._inputs.configurations, found, strict=True)
         ]
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
         return replace(done, delegate_lines=proof), runs
@@ -105,17 +103,16 @@ class _NativeEvaluation:
             steps.append(words + configuration_flags(configuration, named))
         return steps
 
-    def _run_of(self, configuration: Configuration, step: StepDone, facts: DeviceFacts) -> NativeRun:
-        """A step as a run of a configuration."""
-        printed = f"{step.out}\n{step.err}"
+    def _run_of(self, configuration: Configuration, run: ProgramRun, serial: str) -> NativeRun:
+        """A run of the program as one of a configuration."""
         return NativeRun(
             configuration=configuration,
             role="reference" if configuration is self._inputs.request.reference else "test",
-            log=printed,
-            proto=step.output,
-            delegate_lines=delegate_lines(f"{printed}\n{step.logcat}"),
-            exit_code=step.code,
-            crash=step.crash,
-            failure=why_not_started(step.code, last_lines(step.err), facts),
-            place="" if self._is_one else facts.serial,
+            log=run.printed,
+            proto=run.output,
+            delegate_lines=run.delegate_lines,
+            exit_code=run.code,
+            crash=run.crash,
+            failure=run.failure,
+            place="" if self._is_one else serial,
         )

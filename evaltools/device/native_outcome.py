@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -12,27 +11,16 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.device.native_inputs import NativeInputs
+from evaltools.device.native_program import signal_of
 from evaltools.device.transfer import sha256_of
 from evaltools.errors import DataError
 from evaltools.native.logs.delegates import read_delegate_log
 from evaltools.native.logs.delegation import FALLBACK_HINT, LoggedDelegation, delegation_of
 from evaltools.native.logs.evaluation import FAILED, UNCONSUMED, NativeEvaluationLog, parse_evaluation_log
 from evaltools.native.logs.figures import NativeFigures, read_figures
-from evaltools.result.device import DeviceFacts
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 
 _DIGITS_OF_SHA256: Final = 12
-_SIGNALLED: Final = 128
-_NOT_STARTED: Final = (126, 127)
-"""What a shell ends with where it cannot run a program, or does not find it or what it needs."""
-_ANDROID: Final = {
-    "arm64-v8a": "android_arm64",
-    "armeabi-v7a": "android_arm",
-    "x86_64": "android_x86_64",
-    "x86": "android_x86",
-}
-_BOARDS: Final = {"aarch64": "elinux_aarch64", "armv7l": "elinux_armhf"}
-"""TensorFlow's configurations of bazel, by Android's ABI and by what ``uname -m`` says."""
 
 
 class NativeRun(Struct, frozen=True):
@@ -143,34 +131,6 @@ def _failure(run: NativeRun, log: NativeEvaluationLog) -> str | None:
     if ignored:
         return f'the native tool warned "{ignored[0]}", and went on without; take a binary that has these flags'
     return None
-
-
-def signal_of(code: int) -> str:
-    """The name of the signal that ended a program, by its exit code as a shell or Python has it; empty: none did.
-
-    >>> signal_of(139), signal_of(-6), signal_of(255), signal_of(1)
-    ('SIGSEGV', 'SIGABRT', '', '')
-    """
-    number = code - _SIGNALLED if code > _SIGNALLED else -code
-    return next((entry.name for entry in signal.Signals if entry.value == number), "")
-
-
-def why_not_started(code: int, said: str, facts: DeviceFacts) -> str:
-    """Why a device's shell could not start a binary, and the next step; empty where it started it.
-
-    ``code`` is the exit code of the shell, ``said`` the end of its stderr.
-    """
-    if code not in _NOT_STARTED:
-        return ""
-    processor = facts.abi or facts.machine
-    config = _ANDROID.get(facts.abi) if facts.abi else _BOARDS.get(facts.machine or "")
-    if config:
-        step = f"the device's ABI is {processor}: build the binary for it with bazel build -c opt --config={config}"
-    elif processor:
-        step = f"the device's ABI is {processor}: build the binary for it"
-    else:
-        step = "build the binary for its ABI, for most phones with bazel build -c opt --config=android_arm64"
-    return f'the device cannot start the native tool (exit code {code}, "{said}"); {step}'
 
 
 def _exit_in_words(code: int) -> str:

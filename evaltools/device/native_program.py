@@ -7,6 +7,7 @@ that they lack: what they cannot do is refused here.
 from __future__ import annotations
 
 import shlex
+import signal
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,16 +18,17 @@ from msgspec import Struct
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import PARAMETERS, parse_external_options
 from evaltools.delegates.npu import NPU
+from evaltools.device.adb import last_lines
 from evaltools.device.device import Device, WorkDone
 from evaltools.device.errors import CommandFailed
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.store import remote_path
 from evaltools.errors import UsageError
 from evaltools.gone import PROGRAMS_GONE
+from evaltools.native.logs.delegates import delegate_lines
 from evaltools.native.logs.evaluation import NativeTask
 from evaltools.parameter import Value
 from evaltools.request import Options
-from evaltools.result.device import DeviceWork
+from evaltools.result.device import DeviceFacts, DeviceWork
 from evaltools.text import printable
 
 _ELSEWHERE: Final = "leave it out, or take --device_program=evaltools"
@@ -128,21 +130,48 @@ _LOGCAT: Final = 'command -v logcat > /dev/null && logcat -d -v threadtime -T "$
 _CRASHES: Final = 'command -v logcat > /dev/null && logcat -d -b crash -v threadtime -T "$t"'
 _KINDS: Final = ("out", "err", "code", "log", "crash")
 _OUTPUT: Final = "proto"
-_KILLED: Final = 128 + 9
+_SIGNALLED: Final = 128
+KILLED: Final = _SIGNALLED + signal.SIGKILL
 
 
-class StepDone(Struct, frozen=True):
-    """A run of a binary: its exit code, what it printed, its part of Android's log, and the file that it wrote.
+_NOT_STARTED: Final = (126, 127)
+"""What a shell ends with where it cannot run a program, or does not find it or what it needs."""
+_ANDROID: Final = {
+    "arm64-v8a": "android_arm64",
+    "armeabi-v7a": "android_arm",
+    "x86_64": "android_x86_64",
+    "x86": "android_x86",
+}
+_BOARDS: Final = {"aarch64": "elinux_aarch64", "armv7l": "elinux_armhf"}
+"""TensorFlow's configurations of bazel, by Android's ABI and by what ``uname -m`` says."""
+_WAS_KILLED: Final = "was killed there (SIGKILL)"
 
-    ``output`` is None where it wrote none. ``crash`` is what Android's crash dump says, empty where there is none.
+
+class ProgramRun(Struct, frozen=True):
+    """A run of a native program on a device: of a binary, or of the app, of which there is only what it logged.
+
+    ``code`` is its exit code. ``logcat`` is its part of Android's log. ``output`` is the file that it wrote, None where
+    it wrote none. ``crash`` is what Android's crash dump says, empty where there is none. ``failure`` says why it could
+    not be started, or did not come to its end; empty where it did, or only its code is known.
     """
 
-    code: int
     out: str
-    err: str
-    logcat: str
-    output: bytes | None
+    err: str = ""
+    code: int = 0
+    logcat: str = ""
+    output: bytes | None = None
     crash: str = ""
+    failure: str = ""
+
+    @property
+    def printed(self) -> str:
+        """What it printed to both streams."""
+        return f"{self.out}\n{self.err}"
+
+    @property
+    def delegate_lines(self) -> tuple[str, ...]:
+        """What it and its delegates printed or logged of what was delegated."""
+        return delegate_lines(f"{self.printed}\n{self.logcat}")
 
 
 def native_script(binary: str, steps: Sequence[Sequence[str]], affinity: str = "") -> str:
@@ -169,57 +198,40 @@ def unpack_script(folder: str, archives: Sequence[str]) -> str:
     return "\n".join([*lines, ""])
 
 
-class Killed:
-    """The devices that killed a program, as Android does where memory runs out.
+def require_not_killed(device: Device, runs: Sequence[ProgramRun]) -> None:
+    """Raise :class:`CommandFailed` the first time that a run was killed on a device, as where memory runs out.
 
-    The first time, everything is tried again there. If it happens again, it counts as a result, as a crash does: the
-    configuration may need more memory than there is.
+    Everything is tried again there. If it happens again, it counts as a result, as a crash does: the configuration may
+    need more memory than there is.
+    """
+    killed = [number for number, run in enumerate(runs, 1) if run.code == KILLED]
+    if killed and not any(_WAS_KILLED in lost.reason for lost in device.lost):
+        raise CommandFailed(
+            f"{device.serial}: run {killed[0]} {_WAS_KILLED}, as Android does where memory runs out; it is tried once "
+            "more",
+            device.serial,
+        )
+
+
+def run_binary(
+    device: Device, binary: Path, steps: Sequence[Sequence[str]], prepare: Callable[[], str]
+) -> tuple[DeviceWork, list[ProgramRun]]:
+    """Run ``binary``, a file here, with the arguments of each step, in their order.
+
+    ``prepare`` sends what they need, and gives what is done before them. Raises :class:`CommandFailed` where the steps
+    could not be started, or one left no exit code, and the first time that one was killed.
     """
 
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
+    def script() -> str:
+        on_device = device.put(binary)
+        return prepare() + native_script(on_device, steps, device.affinity)
 
-    def look_at(self, serial: str, was_killed: Sequence[bool]) -> None:
-        """Raise :class:`CommandFailed` the first time that a step was killed on a device."""
-        if any(was_killed) and serial not in self._seen:
-            self._seen.add(serial)
-            raise CommandFailed(
-                f"{serial}: run {was_killed.index(True) + 1} was killed there (SIGKILL), as Android does where memory "
-                "runs out; it is tried once more",
-                serial,
-            )
-
-
-class NativeRuns:
-    """Runs ``binary``, a file here, on devices; what it leaves is put below ``folder``.
-
-    ``on_device`` is its path there, below ``root``.
-    """
-
-    def __init__(self, binary: Path, root: str, folder: Path) -> None:
-        self.on_device = remote_path(root, binary)
-        self._binary = binary
-        self._folder = folder
-        self._killed = Killed()
-
-    def run(
-        self, device: Device, steps: Sequence[Sequence[str]], prepare: Callable[[], str]
-    ) -> tuple[DeviceWork, list[StepDone]]:
-        """Run the binary with the arguments of each step, in their order.
-
-        ``prepare`` sends what they need, and gives what is done before them. Raises :class:`CommandFailed` where the
-        steps could not be started, or one left no exit code, and the first time that one was killed.
-        """
-
-        def script() -> str:
-            device.put(self._binary, self.on_device)
-            return prepare() + native_script(self.on_device, steps, device.affinity)
-
-        results = [f"{kind}-{number}" for number in range(len(steps)) for kind in (*_KINDS, _OUTPUT)]
-        done = device.do(script, results, Path(tempfile.mkdtemp(dir=self._folder)))
-        found = read_steps(done, len(steps))
-        self._killed.look_at(device.serial, [step.code == _KILLED for step in found])
-        return done.work, found
+    names = [f"{kind}-{number}" for number in range(len(steps)) for kind in (*_KINDS, _OUTPUT)]
+    with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+        done = device.do(script, names, Path(temporary))
+        runs = read_runs(done, len(steps), device.facts)
+    require_not_killed(device, runs)
+    return done.work, runs
 
 
 def require_binary(flags: DeviceFlags, command: str) -> Path:
@@ -239,10 +251,10 @@ def output_file(step: int) -> str:
     return f"{_OUTPUT}-{step}"
 
 
-def read_steps(done: WorkDone, steps: int) -> list[StepDone]:
-    """Read what each step gave.
+def read_runs(done: WorkDone, count: int, facts: DeviceFacts) -> list[ProgramRun]:
+    """Read what each of the runs on a device with these ``facts`` gave.
 
-    Raises :class:`CommandFailed` where the steps could not be started, or one left no exit code.
+    Raises :class:`CommandFailed` where they could not be started, or one left no exit code.
     """
     serial = done.work.serial
     if done.code != 0:
@@ -252,8 +264,8 @@ def read_steps(done: WorkDone, steps: int) -> list[StepDone]:
             serial,
         )
     found = []
-    for number in range(steps):
-        out, err, ended, log, crashes = (_text(done.folder / f"{kind}-{number}") for kind in _KINDS)
+    for number in range(count):
+        out, err, ended, log, crashes = (text_of(done.folder / f"{kind}-{number}") for kind in _KINDS)
         code, _, process = ended.strip().partition(" ")
         output = done.folder / output_file(number)
         if not code.isdigit():
@@ -263,7 +275,8 @@ def read_steps(done: WorkDone, steps: int) -> list[StepDone]:
                 serial,
             )
         proto = output.read_bytes() if output.is_file() else None
-        found.append(StepDone(int(code), out, err, log, proto, crash_of(crashes, process)))
+        why = why_not_started(int(code), last_lines(err), facts)
+        found.append(ProgramRun(out, err, int(code), log, proto, crash_of(crashes, process), why))
     return found
 
 
@@ -287,5 +300,34 @@ def crash_of(log: str, process: str) -> str:
     return ", in ".join(printable(text) for text in (signal, frame) if text)
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """What a program printed into a file, empty where there is none."""
     return path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
+
+
+def signal_of(code: int) -> str:
+    """The name of the signal that ended a program, by its exit code as a shell or Python has it; empty: none did.
+
+    >>> signal_of(139), signal_of(-6), signal_of(255), signal_of(1)
+    ('SIGSEGV', 'SIGABRT', '', '')
+    """
+    number = code - _SIGNALLED if code > _SIGNALLED else -code
+    return next((entry.name for entry in signal.Signals if entry.value == number), "")
+
+
+def why_not_started(code: int, said: str, facts: DeviceFacts) -> str:
+    """Why a device's shell could not start a binary, and the next step; empty where it started it.
+
+    ``code`` is the exit code of the shell, ``said`` the end of its stderr.
+    """
+    if code not in _NOT_STARTED:
+        return ""
+    processor = facts.abi or facts.machine
+    config = _ANDROID.get(facts.abi) if facts.abi else _BOARDS.get(facts.machine or "")
+    if config:
+        step = f"the device's ABI is {processor}: build the binary for it with bazel build -c opt --config={config}"
+    elif processor:
+        step = f"the device's ABI is {processor}: build the binary for it"
+    else:
+        step = "build the binary for its ABI, for most phones with bazel build -c opt --config=android_arm64"
+    return f'the device cannot start the native tool (exit code {code}, "{said}"); {step}'

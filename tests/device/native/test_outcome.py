@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.device.native_outcome import signal_of, why_not_started
+from evaltools.device.native_program import signal_of, why_not_started
 from evaltools.result.device import DeviceFacts
 
 PHONE = DeviceFacts("A", abi="arm64-v8a", machine="aarch64")

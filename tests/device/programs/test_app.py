@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from evaltools.device.adb import Adb, Answer, Link
-from evaltools.device.app import AppRun, install_app, run_app, start_command
+from evaltools.device.app import install_app, run_app, start_command
 from evaltools.device.errors import ConnectionLost, DeviceError, DeviceStopped
+from evaltools.device.native_program import KILLED, ProgramRun
 from evaltools.errors import UsageError
 from evaltools.native.logs.benchmark import parse_benchmark_log
 from evaltools.native.logs.delegates import delegate_lines
@@ -52,7 +53,7 @@ def starts(
     timeout_s: float = LONG_S,
     stop: threading.Event | None = None,
     sent: Path = Path(__file__),
-) -> list[AppRun]:
+) -> list[ProgramRun]:
     """Run the app with each of these flags; what could not be cleaned up is printed."""
     device = device_at(client, phone.serial, root=STORE, stop=stop)
     files = {sent: f"{STORE}/store/{'0' * 64}/{sent.name}"}
@@ -60,7 +61,7 @@ def starts(
         return run_app(device, files, app, steps, timeout_s, print)[1]
 
 
-def run(client: Adb, phone: RealDevice | FaultProxy, app: str = APP) -> AppRun:
+def run(client: Adb, phone: RealDevice | FaultProxy, app: str = APP) -> ProgramRun:
     (found,) = starts(client, phone, app=app)
     return found
 
@@ -94,22 +95,22 @@ def wait_until_it_hangs(phone: RealDevice) -> None:
 def test_the_log_of_a_run_is_that_of_its_process_alone(client: Adb, phone: RealDevice) -> None:
     found = run(client, phone)
     assert found.failure == ""
-    assert texts(found.log)[0] == f"Running TensorFlow Lite benchmark with args: {' '.join(FLAGS)}"
-    assert len({line.split()[2] for line in found.log.splitlines()}) == 1
+    assert texts(found.out)[0] == f"Running TensorFlow Lite benchmark with args: {' '.join(FLAGS)}"
+    assert len({line.split()[2] for line in found.out.splitlines()}) == 1
     assert str(OTHER_APP) in kept(phone, "log").read_text()
-    log = parse_benchmark_log(found.log)
+    log = parse_benchmark_log(found.out)
     assert (log.parameters["Graph"], log.parameters["Min num runs"]) == ("/data/local/tmp/m.tflite", "3")
     assert log.round is not None
     assert log.round.regular.count >= 3
     assert log.round.memory is not None
-    assert delegate_lines(found.log)[0] == "XNNPACK delegate created."
+    assert delegate_lines(found.out)[0] == "XNNPACK delegate created."
 
 
 def test_each_start_has_its_own_log(client: Adb, phone: RealDevice) -> None:
     kept(phone, "mode").write_text("gives up")
     found = starts(client, phone, [["--graph=one"], ["--graph=two"]])
     for name, own in zip(("one", "two"), found, strict=True):
-        assert texts(own.log) == [
+        assert texts(own.out) == [
             f"Running TensorFlow Lite benchmark with args: --graph={name}",
             "STARTING!",
             "Failed to load model /no/such/file",
@@ -130,16 +131,16 @@ def test_an_app_that_ends_early_has_failed_and_keeps_its_log(
     kept(phone, "mode").write_text(mode)
     found = run(client, phone)
     assert found.failure.startswith(failure)
-    assert found.was_killed == (mode == "killed")
+    assert (found.code == KILLED) == (mode == "killed")
     assert ('after "Failed to read the input_layer_value_file:/x"' in found.failure) == (mode == "signal")
-    assert found.log
+    assert found.out
 
 
 def test_an_app_that_does_not_end_is_ended(client: Adb, phone: RealDevice) -> None:
     kept(phone, "mode").write_text("hang")
     (found,) = starts(client, phone, timeout_s=1)
     assert found.failure.startswith("it did not end within 1 s and was ended; it ")
-    assert not found.was_killed
+    assert found.code != KILLED
     assert kept(phone, "app.pid").read_text() == ""
 
 
@@ -167,12 +168,12 @@ def test_an_activity_that_the_app_does_not_have(client: Adb, phone: RealDevice) 
 def test_a_renamed_app_is_run(client: Adb, phone: RealDevice) -> None:
     add_android(phone, "org.fork/.Other")
     kept(phone, "mode").write_text("gives up")
-    assert texts(run(client, phone, "org.fork/.Other").log)[1] == "STARTING!"
+    assert texts(run(client, phone, "org.fork/.Other").out)[1] == "STARTING!"
 
 
 def test_a_link_that_breaks_meanwhile_does_not_matter(client: Adb, phone: RealDevice, proxy: FaultProxy) -> None:
     kept(phone, "mode").write_text("hang")
-    found: list[AppRun] = []
+    found: list[ProgramRun] = []
     thread = threading.Thread(target=lambda: found.append(run(client, proxy)))
     thread.start()
     wait_until_it_hangs(phone)
@@ -180,7 +181,7 @@ def test_a_link_that_breaks_meanwhile_does_not_matter(client: Adb, phone: RealDe
     process = kept(phone, "app.pid").read_text()
     Link(client, phone.serial).shell(f"LOG_PID={process} log -p E -t tflite Benchmarking failed.")
     thread.join()
-    assert texts(found[0].log)[-1] == "Benchmarking failed."
+    assert texts(found[0].out)[-1] == "Benchmarking failed."
 
 
 def test_a_device_without_a_log_has_no_apps(client: Adb, phone: RealDevice) -> None:
@@ -200,7 +201,7 @@ def test_the_app_gets_flags_as_they_are(client: Adb, phone: RealDevice) -> None:
     kept(phone, "mode").write_text("gives up")
     flags = [f"--graph=/data/{graph}", "--use_gpu=true"]
     (found,) = starts(client, phone, [flags])
-    assert texts(found.log)[0] == f"Running TensorFlow Lite benchmark with args: --graph=/data/{graph} --use_gpu=true"
+    assert texts(found.out)[0] == f"Running TensorFlow Lite benchmark with args: --graph=/data/{graph} --use_gpu=true"
 
 
 def apk(folder: Path, answer: str) -> Path:
@@ -262,7 +263,7 @@ def test_a_run_that_was_done_before_the_device_left_counts(
 ) -> None:
     kept(phone, "mode").write_text("gives up")
     (found,) = starts(leaving, phone)
-    assert (texts(found.log)[-1], found.failure) == ("Failed to load model /no/such/file", "")
+    assert (texts(found.out)[-1], found.failure) == ("Failed to load model /no/such/file", "")
     assert capsys.readouterr().out == (
         f"Afterwards the app org.tensorflow.lite.benchmark could not be ended: {phone.serial}: it left\n"
     )

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from evaltools.device.app import AppRun, over_script, read_app_log
+from evaltools.device.app import over_script, read_app_log
+from evaltools.device.native_program import KILLED, ProgramRun
 
 PACKAGE = "org.tensorflow.lite.benchmark"
 TIMES = "Inference timings in us: Init: 1, First inference: 2, Warmup (avg): 3, Inference (avg): 4"
@@ -23,7 +24,7 @@ def log(*lines: str) -> str:
     return "".join(f"{text}\n" for text in lines)
 
 
-def read(*lines: str) -> AppRun:
+def read(*lines: str) -> ProgramRun:
     return read_app_log(log(*lines), PACKAGE, 60.0)
 
 
@@ -42,7 +43,7 @@ def test_the_log_of_the_process_that_was_started_last() -> None:
         line("STARTING!", 22900),
         line("other", 4),
     )
-    assert found.log == log(line("STARTING!", 22900))
+    assert found.out == log(line("STARTING!", 22900))
 
 
 @pytest.mark.parametrize(
@@ -52,13 +53,15 @@ def test_the_log_of_the_process_that_was_started_last() -> None:
 def test_the_process_is_known_from_android_or_from_its_first_line(started: str) -> None:
     found = read(line("x", 3), started, line("y"), line("z", 4))
     assert found.failure == 'it did not end within 60 s and was ended; it logged last: "y"'
-    assert line("y") in found.log
-    assert line("x", 3) not in found.log
+    assert line("y") in found.out
+    assert line("x", 3) not in found.out
 
 
 def test_a_process_of_another_package_is_not_the_app() -> None:
     other = STARTED.replace(PACKAGE, f"{PACKAGE}.other").replace("22838", "7")
-    assert read(other, line("a", 7)) == AppRun("", "it did not end within 60 s and was ended; it has logged nothing")
+    assert read(other, line("a", 7)) == ProgramRun(
+        "", failure="it did not end within 60 s and was ended; it has logged nothing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +98,7 @@ def test_a_run_is_over_with_its_times_or_where_it_gave_up(text: str) -> None:
 def test_a_process_that_android_ended(text: str, tag: str) -> None:
     ended = line(text, 1812, tag)
     found = read(STARTED, ended)
-    assert (found.failure, found.was_killed) == (f"it ended before its time: {text}", True)
+    assert (found.failure, found.code) == (f"it ended before its time: {text}", KILLED)
     assert is_over(STARTED, ended)
     assert read(STARTED, line(TIMES), ended).failure == ""
 
@@ -110,7 +113,7 @@ def test_a_process_that_android_ended(text: str, tag: str) -> None:
 )
 def test_the_end_of_another_process_is_none_of_the_app(text: str) -> None:
     ended = line(text, 1812, "ActivityManager")
-    assert not read(STARTED, ended).was_killed
+    assert read(STARTED, ended).code != KILLED
     assert not is_over(STARTED, ended)
 
 
