@@ -126,7 +126,7 @@ NOT_FROM_ELSEWHERE = {
     "installed drivers and compilers, which are code": "runtime.compiled.gpu runtime.emulated.compiler",
     "code that the user names": "tasks.framework.loading",
     "what this run, or its own process, has written": (
-        "device.app device.native_program device.on_device locate.by_name locate.child locate.measurement locate.part "
+        "device.native_program device.on_device locate.by_name locate.child locate.measurement locate.part "
         "locate.run locate.sides pytest_plugin.session_runs runs.handing_over runs.places "
         "runtime.process.child "
         "runtime.process.shared_arrays"
