@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, TypeVar
 
@@ -97,14 +97,13 @@ def read_answer(out: bytes, err: bytes, mark: str) -> Answer | None:
     return Answer(int(end[1]), out[: end.start()] + out[end.end() :], before + after)
 
 
-def find_adb(given: str = "", environment: Mapping[str, str] | None = None) -> str:
+def find_adb(given: str = "") -> str:
     """The adb binary: ``given`` (the flag --adb), else the variable ADB, else the one in PATH.
 
     Raises :class:`UsageError` where one is named and cannot be run, :class:`DeviceError` where there is none.
     """
-    variables = os.environ if environment is None else environment
-    named = given or variables.get("ADB", "")
-    found = shutil.which(named or "adb", path=variables.get("PATH"))
+    named = given or os.environ.get("ADB", "")
+    found = shutil.which(named or "adb")
     if found is not None:
         return found
     if named:
@@ -113,12 +112,7 @@ def find_adb(given: str = "", environment: Mapping[str, str] | None = None) -> s
     raise DeviceError(f"adb is neither given nor in PATH; {_INSTALL}")
 
 
-def run_adb(
-    command: Sequence[str],
-    timeout_s: float,
-    environment: Mapping[str, str] | None = None,
-    stop: threading.Event | None = None,
-) -> Answer:
+def run_adb(command: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> Answer:
     """Run adb to its end, or end its process group after ``timeout_s`` seconds, and where ``stop`` is set.
 
     It writes into files: a server that it starts would keep a pipe open. Raises :class:`DeviceError` where the binary
@@ -127,12 +121,7 @@ def run_adb(
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(
-                list(command),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env=None if environment is None else dict(environment),
-                start_new_session=True,
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
             )
         except OSError as error:
             raise DeviceError(f"{command[0]} cannot be run: {error.strerror}; {_INSTALL}") from error
@@ -224,12 +213,11 @@ class Adb:
     """An adb server, and the binary that talks to it; all methods may be called from several threads.
 
     ``path`` is the adb binary (see :func:`find_adb`), which follows ADB_SERVER_SOCKET, ANDROID_ADB_SERVER_ADDRESS and
-    ANDROID_ADB_SERVER_PORT. ``environment`` replaces that of this process.
+    ANDROID_ADB_SERVER_PORT.
     """
 
-    def __init__(self, path: str = "", environment: Mapping[str, str] | None = None) -> None:
-        self.path = find_adb(path, environment)
-        self._environment = environment
+    def __init__(self, path: str = "") -> None:
+        self.path = find_adb(path)
         self._starting = threading.Lock()
         self._server_runs = False
 
@@ -241,9 +229,9 @@ class Adb:
         """
         with self._starting:
             if not self._server_runs:
-                run_adb([self.path, "start-server"], _SERVER_TIMEOUT_S, self._environment)
+                run_adb([self.path, "start-server"], _SERVER_TIMEOUT_S)
                 self._server_runs = True
-        done = run_adb([self.path, *arguments], timeout_s, self._environment, stop)
+        done = run_adb([self.path, *arguments], timeout_s, stop)
         if done.code != 0:
             self._server_runs = False
         return done
@@ -269,8 +257,7 @@ class Adb:
         One that is named as HOST:PORT and is not listed is connected. Raises :class:`UsageError` where there are
         several, :class:`DeviceError` where there is none, or the error of the state that the device is in.
         """
-        variables = os.environ if self._environment is None else self._environment
-        named = variables.get("ANDROID_SERIAL", "")
+        named = os.environ.get("ANDROID_SERIAL", "")
         if named:
             self.connect(named)
         found = {named: self.devices().get(named, NOT_LISTED)} if named else self.devices()

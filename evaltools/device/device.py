@@ -177,10 +177,8 @@ class Device:
         self.link.patiently(partial(detached.start, self.link, command, run, flags.ends_itself_after_s))
         answer = detached.wait(self.link, run, flags.silence_s, on_line)
         for result in results:
-            local = folder / result
-            local.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileMissing):  # the exit code shows why the command did not write it
-                pull(self.link, posixpath.join(run, result), local)
+                pull(self.link, posixpath.join(run, result), folder / result)
         return answer
 
     def _with_libraries(self, command: str) -> str:

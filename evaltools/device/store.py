@@ -134,16 +134,18 @@ STORE: Final = "store"
 PROGRAMS: Final = "programs"
 RUNS: Final = "runs"
 KEPT: Final = "kept"
-_LONGEST_NAME: Final = 200
-"""Bytes; a name of 255 leaves no room for what is behind it while it is sent."""
 _CLEAR_S: Final = 120.0
 MOST_BYTES: Final = 32 << 20
 """The size of an archive: a cut link costs the sending of one."""
 
 
 def remote_path(root: str, local: Path) -> str:
-    """The path of a file on every device, below ``root``; raises :class:`DataError` where the file cannot be read."""
-    return stored_path(root, sha256_of(local), _remote_name(local))
+    """The path of a file on every device, below ``root``; raises :class:`DataError` where the file cannot be read.
+
+    A name with control characters or broken bytes, which passes through no shell unharmed, leaves its ending.
+    """
+    name = next(filter(str.isprintable, (local.name, f"file{local.suffix}")), "file")
+    return stored_path(root, sha256_of(local), name)
 
 
 def stored_path(root: str, digest: str, name: str) -> str:
@@ -211,17 +213,6 @@ def clear(link: Link, root: str) -> int:
             link.serial,
         )
     return int(answer.text.split()[0])
-
-
-def _remote_name(local: Path) -> str:
-    r"""The file's own name; only its ending where the name is longer than one line or too long.
-
-    >>> _remote_name(Path("a/my model.tflite")), _remote_name(Path("a/two\nlines.tflite"))
-    ('my model.tflite', 'file.tflite')
-    """
-    if local.name.isprintable() and len(local.name.encode("utf-8", "surrogateescape")) <= _LONGEST_NAME:
-        return local.name
-    return f"file{local.suffix}" if local.suffix.isprintable() else "file"
 
 
 def archives(folder: Path, files: Sequence[Path], most_bytes: int = MOST_BYTES) -> Iterator[bytes]:

@@ -38,26 +38,24 @@ def push(
     link: Link,
     local: Path,
     remote: str,
-    timeout_s: float | None = None,
     on_sending: Callable[[int], None] = lambda _size: None,
-) -> bool:
-    """Put a file on the device, whole or not at all; one with the same sha256 is left there, and False returned.
+) -> None:
+    """Put a file on the device, whole or not at all; one with the same sha256 is left there.
 
-    ``remote`` is an absolute path of the device; its folder is made. ``timeout_s`` is that of the sending, by default a
-    minute and more for large files. After a link that was lost, the file is sent again from its beginning.
-    ``on_sending`` gets the number of bytes before they are sent. Raises :class:`DataError` where ``local`` cannot be
-    read, and :class:`DeviceError`.
+    ``remote`` is an absolute path of the device; its folder is made. After a link that was lost, the file is sent again
+    from its beginning. ``on_sending`` gets the number of bytes before they are sent. Raises :class:`DataError` where
+    ``local`` cannot be read, and :class:`DeviceError`.
     """
     serial, part, folder = link.serial, remote + PART, posixpath.dirname(remote)
     size, digest = size_of(local), sha256_of(local)
-    limit_s = timeout_s or _timeout(size)
+    limit_s = _timeout(size)
 
     def script(text: str) -> Answer:
         """Run a script in which ``$f`` is the file, ``$p`` its part, ``$d`` its folder; ``same`` compares contents."""
         return link.shell(
             f"f={shlex.quote(remote)} p={shlex.quote(part)} d={shlex.quote(folder)}\n"
             f'same() {{ s=$(sha256sum < "$1") && [ "${{s%% *}}" = {digest} ]; }} 2> /dev/null\n{text}',
-            _timeout(size),
+            limit_s,
         )
 
     def is_there() -> bool:
@@ -95,7 +93,7 @@ exit {_DIFFERENT}""")
         raise _not_whole(serial, f"push of {remote}", int(arrived), size, done, limit_s)
 
     if link.patiently(is_there):
-        return False
+        return
     on_sending(size)
     try:
         link.patiently(send)
@@ -104,11 +102,10 @@ exit {_DIFFERENT}""")
         with suppress(DeviceError):  # the error that led here is the one to raise
             last.patiently(partial(last.shell, f"rm -f {shlex.quote(part)}"))
         raise
-    return True
 
 
-def pull(link: Link, remote: str, local: Path, timeout_s: float | None = None) -> None:
-    """Fetch a file, whole or not at all. What ``local`` held before is deleted first: an old file is no success.
+def pull(link: Link, remote: str, local: Path) -> None:
+    """Fetch a file, whole or not at all; its folder is made. What ``local`` held before is deleted first.
 
     Raises :class:`OutputError` where ``local`` cannot be written, and :class:`DeviceError` as :func:`push` does,
     :class:`FileMissing` where the device has no such file.
@@ -116,8 +113,8 @@ def pull(link: Link, remote: str, local: Path, timeout_s: float | None = None) -
     serial, part = link.serial, Path(os.path.abspath(local) + PART)
 
     def fetch() -> None:
-        size, digest = _remote_sum(link, remote, timeout_s or _SUM_TIMEOUT_S)
-        limit_s = timeout_s or _timeout(size)
+        size, digest = _remote_sum(link, remote)
+        limit_s = _timeout(size)
         part.unlink(missing_ok=True)
         done = link.run(["pull", remote, str(part)], limit_s)
         if part.is_file() and sha256_of(part) == digest:
@@ -132,6 +129,7 @@ def pull(link: Link, remote: str, local: Path, timeout_s: float | None = None) -
         raise _not_whole(serial, f"pull of {remote}", arrived, size, done, limit_s)
 
     try:
+        local.parent.mkdir(parents=True, exist_ok=True)
         local.unlink(missing_ok=True)
         link.patiently(fetch)
     except OSError as error:
@@ -141,11 +139,11 @@ def pull(link: Link, remote: str, local: Path, timeout_s: float | None = None) -
             part.unlink(missing_ok=True)
 
 
-def _remote_sum(link: Link, path: str, timeout_s: float) -> tuple[int, str]:
+def _remote_sum(link: Link, path: str) -> tuple[int, str]:
     """Size in bytes and sha256 of a file on the device."""
     answer = link.shell(
         f'f={shlex.quote(path)}\n[ -f "$f" ] || exit {_MISSING}\nwc -c < "$f" && sha256sum < "$f" || exit {_CLOSED}',
-        timeout_s,
+        _SUM_TIMEOUT_S,
     )
     if answer.code == _MISSING:
         raise FileMissing(f"{link.serial}: there is no file {path}; what should have written it did not", link.serial)

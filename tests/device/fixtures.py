@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -82,9 +81,10 @@ def client(network: Network) -> Adb:
 
 
 @pytest.fixture
-def own_client(network: Network) -> Iterator[Adb]:
+def own_client(network: Network, monkeypatch: pytest.MonkeyPatch) -> Iterator[Adb]:
     """adb with a server on a port of its own."""
-    own = Adb(str(network.adb), {**os.environ, "ANDROID_ADB_SERVER_PORT": str(free_port())})
+    monkeypatch.setenv("ANDROID_ADB_SERVER_PORT", str(free_port()))
+    own = Adb(str(network.adb))
     yield own
     own.run(["kill-server"], 10.0)
 

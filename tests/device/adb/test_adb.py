@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import threading
 from collections.abc import Callable
@@ -60,24 +59,27 @@ def test_a_long_command_is_not_waited_for_once_a_stop_is_set(first: Link) -> Non
     timer.join()
 
 
-def test_a_device_is_chosen_only_where_there_is_no_doubt(own_client: Adb, devices: Devices) -> None:
+def test_a_device_is_chosen_only_where_there_is_no_doubt(
+    own_client: Adb, devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = (device.serial for device in devices)
     with pytest.raises(DeviceAway, match="no device is connected; plug it in"):
         own_client.choose()
     own_client.connect(first)
     assert own_client.choose() == first
-    named = Adb(own_client.path, {**(own_client._environment or {}), "ANDROID_SERIAL": second})
-    assert named.choose() == second, "it is connected"
+    monkeypatch.setenv("ANDROID_SERIAL", second)
+    assert own_client.choose() == second, "it is connected"
+    monkeypatch.delenv("ANDROID_SERIAL")
     with pytest.raises(UsageError, match=r"2 devices are connected .* ANDROID_SERIAL"):
         own_client.choose()
     with pytest.raises(DeviceAway, match="nobody: adb shell is not possible, the device is not found"):
         Link(own_client, "nobody").shell("true")
 
 
-def test_a_server_that_cannot_be_reached_is_named(network: Network) -> None:
-    elsewhere = Adb(str(network.adb), {**os.environ, "ADB_SERVER_SOCKET": "tcp:127.0.0.2:1"})
+def test_a_server_that_cannot_be_reached_is_named(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADB_SERVER_SOCKET", "tcp:127.0.0.2:1")
     with pytest.raises(DeviceAway, match="ADB_SERVER_SOCKET"):
-        elsewhere.devices()
+        Adb(str(network.adb)).devices()
 
 
 # ----- what the real daemon cannot show: a program that answers as adb does
@@ -92,9 +94,10 @@ def test_a_server_that_cannot_be_reached_is_named(network: Network) -> None:
     ],
 )
 def test_on_a_device_that_cannot_be_used_nothing_is_possible_and_the_reason_is_its_state(
-    tmp_path: Path, state: str, kind: type[DeviceError], advice: str
+    tmp_path: Path, state: str, kind: type[DeviceError], advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    adb = Adb(write_fake_adb(tmp_path, state), {"PATH": os.environ["PATH"]})
+    monkeypatch.delenv("ANDROID_SERIAL", raising=False)
+    adb = Adb(write_fake_adb(tmp_path, state))
     link = Link(adb, "R58M")
     acts: list[Callable[[], object]] = [
         adb.choose,
@@ -138,18 +141,23 @@ def test_the_list_of_devices_is_read_in_every_state() -> None:
     assert parse_devices("* failed to start daemon\n") is None
 
 
-def test_the_binary_is_the_one_named(tmp_path: Path) -> None:
+def test_the_binary_is_the_one_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("adb", "other"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
-    paths = {"PATH": str(tmp_path)}
-    assert find_adb("", paths) == str(tmp_path / "adb")
-    assert find_adb("", paths | {"ADB": str(tmp_path / "other")}) == str(tmp_path / "other")
-    assert find_adb(str(tmp_path / "adb"), paths | {"ADB": str(tmp_path / "other")}) == str(tmp_path / "adb")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("ADB", raising=False)
+    assert find_adb() == str(tmp_path / "adb")
+    monkeypatch.setenv("ADB", str(tmp_path / "other"))
+    assert find_adb() == str(tmp_path / "other")
+    assert find_adb(str(tmp_path / "adb")) == str(tmp_path / "adb")
+    monkeypatch.setenv("ADB", "/none")
     with pytest.raises(UsageError, match="ADB=/none is not a program"):
-        find_adb("", paths | {"ADB": "/none"})
+        find_adb()
+    monkeypatch.delenv("ADB")
+    monkeypatch.setenv("PATH", "/none")
     with pytest.raises(DeviceError, match="apt install adb"):
-        find_adb("", {"PATH": "/none"})
+        find_adb()
 
 
 # ----- patience

@@ -96,7 +96,7 @@ def test_a_file_arrives_whole_whatever_happens_to_the_link(
     breaking: Link, proxy: FaultProxy, model: Path, there: Path, fault: Fault
 ) -> None:
     with in_the_middle(fault, proxy, breaking.adb, "up"):
-        assert push(breaking, model, REMOTE)
+        push(breaking, model, REMOTE)
     assert [path.name for path in there.iterdir()] == ["model"]
     assert (there / "model").read_bytes() == model.read_bytes()
 
@@ -142,16 +142,17 @@ def test_of_a_device_that_stays_away_nothing_is_kept(
 
 
 def test_a_transfer_that_takes_too_long_says_how_far_it_came(
-    breaking: Link, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path
+    breaking: Link, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("evaltools.device.transfer._timeout", lambda _size: 1.5)
     breaking = replace(breaking, patience_s=0.0)
     (there / "other").write_bytes(model.read_bytes())
     proxy.slow_down(SIZE // 10)
     too_late = rf"of {{}} had brought \d+ of {SIZE} bytes after 1.5 s; .*cable"
     with pytest.raises(DeviceTimeout, match=f"adb push {too_late.format(REMOTE)}"):
-        push(breaking, model, REMOTE, timeout_s=1.5)
+        push(breaking, model, REMOTE)
     with pytest.raises(DeviceTimeout, match=f"adb pull {too_late.format(f'{FOLDER}/other')}"):
-        pull(breaking, f"{FOLDER}/other", tmp_path / "back", timeout_s=1.5)
+        pull(breaking, f"{FOLDER}/other", tmp_path / "back")
     assert list(tmp_path.iterdir()) == []
     assert [path.name for path in there.iterdir()] == ["other"]
 

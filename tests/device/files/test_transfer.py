@@ -47,11 +47,11 @@ def remote(tmp_path: Path) -> Path:
 
 def test_a_file_is_sent_once_and_again_where_its_content_is_another(local: Path, remote: Path, tmp_path: Path) -> None:
     device, sent = link(tmp_path, HONEST), list[int]()
-    assert push(device, local, str(remote), on_sending=sent.append)
+    push(device, local, str(remote), sent.append)
     assert remote.read_bytes() == CONTENT
-    assert not push(device, local, str(remote), on_sending=sent.append)
+    push(device, local, str(remote), sent.append)
     local.write_bytes(CONTENT[::-1])
-    assert push(device, local, str(remote), on_sending=sent.append)
+    push(device, local, str(remote), sent.append)
     assert remote.read_bytes() == CONTENT[::-1]
     assert sent == [len(CONTENT), len(CONTENT)]
     assert [path.name for path in remote.parent.iterdir()] == [remote.name]
