@@ -220,6 +220,7 @@ def pass_rate(model: ModelFile, configuration: Configuration, steps: Steps[Any],
             ledger = begun_ledger(todo, list(sessions[0]), None, PassOptions())
             with Workers(steps, sessions, makers, todo, ledger) as at_work:
                 done = sum(len(turn.examples) for turn in run_examples(at_work, journal))
+            journal.flush()
             elapsed = time.perf_counter() - start
         journal.close()
         for own in sessions:

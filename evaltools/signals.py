@@ -58,7 +58,10 @@ def deferred_interrupt() -> Iterator[None]:
 
 @contextmanager
 def noted_interrupts() -> Iterator[Sequence[int]]:
-    """A context in which Ctrl-C interrupts nothing: it yields the signals that would have done so until now."""
+    """A context in which Ctrl-C interrupts nothing: it yields the signals that would have done so until now.
+
+    A ``KeyboardInterrupt`` that is raised in it by other means ends it, and counts as Ctrl-C.
+    """
     noted: list[int] = []
 
     def note(number: int, frame: FrameType | None, handler: Handler) -> None:
@@ -68,7 +71,10 @@ def noted_interrupts() -> Iterator[Sequence[int]]:
             noted.append(number)
 
     with _handled_by(note):
-        yield noted
+        try:
+            yield noted
+        except KeyboardInterrupt:
+            noted.append(signal.SIGINT)
 
 
 @contextmanager

@@ -404,7 +404,7 @@ def _start(thread: threading.Thread) -> None:
 
 
 def run_examples(workers: Workers, journal: Journal, interrupted: Sequence[int] = ()) -> Iterator[Turn]:
-    """Do the examples of the workers; gives each turn once its records are in the journal and in the ledger.
+    """Do the examples of the workers; gives each turn once the journal, which flushes now and then, has its records.
 
     An example that fails is recorded, and the others are done. It ends early where the ledger says so.
     """
@@ -417,4 +417,3 @@ def run_examples(workers: Workers, journal: Journal, interrupted: Sequence[int] 
             workers.stop()
         written = Span(JOURNAL, start_ns, time.perf_counter_ns() - start_ns, -1, f"{len(turn.examples)} examples")
         yield replace(turn, spans=(*turn.spans, written))
-    journal.flush()

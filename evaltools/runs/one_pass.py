@@ -180,6 +180,7 @@ class _PassHere:
                 trace.add(turn.spans)
                 answers.add(turn.spans, tally.done)
                 self.state(crashes=self._crashes)
+        journal.flush()
         self.state(
             examples_run=tally.done - len(done),
             elapsed_s=time.perf_counter() - start,

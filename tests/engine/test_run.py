@@ -101,6 +101,7 @@ def run_in_turns(
         Workers(steps, [sessions], makers, todo, ledger, reference, chosen.invocations) as workers,
     ):
         turns.extend(run_examples(workers, journal, interrupted))
+    journal.flush()
     outcome = outcome_of(records, ledger, names, steps.names)
     return outcome.interrupted() if interrupted else outcome
 
