@@ -231,13 +231,7 @@ def capture(folder: Path, seconds: float) -> bytes:
         raise UsageError(f"{folder} is not a run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
     request, answer = folder / REQUEST_NAME, folder / TRACE_NAME
     try:
-        answer.unlink(missing_ok=True)
-        request.write_text(f"{seconds:g}")
-    except OSError as error:
-        raise UsageError(
-            f"nothing can be written in {folder}: {error.strerror}; capture as the user of the run"
-        ) from error
-    try:
+        _ask_for(request, answer, seconds)
         if not _comes(lambda: not request.exists(), _PATIENCE_S) or not _comes(answer.exists, seconds + _PATIENCE_S):
             raise UsageError(
                 f"no run answers in {folder}: it has ended, or loads its models still; ask while examples are run"
@@ -249,6 +243,16 @@ def capture(folder: Path, seconds: float) -> bytes:
         for file in (request, answer):
             with suppress(OSError):
                 file.unlink(missing_ok=True)
+
+
+def _ask_for(request: Path, answer: Path, seconds: float) -> None:
+    try:
+        answer.unlink(missing_ok=True)
+        request.write_text(f"{seconds:g}")
+    except OSError as error:
+        raise UsageError(
+            f"nothing can be written in {request.parent}: {error.strerror}; capture as the user of the run"
+        ) from error
 
 
 def _comes(is_so: Callable[[], bool], within_s: float) -> bool:
