@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
 from rich.console import Console
 
-from evaltools import exit_codes
 from evaltools.benchmark.accuracy import accuracies_of
 from evaltools.benchmark.command import COMMAND
 from evaltools.benchmark.conclude import Asked
@@ -18,11 +17,11 @@ from evaltools.benchmark.flags import RECORDS
 from evaltools.benchmark.request import BenchmarkRequest, read_request
 from evaltools.benchmark.run import Begun
 from evaltools.device.device import Device
-from evaltools.device.devices import devices_used, require_answer, run_on_each
+from evaltools.device.devices import devices_used, run_on_each
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_benchmark import BenchmarkPlace, NativeBenchmark
 from evaltools.device.native_program import refuse_options, require_binary
-from evaltools.device.python_program import python_on
+from evaltools.device.python_program import carry_out_on
 from evaltools.device.request import carry_out_on_host, device_request, without_host_options
 from evaltools.errors import UsageError
 from evaltools.request import Request
@@ -31,11 +30,9 @@ from evaltools.result.host_names import HostNames
 from evaltools.result.json_file import json_in, read_content
 from evaltools.result.result import Row
 from evaltools.result.rounds import Records
-from evaltools.runs.stored import to_bytes
 
 _RECORDS: Final = "records.json"
 _STEP: Final = b" of up to "
-_WITH_A_RESULT: Final = (exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, exit_codes.OK)
 
 
 def read_device_benchmark(asked: Request, flags: DeviceFlags) -> BenchmarkRequest:
@@ -59,50 +56,41 @@ def measure_on_devices(
     Returns what was asked for, what each place gave, and whether every device did its work.
     """
     accuracies, begun = accuracies_of(asked.options, request), Begun()
-    with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
-        folder = Path(temporary)
-        program: _EvaltoolsBenchmark | NativeBenchmark
-        if flags.program == "evaltools":
-            program = _EvaltoolsBenchmark(asked, request, flags, folder, console)
-        else:
-            program = NativeBenchmark(asked.options, request, flags, console)
-        with devices_used(flags, console) as devices:
-            places = {HOST: _benchmark_on_host(asked, request, folder, console)} if flags.include_host else {}
-            done, device_run = run_on_each(program.run, flags.program, devices, console)
-        places |= done
+    is_ours = flags.program == "evaltools"
+    run = (
+        _ours(asked, request, flags, console)
+        if is_ours
+        else NativeBenchmark(asked.options, request, flags, console).run
+    )
+    with devices_used(flags, console) as devices:
+        places = {HOST: _benchmark_on_host(asked, request, console)} if flags.include_host else {}
+        done, device_run = run_on_each(run, flags.program, devices, console)
         is_one_place = not flags.include_host and len(devices.by_serial) == 1
     facts = replace(begun.asked(asked, request, accuracies), device_run=device_run)
-    named = {"" if is_one_place else name: place for name, place in places.items()}
+    named = {"" if is_one_place else name: place for name, place in {**places, **done}.items()}
     return facts, named, len(done) == len(devices.by_serial)
 
 
-class _EvaltoolsBenchmark:
-    """A benchmark by evaltools itself; the records of devices are put into ``folder``."""
+def _ours(
+    asked: Request, request: BenchmarkRequest, flags: DeviceFlags, console: Console
+) -> Callable[[Device], tuple[DeviceWork, BenchmarkPlace]]:
+    """What a device does for a benchmark by evaltools itself."""
+    there, sent = device_request(asked, flags.root, flags.libraries)
+    there = without_host_options(there).stating(output_file_path=_RECORDS, output_format=RECORDS)
+    names = sent.host_names()
 
-    def __init__(
-        self, asked: Request, request: BenchmarkRequest, flags: DeviceFlags, folder: Path, console: Console
-    ) -> None:
-        there, self._sent = device_request(asked, flags.root, flags.libraries)
-        stated = without_host_options(there).stating(output_file_path=_RECORDS, output_format=RECORDS)
-        self._there = to_bytes(stated)
-        self._names = self._sent.host_names()
-        self._request = request
-        self._folder = folder
-        self._console = console
-
-    def run(self, device: Device) -> tuple[DeviceWork, BenchmarkPlace]:
-        """One device; raises :class:`CommandFailed` where it gives no result."""
-
+    def run(device: Device) -> tuple[DeviceWork, BenchmarkPlace]:
         def on_line(line: bytes) -> None:
             """Show which measurement the device is doing."""
             if _STEP in line:
-                self._console.print(f"{device.serial}: {line.decode('utf-8', 'replace')}", style="dim")
+                console.print(f"{device.serial}: {line.decode('utf-8', 'replace')}", style="dim")
 
-        into = Path(tempfile.mkdtemp(dir=self._folder))
-        python = python_on(device, COMMAND)
-        done = device.do(lambda: f"exec {python} {self._sent.put(device, self._there)}", (_RECORDS,), into, on_line)
-        require_answer(done, _WITH_A_RESULT, _RECORDS, "result")
-        return done.work, _place(into, self._request, self._names, done.out)
+        with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+            folder = Path(temporary)
+            done = carry_out_on(device, COMMAND, there, sent, _RECORDS, folder, on_line)
+            return done.work, _place(folder, request, names, done.out)
+
+    return run
 
 
 def _place(folder: Path, request: BenchmarkRequest, names: HostNames, printed: str) -> BenchmarkPlace:
@@ -116,12 +104,14 @@ def _place(folder: Path, request: BenchmarkRequest, names: HostNames, printed: s
     return BenchmarkPlace(replace(records, measured=measured), names.text(printed))
 
 
-def _benchmark_on_host(asked: Request, request: BenchmarkRequest, folder: Path, console: Console) -> BenchmarkPlace:
-    """The benchmark on the host, which writes its records into ``folder``."""
+def _benchmark_on_host(asked: Request, request: BenchmarkRequest, console: Console) -> BenchmarkPlace:
+    """The benchmark on the host."""
     console.print("on this computer first ...", style="dim")
-    stated = without_host_options(asked).stating(output_file_path=folder / _RECORDS, output_format=RECORDS)
-    done = carry_out_on_host(stated, _WITH_A_RESULT)
-    return _place(folder, request, HostNames({}), done.out)
+    with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+        folder = Path(temporary)
+        stated = without_host_options(asked).stating(output_file_path=folder / _RECORDS, output_format=RECORDS)
+        done = carry_out_on_host(stated)
+        return _place(folder, request, HostNames({}), done.out)
 
 
 def with_host_names(row: Row, flags: Sequence[str], names: HostNames) -> Row:

@@ -23,7 +23,7 @@ from evaltools.device.adb import SHELL_TIMEOUT_S, Adb, Answer, Link
 from evaltools.device.errors import CommandFailed, DeviceError, FileMissing
 from evaltools.device.facts import conditions_now, masks_of_cpus
 from evaltools.device.flags import DEFAULT_ROOT, DeviceFlags
-from evaltools.device.store import RUNS, DeviceLock, archives, remote_path, runs_on, stored_folder
+from evaltools.device.store import RUNS, DeviceLock, archives, remote_path, remove_runs, stored_folder
 from evaltools.device.transfer import pull, push
 from evaltools.errors import OutputError
 from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceWork, LostAttempt, hottest
@@ -78,7 +78,7 @@ class Device:
         self.known: set[str] = set()
         self.python = ""
         self.lost: list[LostAttempt] = []
-        self._left: list[str] | None = None
+        self._may_run = False
 
     def shell(self, command: str, timeout_s: float = SHELL_TIMEOUT_S) -> Answer:
         """Run a command once, as :meth:`Link.shell` does."""
@@ -154,7 +154,7 @@ class Device:
         :class:`DeviceError` where the device did not finish, or another has taken its lock.
         """
         self.lock.take()
-        self.link.patiently(self._remove_left)
+        self.link.patiently(self._remove_runs)  # earlier commands may have left some
         before, waited_s = self._begin()
         started_at, started = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
         answer = self._run(self._with_libraries(prepare()), results, folder, on_line)
@@ -173,7 +173,7 @@ class Device:
         run = posixpath.join(flags.root, RUNS, uuid.uuid4().hex[:16])
         if len(shlex.quote(shlex.quote(command)).encode()) > _LONGEST_COMMAND:  # too long for adb's command line
             command = f"exec sh {shlex.quote(self.put_content('command', command.encode()))}"
-        self._left = [*(self._left or []), run]
+        self._may_run = True
         self.link.patiently(partial(detached.start, self.link, command, run, flags.ends_itself_after_s))
         answer = detached.wait(self.link, run, flags.silence_s, on_line)
         for result in results:
@@ -201,25 +201,20 @@ class Device:
         return self.link.patiently(partial(conditions_now, self.link))
 
     def clean_up(self) -> DeviceError | None:
-        """End and delete what earlier attempts left on the device. If that fails, the next one tries it again.
+        """End and delete what still runs there. If that fails, the next attempt tries it again.
 
         Returns the error if something may still run or lie there, None if not.
         """
         try:
-            if self._left:
-                self._remove_left()
+            if self._may_run:
+                self._remove_runs()
         except DeviceError as error:
             return error
         return None
 
-    def _remove_left(self) -> None:
-        """End and delete runs; at first those that earlier commands left on the device."""
-        link = self.link.unstoppable(self.link.patience_s)
-        if self._left is None:
-            self._left = runs_on(link, self.flags.root)
-        for run in list(self._left):
-            detached.remove(link, run)
-            self._left.remove(run)
+    def _remove_runs(self) -> None:
+        remove_runs(self.link.unstoppable(self.link.patience_s), self.flags.root)
+        self._may_run = False
 
     def leave(self) -> None:
         """End what still runs there; what stays is said."""

@@ -11,12 +11,11 @@ from typing import Final, Generic, TypeVar
 from msgspec import Struct, field
 from rich.console import Console
 
-from evaltools.device.adb import Adb, last_lines
-from evaltools.device.device import Device, WorkDone
+from evaltools.device.adb import Adb
+from evaltools.device.device import Device
 from evaltools.device.errors import MAY_PASS, CommandFailed, DeviceError, DeviceStopped
 from evaltools.device.facts import find_devices, masks_of_cpus
 from evaltools.device.flags import KINDS_OF_CPUS, DeviceFlags, ProgramName
-from evaltools.exit_codes import USAGE
 from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
 from evaltools.text import printable
 
@@ -78,8 +77,6 @@ Done = TypeVar("Done")
 MOST_ATTEMPTS: Final = 3
 """A device that lost its work so often is left out."""
 _WORTH_ANOTHER_TRY: Final = (*MAY_PASS, CommandFailed)
-_PROGRESS: Final = '{"phase"'
-"""How lines about progress begin."""
 _LOOK_S: Final = 0.2
 
 
@@ -170,15 +167,3 @@ def run_on_each(
         left_out=tuple(outcome.left_out),
     )
     return {serial: outcome.done[serial][1] for serial in done}, run
-
-
-def require_answer(done: WorkDone, good_codes: Collection[int], file: str, what: str) -> None:
-    """Raise where evaltools on a device did not leave its ``file``: it refused the command, or it failed."""
-    serial, quoted = done.work.serial, last_lines(done.err, leave_out=_PROGRESS)
-    if done.code == USAGE:
-        raise DeviceError(f"{serial}: evaltools refused the command there: {quoted}", serial)
-    if done.code not in good_codes or not (done.folder / file).is_file():
-        raise CommandFailed(
-            f"{serial}: evaltools ended there with exit code {done.code} and no {what}; it printed last: {quoted}",
-            serial,
-        )

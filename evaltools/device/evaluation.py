@@ -20,9 +20,9 @@ from rich.console import Console
 
 from evaltools.command import TaskCommand
 from evaltools.device.device import Device
-from evaltools.device.devices import DevicesUsed, devices_used, do_on_each, require_answer, require_any
+from evaltools.device.devices import DevicesUsed, devices_used, do_on_each, require_any
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.python_program import python_on
+from evaltools.device.python_program import carry_out_on
 from evaltools.device.records import (
     RECORDS,
     RUN,
@@ -49,7 +49,7 @@ from evaltools.engine.run_folder import (
     run_journal,
 )
 from evaltools.errors import UsageError
-from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK, USAGE
+from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
 from evaltools.known_tasks import task_command
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.report.files.evaluation import planned_files, planned_files_of_task
@@ -59,7 +59,6 @@ from evaltools.result.device import HOST, DeviceLeftOut, DeviceRun
 from evaltools.runs.first_look import check_on_host
 from evaltools.runs.identity import RunAtPlace, run_identity
 from evaltools.runs.measure import FinishedShards
-from evaltools.runs.stored import to_bytes
 from evaltools.runs.task_run import TaskRun
 from evaltools.tasks.framework import read
 from evaltools.tasks.framework.observer import Observer
@@ -69,10 +68,6 @@ _SERIALS: Final = "devices"
 _KEPT_AS: Final = "folder of records on devices"
 _REFERENCE: Final = "reference"
 _REFERENCE_ON_HOST: Final = "that of the reference run on this computer"
-WITH_RECORDS: Final = (OK, NOT_MEASURED)
-"""The exit codes of a run on a device that leaves records."""
-_WITH_RESULT: Final = (*WITH_RECORDS, EXAMPLES_FAILED, LIMIT_BROKEN)
-"""Those of a run on the host, which goes on to a result."""
 
 
 @contextmanager
@@ -260,7 +255,7 @@ class ThisComputer:
     def carry_out(self, ranges: Mapping[Path, Request]) -> Iterator[Path]:
         """Each range in a process of its own; raises :class:`UsageError` where one does not end well."""
         for folder, request in ranges.items():
-            carry_out_on_host(request.stating(run_dir=folder, progress="none"), _WITH_RESULT)
+            carry_out_on_host(request.stating(run_dir=folder, progress="none"))
             yield folder
 
 
@@ -283,20 +278,20 @@ class OnDevice(Struct):
 
         Raises :class:`DeviceError` where the device did not finish.
         """
-        device, kept_there = self.device, shlex.quote(self.kept_there)
+        device, kept = self.device, shlex.quote(self.kept_there)
         for folder, request in ranges.items():
-            python = python_on(device, self.task)
-
-            def prepare(request: Request = request, python: str = python) -> str:
-                arguments = self.sent.put(device, to_bytes(request), self.examples.pictures_of)
-                return f"mkdir -p {kept_there} && ln -s {kept_there} {RUN} || exit 3\nexec {python} {arguments}"
-
-            done = device.do(prepare, (RECORDS,), folder, self._on_line)
-            if done.code not in WITH_RECORDS:
-                device.python = ""  # a package may be gone
-            if done.code in (*WITH_RECORDS, USAGE):
-                device.link.patiently(partial(device.shell, f"rm -rf {kept_there}"))
-            require_answer(done, WITH_RECORDS, RECORDS, "records")
+            done = carry_out_on(
+                device,
+                self.task,
+                request,
+                self.sent,
+                RECORDS,
+                folder,
+                self._on_line,
+                self.examples.pictures_of,
+                before=f"mkdir -p {kept} && ln -s {kept} {RUN} || exit 3\n",
+            )
+            device.link.patiently(partial(device.shell, f"rm -rf {kept}"))
             run_identity(folder / RUN)
             lines = delegate_lines(f"{messages_in(folder / RUN)}\n{done.err}")
             keep(folder, KeptWork(replace(done.work, delegate_lines=lines), device.facts))

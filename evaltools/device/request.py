@@ -16,6 +16,7 @@ from evaltools.device.adb import last_lines
 from evaltools.device.device import Device
 from evaltools.device.store import names_in, remote_path, stored_folder, stored_path, sum_of
 from evaltools.errors import DataError, UsageError
+from evaltools.exit_codes import MEASURED
 from evaltools.known_tasks import command_named
 from evaltools.parameter import Parameter
 from evaltools.request import Request
@@ -150,7 +151,7 @@ def without_host_options(request: Request) -> Request:
     return replace(kept, devices=None, command=())
 
 
-def carry_out_on_host(request: Request, good_codes: Collection[int]) -> Ended:
+def carry_out_on_host(request: Request, good_codes: Collection[int] = MEASURED) -> Ended:
     """Carry out a request, whose relative paths start at the working directory.
 
     Raises :class:`UsageError` with the last lines of stderr where the exit code is none of ``good_codes``.

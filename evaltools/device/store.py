@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.device.adb import Link
-from evaltools.device.detached import end
+from evaltools.device.detached import remove
 from evaltools.device.errors import DeviceError
 from evaltools.device.transfer import sha256_of, size_of
 from evaltools.errors import DataError
@@ -172,11 +172,12 @@ def sum_of(names: Mapping[Path, str]) -> str:
     return checksum.hexdigest()
 
 
-def runs_on(link: Link, root: str) -> list[str]:
-    """The folders of all runs that are there."""
+def remove_runs(link: Link, root: str) -> None:
+    """End all runs in the folder ``root``, whose lock is held, and delete their folders."""
     folder = posixpath.join(root, RUNS)
     found = link.shell(f"ls {shlex.quote(folder)} 2> /dev/null || true").text.splitlines()
-    return [posixpath.join(folder, name) for name in found]
+    for name in found:
+        remove(link, posixpath.join(folder, name))
 
 
 def is_there(link: Link, root: str) -> bool:
@@ -200,8 +201,7 @@ def clear(link: Link, root: str) -> int:
 
     Returns how many KiB were deleted. Raises :class:`DeviceError` where some of them stay.
     """
-    for run in runs_on(link, root):
-        end(link, run)
+    remove_runs(link, root)
     folders = f"{PROGRAMS} {STORE} {RUNS} {KEPT}"
     answer = link.shell(
         f"cd {shlex.quote(root)} && mkdir -p {folders} && du -skc {folders} | tail -n 1 && rm -rf {folders}", _CLEAR_S

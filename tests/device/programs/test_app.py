@@ -224,7 +224,9 @@ def test_the_app_may_read_what_was_sent(client: Adb, phone: RealDevice, tmp_path
 
 
 def test_an_apk_is_installed(client: Adb, phone: RealDevice, tmp_path: Path) -> None:
-    install_app(device_at(client, phone.serial, root=STORE), apk(tmp_path, "Success"))
+    device = device_at(client, phone.serial, root=STORE)
+    with device.lock:
+        install_app(device, apk(tmp_path, "Success"))
 
 
 @pytest.mark.parametrize(
@@ -238,8 +240,9 @@ def test_an_apk_is_installed(client: Adb, phone: RealDevice, tmp_path: Path) -> 
     ],
 )
 def test_an_apk_that_is_refused(client: Adb, phone: RealDevice, tmp_path: Path, answer: str, message: str) -> None:
-    with pytest.raises(DeviceError, match=message):
-        install_app(device_at(client, phone.serial, root=STORE), apk(tmp_path, answer))
+    device = device_at(client, phone.serial, root=STORE)
+    with device.lock, pytest.raises(DeviceError, match=message):
+        install_app(device, apk(tmp_path, answer))
 
 
 class Leaving(Adb):

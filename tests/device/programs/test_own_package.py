@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.python_program import own_package, write_own_package
+from evaltools.device.python_program import own_package
 
 VERSION = version("evaltools")
 INFO = f"evaltools-{VERSION}.dist-info"
@@ -22,7 +22,9 @@ PACKAGES = ("evaltools", "evaltools.tasks", "evaltools.datasets")
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_own_package(tmp_path_factory.mktemp("package"))
+    path = tmp_path_factory.mktemp("package") / "evaltools.zip"
+    path.write_bytes(own_package())
+    return path
 
 
 def test_it_holds_every_file_of_the_packages_and_nothing_else(package: Path) -> None:
@@ -43,10 +45,10 @@ def test_it_holds_every_file_of_the_packages_and_nothing_else(package: Path) -> 
     assert {".py", ".typed", ".json", ".binpb", ".tflite"} <= {Path(name).suffix or Path(name).name for name in found}
 
 
-def test_the_same_sources_give_the_same_bytes(package: Path, tmp_path: Path) -> None:
+def test_the_same_sources_give_the_same_bytes(package: Path) -> None:
     """So that devices keep it under the same name, and get it once: no time of making is in it."""
     own_package.cache_clear()
-    assert write_own_package(tmp_path).read_bytes() == package.read_bytes()
+    assert own_package() == package.read_bytes()
     with zipfile.ZipFile(package) as archive:
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 

@@ -20,7 +20,7 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.device.device import WorkDone
 from evaltools.device.devices import DevicesUsed
 from evaltools.device.errors import ConnectionLost, DeviceError
-from evaltools.device.evaluation import WITH_RECORDS, DeviceEvaluation
+from evaltools.device.evaluation import DeviceEvaluation
 from evaltools.device.flags import PARAMETERS, read_device_flags
 from evaltools.device.records import RECORDS, KeptWork, folder_of, is_kept, keep, messages_in, read_kept
 from evaltools.engine.ledger import Tally
@@ -173,7 +173,7 @@ class Phone(Struct):
 @pytest.fixture(autouse=True)
 def has_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Devices have Python, and the files of a request are there."""
-    monkeypatch.setattr("evaltools.device.evaluation.python_on", lambda _phone, _kind: PYTHON)
+    monkeypatch.setattr("evaltools.device.python_program.python_on", lambda _phone, _kind: PYTHON)
     monkeypatch.chdir(tmp_path)
     for name in ("m.tflite", "truth.txt", "labels.txt"):
         (tmp_path / name).touch()
@@ -187,7 +187,7 @@ def do(
 ) -> list[DeviceLeftOut]:
     """An evaluation that began with some devices, on those that are there now; who is left out."""
     by_serial: dict[str, Any] = {phone.serial: phone for phone in phones}
-    examples: Any = SimpleNamespace(example_count=EXAMPLES)
+    examples: Any = SimpleNamespace(example_count=EXAMPLES, pictures_of=None)
     observer: Any = SimpleNamespace(progress=lambda _phase, _total: nullcontext(on_progress))
     flags = read_device_flags(parse_flags("", "", "", {"devices": PARAMETERS}, ()).options())
     evaluation = DeviceEvaluation(request_of("imagenet"), flags, examples, folder)
@@ -228,7 +228,7 @@ def test_a_device_that_refuses_the_command_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("code", "leaves_records", "is_done"),
-    [(0, True, True), (1, True, False), (3, True, True), (4, True, False), (137, True, False), (0, False, False)],
+    [(0, True, True), (1, True, False), (3, True, True), (4, True, True), (137, True, False), (0, False, False)],
 )  # fmt: skip
 def test_work_is_done_where_its_code_says_so_and_its_records_are_there(
     code: int, leaves_records: bool, is_done: bool, tmp_path: Path
@@ -236,7 +236,7 @@ def test_work_is_done_where_its_code_says_so_and_its_records_are_there(
     phone = Phone("A", code=code, leaves_records=leaves_records, err="x\nKilled\n")
     left_out = do(tmp_path, phone)
     assert is_kept(folder_of(tmp_path, "A")) is is_done
-    assert bool(phone.python) is (code in WITH_RECORDS), "a package may be gone"
+    assert bool(phone.python) is is_done, "a package may be gone"
     if not is_done:
         assert left_out[0].reason == (
             f"A: evaltools ended there with exit code {code} and no records; it printed last: x | Killed"
