@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 from collections.abc import Generator, Iterator
-from multiprocessing import forkserver
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -126,17 +125,6 @@ def time_out_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
         session.timeout_s = timeout_s
 
     monkeypatch.setattr(IsolatedSession, "__init__", opened)
-
-
-@pytest.fixture
-def fresh_server() -> Iterator[None]:
-    """Processes start with the environment that the test has set, and later tests do not get it.
-
-    Their server keeps that of its own start.
-    """
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]
-    yield
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 def _compiled(name: str, made: pytest.TempPathFactory, sources: Path = SOURCE_DIR) -> Path:

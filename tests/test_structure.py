@@ -128,10 +128,9 @@ NOT_FROM_ELSEWHERE = {
     "what this run, or its own process, has written": (
         "device.native_program device.on_device locate.by_name locate.child locate.measurement locate.part "
         "locate.run locate.sides pytest_plugin.session_runs runs.handing_over runs.places "
-        "runtime.process.child "
         "runtime.process.shared_arrays"
     ),
-    "standard streams": "cli.main cli.shared.streams runtime.process.supervisor",
+    "standard streams": "cli.main cli.shared.streams",
     "a file that was looked at, and whose first bytes say whether it may be replaced": "report.files.output_file",
 }
 """The files that read others without the door, and why."""

@@ -20,7 +20,7 @@ from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile
 from evaltools.result.rounds import Conditions, Memory, Phase
 from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session, TensorSpec, open_session
-from evaltools.runtime.process.child import peak_memory_kb
+from evaltools.runtime.memory import peak_memory_kb
 from evaltools.runtime.session import Array, TimedSession
 
 _NO_LATENCY: Final = "no latency; evaltools diff compares its outputs, and the chip itself has the latency"

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import types
-import typing
 from typing import Any, Final, Generic
 
 import msgspec
-import numpy as np
 
 from evaltools.engine.steps import Observation, Record
 from evaltools.errors import DataError
-
-_TEXTS: Final = "texts"
-_NUMBERS: Final = re.compile("[<>|][biufcSUV][0-9]{1,9}")
-"""Types whose bytes can be taken as they are; NumPy would read far more into a text."""
+from evaltools.runtime.process.messages import from_plain, to_plain
 
 
 class RecordDecoder(Generic[Observation]):
@@ -29,7 +22,7 @@ class RecordDecoder(Generic[Observation]):
     def __init__(self, observation_type: type[Observation]) -> None:
         self.observation_type: Final = observation_type
         record: Any = Record[observation_type]  # type: ignore[valid-type]
-        self._decoder = msgspec.msgpack.Decoder(record, dec_hook=_from_plain)
+        self._decoder = msgspec.msgpack.Decoder(record, dec_hook=from_plain)
 
     def decode(self, content: bytes) -> Record[Observation]:
         """The record in some bytes; raises :class:`DataError` for bytes that hold none."""
@@ -45,29 +38,4 @@ def encode_record(record: Record[Any]) -> bytes:
     return _encoder.encode(record)
 
 
-def _to_plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        if value.dtype.kind == "O":
-            return (_TEXTS, value.shape, [bytes(item) for item in value.ravel().tolist()])
-        return (value.dtype.str, value.shape, value.tobytes())
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"a {type(value).__name__} cannot be written")
-
-
-_encoder: Final = msgspec.msgpack.Encoder(enc_hook=_to_plain)
-
-
-def _from_plain(wanted: Any, plain: Any) -> Any:
-    if (typing.get_origin(wanted) or wanted) is not np.ndarray and not isinstance(wanted, types.GenericAlias):
-        raise TypeError(f"a {wanted} cannot be read")
-    dtype, shape, content = plain
-    if dtype != _TEXTS:
-        if not _NUMBERS.fullmatch(dtype):
-            raise ValueError(f"no numbers are of type {dtype!r}")
-        return np.frombuffer(content, np.dtype(dtype)).reshape(shape)
-    if not all(isinstance(text, bytes) for text in content):
-        raise TypeError("a text is not bytes")
-    texts = np.empty(len(content), object)
-    texts[:] = content
-    return texts.reshape(shape)
+_encoder: Final = msgspec.msgpack.Encoder(enc_hook=to_plain)

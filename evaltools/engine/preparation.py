@@ -14,13 +14,14 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evaltools.engine.steps import Failure, Prepared, Steps
 from evaltools.errors import ImageError, InferenceError, SessionEnded, TaskError
 from evaltools.runtime.process.child import ChildProcess
+from evaltools.runtime.process.messages import WrongMessage, packed, unpacked
 from evaltools.runtime.process.restarting import Restarting
-from evaltools.runtime.process.shared_arrays import SharedArrays
+from evaltools.runtime.process.shared_arrays import Placed, SharedArrays
+from evaltools.runtime.process.supervisor import Here
 from evaltools.runtime.session import TensorSpec
 
 _WORTH_A_PROCESS: Final = 64
@@ -64,44 +65,31 @@ class InThisProcess:
         """Do nothing: no other process is at work."""
 
 
-class InOtherProcess(Restarting[ChildProcess]):
+class InOtherProcess(Restarting["_Maker"]):
     """Lets a process of its own make the inputs, which that puts into shared memory.
 
-    Raises :class:`OSError` where none can be started.
+    An example whose context cannot be sent is then made here. Raises :class:`OSError` where none can be started.
     """
 
     def __init__(
-        self, recipe: Callable[[int], Callable[[], Prepared]], inputs: Sequence[TensorSpec], timeout_s: float
+        self,
+        prepare: Callable[[int], Prepared],
+        recipe: Callable[[int], Callable[[], Prepared]],
+        inputs: Sequence[TensorSpec],
+        timeout_s: float,
     ) -> None:
         self._recipe = recipe
-        self._memory = SharedArrays.create(inputs, ())
-        self._memory.forget_path()
-        start = partial(ChildProcess, self._memory, _NAME, timeout_s, "--example_timeout")
-        try:
-            super().__init__(start, start())
-        except OSError:
-            self._memory.close()
-            raise
+        start = partial(_Maker, prepare, inputs, timeout_s)
+        super().__init__(start, start())
 
     def make(self, examples: Sequence[int]) -> list[ReadyExample]:
         """Make inputs in the other process."""
         start_ns = time.perf_counter_ns()
         block = [_Order(slot, example, self._recipe(example)) for slot, example in enumerate(examples)]
         return [
-            self._unpacked(outcome) if isinstance(outcome, ReadyExample) else _failed(example, start_ns, str(outcome))
-            for example, outcome in zip(examples, self.outcomes(block, _sent), strict=True)
+            outcome if isinstance(outcome, ReadyExample) else _failed(example, start_ns, str(outcome))
+            for example, outcome in zip(examples, self.outcomes(block, _Maker.make), strict=True)
         ]
-
-    def close(self) -> None:
-        """End the process; no other is started any more."""
-        super().close()
-        self._memory.close()
-
-    def _unpacked(self, ready: ReadyExample) -> ReadyExample:
-        if isinstance(ready.prepared, Failure):
-            return ready
-        inputs = self._memory.inputs(ready.prepared.inputs)
-        return replace(ready, prepared=replace(ready.prepared, inputs=inputs))
 
 
 class _Order(Struct, frozen=True):
@@ -112,31 +100,61 @@ class _Order(Struct, frozen=True):
     recipe: Callable[[], Prepared]
 
 
-def _sent(child: ChildProcess, block: Sequence[_Order]) -> Sequence[ReadyExample | InferenceError]:
-    """What a process makes, in whose place shared memory has the inputs."""
-    try:
-        made = child.ask(_made, block, moment=_MOMENT)
-    except SessionEnded as error:
-        return [error] * len(block)
-    _pass_on(child.printed_in_call())
-    if isinstance(made, Exception):
-        raise made
-    return made
+class _Maker(ChildProcess):
+    """A process that makes inputs, which it puts into the memory that it shares."""
+
+    def __init__(self, prepare: Callable[[int], Prepared], inputs: Sequence[TensorSpec], timeout_s: float) -> None:
+        super().__init__(_NAME, timeout_s, "--example_timeout")
+        self._prepare = prepare
+        self._inputs = inputs
+        try:
+            self._arrays = SharedArrays(self.memory, inputs, ())
+        except OSError:
+            self.close()
+            raise
+
+    def make(self, block: Sequence[_Order]) -> Sequence[ReadyExample | InferenceError]:
+        """Make inputs by recipes; what these print goes to stderr, as it does where this process makes the inputs."""
+        try:
+            made = self.ask(_made, self._inputs, block, moment=_MOMENT)
+        except SessionEnded as error:
+            return [error] * len(block)
+        _pass_on(self.printed())
+        return [self._unpacked(order, each) for order, each in zip(block, made, strict=True)]
+
+    def _unpacked(self, order: _Order, made: _Made) -> ReadyExample:
+        times = (made.start_ns, made.duration_us)
+        if made.failure is not None:
+            return ReadyExample(order.example, Failure("input", made.failure), *times)
+        try:
+            context = unpacked(made.context)
+        except WrongMessage:  # it cannot be sent
+            return _ready(order.example, partial(self._prepare, order.example))
+        return ReadyExample(order.example, Prepared(self._arrays.arrays(made.inputs), context, made.steps), *times)
 
 
-def _made(memory: SharedArrays, block: Sequence[_Order]) -> list[ReadyExample] | Exception:
+class _Made(Struct, frozen=True):
+    """A :class:`ReadyExample` as it is sent, its ``context`` packed; that is empty where it is of other types."""
+
+    start_ns: int
+    duration_us: int
+    failure: str | None = None
+    inputs: tuple[Placed, ...] = ()
+    context: bytes = b""
+    steps: tuple[tuple[str, int], ...] = ()
+
+
+def _made(here: Here, inputs: Sequence[TensorSpec], block: Sequence[_Order]) -> list[_Made]:
     """In the other process: make what was asked for."""
-    try:
-        return [_packed(memory, order.slot, _ready(order.example, order.recipe)) for order in block]
-    except Exception as error:  # of a task's own code: it is raised where the inputs were asked for
-        return error
+    arrays = here.arrays(inputs, ())
+    return [_sent(arrays, order.slot, _ready(order.example, order.recipe)) for order in block]
 
 
-def _packed(memory: SharedArrays, slot: int, ready: ReadyExample) -> ReadyExample:
-    if isinstance(ready.prepared, Failure):
-        return ready
-    parcel = memory.put_inputs(slot, ready.prepared.inputs)
-    return replace(ready, prepared=replace(ready.prepared, inputs=parcel))
+def _sent(arrays: SharedArrays, slot: int, ready: ReadyExample) -> _Made:
+    times, prepared = (ready.start_ns, ready.duration_us), ready.prepared
+    if isinstance(prepared, Failure):
+        return _Made(*times, prepared.reason)
+    return _Made(*times, None, arrays.put_inputs(slot, prepared.inputs), packed(prepared.context), prepared.steps)
 
 
 def _ready(example: int, recipe: Callable[[], Prepared]) -> ReadyExample:
@@ -179,9 +197,9 @@ def preparers(
     """
     makers: list[Preparer] = []
     with ExitStack() as stack:
-        is_worth_it = SharedArrays.can_travel and examples >= _WORTH_A_PROCESS
-        if is_worth_it and steps.recipe is not None:
+        if examples >= _WORTH_A_PROCESS and steps.recipe is not None:
             with suppress(OSError):  # without memory to share or without processes: slower, but no reason to end
                 for _ in range(count):
-                    makers.append(stack.enter_context(closing(InOtherProcess(steps.recipe, inputs, timeout_s))))
+                    maker = InOtherProcess(steps.prepare, steps.recipe, inputs, timeout_s)
+                    makers.append(stack.enter_context(closing(maker)))
         yield makers if len(makers) == count else [InThisProcess(steps.prepare) for _ in range(count)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Final
 
 MOST_OF_MEMORY: Final = 0.75
 """The share of the machine's memory that one process with native code may have."""
+_BYTES_PER_KB: Final = 1024
 _LIMITS_OF_CONTAINERS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
@@ -34,3 +36,9 @@ def memory_of(process_id: int) -> int:
     except (OSError, ValueError):
         return 0
     return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
+
+
+def peak_memory_kb() -> int:
+    """Largest resident memory of this process so far, in units of 1024 bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak // _BYTES_PER_KB if sys.platform == "darwin" else peak

@@ -188,7 +188,8 @@ class Setting:
 class WithContext:
     """What ``prepare`` may give: the arrays, and what ``score`` and ``agree`` find as ``outputs.context``.
 
-    The context is anything that can be pickled, such as the place of a picture in its input.
+    The context is anything, such as the place of a picture in its input. Where more than one process is at work, it
+    comes sooner if it is made of numbers, texts, arrays, lists, tuples, dictionaries and dataclasses.
     """
 
     arrays: Sequence[npt.ArrayLike]

@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from multiprocessing import forkserver
 from typing import Any, Final
 
 import psutil
@@ -20,7 +19,7 @@ import psutil
 from evaltools.cli.main import main
 from evaltools.engine.preparation import InOtherProcess
 from evaltools.engine.run import Turn, Workers
-from evaltools.runtime.process import child
+from evaltools.runtime.process import server
 
 _MOMENT: Final = 3
 _SECONDS_OF_PATIENCE: Final = 10.0
@@ -29,7 +28,7 @@ _LONGEST_S: Final = 230
 
 def processes_by_role(decoders: Collection[int | None]) -> dict[str, list[int]]:
     """The processes of this run: each child of the server is a supervisor; below is native code or a decoder."""
-    server = psutil.Process(forkserver._forkserver._forkserver_pid)  # type: ignore[attr-defined]
+    (server,) = psutil.Process().children()
     roles: dict[str, list[int]] = {"command": [os.getpid()], "server": [server.pid]}
     roles |= {"supervisor": [], "child": [], "decoder": []}
     for supervisor in server.children():
@@ -66,7 +65,7 @@ def _run(sent: str, role: str, command: list[str]) -> int:
 
     faulthandler.register(signal.SIGALRM, chain=True)  # without a thread of its own, unlike dump_traceback_later()
     signal.alarm(_LONGEST_S)
-    child._SECONDS_TO_START = _SECONDS_OF_PATIENCE  # type: ignore[misc]
+    server.SECONDS_TO_START = _SECONDS_OF_PATIENCE  # type: ignore[misc]
     rounds: Any = importlib.import_module("evaltools.benchmark.fresh_process")
     turns = Workers.turns
 

@@ -135,6 +135,12 @@ def surprising(_model: ModelFile, _configuration: Configuration) -> FakeSession:
     raise KeyError("surprise")
 
 
+def reading(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    """Says what it reads from stdin."""
+    os.write(2, b"read: " + os.read(0, 10))
+    return Stated(lambda inputs: inputs)
+
+
 def printing(_model: ModelFile, _configuration: Configuration) -> FakeSession:
     """Prints to both streams, as Python and as native code does."""
 

@@ -15,8 +15,9 @@ from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.model import read_model
-from evaltools.runtime.process.isolated import open_isolated, packages_of
+from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.registry import open_session
+from evaltools.runtime.versions import packages_of
 
 PACKAGE, VERSION = "ai-edge-litert", "0.0.9"
 

@@ -28,7 +28,7 @@ from evaltools.runtime.compiled.proof import NotProven, Printed, prove
 from evaltools.runtime.compiled.source import Source, source_of
 from evaltools.runtime.compiled.xnnpack import fp16_without_effect, weight_cache, xnnpack_flags
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
-from evaltools.runtime.process.supervisor import native_messages
+from evaltools.runtime.process.printed import native_messages
 from evaltools.runtime.registry import require_support
 from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, TensorSpec
 from evaltools.signals import deferred_interrupt

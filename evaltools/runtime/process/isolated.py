@@ -1,97 +1,28 @@
 """Sessions in child processes: native code that crashes, aborts or hangs takes one configuration with it, not the run.
 
-The child holds the real session, and may have another version of a runtime, which venv and pip put into an environment
-in the user's cache. Arrays travel through shared memory, everything else through a pipe; times are taken in the child.
-What native code prints goes to a file, whose end is quoted when the child dies.
+The child holds the real session, and may have another version of a runtime. Arrays travel through shared memory,
+everything else through a socket; times are taken in the child.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import sysconfig
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.configuration import OUR_RUNTIMES, Configuration
+from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded
 from evaltools.model import ModelFile
 from evaltools.runtime.process import child
-from evaltools.runtime.process.child import ChildProcess
-from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
-from evaltools.runtime.registry import Open, installed_version, open_session
-from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, Session, TensorSpec
-
-_NO_INDEX: Final = "from versions: none"
-_LONGEST_REASON: Final = 400
-_WINDOWS: Final = sys.platform == "win32"
-
-
-def packages_of(configuration: Configuration) -> Path | None:
-    """The folder with the packages of a configuration's runtime version, which is made where it is not there yet.
-
-    None for the version that is installed beside evaltools. Raises :class:`ConfigurationUnavailable` with pip's reason
-    where it cannot be installed.
-    """
-    version = configuration.runtime_version
-    if version in ("", installed_version(configuration.runtime)):
-        return None
-    requirement = f"{OUR_RUNTIMES[configuration.runtime].replace('_', '-')}=={version}"
-    place = _cache() / f"{requirement}-{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
-    if not place.exists():
-        try:
-            _make(place, requirement)
-        except OSError as error:
-            raise ConfigurationUnavailable(
-                f"no environment for {requirement} can be made in {place.parent}: {error}"
-            ) from error
-    return _site_packages(place)
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "evaltools" / "runtimes"
-
-
-def _make(place: Path, requirement: str) -> None:
-    """Make an environment; where another process was faster, its own stays."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".") as scratch:
-        draft = Path(scratch, "environment")
-        python = draft / ("Scripts/python.exe" if _WINDOWS else "bin/python")
-        _run([sys.executable, "-m", "venv", str(draft)], requirement)
-        _run(
-            [str(python), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", requirement], requirement
-        )
-        try:
-            draft.rename(place)
-        except OSError:
-            if not place.is_dir():
-                raise
-
-
-def _site_packages(place: Path) -> Path:
-    return place / "Lib/site-packages" if _WINDOWS else next(place.glob("lib/python*/site-packages"))
-
-
-def _run(command: list[str], requirement: str) -> None:
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace", check=False
-    )
-    if done.returncode == 0:
-        return
-    lines = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-    said = next(
-        (line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")), (lines or ["no reason"])[-1]
-    )
-    offline = "; no package index was reached, so perhaps this computer is offline" if _NO_INDEX in said else ""
-    raise ConfigurationUnavailable(f"{requirement} cannot be installed: {said[:_LONGEST_REASON]}{offline}")
-
+from evaltools.runtime.process.child import ChildProcess, returned_by
+from evaltools.runtime.process.messages import Failure
+from evaltools.runtime.process.shared_arrays import Placed, SharedArrays
+from evaltools.runtime.process.supervisor import Here
+from evaltools.runtime.registry import Open, open_session
+from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, TensorSpec
 
 _NAME: Final = "the process of this configuration"
 _LONGEST_MESSAGES: Final = 2000
@@ -132,14 +63,19 @@ class IsolatedSession(ChildProcess):
         self, model: ModelFile, configuration: Configuration, timeout_s: float, opener: Open, timeout_flag: str
     ) -> None:
         self._longest_s = 0.0
-        super().__init__(_Held(), _NAME, timeout_s, timeout_flag, packages_of(configuration))
+        packages = None
+        if configuration.runtime_version:
+            from evaltools.runtime.versions import packages_of
+
+            packages = packages_of(configuration)
+        super().__init__(_NAME, timeout_s, timeout_flag, packages)
         try:
             facts, self.delegation, self.inputs, self.outputs = self.ask(
-                _Held.open, model, configuration, opener, moment="while the model was loaded"
+                _open, model, configuration, opener, moment="while the model was loaded"
             )
             messages = " ".join(self.printed().split())[:_LONGEST_MESSAGES]
             self.facts: Final = replace(facts, messages=messages)
-            self._memory = self._shared_memory()
+            self._arrays = self._shared_arrays()
         except BaseException:
             super().close()
             raise
@@ -154,7 +90,7 @@ class IsolatedSession(ChildProcess):
     @property
     def longest_block(self) -> int:
         """How many runs :meth:`run_block` takes at most."""
-        return self._memory.slots
+        return self._arrays.slots
 
     def run_block(self, block: Sequence[Sequence[Array]], invocations: int = 1) -> list[Inference | InferenceError]:
         """Run one after the other without waiting for this process in between; an error takes the place of its run.
@@ -163,14 +99,14 @@ class IsolatedSession(ChildProcess):
         """
         if self._over is not None:
             return [self._over] * len(block)
-        parcels = [self._memory.put_inputs(slot, inputs) for slot, inputs in enumerate(block)]
+        placed = [self._arrays.put_inputs(slot, inputs) for slot, inputs in enumerate(block)]
         start = time.monotonic()
         try:
-            outcomes = self.ask(_Held.run, parcels, invocations, moment="during a run", seconds=self._limit_s)
+            ran = self.ask(_run, placed, invocations, moment="during a run", seconds=self._limit_s)
         except InferenceError as error:
             return [error] * len(block)
         self._longest_s = max(self._longest_s, time.monotonic() - start)
-        return [outcome if isinstance(outcome, InferenceError) else self._with_outputs(outcome) for outcome in outcomes]
+        return [self._outcome(each) for each in ran]
 
     @property
     def _limit_s(self) -> float:
@@ -179,13 +115,15 @@ class IsolatedSession(ChildProcess):
         return min(self.timeout_s, max(child.LEAST_LIMIT_S, longest)) if longest else self.timeout_s
 
     def call(self, function: Callable[..., Returned], *arguments: Any, timeout_s: float = 0.0) -> Returned:
-        """Call ``function`` with the child's session and ``arguments``, all of which must travel.
+        """Call ``function`` with the child's session and ``arguments``; it states the type of what it returns.
 
         ``timeout_s`` is what the call may take beyond the time-out of a run. Raises what it raises, and
         :class:`SessionEnded` for a child that has died or does not answer.
         """
+        seconds = self.timeout_s + timeout_s
+        wanted = returned_by(function)
         returned: Returned = self.ask(
-            _Held.call, function, arguments, moment="during a call", seconds=self.timeout_s + timeout_s
+            _call, function, arguments, moment="during a call", seconds=seconds, returns=wanted
         )
         return returned
 
@@ -199,62 +137,70 @@ class IsolatedSession(ChildProcess):
                 self.not_clean = self._freed()
         finally:
             super().close()
-            self._memory.close()
 
     def _freed(self) -> str:
         """Have the child release its session and end; what went wrong, empty where nothing did."""
         seconds = min(self.timeout_s, _SECONDS_TO_FREE)
         try:
-            self.ask(_Held.free, moment=_FREEING, seconds=seconds)
+            self.ask(_free, moment=_FREEING, seconds=seconds)
             return self.leave(_LEAVING, seconds)
         except SessionEnded as error:
             return str(error)
 
-    def _shared_memory(self) -> SharedArrays:
+    def _shared_arrays(self) -> SharedArrays:
         try:
-            memory = SharedArrays.create(self.inputs, self.outputs)
+            return SharedArrays(self.memory, self.inputs, self.outputs)
         except OSError as error:
             raise ConfigurationUnavailable(f"no memory for its inputs and outputs: {error.strerror}") from error
+
+    def _outcome(self, ran: Ran) -> Inference | InferenceError:
+        if ran.failure is not None:
+            error = ran.failure.error
+            return error if isinstance(error, InferenceError) else InferenceError(str(error))
         try:
-            self.ask(_Held.share, memory.path, moment="after the model was loaded")
-        finally:
-            memory.forget_path()
-        return memory
-
-    def _with_outputs(self, inference: Inference) -> Inference:
-        return replace(inference, outputs=self._memory.outputs(inference.outputs))
+            outputs = tuple(array.copy() for array in self._arrays.arrays(ran.outputs))
+        except InferenceError as error:
+            return error
+        return Inference(outputs, ran.invokes_us, ran.read_us, ran.largest)
 
 
-class _Held:
-    """What the child holds: the session, and the memory that it shares with its parent."""
+class Ran(Struct, frozen=True):
+    """An inference, or its failure, as the child answers it."""
 
-    session: Session
-    memory: SharedArrays
+    outputs: tuple[Placed, ...] = ()
+    invokes_us: tuple[float, ...] = ()
+    read_us: float = 0.0
+    largest: float = 0.0
+    failure: Failure | None = None
 
-    def open(
-        self, model: ModelFile, configuration: Configuration, opener: Open
-    ) -> tuple[RuntimeFacts, Delegation, tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
-        start = time.perf_counter()
-        self.session = session = opener(model, configuration)
-        facts = replace(session.facts, load_ms=1000 * (time.perf_counter() - start))
-        return facts, session.delegation, session.inputs, session.outputs
 
-    def share(self, path: Path) -> None:
-        self.memory = SharedArrays.attach(path, self.session.inputs, self.session.outputs)
+def _open(
+    here: Here, model: ModelFile, configuration: Configuration, opener: Open
+) -> tuple[RuntimeFacts, Delegation, tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
+    start = time.perf_counter()
+    here.session = session = opener(model, configuration)
+    facts = replace(session.facts, load_ms=1000 * (time.perf_counter() - start))
+    return facts, session.delegation, session.inputs, session.outputs
 
-    def run(self, block: Sequence[Parcel], invocations: int) -> list[Inference | InferenceError]:
-        outcomes: list[Inference | InferenceError] = []
-        for slot, parcel in enumerate(block):
-            try:
-                inference = self.session.run(self.memory.inputs(parcel), invocations)
-            except InferenceError as error:
-                outcomes.append(error)
-                continue
-            outcomes.append(replace(inference, outputs=self.memory.put_outputs(slot, inference.outputs)))
-        return outcomes
 
-    def call(self, function: Callable[..., Returned], arguments: tuple[Any, ...]) -> Returned:
-        return function(self.session, *arguments)
+def _run(here: Here, block: Sequence[Sequence[Placed]], invocations: int) -> list[Ran]:
+    session = here.session
+    arrays = here.arrays(session.inputs, session.outputs)
+    found = []
+    for slot, placed in enumerate(block):
+        try:
+            inference = session.run(arrays.arrays(placed), invocations)
+        except InferenceError as error:
+            found.append(Ran(failure=Failure.of(error)))
+            continue
+        outputs = arrays.put_outputs(slot, inference.outputs)
+        found.append(Ran(outputs, inference.invokes_us, inference.read_us, inference.largest))
+    return found
 
-    def free(self) -> None:
-        self.session.close()
+
+def _call(here: Here, function: Callable[..., Returned], arguments: tuple[Any, ...]) -> Returned:
+    return function(here.session, *arguments)
+
+
+def _free(here: Here) -> None:
+    here.session.close()

@@ -1,82 +1,139 @@
-"""How children start: from a server process where the platform has one, else each as a new Python.
+"""One process that has imported what children need, and forks each of them: a new Python would take 0.2 s.
 
-Unlike those of :mod:`multiprocessing` they never import the main module, so that a program needs no
-``if __name__ == "__main__"``.
+It is started with the first child, or before, by a command that is about to need some. It has one thread, runs no
+native code of a delegate, and ends with the process that started it. Children with packages of their own have a server
+that found those first.
+
+macOS: some of its frameworks do not work in a process that was forked after they were used. The server uses none: it
+is a new Python there, and loads models and delegates only in the children.
 """
 
 from __future__ import annotations
 
+import atexit
+import gc
 import importlib
-import multiprocessing
 import os
 import signal
+import socket
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from multiprocessing import util
-from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
-from evaltools.runtime.process.supervisor import close_all_but
-from evaltools.signals import deferred_interrupt
+import msgspec
+from msgspec import Struct
 
-_SAFE_PATH: Final = "PYTHONSAFEPATH"
-_FORGET: Final = "import sys; sys.path[:1] = filter(None, sys.path[:1])"
-_SPAWN: Final = util.spawnv_passfds
+from evaltools.runtime.process.messages import SIZE
+from evaltools.runtime.process.printed import flush_printed
+from evaltools.runtime.process.supervisor import DESCRIPTORS, close_all_but, supervise
+from evaltools.signals import INTERRUPTS
+
+_NEEDED: Final = ("evaltools.runtime.process.isolated", "evaltools.runtime.interpreter", "evaltools.preprocess")
 _STATUS: Final = "/proc/self/status"
 _MOST_MEMORY_KB: Final = 64 << 10
 """One and a half times what a command has that has imported what children need."""
-_ENVIRONMENT: Final = threading.Lock()
-_MAIN: Final = threading.Lock()
-_NEEDED: Final = ("evaltools.runtime.process.isolated", "evaltools.runtime.interpreter", "evaltools.preprocess")
-"""What children need, in the order in which it is imported."""
-_FREEZE: Final = "evaltools.runtime.process.freeze_imports"
+_BEGUN_IN: Final = os.getcwd()
+"""What an empty entry of the path stands for: where this process may go later, nothing is imported from."""
+_TURN: Final = threading.Lock()
+_FORKED: Final = b"1"
+_NOT_FORKED: Final = b"0"
+SECONDS_TO_START: Final = 60.0
+"""A start is not cut short for a short time-out: what is called has not begun."""
 
 
-def contexts() -> list[BaseContext]:
-    """Children come from a server that has imported what they need; where there is none, each imports it anew."""
-    found: list[BaseContext] = [Spawned()]
-    if "forkserver" in multiprocessing.get_all_start_methods():
-        server = _FromServer()
-        server.set_forkserver_preload([*_NEEDED, _FREEZE])
-        found.insert(0, server)
-    return found
+class Order(Struct, frozen=True):
+    """What a child is as this process is now; ``secret`` is what its answers begin with."""
+
+    secret: bytes
+    path: Sequence[bytes]
+    folder: bytes
+    environment: dict[bytes, bytes]
 
 
-@contextmanager
-def _main_module_hidden() -> Iterator[None]:
-    """A child that starts meanwhile does not get the main module, so that it does not run that again."""
-    main = vars(sys.modules["__main__"])
-    with _MAIN:
-        kept = {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
-        main["__spec__"] = None
+class _Server:
+    """A server that ``begin`` starts with the other end of a pair of sockets.
+
+    That gives the number of the process, and a function that waits for it.
+    """
+
+    def __init__(self, begin: Callable[[socket.socket], tuple[int, Callable[[], object]]]) -> None:
+        self._end, theirs = socket.socketpair()
+        with theirs:
+            self.process_id, self._wait = begin(theirs)
+
+        self._end.settimeout(SECONDS_TO_START)
+
+    def fork(self, order: Order, descriptors: Sequence[int]) -> bool:
+        """Have it fork a child; returns whether it could. Raises :class:`ConnectionError` where it has ended."""
+        content = msgspec.msgpack.encode(order)
+        frame = SIZE.pack(len(content)) + content
+        self._end.sendall(frame[socket.send_fds(self._end, [frame], descriptors) :])
+        answer = self._end.recv(1)
+        if not answer:
+            raise ConnectionResetError
+        return answer == _FORKED
+
+    def close(self) -> None:
+        """End it; children that it forked go on."""
+        self._end.close()
+        os.kill(self.process_id, signal.SIGKILL)
+        self._wait()
+
+
+def _new_python(packages: Path | None, end: socket.socket) -> tuple[int, Callable[[], object]]:
+    """A new Python, which finds packages in that folder first."""
+    import subprocess  # most commands get a copy
+
+    found_first = [] if packages is None else [str(packages)]
+    path = os.pathsep.join([*found_first, *filter(None, sys.path)])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evaltools.runtime.process", str(end.fileno())],
+        cwd=os.sep,  # where there is nothing to import
+        env={**os.environ, "PYTHONPATH": path},
+        pass_fds=[end.fileno()],
+        start_new_session=True,
+    )
+    return process.pid, process.wait
+
+
+def _copy(end: socket.socket) -> tuple[int, Callable[[], object]]:
+    """A copy of this process."""
+    flush_printed()
+    process_id = os.fork()
+    if not process_id:
         try:
-            yield
+            os.setsid()
+            close_all_but([end.fileno()])
+            serve(end)
         finally:
-            main.update({"__spec__": None} | kept)
+            os._exit(1)
+    return process_id, partial(os.waitpid, process_id, 0)
+
+
+_servers: Final[dict[tuple[int, Path | None], _Server]] = {}
+"""By the process that started it, which may be copied, and the folder of packages."""
 
 
 def start_server() -> None:
-    """Start the server of children, where there is one, for a command that is about to need it.
+    """Start the server, for a command that is about to need children.
 
     It is a copy of this process, with which it shares what both have imported. Where this process has other threads,
-    which a copy would lack, or much memory, or where this was not called, the first child starts it as a new Python.
+    which a copy would lack, or much memory, which would count as that of each child, the server is a new Python.
     """
-    if contexts()[0].get_start_method() != "forkserver":
+    key = (os.getpid(), None)
+    if key in _servers:
         return
-    from multiprocessing import forkserver
-
     for name in _NEEDED:
         importlib.import_module(name)
-    if _can_be_copied():
-        with suppress(OSError), _started_by(_copy), interrupts_kept_back():
-            forkserver.ensure_running()
+    with suppress(OSError):
+        _servers[key] = _Server(_copy if _can_be_copied() else partial(_new_python, None))
 
 
 def _can_be_copied() -> bool:
-    """Whether this process has one thread, and little memory: what it has is counted as that of each child, too."""
     try:
         facts = dict(line.split(":", 1) for line in Path(_STATUS).read_text().splitlines())
         return int(facts["Threads"]) == 1 and int(facts["VmRSS"].split()[0]) <= _MOST_MEMORY_KB
@@ -84,124 +141,77 @@ def _can_be_copied() -> bool:
         return False
 
 
-@contextmanager
-def _started_by(start: Callable[[bytes, Sequence[Any], Sequence[int]], int]) -> Iterator[None]:
-    """Where :mod:`multiprocessing` starts a Python meanwhile, ``start`` is called for it."""
-    before = util.spawnv_passfds
-    util.spawnv_passfds = start  # type: ignore[assignment]
+def start_child(secret: bytes, descriptors: Sequence[int], packages: Path | None = None) -> None:
+    """Have a child started with those descriptors; raises :class:`OSError` where that is impossible."""
+    path = [os.fsencode(entry or _BEGUN_IN) for entry in sys.path]
+    first = [] if packages is None else [os.fsencode(packages)]
+    folder = b""
+    with suppress(OSError):
+        folder = os.getcwdb()
+    order = Order(secret, [*first, *path], folder, dict(os.environb))
+    with _TURN:
+        if not (_forked(order, descriptors, packages) or _forked(order, descriptors, packages)):
+            raise OSError("the system allows no more processes, or has no memory for one")
+
+
+def _forked(order: Order, descriptors: Sequence[int], packages: Path | None) -> bool:
+    """Have a child forked; returns whether that was possible. A server that was interrupted or killed is not kept."""
+    key = (os.getpid(), packages)
+    server = _servers.pop(key, None) or _Server(partial(_new_python, packages))
     try:
-        yield
-    finally:
-        util.spawnv_passfds = before
+        has_forked = server.fork(order, descriptors)
+    except BaseException as error:
+        server.close()
+        if isinstance(error, ConnectionError):
+            return False
+        raise
+    _servers[key] = server
+    return has_forked
 
 
-def _copy(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:  # noqa: ARG001 - as multiprocessing calls it
-    """A copy of this process, which runs the program of that Python."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            with suppress(OSError, ValueError):
-                stream.flush()
-    child = os.fork()
-    if not child:
-        _serve(args[-1], passfds)
-    return child
+@atexit.register
+def _end_servers() -> None:
+    for (process, _), server in _servers.items():
+        if process == os.getpid():
+            server.close()
 
 
-def _serve(program: str, needed: Iterable[int]) -> NoReturn:
-    """The copy: it has only the ``needed`` descriptors and 0 to 2, holds no lock, and never returns."""
-    from multiprocessing import forkserver
+def serve(end: socket.socket) -> NoReturn:
+    """The server: fork whatever is ordered, until the process that started this one is gone.
 
-    code = 1
+    It outlives what ends a command, which still starts or ends children.
+    """
+    for number in INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
+    for name in _NEEDED:
+        importlib.import_module(name)
+    gc.freeze()  # a child that looks for garbage would go through all of it, and copy most of the memory that it shares
+    while True:
+        head, descriptors, _, _ = socket.recv_fds(end, SIZE.size, DESCRIPTORS)
+        if len(head) < SIZE.size:
+            os._exit(0)
+        content = end.recv(SIZE.unpack(head)[0], socket.MSG_WAITALL)
+        with suppress(OSError):
+            end.send(_FORKED if _fork(content, descriptors) else _NOT_FORKED)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _fork(content: bytes, descriptors: Sequence[int]) -> bool:
     try:
-        close_all_but(needed)
-        forkserver._forkserver._lock = threading.Lock()  # type: ignore[attr-defined]
-        importlib.import_module(_FREEZE)
-        with suppress(SystemExit):
-            exec(program, {})
-        code = 0
-    except OSError:  # as where no process can be had: who waits for a child hears that the server has ended
-        pass
-    except BaseException:  # the first child then starts another server
-        sys.excepthook(*sys.exc_info())
-    finally:
-        os._exit(code)
-
-
-class _SpawnedProcess(SpawnProcess):
-    @staticmethod
-    def _Popen(process_obj: Any) -> Any:  # noqa: N802 - the hook of multiprocessing by which a process starts
-        with _main_module_hidden():
-            return SpawnProcess._Popen(process_obj)
-
-
-class Spawned(SpawnContext):
-    """Each child is a new Python."""
-
-    Process = _SpawnedProcess
-
-
-if sys.platform != "win32":
-    from multiprocessing.context import ForkServerContext, ForkServerProcess
-
-    class _ProcessFromServer(ForkServerProcess):
-        """A process that the server starts."""
-
-        @staticmethod
-        def _Popen(process_obj: Any) -> Any:  # noqa: N802
-            try:
-                with _main_module_hidden():
-                    return ForkServerProcess._Popen(process_obj)
-            except EOFError as error:
-                raise OSError("the server of children ended") from error
-
-    class _FromServer(ForkServerContext):
-        Process = _ProcessFromServer
-
-
-@contextmanager
-def imports_not_from_this_folder() -> Iterator[None]:
-    """For the server of children and its like, which may be started here: they would import from the current folder.
-
-    A checkout of evaltools there is not the evaltools that runs. The environment is the whole process's, so that of
-    threads that start children at the same time each waits for the other: what one sets is never what another restores.
-    Python 3.10 does not read it; it has another program.
-    """
-    with _ENVIRONMENT, _started_by(_without_this_folder) if sys.version_info < (3, 11) else nullcontext():
-        before = os.environ.get(_SAFE_PATH)
-        os.environ[_SAFE_PATH] = "1"
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ[_SAFE_PATH]
-            else:
-                os.environ[_SAFE_PATH] = before
-
-
-def _without_this_folder(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:
-    """The same Python, whose program first forgets the current folder."""
-    program = args.index("-c") + 1
-    words = [*args[:program], f"{_FORGET}; {args[program]}", *args[program + 1 :]]
-    return _SPAWN(path, words, passfds)
-
-
-@contextmanager
-def interrupts_kept_back() -> Iterator[None]:
-    """What starts meanwhile never sees Ctrl-C, which is the parent's to handle; the parent gets it afterwards.
-
-    The mask is for what starts. It does not keep the signal from this process where a library has threads of its own,
-    so that its handler waits too: half of a start would leave a child without its instructions.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    with imports_not_from_this_folder():
-        resource_tracker.ensure_running()  # before the mask: its start ends with letting SIGINT through
-    with deferred_interrupt():
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            yield
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if os.fork():
+            return True
+    except OSError:
+        return False
+    order = msgspec.msgpack.decode(content, type=Order)
+    sys.path[:] = map(os.fsdecode, order.path)
+    with suppress(OSError):
+        os.chdir(order.folder)
+    os.environb.clear()
+    os.environb.update(order.environment)
+    supervise(order.secret, descriptors)

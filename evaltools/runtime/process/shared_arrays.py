@@ -1,19 +1,21 @@
-"""Arrays that a parent and its child both see, without copying them through a pipe."""
+"""Arrays that a parent and its child both see, without copying them through a socket."""
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import mmap
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Sequence
 from typing import IO, Any, Final
 
 import numpy as np
 from msgspec import Struct
 
+from evaltools.errors import InferenceError
+from evaltools.runtime.process.messages import from_plain, plain_dtype, to_plain
 from evaltools.runtime.session import Array, TensorSpec
 
 _ALIGNMENT: Final = 64
@@ -21,135 +23,97 @@ _MOST_SLOTS: Final = 128
 _MOST_BYTES: Final = 16 << 20
 
 
-class _Placed(Struct, frozen=True):
-    """An array that lies in the shared memory."""
+class Placed(Struct, frozen=True, array_like=True):
+    """An array as it travels: the place in the shared memory where it lies, or its bytes where it does not fit there.
 
-    offset: int
-    shape: tuple[int, ...]
+    Arrays of strings, and outputs larger than expected (dynamic shapes), do not.
+    """
+
     dtype: str
+    shape: tuple[int, ...]
+    offset: int = -1
+    content: bytes | tuple[bytes, ...] = b""
 
 
-Parcel = tuple[Any, ...]
-"""Arrays as they travel: places in the shared memory, or the array itself where it does not fit there."""
+def memory_file() -> IO[bytes]:
+    """A file without a name, in memory where the platform has that."""
+    if sys.platform != "linux":
+        return tempfile.TemporaryFile()
+    return os.fdopen(os.memfd_create("evaltools", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "r+b")
 
 
 class SharedArrays:
-    """A memory-mapped file with slots, each with room for one set of inputs and, behind them, one of outputs.
+    """A mapped file with slots, each with room for one set of inputs and, behind them, one of outputs.
 
-    Arrays of strings, and outputs larger than expected (dynamic shapes), travel by themselves. The file's name is only
-    needed until both sides have opened it. A process that is started gets the file itself with its arguments, where
-    ``can_travel``.
+    The parent, which comes first, makes the file large enough: to write to a mapped file that has no room kills the
+    process, and so does one that was cut. Raises :class:`OSError` where there is no room. In a child, ``is_child``, the
+    descriptor is closed: native code that writes to every one that it finds must not reach what lies here.
     """
 
-    can_travel: Final = sys.platform != "win32"
-
-    def __init__(self, file: IO[bytes], path: Path, inputs: Sequence[TensorSpec], slot_bytes: int) -> None:
-        self._file = file
-        self._memory = mmap.mmap(file.fileno(), 0)
-        self._inputs = inputs
-        self._slot_bytes = slot_bytes
+    def __init__(
+        self, descriptor: int, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], is_child: bool = False
+    ) -> None:
         self._outputs_start = _room(inputs)
-        self.path: Final = path
-        self.slots: Final = len(self._memory) // slot_bytes
+        self._slot_bytes = max(_ALIGNMENT, self._outputs_start + _room(outputs))
+        self.slots: Final = max(1, min(_MOST_SLOTS, _MOST_BYTES // self._slot_bytes))
+        size = self.slots * self._slot_bytes
+        if is_child:
+            self._memory: Any = _mapped(descriptor, size)
+            os.close(descriptor)
+            return
+        if sys.platform == "linux":
+            os.posix_fallocate(descriptor, 0, size)
+            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        else:
+            os.truncate(descriptor, size)
+        self._memory = mmap.mmap(descriptor, size)
 
-    @classmethod
-    def create(cls, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> SharedArrays:
-        """Make the file, in the parent. Raises :class:`OSError` where there is no room for it."""
-        slot_bytes = _slot_bytes(inputs, outputs)
-        size = slot_bytes * max(1, min(_MOST_SLOTS, _MOST_BYTES // slot_bytes))
-        for folder in _folders():
-            try:
-                return cls(*_reserve(folder, size), inputs, slot_bytes)
-            except OSError:
-                if folder is None:
-                    raise
-        raise AssertionError("the last folder is None")
-
-    @classmethod
-    def attach(cls, path: Path, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> SharedArrays:
-        """Open the parent's file, in the child."""
-        return cls(path.open("r+b"), path, inputs, _slot_bytes(inputs, outputs))
-
-    def __reduce__(self) -> tuple[Callable[..., SharedArrays], tuple[Any, ...]]:
-        from multiprocessing.reduction import DupFd
-
-        return _received, (DupFd(self._file.fileno()), self._inputs, self._slot_bytes)
-
-    def put_inputs(self, slot: int, arrays: Sequence[Array]) -> Parcel:
+    def put_inputs(self, slot: int, arrays: Sequence[Array]) -> tuple[Placed, ...]:
         """Copy inputs into a slot."""
         start = slot * self._slot_bytes
         return self._put(arrays, start, start + self._outputs_start)
 
-    def put_outputs(self, slot: int, arrays: Sequence[Array]) -> Parcel:
+    def put_outputs(self, slot: int, arrays: Sequence[Array]) -> tuple[Placed, ...]:
         """Copy outputs into a slot."""
         start = slot * self._slot_bytes
         return self._put(arrays, start + self._outputs_start, start + self._slot_bytes)
 
-    def inputs(self, parcel: Parcel) -> tuple[Array, ...]:
-        """Views of the inputs, valid until the next ones are put."""
-        return tuple(self._view(item) for item in parcel)
+    def arrays(self, placed: Sequence[Placed]) -> tuple[Array, ...]:
+        """Views of arrays, valid until the next ones are put; raises :class:`InferenceError` for none of ours."""
+        try:
+            return tuple(self._view(each) for each in placed)
+        except (TypeError, ValueError) as error:
+            raise InferenceError(f"an array that does not lie in the shared memory: {error}") from error
 
-    def outputs(self, parcel: Parcel) -> tuple[Array, ...]:
-        """Copies of the outputs."""
-        return tuple(self._view(item).copy() for item in parcel)
-
-    def forget_path(self) -> None:
-        """Take the file's name away; whoever has opened it goes on using it."""
-        self.path.unlink(missing_ok=True)
-
-    def close(self) -> None:
-        """Give the memory back, unless arrays still lie in it."""
-        with suppress(BufferError):
-            self._memory.close()
-        self._file.close()
-
-    def _put(self, arrays: Sequence[Array], start: int, end: int) -> Parcel:
-        items: list[Any] = []
+    def _put(self, arrays: Sequence[Array], start: int, end: int) -> tuple[Placed, ...]:
+        found: list[Placed] = []
         offset = start
         for array in arrays:
             if array.dtype.kind not in "biufc" or offset + array.nbytes > end:
-                items.append(array)
+                dtype, shape, content = to_plain(array)
+                found.append(Placed(dtype, shape, content=content))
                 continue
-            place = _Placed(offset, array.shape, array.dtype.str)
-            self._view(place)[...] = array
-            items.append(place)
+            found.append(Placed(array.dtype.str, array.shape, offset))
+            self._view(found[-1])[...] = array
             offset += _padded(array.nbytes)
-        return tuple(items)
+        return tuple(found)
 
-    def _view(self, item: Any) -> Array:
-        if not isinstance(item, _Placed):
-            array: Array = item
+    def _view(self, placed: Placed) -> Array:
+        if placed.offset < 0:
+            array: Array = from_plain(np.ndarray, (placed.dtype, placed.shape, placed.content))
             return array
-        return np.ndarray(item.shape, item.dtype, self._memory, item.offset)
+        return np.ndarray(placed.shape, plain_dtype(placed.dtype), self._memory, placed.offset)
 
 
-def _folders() -> list[str | None]:
-    """Memory, where the platform has a folder for that, then the usual place."""
-    return [folder for folder in ("/dev/shm",) if os.access(folder, os.W_OK)] + [None]
-
-
-def _received(descriptor: Any, inputs: Sequence[TensorSpec], slot_bytes: int) -> SharedArrays:
-    return SharedArrays(os.fdopen(descriptor.detach(), "r+b"), Path(), inputs, slot_bytes)
-
-
-def _reserve(folder: str | None, size: int) -> tuple[IO[bytes], Path]:
-    """Writing to a mapped file that has no room kills the process, so the room is taken first."""
-    descriptor, name = tempfile.mkstemp(prefix="evaltools-", dir=folder)
-    file = os.fdopen(descriptor, "r+b")
-    try:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(descriptor, 0, size)
-        else:
-            os.truncate(descriptor, size)
-    except OSError:
-        file.close()
-        os.unlink(name)
-        raise
-    return file, Path(name)
-
-
-def _slot_bytes(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> int:
-    return max(_ALIGNMENT, _room(inputs) + _room(outputs))
+def _mapped(descriptor: int, size: int) -> Any:
+    """The memory of a file; unlike :class:`mmap.mmap` it keeps no descriptor."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.mmap.restype = ctypes.c_void_p
+    library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    address = library.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, descriptor, 0)
+    if address == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), "no memory can be shared")
+    return (ctypes.c_char * size).from_address(address)
 
 
 def _room(specs: Sequence[TensorSpec]) -> int:

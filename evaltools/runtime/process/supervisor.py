@@ -1,127 +1,56 @@
 """A process between ours and one with native code: it reports how that ended, and leaves nothing of it.
 
-It runs no native code itself. Where the platform can start a copy of a process, the child with native code is one, with
-a process group of its own: a signal to its group reaches what it started, and nobody else. On Linux processes that its
-children left behind become children of the supervisor, also those with a session of their own.
-
-What processes and native code print is kept, read again, of which nobody knows how much it is, and passed on.
+It runs no native code itself. The child below it has a session of its own: a signal to its group reaches what it
+started, and nobody else. On Linux processes that its children left behind become children of the supervisor, also those
+with a session of their own.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import pickle
 import select
 import signal
-import stat
+import socket
 import sys
-import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from typing import IO, Final, NoReturn
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final, NoReturn
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
-from evaltools.runtime.memory import memory_of, most_memory
-from evaltools.runtime.process.channel import Channel
-from evaltools.text import printable_lines
+from evaltools.errors import EvaltoolsError
+from evaltools.runtime.memory import memory_of, most_memory, peak_memory_kb
+from evaltools.runtime.process.messages import SIZE, Answer, Failure, encoded, frame
+from evaltools.runtime.process.printed import capture_in, flush_printed
+from evaltools.runtime.process.shared_arrays import SharedArrays
+from evaltools.runtime.session import Session, TensorSpec
+from evaltools.signals import ENDINGS
+from evaltools.text import printable
 
-LONGEST_PART: Final = 1 << 18
-"""How many bytes of the head, and as many of the tail, are read of a text."""
-_OWN_STDERR: Final = "/proc/self/fd/2"
-
-
-def flush_printed() -> None:
-    """Write down what Python keeps back of what was printed here."""
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        with suppress(OSError, ValueError):
-            stream.flush()
-
-
-def bounded_text(file: IO[bytes], start: int = 0, longest_part: int = LONGEST_PART) -> str:
-    """What stands in a file from a place on; of a long text its head, its tail, and how much is left out."""
-    size = file.seek(0, os.SEEK_END) - start
-    file.seek(start)
-    if size <= 2 * longest_part:
-        return file.read(max(0, size)).decode("utf-8", "replace")
-    head = file.read(longest_part).decode("utf-8", "replace")
-    file.seek(start + size - longest_part)
-    tail = file.read(longest_part).decode("utf-8", "replace")
-    return f"{head}\n... {size - 2 * longest_part} bytes left out ...\n{tail}"
-
-
-class NativeMessages:
-    """What was printed, once the block of :func:`native_messages` has ended; of a long text its head and its tail."""
-
-    text = ""
-
-
-@contextmanager
-def native_messages() -> Iterator[NativeMessages]:
-    """Collect what is printed to the descriptors 1 and 2 in a block, and print it to stderr at its end.
-
-    Where both go to one file, as in child processes, it is read from there, so that nothing is lost in a crash.
-    It holds for the whole process, so that other threads should not print meanwhile.
-    """
-    messages = NativeMessages()
-    if _is_one_file():
-        start = os.fstat(2).st_size
-        try:
-            yield messages
-        finally:
-            _flush_streams()
-            messages.text = _read_from(start)
-        return
-    with tempfile.TemporaryFile() as file:
-        _flush_streams()
-        kept = [os.dup(descriptor) for descriptor in (1, 2)]
-        for descriptor in (1, 2):
-            os.dup2(file.fileno(), descriptor)
-        try:
-            yield messages
-        finally:
-            _flush_streams()
-            for descriptor, original in zip((1, 2), kept, strict=True):
-                os.dup2(original, descriptor)
-                os.close(original)
-            messages.text = _pass_on(file)
-
-
-def _is_one_file() -> bool:
-    """Whether both descriptors write to the same file, which can be read again."""
-    out, err = os.fstat(1), os.fstat(2)
-    same = (out.st_dev, out.st_ino) == (err.st_dev, err.st_ino)
-    return same and stat.S_ISREG(err.st_mode) and os.access(_OWN_STDERR, os.R_OK)
-
-
-def _read_from(start: int) -> str:
-    with open(_OWN_STDERR, "rb") as file:
-        return bounded_text(file, start)
-
-
-def _flush_streams() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
-
-
-def _pass_on(file: IO[bytes]) -> str:
-    text = bounded_text(file)
-    os.write(2, printable_lines(text).encode())
-    return text
-
-
+DESCRIPTORS: Final = 5
+"""What a child gets: a socket for the supervisor, one for itself, where it prints, what it shares, what it captures."""
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _SECONDS_TO_KILL: Final = 5.0
 _SECONDS_BETWEEN_LOOKS: Final = 0.01
 _SECONDS_BETWEEN_MEASUREMENTS: Final = 0.5
-_FIRST_OTHER_DESCRIPTOR: Final = 3
+_COPY: Final = 86
+"""The exit code of a copy of a child."""
 
 
-class Ended(Struct, frozen=True):
+class Begun(Struct, frozen=True, tag=True):
+    """A child runs, below its supervisor."""
+
+    child: int
+    supervisor: int
+
+
+class Ended(Struct, frozen=True, tag=True):
     """How a child ended: its exit code, negative for a signal, and the names of processes that it left and were ended.
 
     ``too_large``: it was ended from here because it had so many bytes of memory.
@@ -132,53 +61,67 @@ class Ended(Struct, frozen=True):
     too_large: int = 0
 
 
-def watched(control: Channel, work: Callable[[], None], needed: Iterable[int]) -> None:
-    """Have ``work`` done in a child, which keeps only the ``needed`` descriptors and 0 to 2.
+class Here:
+    """What a child holds: its session, if it has one, and the arrays that it shares with its parent."""
 
-    Sends the child's number by ``control`` and, when it has ended, how. The child is ended when the other end of
-    ``control`` is closed, or sends something.
+    session: Session
+    _arrays: SharedArrays | None = None
+
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
+
+    def arrays(self, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> SharedArrays:
+        """The shared memory, whose size follows from these."""
+        if self._arrays is None:
+            self._arrays = SharedArrays(self._memory, inputs, outputs, is_child=True)
+        return self._arrays
+
+
+def supervise(secret: bytes, descriptors: Sequence[int]) -> NoReturn:
+    """What a process does that was forked for a child: fork that, tell when and how it ends, and end itself.
+
+    The child is ended when nobody is at the other end of the first descriptor any more.
     """
-    if not hasattr(os, "fork"):
-        control.send(os.getpid())
-        work()
-        return
-    os.setsid()
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    woken, waker = os.pipe()
-    os.set_blocking(waker, False)
-    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    for number in (signal.SIGCHLD, signal.SIGTERM):
-        signal.signal(number, lambda _number, _frame: None)
+    code = 1
     try:
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        close_all_but(descriptors)
+        control = socket.socket(fileno=descriptors[0])
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        woken, waker = os.pipe()
+        os.set_blocking(waker, False)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         child = os.fork()
-    except OSError as error:
-        sys.exit(f"no process could be started: {error.strerror}")
-    if not child:
-        _do(work, needed)
-    with suppress(OSError):
-        os.setpgid(child, child)
-    for descriptor in needed:
-        os.close(descriptor)
-    with suppress(OSError):
-        control.send(child)
-    ended = _wait_for(child, control, woken)
-    with suppress(OSError):
-        control.send(ended)
+        if not child:
+            _be_child(secret, *descriptors[1:])
+        for descriptor in descriptors[1:]:
+            os.close(descriptor)
+        control.sendall(msgspec.json.encode(Begun(child, os.getpid())) + b"\n")
+        ended = _wait_for(child, control.fileno(), woken)
+        control.sendall(msgspec.json.encode(ended) + b"\n")
+        code = 0
+    except OSError:  # who waits for the child sees that nobody is there
+        pass
+    finally:
+        os._exit(code)
 
 
-def _do(work: Callable[[], None], needed: Iterable[int]) -> NoReturn:
-    """The child: it ends with its parent, and never returns."""
+def _be_child(secret: bytes, end: int, printed: int, memory: int, capture: int) -> NoReturn:
+    """The child: it ends with its parent, and never returns. It leaves Ctrl-C to its parent."""
     code = 1
     try:
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGTERM):
+        for number in (*ENDINGS, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
-        os.setpgid(0, 0)
+        os.setsid()
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        close_all_but(needed)
-        work()
+        for descriptor in (1, 2):
+            os.dup2(printed, descriptor)
+        close_all_but((end, memory, capture))
+        capture_in(capture)
+        _answer_all(socket.socket(fileno=end), secret, Here(memory))
         code = 0
-    except BaseException:  # what is printed goes to the log, and the exit code says it to the parent
+    except BaseException:  # what is printed goes to the parent, and the exit code says it, too
         traceback.print_exc()
     finally:
         flush_printed()
@@ -187,33 +130,61 @@ def _do(work: Callable[[], None], needed: Iterable[int]) -> NoReturn:
         os._exit(code)
 
 
+def _answer_all(end: socket.socket, secret: bytes, here: Here) -> None:
+    """Call what the parent orders, until it has nothing more to do."""
+    owner, question = os.getpid(), 0
+    with suppress(BrokenPipeError):
+        while head := end.recv(SIZE.size, socket.MSG_WAITALL):
+            function, arguments = pickle.loads(_received(end, *SIZE.unpack(head)))
+            question += 1
+            try:
+                answer = Answer(Raw(encoded(function(here, *arguments))), None, peak_memory_kb())
+            except EvaltoolsError as error:
+                answer = Answer(failure=Failure.of(error), peak_memory_kb=peak_memory_kb())
+            flush_printed()
+            end.sendall(frame(secret, question, encoded(answer)))
+            if os.getpid() != owner:  # a copy has told that it is there
+                os._exit(_COPY)
+
+
+def _received(end: socket.socket, size: int) -> bytearray:
+    content = bytearray(size)
+    rest = memoryview(content)
+    while rest:
+        count = end.recv_into(rest)
+        if not count:
+            raise EOFError
+        rest = rest[count:]
+    return content
+
+
 def close_all_but(needed: Iterable[int]) -> None:
-    """Native code cannot write to what it does not have: the pipes of our other processes."""
-    start = _FIRST_OTHER_DESCRIPTOR
+    """Native code cannot write to what it does not have; 0 to 2 stay."""
+    start = 3
     for descriptor in sorted(needed):
         os.closerange(start, descriptor)
         start = descriptor + 1
     os.closerange(start, os.sysconf("SC_OPEN_MAX"))
 
 
-def _wait_for(child: int, control: Channel, woken: int) -> Ended:
+def _wait_for(child: int, control: int, woken: int) -> Ended:
     """Wait until the child ends, or must be ended; then end what it left."""
     too_large, most = 0, most_memory()
     while (code := _code_of(child)) is None:
-        ready = select.select([woken, control.fileno()], [], [], _SECONDS_BETWEEN_MEASUREMENTS if most else None)[0]
-        number = os.read(woken, 1)[0] if woken in ready else signal.SIGCHLD
+        ready = select.select([woken, control], [], [], _SECONDS_BETWEEN_MEASUREMENTS if most else None)[0]
+        if woken in ready:
+            os.read(woken, 1)
         has = memory_of(child) if most else 0
-        if control.fileno() in ready or number == signal.SIGTERM or has > most:
+        if control in ready or has > most:
             too_large = has if has > most else 0
-            with suppress(OSError):
-                os.kill(child, signal.SIGKILL)
+            os.kill(child, signal.SIGKILL)
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             break
     return Ended(code, _end_group(child), too_large)
 
 
 def _code_of(child: int) -> int | None:
-    """How the child ended, None while it runs. Other children, which came here as orphans, are taken note of, too."""
+    """How the child ended, None while it runs."""
     found, status = os.waitpid(child, os.WNOHANG)
     return os.waitstatus_to_exitcode(status) if found else None
 
@@ -250,13 +221,12 @@ def _killed() -> dict[int, str]:
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
             if process.status() != psutil.STATUS_ZOMBIE:
-                names[process.pid] = process.name()
+                names[process.pid] = printable(process.name())
                 process.kill()
     return names
 
 
 def _prctl(option: int, value: int) -> None:
     """Set an attribute of this process, where the platform has it."""
-    if sys.platform != "linux":
-        return
-    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)

@@ -22,7 +22,7 @@ from evaltools.runtime.compiled.messages import first_error
 from evaltools.runtime.compiled.source import Source, source_of
 from evaltools.runtime.compiled.xnnpack import weight_cache, xnnpack_flags
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
-from evaltools.runtime.process.supervisor import NativeMessages, native_messages
+from evaltools.runtime.process.printed import NativeMessages, native_messages
 from evaltools.runtime.profiler.events import StrangeEvents, operators_in
 from evaltools.runtime.profiler.profiled_model import (
     ELEMENTS,

@@ -160,7 +160,6 @@ def test_what_it_cannot_do_is_said(classifier: ModelFile, text: str, message: st
         opened(classifier, text)
 
 
-@pytest.mark.usefixtures("fresh_server")
 def test_without_a_driver_the_gpu_is_not_measured_and_the_fix_is_named(
     convolution: ModelFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:

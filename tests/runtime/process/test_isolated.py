@@ -125,42 +125,27 @@ def test_nothing_that_is_printed_in_the_child_reaches_the_parents_streams() -> N
     session.close()
 
 
-def test_ctrl_c_while_the_processes_of_multiprocessing_start_leaves_them_alone() -> None:
-    """A terminal sends SIGINT to the whole group. The two are the tracker and the server; no third takes its place."""
+@pytest.mark.parametrize("start", ["", "from evaltools.runtime.process.server import start_server; start_server()\n"])
+def test_a_child_reads_nothing_of_what_the_parent_can_read(start: str) -> None:
     script = (
-        "import os, signal, time\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from multiprocessing import util\n"
-        "start, started = util.spawnv_passfds, []\n"
-        "def disturbed(*arguments):\n"
-        "    process = start(*arguments)\n"
-        "    started.append(process)\n"
-        "    for _ in range(20):\n"
-        "        os.kill(process, signal.SIGINT)\n"
-        "        time.sleep(0.02)\n"
-        "    return process\n"
-        "util.spawnv_passfds = disturbed\n"
-        "from tests.runtime.openers import isolated, printing\n"
-        "session = isolated(printing)\nsession.run([])\nsession.close()\nprint(len(started))"
+        f"from tests.runtime.openers import isolated, reading\n{start}"
+        "session = isolated(reading)\nprint(session.printed() + input())\nsession.close()"
     )
-    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert (completed.stdout, completed.stderr) == ("2\n", "")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, input="typed\n")
+    assert (done.stdout, done.stderr) == ("read: typed\n", "")
 
 
-def test_ctrl_c_while_a_child_starts_reaches_this_process_afterwards() -> None:
+def test_ctrl_c_while_a_child_starts_ends_no_later_one() -> None:
+    """A terminal sends SIGINT to the whole group, which the server of children is no part of."""
     script = (
-        "import os, signal\n"
+        "import os, signal, threading\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from multiprocessing import util\n"
-        "start = util.spawnv_passfds\n"
-        "def interrupting(path, arguments, *more):\n"
-        "    process = start(path, arguments, *more)\n"
-        "    if 'resource_tracker' not in arguments[-1]:\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "    return process\n"
-        "util.spawnv_passfds = interrupting\n"
         "from tests.runtime.openers import isolated, printing\n"
-        "try:\n    isolated(printing)\nexcept KeyboardInterrupt:\n    print('interrupted')"
+        "threading.Timer(0.1, os.killpg, (0, signal.SIGINT)).start()\n"
+        "try:\n    while True: isolated(printing).close()\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
+        "session = isolated(printing)\nsession.run([])\nsession.close()\nprint(repr(session.not_clean))"
     )
-    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert (completed.stdout, completed.stderr) == ("interrupted\n", "")
+    completed = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, start_new_session=True
+    )
+    assert (completed.stdout, completed.stderr) == ("interrupted\n''\n", "")

@@ -88,7 +88,6 @@ def test_a_session_knows_what_its_opening_took(runtime: str, tmp_path: Path) -> 
 
 def test_a_long_wait_is_told_before_it_ends(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr("evaltools.runtime.process.child._LONG_S", 0.1)
-    monkeypatch.setattr("evaltools.runtime.process.child._SECONDS_BETWEEN_LOOKS", 0.05)
     session = isolated(doubling, timeout_s=60.0)
     assert session.call(sleeping, 0.5) == "slept"
     assert "no answer for 0.1 s during a call; the process is ended after 60 s" in caplog.text

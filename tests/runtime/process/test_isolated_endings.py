@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -30,6 +29,7 @@ from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
 from evaltools.runtime.process.restarting import RestartingSession
 from evaltools.runtime.session import Array
 from tests import tiny_models
+from tests.processes import children_of, left_beside, servers, supervisors
 from tests.runtime.openers import (
     aborting,
     doubling,
@@ -44,22 +44,17 @@ from tests.runtime.openers import (
     waiting,
 )
 
-Children = Callable[[], list[multiprocessing.process.BaseProcess]]
-
 
 @pytest.fixture
-def children() -> Children:
-    """Gives the processes that were started since the test began; other tests may have left theirs in this process."""
-    others = {child.pid for child in multiprocessing.active_children()}
-    return lambda: [child for child in multiprocessing.active_children() if child.pid not in others]
+def others() -> set[int]:
+    """The processes that other tests may have left, to know those that a test starts."""
+    return supervisors()
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where all files of a session lie; those of the server that starts all children lie elsewhere."""
-    isolated(doubling).close()
+    """Where all files of a session lie."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr("evaltools.runtime.process.shared_arrays._folders", lambda: [str(tmp_path)])
     return tmp_path
 
 
@@ -73,12 +68,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_a_child_that_dies_while_loading_makes_its_delegate_unavailable(
-    opener: Any, cause: str, children: Children
+    opener: Any, cause: str, others: set[int]
 ) -> None:
     with pytest.raises(ConfigurationUnavailable, match=f"died while the model was loaded {cause}") as caught:
         isolated(opener, "external_delegate_path=x")
     assert caught.value.delegate == EXTERNAL.name
-    assert children() == []
+    assert left_beside(others) == set()
 
 
 def failing(rounding_delegate: Path, folder: Path, fail: str, timeout_s: float = 60.0) -> IsolatedSession:
@@ -96,7 +91,7 @@ def failing(rounding_delegate: Path, folder: Path, fail: str, timeout_s: float =
 )
 @pytest.mark.usefixtures("time_out_of_runs")
 def test_a_delegate_that_fails_while_running_fails_that_run_and_the_next(
-    rounding_delegate: Path, tmp_path: Path, fail: str, timeout_s: float, message: str, later: str, children: Children
+    rounding_delegate: Path, tmp_path: Path, fail: str, timeout_s: float, message: str, later: str, others: set[int]
 ) -> None:
     session = failing(rounding_delegate, tmp_path, fail, timeout_s)
     inputs: Sequence[Array] = [np.zeros((1, 8, 8, 3), np.float32)]
@@ -107,21 +102,21 @@ def test_a_delegate_that_fails_while_running_fails_that_run_and_the_next(
     assert [isinstance(entry, InferenceError) for entry in found] == [True, True]
     assert [isinstance(entry, SessionEnded) for entry in found] == [fail != "invoke"] * 2
     session.close()
-    assert children() == []
+    assert left_beside(others) == set()
 
 
 @pytest.mark.parametrize("opener", [doubling, aborting, refusing])
-def test_no_process_and_no_file_is_left(folder: Path, opener: Any, children: Children) -> None:
+def test_no_process_and_no_file_is_left(folder: Path, opener: Any, others: set[int]) -> None:
     try:
         session = isolated(opener, "external_delegate_path=UsageError")
     except EvaltoolsError:
         assert opener is not doubling
     else:
-        assert list(folder.glob("evaltools-*")) == [], "what the child prints has no name once it is open"
-        assert len(children()) == 1
+        assert list(folder.iterdir()) == [], "no file has a name"
+        assert len(supervisors() - others) == 1
         session.run([np.ones((2, 3), np.float32)])
         session.close()
-    assert children() == []
+    assert left_beside(others) == set()
     assert list(folder.iterdir()) == []
 
 
@@ -130,7 +125,6 @@ def test_without_memory_the_configuration_is_unavailable(folder: Path, monkeypat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate" if hasattr(os, "posix_fallocate") else "truncate", full)
-    monkeypatch.setattr("evaltools.runtime.process.shared_arrays._folders", lambda: [str(folder), None])
     with pytest.raises(ConfigurationUnavailable, match="^no memory for its inputs and outputs: No space left"):
         isolated(doubling)
     assert list(folder.iterdir()) == []
@@ -153,14 +147,15 @@ def once_begun(session: IsolatedSession, act: Callable[[], None]) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def test_ctrl_c_reaches_the_child_and_is_ignored_there(tmp_path: Path, children: Children) -> None:
+def test_ctrl_c_reaches_the_child_and_is_ignored_there(tmp_path: Path, others: set[int]) -> None:
     answer = tmp_path / "answer"
     session = isolated(waiting, f"external_delegate_path={answer}")
-    (child,) = children()
+    (supervisor,) = supervisors() - others
+    (child,) = children_of(supervisor)
 
     def interrupt() -> None:
-        assert child.pid is not None
-        os.kill(child.pid, signal.SIGINT)
+        for process in (supervisor, child, servers()[0].pid):
+            os.kill(process, signal.SIGINT)
         answer.touch()
 
     once_begun(session, interrupt)

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from evaltools.runtime.process.supervisor import bounded_text, native_messages
+from evaltools.errors import ConfigurationUnavailable
+from evaltools.runtime.process.printed import BoundedText, native_messages
+from tests.runtime.openers import isolated
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
 @pytest.mark.parametrize(
-    ("content", "start", "found"),
+    ("content", "found"),
     [
-        (b"", 0, ""),
-        (b"abcdefgh", 0, "abcdefgh"),
-        (b"abcdefghi", 0, "abcd\n... 1 bytes left out ...\nfghi"),
-        (b"--abcdefgh", 2, "abcdefgh"),
-        (b"--abcd" + b"x" * 1000 + b"efgh", 2, "abcd\n... 1000 bytes left out ...\nefgh"),
-        (b"short", 10, ""),
+        (b"", ""),
+        (b"abcdefgh", "abcdefgh"),
+        (b"abcdefghi", "abcd\n... 1 bytes left out ...\nfghi"),
+        (b"abcd" + b"x" * 1000 + b"efgh", "abcd\n... 1000 bytes left out ...\nefgh"),
     ],
 )
 def test_of_a_long_text_the_head_the_tail_and_the_count_of_the_rest_are_kept(
-    content: bytes, start: int, found: str, tmp_path: Path
+    content: bytes, found: str, size: int
 ) -> None:
-    (tmp_path / "log").write_bytes(content)
-    with (tmp_path / "log").open("rb") as file:
-        assert bounded_text(file, start, 4) == found
+    text = BoundedText(4)
+    for start in range(0, len(content), size):
+        text.add(content[start : start + size])
+    assert str(text) == found
 
 
 def test_both_streams_are_collected_and_passed_on_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
@@ -41,18 +41,19 @@ def test_both_streams_are_collected_and_passed_on_to_stderr(capfd: pytest.Captur
     assert (out, err) == ("afterwards\n", "one two \ufffd\n")
 
 
-def test_where_both_streams_are_one_file_nothing_is_lost_in_a_crash(tmp_path: Path) -> None:
-    script = (
-        "import os\nfrom evaltools.runtime.process.supervisor import native_messages\n"
-        "with native_messages() as messages:\n    os.write(1, b'one ')\n    os.write(2, b'two')\n"
-        "open('text', 'w').write(messages.text)\n"
-        "with native_messages():\n    os.write(2, b' last words')\n    os.abort()\n"
-    )
-    log = tmp_path / "log"
-    with log.open("ab") as file:
-        subprocess.run([sys.executable, "-c", script], cwd=tmp_path, stdout=file, stderr=file, check=False)
-    assert log.read_bytes() == b"one two last words"
-    assert (tmp_path / "text").read_text() == "one two"
+def aborting(_model: object, _configuration: object) -> NoReturn:
+    with native_messages() as messages:
+        os.write(1, b"one ")
+        os.write(2, b"two")
+    os.write(2, f" and {messages.text}".encode())
+    with native_messages():
+        os.write(2, b", last words")
+        os.abort()
+
+
+def test_what_is_collected_in_a_child_is_not_lost_when_that_crashes() -> None:
+    with pytest.raises(ConfigurationUnavailable, match=r"printed last: one two and one two, last words$"):
+        isolated(aborting)
 
 
 def test_native_code_cannot_command_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:

@@ -18,15 +18,15 @@ _BEGIN = """
 from evaltools.cli.main import set_up_process
 set_up_process()
 import os, signal, threading
-from multiprocessing import forkserver
 from pathlib import Path
 from evaltools.configuration import Configuration
 from evaltools.model import read_model
 from evaltools.runtime.process.isolated import open_isolated
-from evaltools.runtime.process.server import start_server
+from evaltools.runtime.process.server import _servers, start_server
 
 def server():
-    return forkserver._forkserver._forkserver_pid
+    (found,) = _servers.values()
+    return found.process_id
 
 def is_copy():
     return Path(f"/proc/{server()}/cmdline").read_bytes() == Path("/proc/self/cmdline").read_bytes()

@@ -1,0 +1,246 @@
+"""What a child answers: frames of typed values, so that nothing that it sends can be code.
+
+Native code in a child may write to any descriptor. A secret at the head of each frame distinguishes our answers from
+its junk, the number of the process our answers from those of a copy that a fork in native code leaves behind, and the
+number of the question an answer from one to an earlier question.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import re
+import struct
+import sys
+import typing
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from msgspec import Raw, Struct, structs
+
+from evaltools import errors
+from evaltools.errors import EvaltoolsError
+
+SECRET_BYTES: Final = 16
+LONGEST: Final = 1 << 31
+HEAD: Final = struct.Struct(f"<{SECRET_BYTES}sIQQ")
+"""The secret, the process, the number of the question, the length of what follows."""
+SIZE: Final = struct.Struct("<Q")
+"""The length of an order, which nobody but this process can send."""
+_TEXTS: Final = "texts"
+_NUMBERS: Final = re.compile("[<>|][biufcSUV][0-9]{1,9}")
+"""NumPy would read far more into a text."""
+_TYPES: Final = re.compile("[<>|][biufcSUVO][0-9]{0,9}")
+
+
+class WrongMessage(Exception):
+    """What arrived is no answer to what was asked; the text says what it is."""
+
+
+class Failure(Struct, frozen=True):
+    """An error of ours that was raised in the child, with what it knows beside its text."""
+
+    kind: str
+    text: bytes
+    details: dict[str, str | bool] = {}
+
+    @classmethod
+    def of(cls, error: EvaltoolsError) -> Failure:
+        """What can be sent of an error: its kind is the nearest that :mod:`evaltools.errors` has."""
+        kind = next(each for each in type(error).__mro__ if getattr(errors, each.__name__, None) is each)
+        details = {name: vars(error)[name] for name in vars(kind(""))}
+        return cls(kind.__name__, str(error).encode("utf-8", "surrogatepass"), details)
+
+    @property
+    def error(self) -> EvaltoolsError:
+        """The same error here; raises :class:`WrongMessage` for a kind that there is not."""
+        kind = getattr(errors, self.kind, None)
+        if not (isinstance(kind, type) and issubclass(kind, EvaltoolsError)):
+            raise WrongMessage(f"an error of the unknown kind {self.kind!r}")
+        error: EvaltoolsError = kind(self.text.decode("utf-8", "surrogatepass"))
+        vars(error).update({name: value for name, value in self.details.items() if name in vars(error)})
+        return error
+
+
+class Answer(Struct, frozen=True):
+    """What a function gave, or the error that it raised; ``peak_memory_kb`` is the child's so far."""
+
+    value: Raw = Raw(b"\xc0")
+    failure: Failure | None = None
+    peak_memory_kb: int = 0
+
+
+class Incoming:
+    """Puts the frames of a child together; ``process`` is the only one whose frames are taken, once it is known."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._arrived = bytearray()
+        self.process = 0
+
+    def add(self, piece: bytes) -> None:
+        """Take what arrived."""
+        self._arrived += piece
+
+    def answer(self, question: int) -> Answer | None:
+        """The next answer, None where more must come; raises :class:`WrongMessage` for anything else."""
+        self._require_secret()
+        if len(self._arrived) < HEAD.size:
+            return None
+        _, process, number, length = HEAD.unpack_from(self._arrived)
+        if length > LONGEST:
+            raise WrongMessage(f"a message of {length} bytes, at most {LONGEST} are taken")
+        if process != self.process:
+            raise WrongMessage("an answer of a copy of the process: native code called fork, and both went on")
+        if number != question:
+            raise WrongMessage(f"an answer to question {number}, and {question} was asked")
+        end = HEAD.size + length
+        if len(self._arrived) < end:
+            return None
+        content = bytes(memoryview(self._arrived)[HEAD.size : end])
+        del self._arrived[:end]
+        answer: Answer = decoded(content, Answer)
+        return answer
+
+    def _require_secret(self) -> None:
+        if not self._secret.startswith(self._arrived[:SECRET_BYTES]):
+            raise WrongMessage("bytes that are no message: native code wrote to a descriptor that is not its own")
+
+    def require_nothing(self) -> None:
+        """Raise :class:`WrongMessage` where more than whole answers to what was asked has arrived."""
+        if self._arrived:
+            self._require_secret()
+            raise WrongMessage("what nobody asked for")
+
+
+def frame(secret: bytes, question: int, content: bytes) -> bytes:
+    """An answer as it travels."""
+    return HEAD.pack(secret, os.getpid(), question, len(content)) + content
+
+
+def encoded(value: Any) -> bytes:
+    """A value as MessagePack; arrays keep type, shape and bytes."""
+    return _encoder.encode(value)
+
+
+def decoded(content: bytes | Raw, wanted: Any) -> Any:
+    """A value of that type; raises :class:`WrongMessage` where these bytes are none."""
+    try:
+        return msgspec.msgpack.decode(content, type=wanted, dec_hook=from_plain)
+    except (msgspec.DecodeError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise WrongMessage(f"a message that cannot be read ({error})") from error
+
+
+def to_plain(value: Any) -> Any:
+    """What stands for a value that MessagePack does not know; :func:`from_plain` gives it back."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind == "O":
+            return (_TEXTS, value.shape, [bytes(item) for item in value.ravel().tolist()])
+        return (value.dtype.str, value.shape, value.tobytes())
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.dtype):
+        return value.str
+    raise TypeError(f"a {type(value).__name__} cannot be sent or written")
+
+
+def from_plain(wanted: Any, plain: Any) -> Any:
+    """The array or type that stands in a message; raises :class:`ValueError` and :class:`TypeError`."""
+    kind = typing.get_origin(wanted) or wanted
+    if kind is np.dtype:
+        if not (isinstance(plain, str) and _TYPES.fullmatch(plain)):
+            raise ValueError(f"{plain!r} is no type of values")
+        return np.dtype(plain)
+    if kind is not np.ndarray:
+        raise TypeError(f"a {wanted} cannot be read")
+    dtype, shape, content = plain
+    if dtype != _TEXTS:
+        return np.frombuffer(content, plain_dtype(dtype)).reshape(shape)
+    if not all(isinstance(text, bytes) for text in content):
+        raise TypeError("a text is not bytes")
+    texts = np.empty(len(content), object)
+    texts[:] = content
+    return texts.reshape(shape)
+
+
+def plain_dtype(text: str) -> np.dtype[Any]:
+    """A type whose values are their bytes, unlike objects, which are addresses; raises :class:`ValueError`."""
+    if not _NUMBERS.fullmatch(text):
+        raise ValueError(f"no numbers are of type {text!r}")
+    return np.dtype(text)
+
+
+_encoder: Final = msgspec.msgpack.Encoder(enc_hook=to_plain)
+
+
+def packed(value: Any) -> bytes:
+    """A value of a user's own types as MessagePack, for :func:`unpacked`.
+
+    Empty for one that is not made of None, numbers, texts, bytes, arrays, lists, tuples, dictionaries, and dataclasses
+    and structs of modules.
+    """
+    try:
+        return encoded(_described(value))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return b""
+
+
+def unpacked(content: bytes) -> Any:
+    """What was packed; raises :class:`WrongMessage` for anything else.
+
+    Only dataclasses and structs that are there already are made, without a call of any function of theirs.
+    """
+    try:
+        return _restored(decoded(content, Any))
+    except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+        raise WrongMessage(f"a value that cannot be read ({error})") from error
+
+
+def _described(value: Any) -> Any:
+    kind = type(value)
+    if value is None or kind in (bool, int, float, str, bytes):
+        return value
+    if (kind is np.ndarray or isinstance(value, np.generic)) and value.dtype.kind in "biufcSU":
+        return ["array" if kind is np.ndarray else "number", *to_plain(np.asarray(value))]
+    if kind in (list, tuple):
+        return [kind.__name__, *map(_described, value)]
+    if kind is dict:
+        name, items = "dict", value
+    else:
+        _require_data(kind)
+        name = f"{kind.__module__}:{kind.__qualname__}"
+        items = structs.asdict(value) if isinstance(value, Struct) else vars(value)
+    return [name, *([_described(key), _described(each)] for key, each in items.items())]
+
+
+def _restored(plain: Any) -> Any:
+    if not isinstance(plain, list):
+        return plain
+    name, *items = plain
+    if name in ("array", "number"):
+        array = from_plain(np.ndarray, items).copy()
+        return array if name == "array" else array[()]
+    if name in ("list", "tuple"):
+        return (list if name == "list" else tuple)(map(_restored, items))
+    values = {_restored(key): _restored(each) for key, each in items}
+    if name == "dict":
+        return values
+    module, _, path = name.partition(":")
+    kind = operator.attrgetter(path)(sys.modules[module])
+    _require_data(kind)
+    if issubclass(kind, Struct):
+        return kind(**values)
+    restored = object.__new__(kind)
+    vars(restored).update(values)
+    return restored
+
+
+def _require_data(kind: Any) -> None:
+    """Raise :class:`TypeError` for a class of whose instances the fields are not all."""
+    if isinstance(kind, type) and "<locals>" not in kind.__qualname__:
+        if issubclass(kind, Struct) and not hasattr(kind, "__post_init__"):
+            return
+        if "__dataclass_fields__" in vars(kind) and kind.__bases__ == (object,) and "__slots__" not in vars(kind):
+            return
+    raise TypeError(f"{kind} is no class of data alone")
