@@ -22,16 +22,14 @@ from PIL import Image
 
 from benchmarks.summarise import PARAMETERS, figures, settled, write_journal
 from evaltools.engine.opening import describe_model
-from evaltools.metrics.latency import summarise_latency
 from evaltools.model import read_model
 from evaltools.report.page.file import page_file
 from evaltools.report.page.from_files import read_sources
 from evaltools.request.flags import parse_flags
 from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.result.json_file import encode_json
+from evaltools.result.result import CHANGED, Result, without_examples
 from evaltools.tasks.framework.collecting import with_concluded
-from evaltools.tasks.framework.sums import latency_comparisons
 
 _MODEL: Final = Path(__file__).resolve().parent.parent / "datasets/sample/models/int8.tflite"
 _PHOTO: Final = (500, 375)
@@ -52,7 +50,7 @@ def main(arguments: list[str]) -> int:
         result = result_of(journal, examples, names, temporary)
         draw_pictures(result, Path(temporary))
         for is_recorded in (False, True):
-            kept = result if is_recorded else without_examples(result)
+            kept = result if is_recorded else without_scores(result)
             file = Path(temporary, "result.json")
             file.write_bytes(encode_json(kept))
             command = [sys.executable, "-m", "benchmarks", "page", f"--journal={temporary}"]
@@ -67,44 +65,36 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def result_of(journal: Path, examples: int, names: list[str], images: str) -> EvaluationResult:
+def result_of(journal: Path, examples: int, names: list[str], images: str) -> Result:
     """The result of a finished run, with every answer."""
     outcome = settled(journal, examples, names)
-    measured, sums, answers = figures(outcome, names, True, images)
-    result = EvaluationResult(
-        schema_version=SCHEMA_VERSION,
-        task="imagenet",
-        subject="imagenet",
-        complete=True,
-        stopped=None,
+    measured, _, answers = figures(outcome, names, True, images)
+    result = Result(
+        "imagenet",
+        environment=describe_environment([], "", 1.0),
+        models=[describe_model(read_model(_MODEL))],
+        rows=measured,
         examples_done=examples,
         example_count=examples,
-        environment=describe_environment([], "", 1.0),
-        model=describe_model(read_model(_MODEL)),
-        configurations=measured,
-        failed=[],
-        warnings=[],
-        preprocessing_latency=summarise_latency(outcome.preprocessing_us),
-        latency_comparisons=latency_comparisons(sums),
     )
     return with_concluded(result, answers)
 
 
-def without_examples(result: EvaluationResult) -> EvaluationResult:
+def without_scores(result: Result) -> Result:
     """The result without the single answers."""
     entries = [
         replace(entry, figures={name: replace(figure, scores=[]) for name, figure in entry.figures.items()})
-        for entry in result.configurations
+        for entry in result.rows
     ]
-    return replace(result, configurations=entries, examples={})
+    return without_examples(replace(result, rows=entries))
 
 
-def draw_pictures(result: EvaluationResult, folder: Path) -> None:
+def draw_pictures(result: Result, folder: Path) -> None:
     """Noise in the size of a photo, under the name of each picture that changed."""
     noise = np.random.default_rng(0).integers(0, 256, (_PHOTO[1], _PHOTO[0], 3), np.uint8)
     picture = folder / "noise.jpg"
     Image.fromarray(noise).save(picture)
-    names = dict.fromkeys(result.changed["example"])
+    names = dict.fromkeys(result.tables[CHANGED]["example"])
     for name in names:
         (folder / name).hardlink_to(picture)
 

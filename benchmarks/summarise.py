@@ -28,11 +28,11 @@ from evaltools.engine.run import PassOptions, PassOutcome, settle
 from evaltools.engine.steps import Record, Steps
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.result import Row
 from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun
 from evaltools.tasks.framework.definition import Example, topk
 from evaltools.tasks.framework.steps import ObservedScores
-from evaltools.tasks.framework.sums import MeasuredPass, RunSums, latency_comparisons, sum_up, with_conditions
+from evaltools.tasks.framework.sums import MeasuredPass, RunSums, latency_ratios, sum_up, with_conditions
 from evaltools.tasks.framework.topk import conclude
 
 PARAMETERS = (
@@ -101,7 +101,7 @@ def measured(folder: Path, examples: int, names: list[str]) -> tuple[float, floa
     outcome = settled(folder, examples, names)
     then = time.perf_counter()
     configurations, sums, _ = figures(outcome, names)
-    latency_comparisons(sums)
+    latency_ratios(sums)
     end = time.perf_counter()
     assert [entry.finished_examples for entry in configurations] == [examples] * len(names)
     return then - start, end - then, before, peak_memory_mb()
@@ -116,10 +116,10 @@ def settled(folder: Path, examples: int, names: list[str]) -> PassOutcome[Observ
 
 def figures(
     outcome: PassOutcome[ObservedScores[Any]], names: list[str], keeps_examples: bool = False, pictures: str = ""
-) -> tuple[list[ConfigurationResult], RunSums, Concluded]:
+) -> tuple[list[Row], RunSums, Concluded]:
     """The configurations with their counts, the sums over all records, and what the answers say."""
     described = [
-        replace(describe_entry(NotMeasured(Configuration(name), ""), role_of(name)), status="measured", reason=None)
+        replace(describe_entry(NotMeasured(Configuration(name), ""), role_of(name)), status="measured", reason="")
         for name in names
     ]
     run = RecordsOfRun(

@@ -28,7 +28,7 @@ from msgspec import Struct
 from evaltools.model import read_model
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.result.verdict import Verdict
 from evaltools.result_file import read_result
 
@@ -266,11 +266,11 @@ def _diff(model: Path, options: Sequence[str], folder: Path) -> Verdict | None:
     result = _result(path, [f"--model_file={model}", "--config=test: use_xnnpack=false", *options])
     if result is None:
         return None
-    verdict = next(entry.verdict for entry in result.configurations if entry.role == "test")
+    verdict = next(entry.verdict for entry in result.rows if entry.role == "test")
     return None if verdict is None or verdict.kind == "not measured" else verdict
 
 
-def _result(path: Path, words: Sequence[str]) -> EvaluationResult | None:
+def _result(path: Path, words: Sequence[str]) -> Result | None:
     """The result of the command; where there is none, what it said goes to stderr."""
     command = [sys.executable, "-m", "evaltools.cli.main", "diff", f"--output_file_path={path}", *words]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -297,12 +297,12 @@ def delegate_verdicts(model: Path, options: Sequence[str], library: str, runs: i
         result = _result(Path(temporary) / "result.json", [f"--model_file={model}", *options, *configurations])
     if result is None:
         return None
-    found = {entry.name: entry.verdict for entry in result.configurations if entry.verdict is not None}
+    found = {entry.name: entry.verdict for entry in result.rows if entry.verdict is not None}
     if "none" not in found or found["none"].kind == "not measured":
         return None
     same = [
         entry.name
-        for entry in result.configurations
+        for entry in result.rows
         if entry.role == "test" and all(part.value("differing") == 0 for part in entry.parts)
     ]
     cannot = [name for name, verdict in found.items() if verdict.kind == "not measured"]

@@ -22,7 +22,6 @@ _MODULES = {
     "evaltools.api.models": ("Models",),
     "evaltools.api.progress": ("Progress",),
     "evaltools.api.result": ("Result",),
-    "evaltools.api.rows": ("Rows",),
     "evaltools.api.suites": ("suite",),
     "evaltools.errors": (
         "ConfigurationUnavailable",

@@ -22,7 +22,6 @@ from evaltools.api.locating import Located as Located
 from evaltools.api.models import Models as Models
 from evaltools.api.progress import Progress as Progress
 from evaltools.api.result import Result as Result
-from evaltools.api.rows import Rows as Rows
 from evaltools.errors import ConfigurationUnavailable as ConfigurationUnavailable
 from evaltools.errors import DataError as DataError
 from evaltools.errors import EvaltoolsError as EvaltoolsError
@@ -354,7 +353,7 @@ def benchmark(
     compat: Literal['native'] | None = None,
     example_timeout: float = 300.0,
     allow_fallback: bool = False,
-) -> Rows:
+) -> Result:
     """How fast a model is with each configuration: load, first run, steady state, memory.
 
     Without ``tests`` these are the delegates that work on this machine.
@@ -700,7 +699,7 @@ def suite(
     jobs: Mapping[str, str] | None = None,
     progress: bool | OnEntry | None = None,
     run_dir: str | Path | None = None,
-) -> Rows:
+) -> Result:
     """Every model of a folder, of a list or of a suite.toml, in every configuration.
 
     ``jobs`` maps names to commands such as ``"diff --num_runs=20"``; without them each model's outputs are compared.

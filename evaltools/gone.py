@@ -42,8 +42,9 @@ _NUMERICS: Final = (
 )
 _NO_PROFILE: Final = "evaltools.benchmark(..., enable_op_profiling=True) has the times of a model and of its operators"
 NAMES_GONE: Final[Mapping[str, str]] = {
-    "Benchmark": "what evaltools.benchmark gives is evaltools.Rows",
-    "Suite": "what evaltools.suite gives is evaltools.Rows; evaltools.gate(suite, against=earlier) compares two",
+    "Benchmark": "what evaltools.benchmark gives is an evaltools.Result",
+    "Rows": "what every command gives is an evaltools.Result",
+    "Suite": "what evaltools.suite gives is an evaltools.Result; evaltools.gate(suite, against=earlier) compares two",
     "Profile": _NO_PROFILE,
     "profile": _NO_PROFILE,
 }

@@ -24,7 +24,7 @@ from evaltools.extensions import TASKS, Installed, entries, installed, named, un
 
 if TYPE_CHECKING:
     from evaltools.metrics.metric import Metric
-    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.result.result import Result
 
 _TASKS: Final = "evaltools.tasks"
 _COMMAND: Final = "COMMAND"
@@ -204,18 +204,15 @@ def other_metrics() -> Installed[Metric]:
     return installed(OTHER_METRICS, Metric, wrong)
 
 
-def subject_of(result: EvaluationResult) -> str:
-    """The name of the task of a result. A task of one's own has its own name there, too."""
-    return result.subject
-
-
-def with_other_metrics(result: EvaluationResult) -> EvaluationResult:
+def with_other_metrics(result: Result) -> Result:
     """The result with the figures of other packages' metrics, without a number and with a warning where one fails."""
+    if not other_metrics().usable:
+        return result
     from evaltools.result.figure import Figure
+    from evaltools.result.result import with_warnings
 
-    warnings = list(result.warnings)
-    configurations = []
-    for entry in result.configurations:
+    warnings, rows = [], []
+    for entry in result.rows:
         others: dict[str, Figure] = {}
         for metric in other_metrics().usable.values() if entry.status == "measured" else ():
             try:
@@ -227,5 +224,5 @@ def with_other_metrics(result: EvaluationResult) -> EvaluationResult:
             others[metric.name] = Figure(
                 value, metric.unit, metric.better, is_share=metric.is_share, heading=metric.heading
             )
-        configurations.append(replace(entry, figures={**entry.figures, **others}))
-    return replace(result, configurations=configurations, warnings=warnings)
+        rows.append(replace(entry, figures={**entry.figures, **others}))
+    return with_warnings(replace(result, rows=rows), warnings)

@@ -18,7 +18,7 @@ from evaltools.benchmark import flags as benchmark_flags
 from evaltools.commands.names import command_names
 from evaltools.delegates import PARAMETERS
 from evaltools.gates.gate_file import RunSource
-from evaltools.gates.run_rows import Found
+from evaltools.result.result import Result
 from evaltools.runs.gate_runs import Run, result_of
 from tests.command import Completed, evaltools_here
 from tests.test_parameters import COMMANDS
@@ -64,9 +64,9 @@ def shown_commands() -> list[Shown]:
 @pytest.fixture(scope="module", autouse=True)
 def the_same_run_of_gates_is_carried_out_once() -> Iterator[None]:
     """Several commands hold the same limits in the same runs, and say so in other words."""
-    found: dict[tuple[RunSource, Path], Found] = {}
+    found: dict[tuple[RunSource, Path], Result] = {}
 
-    def once(run: Run, output: Path) -> Found:
+    def once(run: Run, output: Path) -> Result:
         asked = (run.source, run.folder.resolve())
         if asked not in found:
             found[asked] = result_of(run, output)

@@ -13,7 +13,7 @@ from evaltools.cli.benchmark import exit_code_of
 from evaltools.cli.suite.run import exit_code_of as exit_code_of_suite
 from evaltools.datasets import sample
 from evaltools.request.flags import parse_flags
-from evaltools.result.evaluation import RuntimeUsed
+from evaltools.result.facts import RuntimeUsed
 from evaltools.result.result import ALL, Row
 from tests.report.benchmark_samples import Sample, benchmark, lost, row
 from tests.report.page import samples

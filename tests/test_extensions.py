@@ -99,7 +99,7 @@ def test_a_delegate_of_another_package_is_one_of_ours(tmp_path: Path, model: Pat
     told = evaltools_with(environment, "diff", *flags, "--use_rounding=true", "--rounding_precision=bf16")
     assert told.returncode == 0, told.stderr
     assert "within expected precision of bf16" in told.stderr
-    (test,) = [entry for entry in json.loads(result.read_text())["configurations"] if entry["role"] == "test"]
+    (test,) = [entry for entry in json.loads(result.read_text())["rows"] if entry["role"] == "test"]
     assert test["flags"] == ["--use_rounding=true", "--rounding_precision=bf16"]
     assert "ROUNDING" in evaltools_with(environment, "delegates").stdout
     assert "--rounding_precision" in evaltools_with(environment, "diff", "--help=all").stdout
@@ -131,7 +131,7 @@ def test_metrics_of_another_package_are_figures_and_limits(tmp_path: Path, model
     told = evaltools_with(environment, "diff", *flags)
     assert told.returncode == 0, told.stderr
     assert "test: the metric unlucky failed: ValueError: no such luck" in told.stderr
-    figures = [entry["figures"] for entry in json.loads(result.read_text())["configurations"]]
+    figures = [entry["figures"] for entry in json.loads(result.read_text())["rows"]]
     assert [found["examples_per_watt"]["value"] for found in figures] == [7.0, 7.0]
     assert [found["unlucky"].get("value") for found in figures] == [None, None]
     limits.write_text('[[gates]]\ntask = "inference_diff"\nlimits = ["examples_per_watt >= 8"]\n')

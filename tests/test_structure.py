@@ -15,7 +15,7 @@ LAYERS = {
     "for all": "documents errors exit_codes extensions file_content gone lazy_sequence signals text",
     "facts and numbers": (
         "command configuration datasets delegates known_tasks metrics model parameter preprocess proto request result "
-        "result_consistency result_file"
+        "result_file"
     ),
     "running models": "candidates engine runtime",
     "judging and saying": "gates native report",

@@ -11,7 +11,7 @@ from typing import Any
 from evaltools.api.configurations import AnyPath, Tests, read_tests
 from evaltools.api.options import options_of, with_options
 from evaltools.api.progress import shown_progress
-from evaltools.api.rows import Rows
+from evaltools.api.result import Result
 from evaltools.benchmark.command import COMMAND, request_of_options
 from evaltools.benchmark.conclude import conclude
 from evaltools.benchmark.fresh_process import Watcher
@@ -52,7 +52,7 @@ def benchmark(
     tests: Tests = None,
     progress: bool | OnRound | None = None,
     **options: Any,
-) -> Rows:
+) -> Result:
     """How fast a model is with each configuration: load, first run, steady state, memory.
 
     Without ``tests`` these are the delegates that work on this machine.
@@ -71,4 +71,4 @@ def benchmark(
     read = read_request(request)
     with _shown(progress, len(read.candidates) * read.options.rounds) as on_round:
         asked, found = measure_benchmark(request, read, _Watcher(on_round))
-    return Rows(conclude(asked, {"": found.records}))
+    return Result(conclude(asked, {"": found.records}))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evaltools.errors import UsageError
 from evaltools.report.page.rendering.html import sections_html
 from evaltools.report.page.sections.answer import own_sections
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.result.section import Gallery, Section
 
 _HEIGHT = 640
@@ -50,7 +50,7 @@ class ChangedFrame(pandas.DataFrame):  # type: ignore[misc]
         Raises :class:`~evaltools.errors.UsageError` where the task draws none, and where ``evaltools[report]`` is not
         installed.
         """
-        results: tuple[EvaluationResult, ...] = self.results
+        results: tuple[Result, ...] = self.results
         examples = set(self["example"]) if len(self) else set()
         found = [section for result in results for section in _with_pictures_of(examples, result)]
         if not found:
@@ -59,7 +59,7 @@ class ChangedFrame(pandas.DataFrame):  # type: ignore[misc]
         return Pictures(sections_html("What changed", found, folders, None if images is None else Path(images)))
 
 
-def _with_pictures_of(examples: Set[str], result: EvaluationResult) -> Iterator[Section]:
+def _with_pictures_of(examples: Set[str], result: Result) -> Iterator[Section]:
     """The sections on what changed with the pictures of these examples, which are the worst ones of the result."""
     for section in own_sections(result):
         galleries = [block for block in section.blocks if section.place == "changes" and isinstance(block, Gallery)]

@@ -9,10 +9,8 @@ from pathlib import Path
 from evaltools.api.configurations import OneConfiguration, read_tests
 from evaltools.api.options import errors_in_python
 from evaltools.api.result import Result
-from evaltools.api.rows import Rows
 from evaltools.errors import UsageError
-from evaltools.result.result import Result as RowsFound
-from evaltools.runs.gate_runs import read_any_result
+from evaltools.runs.folders import read_any_result
 
 
 def path_of(given: object, what: str) -> Path:
@@ -27,13 +25,12 @@ def path_of(given: object, what: str) -> Path:
 
 
 @errors_in_python({})
-def load(path: str | Path) -> Result | Rows:
-    """The result of an evaluation, of a benchmark or of a suite that a JSON file holds.
+def load(path: str | Path) -> Result:
+    """The result that a JSON file holds, of any command.
 
     Raises :class:`~evaltools.errors.DataError` for a file that holds none.
     """
-    found = read_any_result(path_of(path, "the result to load"))
-    return Rows(found) if isinstance(found, RowsFound) else Result(found)
+    return Result(read_any_result(path_of(path, "the result to load")))
 
 
 @errors_in_python({})
@@ -44,7 +41,7 @@ def inspect(
     test: OneConfiguration | None = None,
     npu_soc: str | Sequence[str] = (),
     save_compiled: str | Path | None = None,
-) -> Rows:
+) -> Result:
     """What is in a model, which delegates are made for it, and what they take of it.
 
     ``run``: open it with XNNPACK and the GPU to see. ``test``: a configuration whose delegates are tried as well, as
@@ -59,4 +56,4 @@ def inspect(
     folder = None if save_compiled is None else path_of(save_compiled, "save_compiled")
     asked = ChipsAsked(chips, folder) if any(chips) else None
     configuration = None if test is None else read_tests(test)[0]
-    return Rows(inspect_model(path_of(model, "the model to inspect"), run, chips=asked, asked=configuration))
+    return Result(inspect_model(path_of(model, "the model to inspect"), run, chips=asked, asked=configuration))

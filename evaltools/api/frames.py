@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
 from evaltools.known_tasks import task_command
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.figure import Figure
+from evaltools.result.result import CHANGED, EXAMPLES, Result, Row
 
 if TYPE_CHECKING:
     import pandas
 
     from evaltools.api.changed_frame import ChangedFrame
 
-Row = dict[str, Any]
+Cells = dict[str, Any]
 EXAMPLE: Final = "example"
 CONFIGURATION: Final = "configuration"
 
@@ -30,7 +30,7 @@ def data_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None 
     return pandas.DataFrame(rows, columns=columns)
 
 
-def changed_frame(rows: Sequence[Mapping[str, Any]], results: Sequence[EvaluationResult]) -> ChangedFrame:
+def changed_frame(rows: Sequence[Mapping[str, Any]], results: Sequence[Result]) -> ChangedFrame:
     """A table of what changed, which can show pictures of these results; raises as :func:`data_frame` does."""
     table = data_frame(rows, changed_columns(results[0]))
     from evaltools.api.changed_frame import ChangedFrame
@@ -40,12 +40,12 @@ def changed_frame(rows: Sequence[Mapping[str, Any]], results: Sequence[Evaluatio
     return frame
 
 
-def model_name(result: EvaluationResult, entry: ConfigurationResult) -> str:
-    """The name of the model that a configuration ran, without its ending."""
-    return Path((entry.other_model or result.model).file).stem
+def model_name(result: Result, entry: Row) -> str:
+    """What the model is called that a row is of, or that it ran in the place of that."""
+    return result.model_names[entry.model] if entry.other_model is None else Path(entry.other_model.file).stem
 
 
-def with_intervals(figures: Mapping[str, Figure], entry: ConfigurationResult) -> dict[str, float | None]:
+def with_intervals(figures: Mapping[str, Figure], entry: Row) -> dict[str, float | None]:
     """Each figure, and behind one that has a 95 % interval ``NAME_low`` and ``NAME_high``.
 
     The last ones are ``change`` of the verdict's figure against what it was compared with.
@@ -61,47 +61,45 @@ def with_intervals(figures: Mapping[str, Figure], entry: ConfigurationResult) ->
     return found
 
 
-def example_rows(result: EvaluationResult) -> list[Row]:
+def example_rows(result: Result) -> list[Cells]:
     """A row for each example and configuration that answered it.
 
     Raises :class:`~evaltools.errors.UsageError` where the examples were not recorded.
     """
-    _require(result, result.examples)
-    if CONFIGURATION in result.examples:
-        return _rows(result, result.examples)
-    models = {entry.name: model_name(result, entry) for entry in result.configurations}
+    recorded = _recorded(result, EXAMPLES)
+    if CONFIGURATION in recorded:
+        return _rows(result, recorded)
+    models = {row.name: model_name(result, row) for row in result.rows}
     scores = {
-        entry.name: {name: figure.scores for name, figure in entry.figures.items() if figure.scores}
-        for entry in result.configurations
+        row.name: {name: figure.scores for name, figure in row.figures.items() if figure.scores} for row in result.rows
     }
     return [
         {EXAMPLE: example, "model": models[name], CONFIGURATION: name, **found}
-        for place, example in enumerate(result.examples[EXAMPLE])
+        for place, example in enumerate(recorded[EXAMPLE])
         for name, own in scores.items()
         for found in [{each: kept[place] for each, kept in own.items()}]
         if any(value is not None for value in found.values())
     ]
 
 
-def changed_columns(result: EvaluationResult) -> list[str]:
+def changed_columns(result: Result) -> list[str]:
     """The columns of :func:`changed_rows`."""
-    own = [name for name in result.changed if name not in (EXAMPLE, CONFIGURATION)]
+    own = [name for name in result.tables.get(CHANGED, {}) if name not in (EXAMPLE, CONFIGURATION)]
     return [EXAMPLE, "model", CONFIGURATION, *own]
 
 
-def changed_rows(result: EvaluationResult) -> list[Row]:
+def changed_rows(result: Result) -> list[Cells]:
     """A row for each answer of a configuration that is another than the reference's.
 
     Of a task of one's own: for each score of an example that differs. Raises :class:`~evaltools.errors.UsageError`
     where what is needed for it was not recorded.
     """
-    _require(result, result.changed)
-    return _rows(result, result.changed)
+    return _rows(result, _recorded(result, CHANGED))
 
 
-def _rows(result: EvaluationResult, columns: Mapping[str, Sequence[Any]]) -> list[Row]:
+def _rows(result: Result, columns: Mapping[str, Sequence[Any]]) -> list[Cells]:
     """The rows of columns, with the model that each configuration ran behind the example."""
-    models = {entry.name: model_name(result, entry) for entry in result.configurations}
+    models = {row.name: model_name(result, row) for row in result.rows}
     names = [name for name in columns if name not in (EXAMPLE, CONFIGURATION)]
     return [
         {EXAMPLE: example, "model": models[name], CONFIGURATION: name, **dict(zip(names, values, strict=True))}
@@ -111,11 +109,12 @@ def _rows(result: EvaluationResult, columns: Mapping[str, Sequence[Any]]) -> lis
     ]
 
 
-def _require(result: EvaluationResult, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Raise :class:`UsageError` where single examples were not recorded, or never are."""
-    if columns:
-        return
-    command = task_command(result.task)
-    if "record_examples" not in command.parameters:
-        raise UsageError(f"a result of {command.words} says nothing of single examples; result.result has what it says")
+def _recorded(result: Result, name: str) -> Mapping[str, Sequence[Any]]:
+    """A table of single examples; raises :class:`UsageError` where they were not recorded, or never are."""
+    if result.tables.get(name):
+        return result.tables[name]
+    command = task_command(result.command) if result.is_of_examples else None
+    if command is None or "record_examples" not in command.parameters:
+        words = result.command if command is None else command.words
+        raise UsageError(f"a result of {words} says nothing of single examples; result.result has what it says")
     raise UsageError("the examples were not recorded; give record_examples=True where they are measured")

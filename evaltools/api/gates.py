@@ -9,7 +9,6 @@ from evaltools.api.files import load, path_of
 from evaltools.api.gate_report import GateReport
 from evaltools.api.options import errors_in_python
 from evaltools.api.result import Result
-from evaltools.api.rows import Rows
 from evaltools.errors import UsageError
 from evaltools.gates.check import NO_OLD
 from evaltools.gates.compare import Old
@@ -17,19 +16,19 @@ from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import earlier_parts, hold_all
 from evaltools.gates.no_worse import compare_results
-from evaltools.gates.run_rows import Found, parts_of
-from evaltools.known_tasks import OWN, other_metrics, subject_of, task_command
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.metrics import METRICS
+from evaltools.gates.run_rows import parts_of
+from evaltools.known_tasks import OWN, other_metrics, task_command
+from evaltools.result.metrics import METRICS, of_task
+from evaltools.result.result import Result as Whole
 
 
 @errors_in_python({})
 def gate(
-    result: Result | Rows | str | Path,
+    result: Result | str | Path,
     limits: Sequence[str] = (),
     configuration: str = "*",
     *,
-    against: Result | Rows | str | Path | None = None,
+    against: Result | str | Path | None = None,
     allow_other_examples: bool = False,
 ) -> GateReport:
     """Hold limits such as ``"top1 drop <= 0.5 points at 95 %"`` against a result, or the file that it was saved to.
@@ -44,9 +43,9 @@ def gate(
         raise UsageError(f"limits: expected texts such as ['top1 >= 0.70'], got {limits!r}")
     if not texts and old is None:
         raise UsageError("limits is empty, so nothing would be held; give such as ['top1 >= 0.70'], or against=")
-    is_own = isinstance(found, EvaluationResult) and found.task == OWN
+    is_own = found.command == OWN
     criteria = tuple(parse_criterion(text, of_own_task=is_own) for text in texts)
-    if isinstance(found, EvaluationResult):
+    if found.is_of_examples:
         _require_figures(criteria, found)
     before = None if old is None else Old("the earlier result", old, allow_other_examples)
     earlier = NO_OLD if before is None else earlier_parts("result", before)
@@ -57,23 +56,22 @@ def gate(
     return GateReport(tuple(decision for report in reports for decision in report.decisions))
 
 
-def _result_of(given: Result | Rows | str | Path) -> Found:
-    found = given if isinstance(given, Result | Rows) else load(path_of(given, "the result"))
+def _result_of(given: Result | str | Path) -> Whole:
+    found = given if isinstance(given, Result) else load(path_of(given, "the result"))
     return found.result
 
 
-def _require_figures(criteria: Sequence[Criterion], result: EvaluationResult) -> None:
+def _require_figures(criteria: Sequence[Criterion], result: Whole) -> None:
     """Refuse limits on figures that the task of a result never has; raises :class:`UsageError`."""
-    of_task = [
-        *(metric.name for metric in task_command(result.task).metrics),
-        *(name for entry in result.configurations for name in entry.figures),
+    own = [
+        *(metric.name for metric in task_command(result.command).metrics),
+        *(name for row in result.rows for name in of_task(row)),
     ]
-    if not of_task:
+    if not own:
         return
-    known = dict.fromkeys([*of_task, *(metric.name for metric in METRICS), *other_metrics().usable])
+    known = dict.fromkeys([*own, *(metric.name for metric in METRICS), *other_metrics().usable])
     for criterion in criteria:
         if criterion.figure not in known:
             raise UsageError(
-                f"{criterion.text!r}: a result of {subject_of(result)} has no {criterion.figure}; it has "
-                f"{', '.join(known)}"
+                f"{criterion.text!r}: a result of {result.about} has no {criterion.figure}; it has {', '.join(known)}"
             )

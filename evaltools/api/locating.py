@@ -18,7 +18,6 @@ from evaltools.locate.run import expected_parts
 from evaltools.locate.run import locate as search
 from evaltools.report.content import Sources
 from evaltools.request import Request
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.result import Result, Row
 from evaltools.result.section import Lines
 from evaltools.result.verdict import Verdict
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 OnPart = Callable[[int, int], object]
 
 
-class Located(Saved[Result]):
+class Located(Saved):
     """What was found: the ``verdict``, a row with figures for each of the ``operators``, and those suspected."""
 
     @property
@@ -84,7 +83,7 @@ def _row(operator: Row) -> dict[str, Any]:
     return {"index": operator.counts["index"], **operator.texts, **figures}
 
 
-def located_after(request: Request, result: EvaluationResult) -> dict[str, Located]:
+def located_after(request: Request, result: Result) -> dict[str, Located]:
     """What ``locate=True`` of a diff finds, by configuration; nothing without it."""
     if "locate" not in request.options or not request.options.is_on("locate"):
         return {}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas
 
     from evaltools.api.changed_frame import ChangedFrame
-    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.result.result import Result as Whole
 
 
 def _once(rows: Iterable[dict[str, Any]], *columns: str) -> list[dict[str, Any]]:
@@ -111,9 +111,9 @@ class Models(Mapping[str, Result]):
         )
         return _once(rows, "model", "configuration")
 
-    def _model_of(self, name: str, result: EvaluationResult, configuration: str) -> str:
+    def _model_of(self, name: str, result: Whole, configuration: str) -> str:
         """The name of the model that a configuration ran: the result's, but of a reference that ran another model."""
-        other = next(entry.other_model for entry in result.configurations if entry.name == configuration)
+        other = next(row.other_model for row in result.rows if row.name == configuration)
         if other is None:
             return name
         known = (each for each, found in self.items() if found.result.model.sha256 == other.sha256)

@@ -1,146 +1,84 @@
-"""The result of an evaluation in Python."""
+"""The result of any command in Python."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from evaltools.api.frames import (
-    changed_frame,
-    changed_rows,
-    data_frame,
-    example_rows,
-    model_name,
-    with_intervals,
-)
+from evaltools.api.frames import changed_frame, changed_rows, data_frame, example_rows
 from evaltools.api.locating import Located
-from evaltools.api.results_in_common import Entries, Entry, html_of_table, html_table
-from evaltools.gates.evidence import Evidence, evidence_of
-from evaltools.gates.run_rows import parts_of
-from evaltools.metrics.latency import Latency
+from evaltools.api.measured import Measured
+from evaltools.api.plot import Plot, plot_of
+from evaltools.api.results_in_common import FullTable, Saved, html_list, html_of_table, html_table
+from evaltools.parameter import did_you_mean
 from evaltools.report.content import Sources
 from evaltools.report.page.sections.summary import summary_of
-from evaltools.report.words.facts import describe_configuration
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.figure import Figure
-from evaltools.result.verdict import Verdict
+from evaltools.result.result import Result as Whole
+from evaltools.result.section import Sentence, Table
 
 if TYPE_CHECKING:
     import pandas
 
-    from evaltools import Figures
     from evaltools.api.changed_frame import ChangedFrame
-else:
-    Figures = object
-
-_LATENCIES: Final = ("latency_ms", "latency_ratio")
 
 
-class Measured(Entry[EvaluationResult, ConfigurationResult], Figures):
-    """One configuration: ``top1``, ``ap``, ``iou``, ``latency_ms``: every figure that limits can name."""
-
-    @property
-    def title(self) -> str:
-        """Its name, with the model where that is another than the result's."""
-        other = self.entry.other_model
-        return self.name if other is None else f"{self.name} ({Path(other.file).name})"
-
-    @property
-    def latency(self) -> Latency | None:
-        """Times of ``invoke`` in microseconds."""
-        return self.entry.inference_latency
-
-    @property
-    def crashes(self) -> int:
-        """How often one of its processes crashed, or hung and was ended; :attr:`first_crash` says why it first did."""
-        return self.entry.crashes
-
-    @property
-    def first_crash(self) -> str:
-        """Why one of its processes first crashed, empty where none did."""
-        return self.entry.first_crash
-
-    @property
-    def facts(self) -> Mapping[str, str | None]:
-        """What stands before the figures in a table."""
-        runtime = self.entry.runtime
-        verdict = self.entry.verdict
-        return {
-            "model": model_name(self._result, self.entry),
-            "role": self.entry.role,
-            "status": self.entry.status,
-            "runtime": runtime.package if runtime else None,
-            "verdict": verdict.kind if verdict else None,
-        }
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """What was concluded against the reference: ``kind`` and its numbers; None where nothing was judged."""
-        return self.entry.verdict
-
-    @property
-    def in_words(self) -> list[str]:
-        """What ran it, with proof of its delegates, then each verdict: the sentences of the command line."""
-        return [describe_configuration(self.entry), *(verdict.sentence for verdict in self.entry.verdicts)]
-
-    @property
-    def why_no_figures(self) -> str:
-        """Why there are none, where that is so."""
-        return _evidence(self._result, self.entry.name).not_measured or super().why_no_figures
-
-    @property
-    def main_figures(self) -> Mapping[str, float | None]:
-        """Those that the command line has a column for, or all of the task where there are none; latencies."""
-        of_task = [name for name in self.entry.figures if name in self.figures]
-        main = [name for name in of_task if self.entry.figures[name].heading] or of_task
-        return {name: self.figures[name] for name in (*main, *_LATENCIES) if name in self.figures}
-
-    @property
-    def columns(self) -> Mapping[str, float | None]:
-        """Every figure by its name, each with the ends of its interval, and the change of the one that was judged."""
-        return with_intervals(self._known, self.entry)
-
-    def _figures(self) -> Mapping[str, float | None]:
-        """Those of limits, and how many times as long as the reference it takes."""
-        return {name: figure.value for name, figure in self._known.items()}
-
-    @cached_property
-    def _known(self) -> Mapping[str, Figure]:
-        evidence = _evidence(self._result, self.entry.name)
-        ratio = evidence.ratio
-        own = {} if ratio is None else {"latency_ratio": Figure(ratio.ratio, interval=ratio.interval)}
-        return {**evidence.figures, **own}
-
-
-def _evidence(result: EvaluationResult, name: str) -> Evidence:
-    found = parts_of("", result)[""]
-    return next(evidence_of(found, row) for row in found.rows if row.name == name)
-
-
-class Result(Entries[EvaluationResult, Measured]):
-    """What was measured: ``result["gpu"].top1``; ``result.result`` is the whole of it, typed.
+class Result(Saved):
+    """What was found: ``result["gpu"].top1``; iteration gives each row, ``result.result`` is the whole of it, typed.
 
     A configuration that could not be measured is there, too, with its reason. ``located`` has, by configuration, what
     ``locate=True`` found of those that differ.
     """
 
-    def __init__(self, result: EvaluationResult, located: Mapping[str, Located] | None = None) -> None:
+    def __init__(self, result: Whole, located: Mapping[str, Located] | None = None) -> None:
         super().__init__(result)
         self.located: Final = dict(located or {})
 
+    def __getitem__(self, name: str) -> Measured:
+        """The row of that name; raises :class:`KeyError`."""
+        found = next((row for row in self if name in (row.name, row.title)), None)
+        if found is None:
+            names = [row.name for row in self]
+            there_are = ", ".join(names)
+            raise KeyError(f"no configuration is named {name!r}.{did_you_mean(str(name), names)} There are {there_are}")
+        return found
+
+    def __iter__(self) -> Iterator[Measured]:
+        return (Measured(self.result, place) for place in range(len(self)))
+
+    def __len__(self) -> int:
+        return len(self.result.rows)
+
+    def __contains__(self, name: object) -> bool:
+        return any(row.name == name for row in self.result.rows)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [row.name for row in self.result.rows]
+
     @property
     def complete(self) -> bool:
-        """Whether every example was run; else ``result.stopped`` says why not."""
+        """Whether everything was run; else ``result.stopped`` says why not."""
         return self.result.complete
 
     @property
     def warnings(self) -> list[str]:
         """What needs attention: also what was not measured, ended early, failed, or did not end cleanly."""
-        names = [entry.name for entry in self.result.configurations]
-        found = [f"{name}: {why}" for name in names if (why := _evidence(self.result, name).not_measured)]
-        return list(dict.fromkeys([*self.result.warnings, *found]))
+        lost = [f"{row.title}: {row.why_no_figures}" for row in self if row.why_no_figures]
+        open_ = [f"{row.title}: {row.doubt}" for row in self if row.entry.job and row.doubt and not row.why_no_figures]
+        return list(dict.fromkeys([*self.result.warnings, *lost, *open_]))
+
+    def report(self, path: str | Path, images: str | Path | None = None) -> None:
+        """Write one page to forward: ``FILE.html``, or ``FILE.md`` for its first screen.
+
+        ``images`` is the folder where pictures lie now, if they were moved. Raises
+        :class:`~evaltools.errors.UsageError` for another ending, and where ``evaltools[report]`` is not installed;
+        :class:`~evaltools.errors.OutputError` where the page cannot be written.
+        """
+        self._write_page(path, images)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row per configuration, one column per figure and end of an interval; needs pandas."""
+        return data_frame(self.rows).set_index("configuration")
 
     def examples(self) -> pandas.DataFrame:
         """One row per example, model and configuration, with the answer; needs pandas and ``record_examples=True``."""
@@ -153,13 +91,40 @@ class Result(Entries[EvaluationResult, Measured]):
         """
         return changed_frame(changed_rows(self.result), [self.result])
 
-    def _table(self) -> str:
-        table = summary_of({Path(self.result.model.file).stem: self.result})
-        return html_table(self.rows) if table is None else html_of_table(table)
+    def plot(self, x: str, y: str) -> Plot:
+        """One figure of each configuration against another one, such as ``plot("latency_ms", "top1")``."""
+        return plot_of(self.rows, x, y)
+
+    @property
+    def full(self) -> FullTable:
+        """The table with every figure, for a notebook."""
+        return FullTable(self.rows)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What a table has in each row: the configuration, facts about it, figures."""
+        return [{"configuration": row.name, **row.facts, **row.columns} for row in self]
+
+    def __repr__(self) -> str:
+        return "\n".join(["<Result:", *(f"  {row!r}" for row in self), ">"])
+
+    def _repr_html_(self) -> str:
+        """The first screen for a notebook: what stands on top of it, its table, and what needs attention."""
+        first = [block for section in self.result.blocks if section.place == "first" for block in section.blocks]
+        said = [block.text for block in first if isinstance(block, Sentence)]
+        table: Table | None = next((block for block in first if isinstance(block, Table)), None)
+        if self.result.is_of_examples:
+            table = summary_of({self._name: self.result})
+        return (
+            html_list(said)
+            + (html_table(self.rows) if table is None else html_of_table(table))
+            + html_list(self.warnings)
+        )
+
+    @property
+    def _name(self) -> str:
+        return Path(self.result.model.file).stem if self.result.is_of_examples else self.result.command
 
     def _sources(self) -> Sources:
-        name = Path(self.result.model.file).stem
-        return Sources({name: self.result}, located={name: [found.result for found in self.located.values()]})
-
-    def _entries(self) -> Sequence[Measured]:
-        return [Measured(self.result, entry) for entry in self.result.configurations]
+        located = {self._name: [found.result for found in self.located.values()]} if self.located else {}
+        return Sources({self._name: self.result}, located=located)

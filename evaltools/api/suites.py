@@ -8,7 +8,7 @@ from typing import Any
 from evaltools.api.configurations import AnyPath, Tests, read_tests
 from evaltools.api.options import options_of, with_options
 from evaltools.api.progress import shown_progress
-from evaltools.api.rows import Rows
+from evaltools.api.result import Result
 from evaltools.suite.command import COMMAND, request_of_options
 from evaltools.suite.run import OnEntry, run_suite
 
@@ -21,7 +21,7 @@ def suite(
     jobs: Mapping[str, str] | None = None,
     progress: bool | OnEntry | None = None,
     **options: Any,
-) -> Rows:
+) -> Result:
     """Every model of a folder, of a list or of a suite.toml, in every configuration.
 
     ``jobs`` maps names to commands such as ``"diff --num_runs=20"``; without them each model's outputs are compared.
@@ -36,4 +36,4 @@ def suite(
     )
     request = request_of_options(stated, () if tests is None else read_tests(tests))
     with shown_progress(progress, "runs") as on_step:
-        return Rows(run_suite(request, on_step))
+        return Result(run_suite(request, on_step))

@@ -13,7 +13,7 @@ from evaltools.command import Accuracy
 from evaltools.errors import DataError, UsageError
 from evaltools.known_tasks import task_command
 from evaltools.request import Options
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.result import SHARD, Result, Row
 from evaltools.result_file import read_result
 
 _THREADS: Final = "--num_interpreter_threads="
@@ -93,14 +93,14 @@ def _without_threads(flags: Iterable[str]) -> frozenset[str]:
 
 def _read(path: Path) -> list[KnownAccuracy]:
     result = read_result(path)
-    accuracy = task_command(result.task).accuracy
+    accuracy = task_command(result.command).accuracy if result.is_of_examples else None
     if accuracy is None:
-        raise DataError(f"{path} is of {result.task}, which holds no accuracy; give the result of another task")
+        raise DataError(f"{path} is of {result.command}, which holds no accuracy; give the result of another task")
     obstacle = _why_no_accuracy(result)
     if obstacle is not None:
         raise DataError(f"{path} {obstacle}")
     found = []
-    for configuration in result.configurations:
+    for configuration in result.rows:
         given = _given(accuracy, configuration, path)
         if given is not None:
             found.append(KnownAccuracy(result.model.sha256, _without_threads(configuration.flags), given))
@@ -109,17 +109,17 @@ def _read(path: Path) -> list[KnownAccuracy]:
     return found
 
 
-def _why_no_accuracy(result: EvaluationResult) -> str | None:
+def _why_no_accuracy(result: Result) -> str | None:
     if not result.complete:
         return f"ended early ({result.stopped}): its accuracy is that of a part of the examples; finish that run first"
-    if result.execution is not None and result.execution.shard is not None:
-        shard = result.execution.shard
+    if SHARD in result.given:
+        shard = result.given[SHARD]
         return f"is shard {shard}, a part of the examples; put all shards together with evaltools merge first"
     return None
 
 
-def _given(accuracy: Accuracy, configuration: ConfigurationResult, path: Path) -> AccuracyGiven | None:
-    if configuration.status != "measured" or configuration.fallback is not None:
+def _given(accuracy: Accuracy, configuration: Row, path: Path) -> AccuracyGiven | None:
+    if configuration.status != "measured" or configuration.fallback:
         return None
     value = configuration.value(accuracy.figure)
     if value is None:

@@ -17,7 +17,7 @@ from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.run import origin
 from evaltools.report.words.facts import label, load_in_words
 from evaltools.result.device import DeviceRun
-from evaltools.result.evaluation import Environment, Load, Model, load_of_parts
+from evaltools.result.facts import Environment, Load, Model, load_of_parts
 from evaltools.result.result import HINT, NEXT, WARNING, Result, Row
 from evaltools.result.rounds import Measured, Records
 from evaltools.result.section import Note, Section

@@ -28,7 +28,7 @@ from evaltools.native.logs.log_lines import plain_lines
 from evaltools.parameter import Parameter, format_value
 from evaltools.request import Request
 from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import RuntimeUsed
+from evaltools.result.facts import RuntimeUsed
 from evaltools.result.result import Result
 from evaltools.result.rounds import Measured, Records
 

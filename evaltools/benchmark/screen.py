@@ -10,21 +10,20 @@ from msgspec.structs import replace
 
 from evaltools.benchmark.rows import FRONT, accuracy_of_row, by_latency, latency_ms
 from evaltools.metrics.interval import Interval
-from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.words import ends
 from evaltools.parameter import Value
 from evaltools.report.words.facts import delegated, label, model_name
 from evaltools.report.words.next_steps import next_command, where_it_did_not_run
 from evaltools.report.words.numbers import (
+    in_milliseconds,
     in_times,
     in_times_with_interval,
     megabytes,
-    milliseconds,
     percent,
     says_something,
     three_digits,
 )
-from evaltools.result.evaluation import Model
+from evaltools.result.facts import Model
 from evaltools.result.figure import Figure
 from evaltools.result.result import Row
 from evaltools.result.rounds import Measured
@@ -119,8 +118,7 @@ def _cells(row: Row, models: Sequence[Model], place: int) -> list[Cell]:
 
 
 def _ratio_cell(ratio: Figure, place: int) -> Number:
-    found = LatencyRatio(ratio.count or 0, ratio.value or 0.0, ratio.interval)
-    return Number(in_times_with_interval(found), ratio.value, _path(place, "latency_ratio"))
+    return Number(in_times_with_interval(ratio), ratio.value, _path(place, "latency_ratio"))
 
 
 def _time_cell(row: Row, place: int, name: str) -> Cell:
@@ -133,11 +131,6 @@ def _memory_cell(row: Row, place: int, name: str) -> Cell:
 
 def _path(place: int, name: str) -> str:
     return path_to("rows", place, "figures", name, "value")
-
-
-def in_milliseconds(time_ms: float) -> str:
-    """A time with its unit."""
-    return milliseconds(1000 * time_ms)
 
 
 def _time(row: Row) -> str:

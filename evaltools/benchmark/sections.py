@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from evaltools.benchmark.rows import FRONT, accuracy_of_row, latency_ms
-from evaltools.benchmark.screen import in_milliseconds, interval_of, more_figures
+from evaltools.benchmark.screen import interval_of, more_figures
 from evaltools.metrics.op_profile import OpProfile, explained_share, op_figures, slowdown, top_on_cpu, total_us
 from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.figures import Spread, Tradeoff, intervals_chart
@@ -17,10 +17,11 @@ from evaltools.report.page.sections.speed import each_run, moments, temperatures
 from evaltools.report.page.sections.tradeoff import drawn, scaled
 from evaltools.report.words.facts import label
 from evaltools.report.words.numbers import (
+    in_milliseconds,
     milliseconds,
     three_digits,
 )
-from evaltools.result.evaluation import Model
+from evaltools.result.facts import Model
 from evaltools.result.result import Row
 from evaltools.result.rounds import Conditions, Measured
 from evaltools.result.section import (

@@ -42,7 +42,7 @@ from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.words.facts import describe_configuration
 from evaltools.request import Options, Request, require_apart
-from evaltools.result.evaluation import Model
+from evaltools.result.facts import Model
 from evaltools.result.result import Row, model_names
 from evaltools.result.rounds import Measured, Phase, Round
 from evaltools.runtime.session import Array

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools import exit_codes
@@ -37,8 +36,8 @@ from evaltools.report.files.evaluation import (
 from evaltools.report.files.output_file import planned_outputs, write_measured, write_outputs, write_report
 from evaltools.report.page.screens import print_configurations, print_result
 from evaltools.request import Options, Request
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, exit_code_of
 from evaltools.result.json_file import encode_json
+from evaltools.result.result import Result, Row, exit_code_of, without_examples
 from evaltools.runs.evaluate import record
 from evaltools.runs.measure import FinishedShards, measure
 from evaltools.signals import ignore_interrupts, interrupts_restored
@@ -62,7 +61,7 @@ class Terminal(Observer):
         self._is_quiet = options.is_on("quiet")
         self._progress = "none" if self._is_quiet else options.text("progress")
 
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
+    def opened(self, configurations: list[Row]) -> None:
         """Print what each configuration runs on."""
         if not self._is_quiet:
             print_configurations(configurations, self._console)
@@ -89,7 +88,7 @@ class CarriedOut(Struct, frozen=True):
     """What came of a request; ``sources`` are what a page shows of it."""
 
     exit_code: int
-    result: EvaluationResult
+    result: Result
     sources: Sources
 
 
@@ -116,7 +115,7 @@ def carry_out(
         is_debug = with_lines and "debug_mode" in options and options.is_on("debug_mode")
         not_written = print_to_stdout(debug_lines(result) if is_debug else [])
         keeps_examples = "record_examples" in options and options.is_on("record_examples")
-        saved = result if keeps_examples else replace(result, examples={})
+        saved = result if keeps_examples else without_examples(result)
         not_written += write_and_show(saved, files, console, options, with_lines)
         not_written += _write_of_task(result, task, of_task, console)
         total = asked.execution.shard.size_of(result.example_count)
@@ -131,7 +130,7 @@ def carry_out(
     not_written += write_report(page, sources)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
-    for entry in result.configurations:
+    for entry in result.rows:
         if entry.crashes:
             console.print(f"{entry.name}: {entry.crashes_of_runs}", style="bold red")
     return CarriedOut(exit_codes.NOT_WRITTEN if not_written else exit_code_of(result), result, sources)
@@ -147,7 +146,7 @@ def record_only(request: Request) -> int:
         return record(read(task, request), Terminal(make_console(), request.options))
 
 
-def has_native_lines(result: EvaluationResult, options: Options, is_one_model: bool = True) -> bool:
+def has_native_lines(result: Result, options: Options, is_one_model: bool = True) -> bool:
     """Whether the native lines are printed on stdout.
 
     They are where a program reads stdout, and with ``--compat=native``. On a terminal they are only for a single model
@@ -155,12 +154,12 @@ def has_native_lines(result: EvaluationResult, options: Options, is_one_model: b
     """
     if not stdout_is_terminal() or options.text("compat") == "native":
         return True
-    tests = [entry for entry in result.configurations if entry.role == "test"]
+    tests = [entry for entry in result.rows if entry.role == "test"]
     return is_one_model and len(tests) == 1 and not options.is_on("quiet")
 
 
 def write_and_show(
-    result: EvaluationResult, files: dict[str, Path], console: Console, options: Options, with_lines: bool = True
+    result: Result, files: dict[str, Path], console: Console, options: Options, with_lines: bool = True
 ) -> list[OutputError]:
     """Write the files, print the native lines and the tables; returns what could not be written."""
     figures = {name: path for name, path in files.items() if name != PLOT}
@@ -178,11 +177,9 @@ def write_and_show(
     return not_written
 
 
-def _write_of_task(
-    result: EvaluationResult, task: TaskCommand, files: Mapping[str, Path], console: Console
-) -> list[OutputError]:
+def _write_of_task(result: Result, task: TaskCommand, files: Mapping[str, Path], console: Console) -> list[OutputError]:
     """Write the files that only the task has; returns what could not be written, then or while it was measured."""
-    measured = [entry.name for entry in result.configurations if entry.status == "measured"]
+    measured = [entry.name for entry in result.rows if entry.status == "measured"]
     contents = {name: named(task.file_at)(result, name) for name in files if name in measured}
     not_saved = [OutputError(result.not_saved)] if result.not_saved else []
     return [*write_measured(contents, files, console), *not_saved]
@@ -193,9 +190,9 @@ def print_to_stdout(lines: Sequence[str]) -> list[OutputError]:
     return [] if not lines or say("\n".join(lines)) else [OutputError("stdout cannot be written")]
 
 
-def _print_early_end(result: EvaluationResult, total: int, limit: int | None, native: bool, console: Console) -> None:
+def _print_early_end(result: Result, total: int, limit: int | None, native: bool, console: Console) -> None:
     """Say why the evaluation ended before its last example, if it did; ``limit`` is that of failed examples."""
-    if result.stopped is None:
+    if not result.stopped:
         return
     reason: str = result.stopped
     if result.stopped == "too many failed examples":
@@ -211,7 +208,7 @@ def _print_early_end(result: EvaluationResult, total: int, limit: int | None, na
 
 
 def _locate_after(
-    request: Request, result: EvaluationResult, files: Mapping[str, Path], console: Console
+    request: Request, result: Result, files: Mapping[str, Path], console: Console
 ) -> tuple[list[Result], list[OutputError]]:
     """Search for each configuration that differs, and show what is found; returns that, and what could not be written.
 
@@ -246,7 +243,7 @@ def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
     console = make_console()
     read = [path for each in decided.values() for path in files_read(each.request)]
     files = planned_outputs(options, OF_ALL, read)
-    results: dict[str, EvaluationResult] = {}
+    results: dict[str, Result] = {}
     sources: dict[str, Sources] = {}
     codes = []
     for name, (request, missing) in decided.items():
@@ -285,7 +282,7 @@ def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
 def _all_of(sources: Mapping[str, Sources]) -> Sources:
     """What a page shows of all models, each by its name here."""
     return Sources(
-        evaluations={name: one for name, each in sources.items() for one in each.evaluations.values()},
+        results={name: one for name, each in sources.items() for one in each.results.values()},
         located={name: found for name, each in sources.items() for found in each.located.values()},
         saved={name: one for name, each in sources.items() for one in each.saved.values()},
     )

@@ -119,6 +119,4 @@ def with_host_names(row: Row, flags: Sequence[str], names: HostNames) -> Row:
 
     ``flags`` are the configuration's on the host.
     """
-    return replace(
-        row, flags=list(flags), delegates=names.delegates(row.delegates), reason=names.reason(row.reason) or ""
-    )
+    return replace(row, flags=list(flags), delegates=names.delegates(row.delegates), reason=names.text(row.reason))

@@ -22,7 +22,7 @@ from evaltools.native.logs.benchmark import measured_of_logs
 from evaltools.native.logs.log_lines import plain_lines
 from evaltools.request import Options
 from evaltools.result.device import DeviceWork
-from evaltools.result.evaluation import RuntimeUsed
+from evaltools.result.facts import RuntimeUsed
 from evaltools.result.rounds import Measured, Records
 from evaltools.text import printable
 

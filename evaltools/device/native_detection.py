@@ -13,20 +13,19 @@ from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
 from evaltools.device.native_inputs import NATIVE_CLASS_OFFSET, NativeInputs, normalization_warnings
-from evaltools.device.native_outcome import NativeOutcome, first_measured, with_times
+from evaltools.device.native_outcome import NativeOutcome, with_times
 from evaltools.engine.opening import comparison_pairs
 from evaltools.engine.run import PassOutcome
-from evaltools.engine.run_folder import digest_of_files
 from evaltools.engine.steps import Record
 from evaltools.metrics.boxes import Detection
 from evaltools.metrics.native_numbers import shortest
 from evaltools.native.logs.evaluation import LoggedPicture
-from evaltools.native.logs.figures import NOTHING_TIMED, NativeFigures
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.native.logs.figures import NativeFigures
+from evaltools.result.result import Row
 from evaltools.tasks.coco.boxes import Boxes, StatedPrecision, conclude
 from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.truth import picture_size
-from evaltools.tasks.framework.collecting import RecordsOfRun, with_concluded
+from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun
 from evaltools.tasks.framework.request import folder_of_pictures
 from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.framework.sums import MeasuredPass, sum_up
@@ -38,10 +37,8 @@ _SIX_DIGITS: Final = (
 Records = Sequence[Record[ObservedScores[Any]]]
 
 
-def with_detection(
-    empty: EvaluationResult, inputs: NativeInputs[Boxes], outcomes: Sequence[NativeOutcome]
-) -> EvaluationResult:
-    """The result with what the runs of all configurations gave.
+def detected(inputs: NativeInputs[Boxes], outcomes: Sequence[NativeOutcome]) -> tuple[list[Row], Concluded]:
+    """What the runs of all configurations gave.
 
     A run without the detections of every picture is not measured: they are what configurations are compared by.
     """
@@ -64,16 +61,15 @@ def with_detection(
             else:
                 described = replace(described, status="not measured", reason=reason)
         configurations.append(described)
-    return _detection(empty, inputs, configurations, records, stated)
+    return configurations, _concluded(inputs, configurations, records, stated)
 
 
-def _detection(
-    empty: EvaluationResult,
+def _concluded(
     inputs: NativeInputs[Boxes],
-    configurations: Sequence[ConfigurationResult],
+    configurations: Sequence[Row],
     records: Mapping[str, Records],
     stated: Mapping[str, NativeFigures],
-) -> EvaluationResult:
+) -> Concluded:
     asked = inputs.request.options
     run = RecordsOfRun(
         examples=(),
@@ -88,15 +84,8 @@ def _detection(
     native = {name: _as_stated(found) for name, found in stated.items()}
     sums = sum_up(MeasuredPass(run.outcome), run.pairs)
     found = conclude(inputs.data, run, configurations, sums, native)
-    shown = first_measured(configurations)
-    measured = replace(
-        empty,
-        configurations=list(configurations),
-        preprocessing_latency=stated[shown].preprocessing if shown else NOTHING_TIMED,
-        warnings=[*normalization_warnings(inputs), *found.warnings, *([_SIX_DIGITS] if records else [])],
-        pictures_digest=digest_of_files(inputs.pictures),
-    )
-    return with_concluded(measured, found)
+    warnings = [*normalization_warnings(inputs), *found.warnings, *([_SIX_DIGITS] if records else [])]
+    return replace(found, warnings=warnings)
 
 
 def _matched(paths: Sequence[Path], logged: Sequence[LoggedPicture]) -> tuple[list[tuple[Detection, ...]], str | None]:

@@ -31,14 +31,15 @@ from evaltools.device.store import remote_path
 from evaltools.known_tasks import task_command
 from evaltools.request import Request
 from evaltools.result.device import DeviceWork
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.places import on_devices
+from evaltools.result.result import Result
 
 _PICTURES: Final = "pictures"
 
 
 def evaluate_native(
     request: Request, flags: DeviceFlags, inputs: NativeInputs[Any], binary: Path, console: Console
-) -> tuple[EvaluationResult, bool]:
+) -> tuple[Result, bool]:
     """Run the binary for every configuration on every device; the result, and whether all devices are in it."""
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
@@ -52,7 +53,7 @@ def evaluate_native(
         elapsed_s = round(time.perf_counter() - clock, 3)
         result = assemble_native(inputs, runs, native_runtime(binary), started_at, elapsed_s)
     environment = replace(result.environment, command=list(request.command))
-    return replace(result, device_run=device_run, environment=environment), len(done) == len(devices.by_serial)
+    return on_devices(result, device_run, environment), len(done) == len(devices.by_serial)
 
 
 class _NativeEvaluation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -18,7 +17,9 @@ from evaltools.native.logs.delegates import read_delegate_log
 from evaltools.native.logs.delegation import FALLBACK_HINT, LoggedDelegation, delegation_of
 from evaltools.native.logs.evaluation import FAILED, UNCONSUMED, NativeEvaluationLog, parse_evaluation_log
 from evaltools.native.logs.figures import NativeFigures, read_figures
-from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
+from evaltools.result.facts import RuntimeUsed
+from evaltools.result.metrics import figures_of, figures_of_nodes
+from evaltools.result.result import INVOKE, PREPROCESSING, Row
 
 _DIGITS_OF_SHA256: Final = 12
 
@@ -51,7 +52,7 @@ class NativeRun(Struct, frozen=True):
 class NativeOutcome(Struct, frozen=True):
     """One configuration: ``described`` without figures, ``figures`` None where it is not measured."""
 
-    described: ConfigurationResult
+    described: Row
     figures: NativeFigures | None
     log: NativeEvaluationLog
     delegate_lines: tuple[str, ...]
@@ -66,22 +67,21 @@ def outcome_of(inputs: NativeInputs[Any], run: NativeRun, runtime: RuntimeUsed) 
     """What a run gave."""
     log, found = _read(inputs, run)
     taken = _delegation(inputs, run)
-    figures, reason = (None, found) if isinstance(found, str) else (found, None)
-    if reason is None and taken.why_not is not None and not inputs.request.allow_fallback:
+    figures, reason = (None, found) if isinstance(found, str) else (found, "")
+    if not reason and taken.why_not is not None and not inputs.request.allow_fallback:
         figures, reason = None, f"{taken.why_not}; {FALLBACK_HINT}"
-    described = ConfigurationResult(
+    described = Row(
         name=run.name,
         role=run.role,
         flags=run.configuration.to_flags(),
         num_threads=run.configuration.num_threads,
-        status="measured" if reason is None else "not measured",
+        status="not measured" if reason else "measured",
         reason=reason,
-        fallback=taken.why_not if reason is None else None,
+        fallback="" if reason else taken.why_not or "",
         runtime=replace(runtime, kernels=run.configuration.kernel_set, messages="; ".join(run.delegate_lines)),
         delegates=taken.delegates,
         delegation=taken.proof,
-        inference_latency=None,
-        failed_examples=0,
+        figures=figures_of_nodes(taken.delegates, taken.proof),
         place=run.place,
     )
     return NativeOutcome(described, figures, log, run.delegate_lines)
@@ -138,18 +138,9 @@ def _exit_in_words(code: int) -> str:
     return f"the signal {name}" if name else f"the exit code {code}"
 
 
-def with_times(described: ConfigurationResult, found: NativeFigures | None) -> ConfigurationResult:
-    """The configuration with the latency and the number of examples of its figures, where it has such."""
+def with_times(described: Row, found: NativeFigures | None) -> Row:
+    """The configuration with the times and the number of examples of its figures, where it has such."""
     if found is None:
         return described
-    return replace(described, inference_latency=found.inference, finished_examples=found.runs)
-
-
-def first_measured(configurations: Sequence[ConfigurationResult]) -> str | None:
-    """The configuration whose preprocessing stands in the result, which has one for all.
-
-    The first test, else the reference.
-    """
-    measured = [entry for entry in configurations if entry.status == "measured"]
-    tests = [entry.name for entry in measured if entry.role == "test"]
-    return next(iter([*tests, *(entry.name for entry in measured)]), None)
+    times = {INVOKE: found.inference.native, PREPROCESSING: found.preprocessing.native}
+    return replace(described, figures=described.figures | figures_of({"examples": found.runs}), times=times)

@@ -13,12 +13,11 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.image_folder import printable_name
-from evaltools.device.native_detection import with_detection
+from evaltools.device.native_detection import detected
 from evaltools.device.native_inputs import NativeInputs, normalization_warnings
 from evaltools.device.native_outcome import (
     NativeOutcome,
     NativeRun,
-    first_measured,
     outcome_of,
     with_times,
 )
@@ -30,9 +29,11 @@ from evaltools.gates.limits import check_limits
 from evaltools.known_tasks import with_other_metrics
 from evaltools.metrics.native_numbers import NativeError
 from evaltools.native.logs.delegation import reference_delegation
-from evaltools.native.logs.figures import NOTHING_TIMED, NativeFigures, merge_latencies
+from evaltools.native.logs.figures import NativeFigures, merge_latencies
 from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult, RuntimeUsed
+from evaltools.result.facts import RuntimeUsed
+from evaltools.result.metrics import figures_of
+from evaltools.result.result import INVOKE, Result, Row, warning
 from evaltools.result.verdict import OF_OUTPUTS, Verdict
 from evaltools.tasks.framework.collecting import Concluded, with_concluded
 from evaltools.tasks.framework.request import given_of
@@ -56,7 +57,7 @@ _WHAT_IS_NOT_KNOWN: Final = {
 
 def assemble_native(
     inputs: NativeInputs[Any], runs: Sequence[NativeRun], runtime: RuntimeUsed, started_at: str, elapsed_s: float = 0.0
-) -> EvaluationResult:
+) -> Result:
     """The result of all configurations, each run once.
 
     Runs of the reference stand among the others, but for inference_diff, which has its reference inside. Where several
@@ -67,80 +68,58 @@ def assemble_native(
     """
     runs = runs if inputs.task == "inference_diff" else _with_one_reference(runs)
     outcomes = [outcome_of(inputs, run, runtime) for run in runs]
-    empty = EvaluationResult(
-        schema_version=SCHEMA_VERSION,
-        task=inputs.task,
-        subject=inputs.task,
-        complete=True,
-        stopped=None,
-        examples_done=0,
-        example_count=inputs.example_count,
-        environment=describe_environment(list(inputs.request.command), started_at, elapsed_s),
-        model=describe_model(inputs.model),
-        configurations=[],
-        failed=[],
-        warnings=[],
-        preprocessing_latency=NOTHING_TIMED,
-    )
     if inputs.task == "imagenet":
-        result = _with_classification(empty, inputs, outcomes)
+        rows, found = _classified(inputs, outcomes)
     elif inputs.task == "coco":
-        result = with_detection(empty, inputs, outcomes)
+        rows, found = detected(inputs, outcomes)
     else:
-        result = with_difference(empty, inputs, outcomes, runtime)
-    note = _WHAT_IS_NOT_KNOWN[inputs.task]
-    return with_other_metrics(_finished(result, note))
+        rows, found = _compared(inputs, outcomes, runtime)
+    is_measured = any(row.status == "measured" for row in rows)
+    notes = [*found.warnings, *([_WHAT_IS_NOT_KNOWN[inputs.task]] if is_measured else [])]
+    result = Result(
+        command=inputs.task,
+        environment=describe_environment(list(inputs.request.command), started_at, elapsed_s),
+        models=[describe_model(inputs.model)],
+        rows=rows,
+        examples_done=max((row.finished_examples for row in rows if row.status == "measured"), default=0),
+        example_count=inputs.example_count,
+        given={"pictures": digest_of_files(inputs.pictures)[:12]} if inputs.pictures else {},
+        notes=[*map(warning, notes)],
+    )
+    return with_other_metrics(with_concluded(result, found))
 
 
 def _with_one_reference(runs: Sequence[NativeRun]) -> list[NativeRun]:
     return [run if run.place == runs[0].place else replace(run, role="test") for run in runs]
 
 
-def _with_classification(
-    empty: EvaluationResult, inputs: NativeInputs[LabelledImages], outcomes: Sequence[NativeOutcome]
-) -> EvaluationResult:
-    figures = {outcome.described.name: outcome.figures for outcome in outcomes if outcome.figures is not None}
-    configurations = [with_times(outcome.described, figures.get(outcome.described.name)) for outcome in outcomes]
-    images = inputs.data
+def _classified(inputs: NativeInputs[LabelledImages], outcomes: Sequence[NativeOutcome]) -> tuple[list[Row], Concluded]:
+    images, measured = inputs.data, {each.described.name: each.figures for each in outcomes if each.figures is not None}
     assert inputs.labels is not None
     assert inputs.to_tensor is not None
-    shown = first_measured(configurations)
-    options, names = inputs.request.options, [printable_name(path.name) for path in images.paths]
-    measured = replace(
-        empty,
-        preprocessing_latency=figures[shown].preprocessing if shown else NOTHING_TIMED,
-        configurations=configurations,
-        warnings=normalization_warnings(inputs),
-        pictures_digest=digest_of_files(images.paths),
-    )
+    names = [printable_name(path.name) for path in images.paths]
+    facts = facts_of(images, inputs.labels, 0, inputs.to_tensor)
     found = Concluded(
-        figures={name: accuracies(each.right, each.runs) for name, each in figures.items()},
-        given=given_of(options, names, facts_of(images, inputs.labels, 0, inputs.to_tensor)),
+        figures={name: accuracies(each.right, each.runs) for name, each in measured.items()},
+        given=given_of(inputs.request.options, names, facts),
+        warnings=normalization_warnings(inputs),
     )
-    return with_concluded(measured, found)
-
-
-def _finished(result: EvaluationResult, note: str) -> EvaluationResult:
-    """The result with the number of finished examples, and ``note``, about what the native tool does not state."""
-    measured = [entry for entry in result.configurations if entry.status == "measured"]
-    notes = [note] if measured else []
-    done = max((entry.finished_examples for entry in measured), default=0)
-    return replace(result, examples_done=done, warnings=[*result.warnings, *notes])
+    return [with_times(each.described, each.figures) for each in outcomes], found
 
 
 _INPUT_SOURCE: Final = "random numbers of the native tool, which are those of its C++ library"
 
 
-def with_difference(
-    empty: EvaluationResult, inputs: NativeInputs[Limits], outcomes: Sequence[NativeOutcome], runtime: RuntimeUsed
-) -> EvaluationResult:
-    """The result with what the runs of all configurations gave, those of a place behind its reference.
+def _compared(
+    inputs: NativeInputs[Limits], outcomes: Sequence[NativeOutcome], runtime: RuntimeUsed
+) -> tuple[list[Row], Concluded]:
+    """What the runs of all configurations gave, those of a place behind its reference.
 
     Each run has a reference of its own, always the same at one place: with several test configurations it was run
     several times there, and its times are taken over all of them. Raises :class:`DataError` for a run of another model,
     which has other outputs.
     """
-    configurations: list[ConfigurationResult] = []
+    configurations: list[Row] = []
     comparisons = []
     for outcome in outcomes:
         described, figures = outcome.described, outcome.figures
@@ -158,13 +137,10 @@ def with_difference(
         tests = [entry for entry in configurations if entry.place == place]
         reference = _reference(inputs, own, place, runtime)
         by_place += [reference, *(_with_verdict(inputs, entry, reference.name, own) for entry in tests)]
-    found = concluded(_details(inputs, comparisons), output_names(inputs.model), [], {})
-    return with_concluded(replace(empty, configurations=by_place), found)
+    return by_place, concluded(_details(inputs, comparisons), output_names(inputs.model), [], {})
 
 
-def _with_verdict(
-    inputs: NativeInputs[Limits], entry: ConfigurationResult, reference: str, outcomes: Sequence[NativeOutcome]
-) -> ConfigurationResult:
+def _with_verdict(inputs: NativeInputs[Limits], entry: Row, reference: str, outcomes: Sequence[NativeOutcome]) -> Row:
     """Only outputs that are the same to the last bit can be judged: the tool gives one number of each."""
     figures = next(outcome.figures for outcome in outcomes if outcome.described.name == entry.name)
     if figures is None:
@@ -202,7 +178,7 @@ def _require_outputs(inputs: NativeInputs[Limits], name: str, figures: NativeFig
 
 def _reference(
     inputs: NativeInputs[Limits], outcomes: Sequence[NativeOutcome], place: str, runtime: RuntimeUsed
-) -> ConfigurationResult:
+) -> Row:
     """The reference inside the tool: one thread, the default kernels, no delegate, whatever the test's flags say.
 
     ``outcomes`` are those of one place, whose times of the reference are merged.
@@ -212,20 +188,16 @@ def _reference(
     lines = measured.delegate_lines if measured else ()
     taken = reference_delegation(lines, inputs.model.node_count)
     latency = merge_latencies([outcome.figures.reference for outcome in outcomes if outcome.figures is not None])
-    return ConfigurationResult(
+    return Row(
         name=f"{configuration.name}@{place}" if place else configuration.name,
         role="reference",
-        flags=[],
-        num_threads=1,
         status="measured" if measured else "not measured",
-        reason=None if measured else "no run came to its end, and the reference is a part of each",
-        fallback=None,
+        reason="" if measured else "no run came to its end, and the reference is a part of each",
         runtime=runtime,
         delegates=taken.delegates,
         delegation=taken.proof,
-        inference_latency=latency if measured else None,
-        failed_examples=0,
-        finished_examples=inputs.example_count if measured else 0,
+        figures=figures_of({"examples": inputs.example_count if measured else None}),
+        times={INVOKE: latency.native} if measured else {},
         place=place,
     )
 

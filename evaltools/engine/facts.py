@@ -13,7 +13,9 @@ from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run_folder import decode, encode
 from evaltools.engine.steps import StageTimes
 from evaltools.errors import UsageError
-from evaltools.result.evaluation import ConfigurationResult, Environment, Load, ProcessMemory
+from evaltools.result.execution import ProcessMemory
+from evaltools.result.facts import Environment, Load
+from evaltools.result.result import Row
 from evaltools.runtime.session import Crashes
 
 Kind = TypeVar("Kind")
@@ -95,6 +97,6 @@ class Fact(Generic[Kind]):
         return found
 
 
-CONFIGURATIONS: Final = Fact[list[ConfigurationResult]]("configurations", list[ConfigurationResult])
+CONFIGURATIONS: Final = Fact[list[Row]]("configurations", list[Row])
 """Those of the run, with what they ran on."""
 PASS: Final = Fact[PassFacts]("pass", PassFacts)

@@ -7,20 +7,15 @@ from contextlib import ExitStack, contextmanager
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, Delegate
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.contents import operator_counts, read_contents
-from evaltools.result.evaluation import (
-    ConfigurationResult,
-    DelegateUsed,
-    DelegationProof,
-    Model,
-    RuntimeUsed,
-    Tensor,
-)
+from evaltools.result.facts import DelegateUsed, DelegationProof, Model, RuntimeUsed, Tensor
+from evaltools.result.metrics import figures_of, figures_of_nodes
 from evaltools.result.result import Row
 from evaltools.runtime import DelegateCoverage, Delegation, Open, RuntimeFacts, Session
 from evaltools.runtime.did_not_run import require_delegates_ran
@@ -38,7 +33,7 @@ class Opened(Struct, frozen=True):
     configuration: Configuration
     session: Session
     running: Configuration
-    fallback: str | None = None
+    fallback: str = ""
     crashes: Crashes = Crashes()
 
 
@@ -100,7 +95,7 @@ def open_configuration(
             hint = "its figures would be those of the CPU; --allow_fallback=true measures them all the same"
             return NotMeasured(configuration, f"{error}; {hint}", crashes=crashes)
         left_out.append(str(error))
-    return Opened(model, configuration, session, running, "; ".join(left_out) or None, crashes)
+    return Opened(model, configuration, session, running, "; ".join(left_out), crashes)
 
 
 Role = Literal["reference", "test"]
@@ -124,49 +119,41 @@ def describe_tensor(tensor: TensorInfo) -> Tensor:
     return Tensor(tensor.name, tensor.dtype, list(tensor.shape_signature), tensor.scale, tensor.zero_point)
 
 
-def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResult:
-    """A configuration as the result has it before it is measured: its flags, runtime and delegates, and no figures."""
+def describe_row(entry: Opened | NotMeasured, model: int = 0) -> Row:
+    """The row of a configuration before it is measured: its flags, runtime and delegates, and no figures."""
     configuration = entry.configuration
     opened = entry if isinstance(entry, Opened) else None
-    return ConfigurationResult(
-        name=configuration.name,
-        role=role,
+    return Row(
+        configuration.name,
+        status="measured" if opened else "not measured",
+        reason=entry.reason if isinstance(entry, NotMeasured) else "",
+        fallback=opened.fallback if opened else "",
+        cannot_exist=isinstance(entry, NotMeasured) and entry.cannot_exist,
+        model=model,
         flags=configuration.to_flags(),
         num_threads=configuration.num_threads,
-        status="measured" if opened else "not measured",
-        reason=entry.reason if isinstance(entry, NotMeasured) else None,
-        fallback=opened.fallback if opened else None,
         runtime=_runtime_used(opened.session.facts) if opened else None,
         delegates=_delegates_used(configuration, opened),
         delegation=_proof(opened.session.delegation) if opened else None,
-        inference_latency=None,
-        failed_examples=0,
-        cannot_exist=isinstance(entry, NotMeasured) and entry.cannot_exist,
-        crashes=entry.crashes.count,
-        first_crash=entry.crashes.first_reason,
-        load_ms=opened.session.facts.load_ms if opened and not opened.session.facts.emulator else None,
     )
 
 
-def describe_row(entry: Opened | NotMeasured, model: int = 0) -> Row:
-    """The row of a configuration before it is measured: its flags, runtime and delegates, and no figures."""
-    described = describe_entry(entry, "test")
-    return Row(
-        described.name,
-        status=described.status,
-        reason=described.reason or "",
-        fallback=described.fallback or "",
-        cannot_exist=described.cannot_exist,
-        model=model,
-        flags=described.flags,
-        num_threads=described.num_threads,
-        runtime=described.runtime,
-        delegates=described.delegates,
-        delegation=described.delegation,
-    )
+def describe_entry(entry: Opened | NotMeasured, role: Role) -> Row:
+    """The row of an evaluation before the pass: with crashes and time of opening it, and what its delegates took."""
+    row = describe_row(entry)
+    figures = figures_of_nodes(row.delegates, row.delegation)
+    if isinstance(entry, Opened) and not row.is_emulated:
+        figures |= figures_of({"load_ms": entry.session.facts.load_ms})
+    return with_crashes(replace(row, role=role, figures=figures), entry.crashes)
 
 
-def comparison_pairs(configurations: Sequence[ConfigurationResult]) -> list[tuple[str, str]]:
+def with_crashes(row: Row, crashes: Crashes) -> Row:
+    """The row with the crashes of its processes, and why one first crashed."""
+    texts = row.texts | ({"first_crash": crashes.first_reason} if crashes.first_reason else {})
+    return replace(row, figures=row.figures | figures_of({"crashes": crashes.count}), texts=texts)
+
+
+def comparison_pairs(configurations: Sequence[Row]) -> list[tuple[str, str]]:
     """Which configurations are compared: every test with the reference, and the other tests with the first one.
 
     Where several places did the same, that first one is, for each test, the first with the same name at another place;
@@ -183,14 +170,14 @@ def comparison_pairs(configurations: Sequence[ConfigurationResult]) -> list[tupl
     return pairs
 
 
-def _is_namesake(one: ConfigurationResult, other: ConfigurationResult) -> bool:
+def _is_namesake(one: Row, other: Row) -> bool:
     """Whether both are the same configuration at different places; or, without places, whether both are tests."""
     if not one.place and not other.place:
         return one.role == other.role
     return one.place != other.place and _name_anywhere(one) == _name_anywhere(other)
 
 
-def _name_anywhere(entry: ConfigurationResult) -> str:
+def _name_anywhere(entry: Row) -> str:
     return entry.name.removesuffix(f"@{entry.place}")
 
 

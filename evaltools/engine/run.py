@@ -33,7 +33,7 @@ from evaltools.engine.steps import (
     Steps,
 )
 from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded, TaskError
-from evaltools.result.evaluation import InferenceSeconds
+from evaltools.result.execution import InferenceSeconds
 from evaltools.runtime import BlockSession, Inference, Session
 from evaltools.runtime.session import run_each
 

@@ -19,7 +19,8 @@ from typing import Final, TypeVar
 import psutil
 from msgspec import Struct, field
 
-from evaltools.result.evaluation import Load, ProcessMemory
+from evaltools.result.execution import ProcessMemory
+from evaltools.result.facts import Load
 
 Own = TypeVar("Own", bound="Sampler")
 

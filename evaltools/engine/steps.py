@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Meta, Struct, field
 
-from evaltools.result.evaluation import InferenceSeconds
+from evaltools.result.execution import InferenceSeconds
 from evaltools.runtime.session import Array
 
 READ: Final = "read"

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
+from evaltools.result.execution import ExecutionUsed
 
 Kind = Literal["input", "inference", "metrics", "journal"]
 _INPUT_STAGES: Final = ("read", "decode", "resize", "prepare")
@@ -53,16 +53,6 @@ class Bottleneck(Struct, frozen=True):
     helps: tuple[Help, ...]
 
 
-def bottleneck_of(result: EvaluationResult) -> Bottleneck | None:
-    """What bounded the pass of an evaluation; None where its result does not say where the time went."""
-    execution = result.execution
-    if execution is None:
-        return None
-    cores = result.environment.cpu_count
-    asked = [entry.num_threads for entry in result.configurations if entry.status == "measured"]
-    return bottleneck(execution, cores, most_threads(asked, cores))
-
-
 def most_threads(asked: Iterable[int], cores: int) -> int:
     """The most threads that a configuration has; -1 lets the runtime take all cores.
 
@@ -78,7 +68,7 @@ def bottleneck(execution: ExecutionUsed, cores: int, threads: int) -> Bottleneck
     None where no work was measured, as in a result that was merged of shards.
 
     >>> seconds = {"decode": 3.0, "inference": 1.0}
-    >>> found = bottleneck(ExecutionUsed(1, 9, None, 0, None, {}, seconds, "input"), cores=4, threads=1)
+    >>> found = bottleneck(ExecutionUsed(1, 9, None, {}, seconds, "input"), cores=4, threads=1)
     >>> found.bound, found.share, found.stage
     ('input', 0.75, 'decode')
     >>> found.helps

@@ -189,7 +189,7 @@ def _report(run: str, found: RunRows, decisions: tuple[Decision, ...]) -> GateDe
 def seconds_of(rows: Sequence[Row]) -> dict[str, float]:
     """The time of all inferences of each row, in seconds."""
     return {
-        row.name: time.value * max(row.counts.get("finished", 0), time.count or 0) / 1000
+        row.name: time.value * max(row.finished_examples, time.count or 0) / 1000
         for row in rows
         if (time := row.figures.get("latency_ms")) is not None and time.value is not None
     }

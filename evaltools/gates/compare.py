@@ -36,7 +36,7 @@ from evaltools.metrics.latency import median_interval
 from evaltools.metrics.means import MeanChange
 from evaltools.metrics.power import Change, CountedChange
 from evaltools.metrics.resampled import ResampledChange
-from evaltools.result.evaluation import Load, Model, Tensor
+from evaltools.result.facts import Load, Model, Tensor
 from evaltools.result.result import Row
 
 Earlier = TypeVar("Earlier")
@@ -99,9 +99,9 @@ def _packages(found: RunRows) -> dict[str, str]:
 
 
 def _ran_on(row: Row) -> str:
-    used, other = row.runtime, row.texts.get("other_model")
+    used, other = row.runtime, row.other_model
     ran = f"{used.package} {used.version} with {used.kernels} kernels" if used else "no runtime"
-    return f"{ran}, {other}" if other else ran
+    return ran if other is None else f"{ran}, {Path(other.file).name} ({other.sha256[:8]})"
 
 
 def _is_same_model(old: RunRows, new: RunRows) -> bool:
@@ -160,8 +160,8 @@ def evidence_since(
         )
     if obstacle:
         return Evidence(row.name, obstacle)
-    finished = row.counts.get("finished")
-    examples = finished if not others and earlier.counts.get("finished") == finished else None
+    finished = row.finished_examples
+    examples = finished if not others and earlier.finished_examples == finished else None
     before, now = _timed(earlier), _timed(row)
     return replace(
         own,

@@ -11,10 +11,10 @@ from msgspec import Struct, field
 from evaltools.gates.run_rows import RunRows
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.series import Withheld
-from evaltools.result.evaluation import Load
+from evaltools.result.facts import Load
 from evaltools.result.figure import Figure, Part
 from evaltools.result.places import reference_of
-from evaltools.result.result import Row
+from evaltools.result.result import SHARD, Row
 
 MOST_LOAD: Final = 1.0
 """Other processes for each core, on average, beside which latencies still count where a gate allows no other load."""
@@ -79,7 +79,7 @@ class Evidence(Struct, frozen=True):
 
 def evidence_of(found: RunRows, row: Row, allowed: Allowed = NOTHING_ALLOWED) -> Evidence:
     """The evidence on one of the rows of a run, as limits need it."""
-    examples = row.counts.get("finished", 0)
+    examples = row.finished_examples
     obstacle = why_not_measured(found, row, allowed)
     if obstacle:
         return Evidence(row.name, obstacle, row.cannot_exist, examples=examples, allowed=allowed)
@@ -138,18 +138,18 @@ def why_not_measured(found: RunRows, row: Row, allowed: Allowed = NOTHING_ALLOWE
         return fell_back(row.fallback)
     if "stopped" in row.texts:
         return ended_early(row.texts["stopped"])
-    if "shard" in row.texts:
-        return f"it is only shard {row.texts['shard']}; put all of them together: evaltools merge"
+    if SHARD in row.given:
+        return f"it is only shard {row.given[SHARD]}; put all of them together: evaltools merge"
     return _why_not_clean(row, allowed) or _why_reference_crashed(found, row, allowed)
 
 
 def _why_not_clean(row: Row, allowed: Allowed) -> str:
-    failed, nan_outputs, crashes = (row.counts.get(name, 0) for name in ("failed", "nan_outputs", "crashes"))
+    failed, nan_outputs, crashes = row.failed_examples, row.nan_outputs, row.crashes
     if failed > allowed.failed_examples:
         example, reason = row.texts.get("first_failed"), row.texts.get("first_failure")
         why = f" (first {example}: {reason})" if reason else ""
         allows = f"a gate with allow_failed_examples = {failed} allows it"
-        return f"{failed} of {failed + row.counts.get('finished', 0)} examples failed{why}; {allows}"
+        return f"{failed} of {failed + row.finished_examples} examples failed{why}; {allows}"
     if nan_outputs > allowed.nan_outputs:
         allows = f"a gate with allow_nan_outputs = {nan_outputs} allows it"
         return f"{nan_outputs} of its outputs are NaN or infinite; {allows}"
@@ -175,10 +175,10 @@ def _not_clean(why: str, crashes: int) -> str:
 def _why_reference_crashed(found: RunRows, row: Row, allowed: Allowed) -> str:
     """The crash of the reference, which the command that measured ends with 4 for, whatever the limit is about."""
     reference = reference_of(row, found.rows)
-    crashes = 0 if reference is None else reference.counts.get("crashes", 0)
+    crashes = 0 if reference is None else reference.crashes
     if reference is None or crashes <= allowed.crashes:
         return ""
-    return of_another("the reference", _not_clean(reference.not_clean or reference.texts["first_crash"], crashes))
+    return of_another("the reference", _not_clean(reference.not_clean or reference.first_crash, crashes))
 
 
 def _why_no_reference(found: RunRows, row: Row, allowed: Allowed) -> str:

@@ -8,10 +8,11 @@ from evaltools.gates.check import NO_OLD, GateDecisions, hold_gate, nothing_show
 from evaltools.gates.compare import Old
 from evaltools.gates.decide import Decision
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.run_rows import Found, RunRows, parts_of
+from evaltools.gates.run_rows import RunRows, parts_of
+from evaltools.result.result import Result
 
 
-def earlier_parts(run: str, old: Old[Found]) -> dict[str, Old[RunRows]]:
+def earlier_parts(run: str, old: Old[Result]) -> dict[str, Old[RunRows]]:
     """What limits ``vs old`` are compared with, by the same names."""
     return {name: old.of(part) for name, part in parts_of(run, old.result).items()}
 

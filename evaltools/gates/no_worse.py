@@ -11,14 +11,12 @@ from evaltools.errors import DataError
 from evaltools.gates.check import GateDecisions, hold_against_old, not_in_new
 from evaltools.gates.compare import Old
 from evaltools.gates.decide import Decision
-from evaltools.gates.run_rows import Found, RunRows, parts_of
-from evaltools.known_tasks import subject_of
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.gates.run_rows import RunRows, parts_of
 from evaltools.result.json_file import encode_json
-from evaltools.result.result import Row
+from evaltools.result.result import Result, Row
 
 
-def compare_results(run: str, now: Found, old: Old[Found]) -> list[GateDecisions]:
+def compare_results(run: str, now: Result, old: Old[Result]) -> list[GateDecisions]:
     """Whether anything became worse in the result of a run; ``not measured`` where nothing was measured twice.
 
     Raises :class:`DataError` for results of two kinds, and for two files of one measurement.
@@ -62,20 +60,18 @@ def is_slower(reports: Sequence[GateDecisions]) -> bool:
     return any(each.found is not None and each.found.figure.startswith("latency") for each in failed)
 
 
-def _is_measured_once(before: Found, now: Found) -> bool:
+def _is_measured_once(before: Result, now: Result) -> bool:
     """Whether two files have the records of one run, whatever else was edited in one of them."""
     return before.environment.started_at == now.environment.started_at and _records(before) == _records(now)
 
 
-def _records(result: Found) -> bytes:
+def _records(result: Result) -> bytes:
     """What a run found, as it is written: numbers that are none are equal then."""
-    if isinstance(result, EvaluationResult):
-        return encode_json([result.configurations, result.failed, result.examples, result.changed])
-    return encode_json(result.rows)
+    return encode_json([result.rows, result.failed, result.tables])
 
 
-def _about(result: Found) -> str:
-    return subject_of(result) if isinstance(result, EvaluationResult) else f"a {result.command}"
+def _about(result: Result) -> str:
+    return result.about if result.is_of_examples else f"a {result.command}"
 
 
 def _by_model(run: str, parts: Mapping[str, RunRows]) -> dict[str, RunRows]:

@@ -6,15 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from evaltools.gates.evaluation_rows import given_of, rows_of_evaluation
-from evaltools.known_tasks import subject_of
-from evaltools.result.evaluation import Environment, EvaluationResult, Model
-from evaltools.result.result import Result, Row
-
-Found = EvaluationResult | Result
-"""What a run may give."""
+from evaltools.result.facts import Environment, Model
+from evaltools.result.result import Result, Row, standing_alone
 
 
 class RunRows(Struct, frozen=True):
@@ -42,38 +36,22 @@ class RunRows(Struct, frozen=True):
         return [row for row in self.rows if row.role == "test"]
 
 
-def parts_of(run: str, result: Found) -> dict[str, RunRows]:
+def parts_of(run: str, result: Result) -> dict[str, RunRows]:
     """What gates are compared with, by the name of the run or a part of it."""
-    if isinstance(result, EvaluationResult):
-        return {run: _of_evaluation(result)}
+    if not result.rows:
+        return {run: _of_rows((), result)}
     names = part_names(run, [model.file for model in result.models])
     found: dict[str, list[Row]] = {}
-    for row in result.rows:
+    for row in standing_alone(result):
         name = f"{run}/{result.model_names[row.model]}/{row.job}" if row.job else names[row.model]
         found.setdefault(name, []).append(row)
     return {name: _of_rows(rows, result) for name, rows in found.items()}
 
 
-def _of_evaluation(result: EvaluationResult) -> RunRows:
-    return RunRows(
-        result.task,
-        subject_of(result),
-        Path(result.model.file).name,
-        rows_of_evaluation(result),
-        "",
-        result.environment.elapsed_s,
-        result.warnings,
-        given_of(result),
-        result.model,
-        result.environment,
-    )
-
-
 def _of_rows(rows: Sequence[Row], result: Result) -> RunRows:
-    first, model = rows[0], result.models[rows[0].model]
+    first = rows[0] if rows else Row("", command=result.command)
+    model = result.models[first.model]
     named = [row for row in rows if not row.is_all]
-    if result.stopped and not first.job:
-        named = [replace(row, texts=row.texts | {"stopped": result.stopped}) for row in named]
     return RunRows(
         first.command,
         first.texts.get("subject", first.command),

@@ -17,7 +17,7 @@ from evaltools.model import ModelFile, model_in_memory
 from evaltools.model.compiled_for import DISPATCH
 from evaltools.model.contents import Graph, read_contents
 from evaltools.report.files.output_file import require_output_file, write_file
-from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.facts import DelegateUsed, DelegationProof
 from evaltools.result.result import Row
 from evaltools.runtime.emulated import warnings_of
 from evaltools.runtime.emulated.compiler import (

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.model.contents import Graph
-from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.facts import DelegateUsed, DelegationProof
 from evaltools.result.result import Row
 
 TESTED: Final = "tested here"

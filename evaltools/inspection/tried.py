@@ -10,7 +10,7 @@ from evaltools.errors import EvaltoolsError
 from evaltools.inspection.taken import NOT_TESTED, TESTED, first_line, not_taken, taken
 from evaltools.model import ModelFile
 from evaltools.model.contents import Graph
-from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.facts import DelegateUsed, DelegationProof
 from evaltools.result.result import Row
 from evaltools.runtime import Open, Session, one_runtime_per_package, open_session
 from evaltools.runtime.process.isolated import open_isolated

@@ -19,7 +19,7 @@ from evaltools.tasks.framework.common_options import CANDIDATES, EXECUTION, MODE
 from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH, OF_INPUTS, SIGNATURE
 
 if TYPE_CHECKING:
-    from evaltools.result.evaluation import EvaluationResult  # imports NumPy, which no help needs
+    from evaltools.result.result import Result
 
 REFERENCE: Final = "kernels=builtin num_threads=1"
 _NOTHING_TO_FIND: Final = ("identical", "equivalent", "better", "not measured", "not judged")
@@ -134,14 +134,14 @@ def search_request(options: Options, tested: Configuration, folder: Path, comman
     return Request(COMMAND.name, options, reference, (tested,), folder, None, command)
 
 
-def searches_after(request: Request, result: EvaluationResult) -> dict[str, Request]:
+def searches_after(request: Request, result: Result) -> dict[str, Request]:
     """The searches that a result calls for, by configuration: those that are not equivalent to the reference.
 
     They have the model and the inputs of the evaluation, and the flags of that configuration.
     """
     differing = [
         entry.name
-        for entry in result.configurations
+        for entry in result.rows
         if entry.role == "test" and entry.verdict is not None and entry.verdict.kind not in _NOTHING_TO_FIND
     ]
     tests = {configuration.name: configuration for configuration in request.tests}

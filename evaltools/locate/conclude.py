@@ -23,7 +23,7 @@ from evaltools.report.page.charts.figures import MOST_BARS, Layer, local_chart, 
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.run import origin
 from evaltools.report.words.facts import describe_configuration
-from evaltools.result.evaluation import Environment, Model
+from evaltools.result.facts import Environment, Model
 from evaltools.result.result import NEXT, WARNING, Result, Row
 from evaltools.result.section import Block, Chart, Lines, Note, Section, Sentence, Tone
 from evaltools.result.verdict import Verdict

@@ -37,14 +37,11 @@ _MOST_DRAWN: Final = 2000
 _SEED: Final = 17
 
 
-class Latency(Struct, frozen=True):
-    """Figures over one series, in microseconds.
+class NativeTimes(Struct, frozen=True):
+    """One series as the native tools sum it up, in microseconds: of times rounded to whole ones.
 
-    ``p50_us``, ``p90_us`` and ``p99_us`` are those of the times as they were measured, to the nanosecond. All others
-    are as the native tools have them, of times rounded to whole microseconds; their ``std_us`` is truncated twice.
-
-    With no value at all everything is 0. Where a native tool summed the series up, which gives no single times,
-    ``first_us`` and the three are None, and the ``std_us`` of preprocessing is always 0.
+    Their ``std_us`` is truncated twice. With no time at all everything is 0. Where a native tool measured, which gives
+    no single times, ``first_us`` is None, and the ``std_us`` of preprocessing is always 0.
     """
 
     count: int
@@ -55,9 +52,22 @@ class Latency(Struct, frozen=True):
     sum_us: int
     avg_us: float
     std_us: int
+
+
+class Latency(NativeTimes, frozen=True):
+    """The same with percentiles of the times as they were measured, to the nanosecond.
+
+    They are 0 with no time at all, and None where a native tool measured.
+    """
+
     p50_us: float | None
     p90_us: float | None
     p99_us: float | None = None
+
+    @property
+    def native(self) -> NativeTimes:
+        """What the native tools say of it."""
+        return NativeTimes(*(getattr(self, name) for name in NativeTimes.__struct_fields__))
 
 
 def whole_us(microseconds: float) -> int:

@@ -22,7 +22,7 @@ from evaltools.pytest_plugin.settings import (
 )
 
 if TYPE_CHECKING:
-    from evaltools.gates.run_rows import Found
+    from evaltools.result.result import Result
 
 __all__ = ("assert_equivalent", "evaltools_run", "pytest_addoption", "pytest_configure")
 
@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def evaltools_run(pytestconfig: pytest.Config) -> Callable[..., Found]:
+def evaltools_run(pytestconfig: pytest.Config) -> Callable[..., Result]:
     """Run a command once per session: ``evaltools_run("imagenet", "--model_file=...")`` gives its result.
 
     Relative paths are meant from pytest's rootdir.
@@ -55,7 +55,7 @@ def evaltools_run(pytestconfig: pytest.Config) -> Callable[..., Found]:
     from evaltools.gates.gate_file import RunSource
     from evaltools.pytest_plugin.session_runs import session_runs
 
-    def run(*words: str | Path) -> Found:
+    def run(*words: str | Path) -> Result:
         __tracebackhide__ = True
         command = tuple(str(word) for word in words)
         source = RunSource("".join(command[:1]), command)
@@ -69,7 +69,7 @@ def evaltools_run(pytestconfig: pytest.Config) -> Callable[..., Found]:
 
 
 @pytest.fixture(scope="session")
-def assert_equivalent(pytestconfig: pytest.Config, evaltools_run: Callable[..., Found]) -> Callable[..., None]:
+def assert_equivalent(pytestconfig: pytest.Config, evaltools_run: Callable[..., Result]) -> Callable[..., None]:
     """Assert that a configuration computes what the CPU computes, or what it would in a lower precision.
 
     ``assert_equivalent(model, configuration, inputs=None, within="equivalent", num_runs=None, allow_missing=False)``;

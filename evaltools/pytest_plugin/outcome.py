@@ -12,13 +12,13 @@ from msgspec import Struct
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, worst_verdict
 from evaltools.gates.ending import ending_of
-from evaltools.gates.run_rows import Found, RunRows
+from evaltools.gates.run_rows import RunRows
 from evaltools.gates.verdict import PASSES
 from evaltools.parameter import did_you_mean
 from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.pytest_plugin.settings import Settings
 from evaltools.report.words.gates import found_in_words
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.result.verdict import kind_in_words
 from evaltools.tasks.inference_diff.options import INPUT_KINDS
 from evaltools.text import printable
@@ -131,7 +131,7 @@ def _input_flag(root: Path, entry: str | Path) -> str:
     return "input_files"
 
 
-def judge_diff(result: Found, within: str, allow_missing: bool = False) -> Outcome:
+def judge_diff(result: Result, within: str, allow_missing: bool = False) -> Outcome:
     """Whether the verdict on the configuration is at least as good as ``within``.
 
     ``allow_missing``: a delegate that cannot exist here is skipped.
@@ -139,11 +139,10 @@ def judge_diff(result: Found, within: str, allow_missing: bool = False) -> Outco
     if within not in WITHIN:
         known = ", ".join(WITHIN)
         return Outcome("fail", f"within={within!r}: no such grade.{did_you_mean(within, WITHIN)} Use {known}")
-    assert isinstance(result, EvaluationResult)
-    entry = next(entry for entry in result.configurations if entry.role == "test")
+    entry = next(row for row in result.rows if row.role == "test")
     obstacle = entry.reason or "not measured" if entry.status == "not measured" else entry.fallback
     place = f"{Path(result.model.file).name}, {entry.name}"
-    if obstacle is not None:
+    if obstacle:
         if entry.cannot_exist and allow_missing:
             return Outcome("skip", f"{place}: not measured: {obstacle}")
         hint = "; allow_missing=True skips what cannot exist here" if entry.cannot_exist else ""

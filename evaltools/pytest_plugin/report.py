@@ -14,13 +14,14 @@ from evaltools.errors import EvaltoolsError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.gate_file import read_gate_file
 from evaltools.gates.outcome import GateOutcome, outcome_of
-from evaltools.gates.run_rows import Found, RunRows
+from evaltools.gates.run_rows import RunRows
 from evaltools.pytest_plugin.session_runs import session_runs
 from evaltools.report.content import Sources
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.file import page_file, require_page_file
 from evaltools.report.page.from_files import sources_of
-from evaltools.runs.gate_runs import read_any_result
+from evaltools.result.result import Result
+from evaltools.runs.folders import read_any_result
 
 _OPTION: Final = "--evaltools-report"
 
@@ -53,7 +54,7 @@ class SessionReport:
         terminalreporter.write_line(f"report: {self._path}")
 
     def _sources(self) -> Sources:
-        results: dict[str, Found] = {}
+        results: dict[str, Result] = {}
         outcomes: dict[str, GateOutcome] = {}
         runs = session_runs(self._config)
         for file in self._gate_files:

@@ -19,9 +19,11 @@ from evaltools.gates.check import GateDecisions
 from evaltools.gates.compare import Old
 from evaltools.gates.gate_file import Gate, RunSource
 from evaltools.gates.hold import earlier_parts, hold_all, places_in
-from evaltools.gates.run_rows import Found, RunRows, parts_of
+from evaltools.gates.run_rows import RunRows, parts_of
 from evaltools.request.plain import to_plain
-from evaltools.runs.gate_runs import Run, no_worse, read_any_result, result_of
+from evaltools.result.result import Result
+from evaltools.runs.folders import read_any_result
+from evaltools.runs.gate_runs import Run, no_worse, result_of
 
 _FOLDER: Final = "evaltools"
 _ENDED: Final = ".ended"
@@ -35,9 +37,9 @@ class SessionRuns:
         self._has_workers = has_workers
         self._told: set[Path] = set()
         self._decisions: dict[tuple[object, ...], list[GateDecisions]] = {}
-        self._known: dict[tuple[Path, RunSource], tuple[Found, dict[str, RunRows]] | EvaltoolsError] = {}
+        self._known: dict[tuple[Path, RunSource], tuple[Result, dict[str, RunRows]] | EvaltoolsError] = {}
 
-    def result(self, source: RunSource, folder: Path) -> Found:
+    def result(self, source: RunSource, folder: Path) -> Result:
         """The result of a run whose relative paths are meant from ``folder``; carried out when first asked for.
 
         Raises :class:`EvaltoolsError` for a run that gave none, every time with the same message.
@@ -58,7 +60,7 @@ class SessionRuns:
         except EvaltoolsError as error:
             return dict(Run(source, folder, None).failed(error))
 
-    def result_so_far(self, source: RunSource, folder: Path) -> Found | None:
+    def result_so_far(self, source: RunSource, folder: Path) -> Result | None:
         """The result that :meth:`parts_so_far` found."""
         known = self._known.get((folder, source))
         return known[0] if isinstance(known, tuple) else None
@@ -118,7 +120,7 @@ class SessionRuns:
         name = re.sub(r"[^\w.-]", "_", run.source.name)
         return self._shared / digest(what) / f"{name}.json"
 
-    def _found(self, source: RunSource, folder: Path) -> tuple[Found, dict[str, RunRows]]:
+    def _found(self, source: RunSource, folder: Path) -> tuple[Result, dict[str, RunRows]]:
         key = (folder, source)
         if key not in self._known:
             try:
@@ -132,7 +134,7 @@ class SessionRuns:
             raise UsageError(str(known))
         return known
 
-    def _command(self, run: Run) -> Found:
+    def _command(self, run: Run) -> Result:
         output = self._output(run)
         output.parent.mkdir(parents=True, exist_ok=True)
         ended = output.with_suffix(_ENDED)

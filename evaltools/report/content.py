@@ -17,7 +17,6 @@ from evaltools.text import shortened
 
 if TYPE_CHECKING:
     from evaltools.gates.outcome import GateOutcome
-    from evaltools.result.evaluation import EvaluationResult
     from evaltools.result.result import Result
 
 MOST_NOTES: Final = 12
@@ -37,11 +36,10 @@ _BY_NEED: Final[tuple[Tone, ...]] = ("bad", "missing", "open", "near", "", "good
 class Sources(Struct, frozen=True):
     """What a page is about, each by its name.
 
-    ``located`` are what was found in the model of an evaluation, by that one's name.
+    ``located`` are what searches found in the model of an evaluation, by that one's name.
     ``saved`` is what stands in the result files that there are, and ``folders`` where these lie.
     """
 
-    evaluations: Mapping[str, EvaluationResult] = field(default_factory=dict)
     results: Mapping[str, Result] = field(default_factory=dict)
     located: Mapping[str, Sequence[Result]] = field(default_factory=dict)
     saved: Mapping[str, bytes] = field(default_factory=dict)
@@ -51,8 +49,17 @@ class Sources(Struct, frozen=True):
     @property
     def count(self) -> int:
         """How many results there are."""
-        kinds = (self.evaluations, self.results, self.outcomes)
-        return sum(map(len, kinds))
+        return len(self.results) + len(self.outcomes)
+
+    @property
+    def evaluations(self) -> dict[str, Result]:
+        """The results of evaluations."""
+        return {name: each for name, each in self.results.items() if each.is_of_examples}
+
+    @property
+    def others(self) -> dict[str, Result]:
+        """The results of other commands."""
+        return {name: each for name, each in self.results.items() if not each.is_of_examples}
 
 
 class Download(Struct, frozen=True):

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from evaltools.result.evaluation import Environment, Load
+from evaltools.result.facts import Environment, Load
 
 _PACKAGES: Final = ("ai-edge-litert", "tflite-runtime", "numpy", "pillow", "scipy", "pycocotools", "protobuf")
 

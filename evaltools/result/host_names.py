@@ -13,7 +13,8 @@ from evaltools.parameter import Value
 from evaltools.result.section import Section
 
 if TYPE_CHECKING:
-    from evaltools.result.evaluation import DelegateUsed, EvaluationResult
+    from evaltools.result.facts import DelegateUsed
+    from evaltools.result.result import Result
 
 
 class HostNames(Struct, frozen=True):
@@ -49,12 +50,8 @@ class HostNames(Struct, frozen=True):
             text = text.replace(on_device, self.by_device_name[on_device])
         return text
 
-    def reason(self, reason: str | None) -> str | None:
-        """A reason with all names in it replaced; None stays None."""
-        return None if reason is None else self.text(reason)
 
-
-def with_host_names(result: EvaluationResult, names: HostNames) -> EvaluationResult:
+def with_host_names(result: Result, names: HostNames) -> Result:
     """The result with the host's names in what decides its figures, and in what its task shows."""
     given = {name: names.text(text) for name, text in result.given.items()}
     blocks = msgspec.convert(_renamed(msgspec.to_builtins(result.blocks), names), list[Section])

@@ -45,12 +45,15 @@ def valid_text(value: Any) -> Any:
 
 
 def _fields(value: msgspec.Struct) -> dict[str, Any]:
-    """The fields of a struct by name: its tag, if it has one, and without defaults where its type leaves these out."""
+    """The fields of a struct by name: its tag, if it has one, and without defaults where its type leaves these out.
+
+    As msgspec does it, a field whose default a function gives is always there.
+    """
     config = value.__struct_config__
     found = {config.tag_field: config.tag} if config.tag_field is not None else {}
     for each in msgspec.structs.fields(value):
         item = getattr(value, each.name)
-        default = each.default_factory() if callable(each.default_factory) else each.default
+        default = each.default_factory() if isinstance(each.default_factory, type) else each.default
         if not (config.omit_defaults and item == default and type(item) is type(default)):
             found[each.name] = valid_text(item)
     return found
@@ -73,21 +76,6 @@ def json_in(content: bytes, path: Path, kind: type[ResultType], what: str) -> Re
         return json_as(content, kind)
     except ValueError as error:
         raise misfit(path, what, error.__cause__ or error) from error
-
-
-class _Versions(msgspec.Struct):
-    """What a file of a benchmark or of a suite, also an earlier one, says of itself before anything else is read."""
-
-    schema_version: str = ""
-    suite_version: str = ""
-
-
-def json_of_version(content: bytes, path: Path, kind: type[ResultType], what: str, current: str) -> ResultType:
-    """Structs from the content of a file of the ``current`` version; raises :class:`DataError` as above."""
-    head = json_in(content, path, _Versions, what)
-    if found := head.suite_version or head.schema_version:
-        require_version(found, current, path, what)
-    return json_in(content, path, kind, what)
 
 
 def require_version(found: Any, current: str, path: Path, what: str) -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
+from evaltools.metrics.latency import Latency
 from evaltools.metrics.metric import Metric
-from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, DelegationProof, EvaluationResult
+from evaltools.result.facts import DelegateUsed, DelegationProof
 from evaltools.result.figure import Figure
+from evaltools.result.result import Row
 
 RUNS_FOR_P90: Final = 10
 RUNS_FOR_P99: Final = 100
@@ -27,38 +31,38 @@ def partitions_of(delegates: Sequence[DelegateUsed], proof: DelegationProof | No
     return float(sum(filter(None, taken)))
 
 
-def common_figures(result: EvaluationResult, entry: ConfigurationResult) -> dict[str, Figure]:
-    """The figures of a configuration that every task has, as far as they are known."""
-    latency = entry.inference_latency
-    count = 0 if latency is None else latency.count
-    times_us = {} if latency is None else {
-        "latency_ms": latency.p50_us if count else None,
-        "latency_p90_ms": latency.p90_us if count >= RUNS_FOR_P90 else None,
-        "latency_p99_ms": latency.p99_us if count >= RUNS_FOR_P99 else None,
-    }  # fmt: skip
-    known = {
-        "examples": entry.finished_examples,
-        **{name: None if time_us is None else time_us / 1000 for name, time_us in times_us.items()},
-        "load_ms": entry.load_ms,
-        "model_mb": result.model.size_bytes / 2**20,
-        "latency_cpu_ratio": entry.latency_cpu_ratio,
-        "peak_memory_mb": entry.peak_memory_mb,
-        "delegated_share": share_delegated(entry.delegation),
-        "partitions": partitions_of(entry.delegates, entry.delegation),
-        "failed_examples": entry.failed_examples,
-        "nan_outputs": entry.nan_outputs,
-        "crashes": entry.crashes,
+def latency_figures(latency: Latency) -> dict[str, Figure]:
+    """The percentiles of times, as far as there are enough of them.
+
+    >>> from evaltools.metrics.latency import summarise_latency
+    >>> list(latency_figures(summarise_latency([1250.0, 1750.0, 6000.0])))
+    ['latency_ms']
+    """
+    known_us = {
+        "latency_ms": (latency.p50_us, 1),
+        "latency_p90_ms": (latency.p90_us, RUNS_FOR_P90),
+        "latency_p99_ms": (latency.p99_us, RUNS_FOR_P99),
     }
-    return figures_of({name: value for name, value in known.items() if value is not None})
+    enough = {name: us for name, (us, fewest) in known_us.items() if us is not None and latency.count >= fewest}
+    found = figures_of({name: us / 1000 for name, us in enough.items()})
+    at_least = ""
+    for name, figure in found.items():
+        found[name] = replace(figure, count=latency.count, at_least=at_least)
+        at_least = name
+    return found
+
+
+def figures_of_nodes(delegates: Sequence[DelegateUsed], proof: DelegationProof | None) -> dict[str, Figure]:
+    """What ran on delegates, as far as it is known."""
+    return figures_of({"delegated_share": share_delegated(proof), "partitions": partitions_of(delegates, proof)})
 
 
 def figures_of(values: Mapping[str, float | None]) -> dict[str, Figure]:
-    """Numbers by the names of these metrics as figures."""
+    """Numbers by the names of these metrics as figures; None for one that is not known."""
     return {
-        name: Figure(None if value is None else float(value), metric.unit, metric.better, is_share=metric.is_share)
+        metric.name: Figure(float(value), metric.unit, metric.better, is_share=metric.is_share)
         for metric in METRICS
-        if (name := metric.name) in values
-        for value in [values[name]]
+        if (value := values.get(metric.name)) is not None
     }
 
 
@@ -137,3 +141,16 @@ METRICS: Final = (
         better="lower",
     ),
 )
+NEVER_BELOW_0: Final = frozenset(metric.name for metric in METRICS)
+ABOVE_0: Final = frozenset(metric.name for metric in METRICS if metric.is_ratio)
+_COMMON: Final = {metric.name: place for place, metric in enumerate(METRICS)}
+
+
+def of_task(row: Row) -> dict[str, Figure]:
+    """The figures of a row that not every task has."""
+    return {name: figure for name, figure in row.figures.items() if name not in _COMMON}
+
+
+def in_order(figures: Mapping[str, Figure]) -> dict[str, Figure]:
+    """The figures, those that every task has first."""
+    return {name: figures[name] for name in sorted(figures, key=lambda name: _COMMON.get(name, len(_COMMON)))}

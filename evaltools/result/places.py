@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
 from evaltools.result.device import HOST, DeviceRun
-from evaltools.result.evaluation import ConfigurationResult, Environment, EvaluationResult
-from evaltools.result.result import Row
+from evaltools.result.facts import Environment, Load
+from evaltools.result.metrics import figures_of, in_order
+from evaltools.result.result import Result, Row
 
 
 def machine_of(environment: Environment, run: DeviceRun | None, place: str = "") -> str:
@@ -21,76 +22,55 @@ def machine_of(environment: Environment, run: DeviceRun | None, place: str = "")
     return " and ".join(names)
 
 
-Entry = TypeVar("Entry", bound=ConfigurationResult | Row)
-
-
-def reference_of(configuration: Entry, configurations: Sequence[Entry]) -> Entry | None:
-    """The reference that a configuration is compared with: that of its own place, else the first one."""
-    references = [entry for entry in configurations if entry.role == "reference"]
-    own = [entry for entry in references if entry.place == configuration.place]
+def reference_of(row: Row, rows: Sequence[Row]) -> Row | None:
+    """The reference that a row is compared with: that of its own place, else the first one."""
+    references = [each for each in rows if each.role == "reference"]
+    own = [each for each in references if each.place == row.place]
     return next(iter(own + references), None)
-
-
-class Pair(Protocol):
-    """A comparison of two configurations by their names."""
-
-    @property
-    def baseline(self) -> str:
-        """What it is compared with."""
-
-    @property
-    def other(self) -> str:
-        """What is compared with it."""
-
-
-Compared = TypeVar("Compared", bound=Pair)
-
-
-def against_reference(
-    result: EvaluationResult, comparisons: Iterable[Compared], configuration: ConfigurationResult
-) -> Compared | None:
-    """The comparison of a configuration with the reference, None where there is none."""
-    references = {entry.name for entry in result.configurations if entry.role == "reference"}
-    found = (entry for entry in comparisons if entry.other == configuration.name and entry.baseline in references)
-    return next(found, None)
 
 
 _ON_CPU: Final = frozenset({"XNNPACK", "YNNPACK"})
 """The delegates that are kernels of the CPU."""
 
 
-def runs_on_cpu(configuration: ConfigurationResult) -> bool:
+def runs_on_cpu(row: Row) -> bool:
     """Whether it was measured on the CPU, as asked: without delegates, or with those that are its kernels.
 
     A GPU in software is not such a configuration: no app uses it.
     """
-    is_sound = configuration.status == "measured" and not configuration.fallback and configuration.runtime is not None
-    return is_sound and all(delegate.name in _ON_CPU for delegate in configuration.delegates)
+    is_sound = row.status == "measured" and not row.fallback and row.runtime is not None
+    return is_sound and all(delegate.name in _ON_CPU for delegate in row.delegates)
 
 
-def fastest_on_cpu(configurations: Sequence[ConfigurationResult], place: str) -> ConfigurationResult | None:
+def fastest_on_cpu(rows: Sequence[Row], place: str) -> Row | None:
     """The one with the smallest median time at a place; None where none has a time."""
     timed = [
-        (entry.inference_latency.p50_us, entry)
-        for entry in configurations
-        if entry.place == place and runs_on_cpu(entry) and entry.inference_latency and entry.inference_latency.p50_us
+        (time, row) for row in rows if row.place == place and runs_on_cpu(row) and (time := row.value("latency_ms"))
     ]
-    return min(timed, key=lambda found: found[0] or 0.0)[1] if timed else None
+    return min(timed, key=lambda found: found[0])[1] if timed else None
 
 
-def with_cpu_ratios(result: EvaluationResult) -> EvaluationResult:
-    """The result, in which each configuration has its time by that of the fastest one on the CPU."""
-    return replace(result, configurations=[_with_ratio(result, entry) for entry in result.configurations])
+def with_cpu_ratios(rows: Sequence[Row], paired: Mapping[tuple[str, str], float]) -> list[Row]:
+    """The rows, in which each has its time by that of the fastest one on the CPU.
+
+    ``paired`` are the ratios of times on the same examples, of the second of two names by the first.
+    """
+    return [_with_ratio(row, rows, paired) for row in rows]
 
 
-def _with_ratio(result: EvaluationResult, entry: ConfigurationResult) -> ConfigurationResult:
-    cpu = fastest_on_cpu(result.configurations, entry.place)
-    own = entry.inference_latency
-    if cpu is None or cpu is entry or entry.status != "measured" or own is None or not own.p50_us:
-        return entry
-    base = cpu.inference_latency
-    assert base is not None
-    assert base.p50_us is not None
-    paired = {(each.baseline, each.other): each.ratio for each in result.latency_comparisons}
-    ratio = paired.get((cpu.name, entry.name), own.p50_us / base.p50_us)
-    return replace(entry, latency_cpu_ratio=ratio)
+def _with_ratio(row: Row, rows: Sequence[Row], paired: Mapping[tuple[str, str], float]) -> Row:
+    cpu, own = fastest_on_cpu(rows, row.place), row.value("latency_ms")
+    base = None if cpu is None else cpu.value("latency_ms")
+    if cpu is None or cpu is row or row.status != "measured" or not own or not base:
+        return row
+    ratio = paired.get((cpu.name, row.name), own / base)
+    return replace(row, figures=in_order(row.figures | figures_of({"latency_cpu_ratio": ratio})))
+
+
+def on_devices(result: Result, run: DeviceRun | None, environment: Environment) -> Result:
+    """The result of a run on devices, where nothing else is started while they measure; None: on this computer."""
+    if run is None:
+        return result
+    quiet = Load(environment.cpu_count, 0.0, 0.0)
+    rows = [replace(row, load=quiet) for row in result.rows]
+    return replace(result, rows=rows, device_run=run, environment=environment)

@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
 from evaltools.errors import DataError
+from evaltools.metrics.latency import NativeTimes
 from evaltools.result.figure import Change, Figure
-from evaltools.result.json_file import json_in, read_content, require_version
-from evaltools.result.result import VERSION, Result, Row
+from evaltools.result.json_file import json_in, require_version
+from evaltools.result.metrics import ABOVE_0, NEVER_BELOW_0, of_task
+from evaltools.result.result import INVOKE, INVOKE_US, VERSION, Result, Row
+from evaltools.result.verdict import Verdict
 
 _WHAT: Final = "evaltools result"
 _ROUNDING: Final = 1e-9
+_LONGEST_US: Final = 1e15
+_LATENCIES: Final = ("latency_ms", "latency_p90_ms", "latency_p99_ms")
+_MOST_CONFIGURATIONS: Final = 2000
+"""Each is compared with the others: a report of so many takes a quarter of a minute, and one of ten times as many an
+hour."""
 
 
-def read(path: Path) -> Result:
-    """The result in a file; raises as :func:`result_in` does, and for a file that cannot be read."""
-    return result_in(read_content(path), path)
-
-
-def result_in(content: bytes, path: Path) -> Result:
+def rows_in(content: bytes, path: Path) -> Result:
     """The result in the content of a file.
 
     Raises :class:`~evaltools.errors.DataError` for a content that does not fit, naming the field, for another version,
     and for one whose figures contradict each other.
     """
     head = json_in(content, path, _Head, _WHAT)
-    require_version(head.version or head.schema_version or head.suite_version, VERSION, path, _WHAT)
+    stated = head.version or head.schema_version or head.suite_version
+    if not stated:
+        raise DataError(f"{path} is not an evaltools result: it has no version")
+    require_version(stated, VERSION, path, _WHAT)
     found = json_in(content, path, Result, _WHAT)
+    configurations = sum(row.role in ("reference", "test") for row in found.rows)
+    if configurations > _MOST_CONFIGURATIONS:
+        most = f"results of at most {_MOST_CONFIGURATIONS} are read"
+        raise DataError(f"{path} has {configurations} configurations; {most}")
     wrong = contradiction(found)
     if wrong:
         raise DataError(f"{path}: its figures contradict each other ({wrong}); take the file as evaltools wrote it")
@@ -47,19 +58,38 @@ class _Head(Struct):
     suite_version: str = ""
 
 
+def missing_records(result: Result) -> str:
+    """Which row has neither an answer nor a failure for some of the examples that were done, in words.
+
+    Empty where none is missing. A reference whose outputs were loaded has no records at all.
+    """
+    for row in result.rows if result.example_count else ():
+        known = row.finished_examples + row.failed_examples
+        if row.status == "measured" and known not in (0, result.examples_done):
+            return f"{row.name!r} has records of {known} of {result.examples_done} examples"
+    return ""
+
+
 def contradiction(result: Result) -> str:
     """The first thing that cannot be, as a sentence without its end; empty for a result that holds together."""
     return next(_contradictions(result), "")
 
 
 def _contradictions(result: Result) -> Iterator[str]:
+    if not 0 <= result.examples_done <= result.example_count:
+        yield f"{result.examples_done} of {result.example_count} examples are done"
+    if not result.models:
+        yield "it is of no model"
     names = Counter((row.job, row.model, row.name) for row in result.rows)
     yield from (f"{row[-1]!r} is the name of {count} rows" for row, count in names.items() if count > 1)
     for row in result.rows:
-        if not 0 <= row.model < max(1, len(result.models)):
+        if not 0 <= row.model < len(result.models):
             yield f"{row.name!r} is of model {row.model}, and there are {len(result.models)}"
         beside = [each for each in result.rows if not row.job or (each.job, each.model) == (row.job, row.model)]
         yield from (f"{row.name!r}: {text}" for text in _of_row(row, beside))
+        yield from (f"{row.name!r}: {text}" for text in _of_examples(row) if result.example_count)
+    if result.complete and (missing := missing_records(result)):
+        yield missing
 
 
 def _of_row(row: Row, beside: Sequence[Row]) -> Iterator[str]:
@@ -71,13 +101,58 @@ def _of_row(row: Row, beside: Sequence[Row]) -> Iterator[str]:
     yield from of_figures(row.figures, {each.name: each.figures for each in beside})
     known = {each.name for each in beside}
     for verdict in row.verdicts:
-        if verdict.against and verdict.against not in known:
-            yield f"it was judged against {verdict.against!r}, which is not a row"
-        numbers = (verdict.change, verdict.low, verdict.high, verdict.margin, verdict.p_value)
-        if not all(number is None or math.isfinite(number) for number in numbers):
-            yield f"a number of its verdict on {verdict.metric} is not finite"
+        yield from _of_verdict(verdict, known)
+    yield from _of_times(row)
     for part in row.rows:
         yield from (f"{part.name!r}: {text}" for text in _of_row(part, beside))
+    for own in row.parts:
+        same = {each.name: part.figures for each in beside for part in each.parts if part.name == own.name}
+        yield from (f"{own.name!r}: {text}" for text in of_figures(own.figures, same))
+
+
+def _of_examples(row: Row) -> Iterator[str]:
+    """What figures of examples say that were not finished."""
+    for name, figure in of_task(row).items() if row.status == "measured" else ():
+        if figure.value is not None and not row.finished_examples:
+            yield f"{name} is {figure.value}, of no examples"
+        elif figure.count is not None and figure.count > row.finished_examples:
+            yield f"{name} is of {figure.count} examples, and {row.finished_examples} were finished"
+
+
+def _of_times(row: Row) -> Iterator[str]:
+    for what, times in row.times.items():
+        if times.min_us < 0:
+            yield f"the shortest time of {what} is {times.min_us} us"
+        elif times.count and not times.min_us <= times.avg_us <= times.max_us:
+            yield f"the average time of {what} is {times.avg_us} us, of times from {times.min_us} to {times.max_us}"
+    if (invoke := row.times.get(INVOKE)) is not None:
+        yield from _of_latencies(row, invoke)
+    single, stated = row.series.get(INVOKE_US, []), row.figures.get("latency_ms")
+    if any(not 0 <= time_us <= _LONGEST_US for time_us in single):
+        yield f"a time is {next(time_us for time_us in single if not 0 <= time_us <= _LONGEST_US)} us"
+    elif single and stated is not None and stated.value is not None and stated.count == len(single):
+        median_ms = statistics.median(single) / 1000
+        if not math.isclose(stated.value, median_ms, rel_tol=1e-9):
+            yield f"latency_ms is {stated.value}, and the median of the recorded times is {median_ms}"
+
+
+def _of_latencies(row: Row, invoke: NativeTimes) -> Iterator[str]:
+    """Percentiles of the same times, of which the shortest and the longest were rounded to whole microseconds."""
+    for name, figure in ((name, row.figures[name]) for name in _LATENCIES if name in row.figures):
+        if figure.value is None or figure.count != invoke.count:
+            continue
+        if not invoke.min_us - 1 <= figure.value * 1000 <= invoke.max_us + 1:
+            yield f"{name} is {figure.value}, of times from {invoke.min_us} to {invoke.max_us} us"
+
+
+def _of_verdict(verdict: Verdict, known: Collection[str]) -> Iterator[str]:
+    if verdict.against and verdict.against not in known:
+        yield f"it was judged against {verdict.against!r}, which is not a row"
+    numbers = (verdict.change, verdict.low, verdict.high, verdict.margin, verdict.p_value)
+    if not all(number is None or math.isfinite(number) for number in numbers):
+        yield f"a number of its verdict on {verdict.metric} is not finite"
+    if verdict.low is not None and verdict.high is not None and verdict.low > verdict.high:
+        yield f"its change of {verdict.metric} lies from {verdict.low} to {verdict.high}"
 
 
 def of_figures(figures: Mapping[str, Figure], others: Mapping[str, Mapping[str, Figure]]) -> Iterator[str]:
@@ -97,7 +172,7 @@ def _of_figure(name: str, figure: Figure) -> Iterator[str]:
         yield f"{name} is of {count}"
     if value is None:
         return
-    if not math.isfinite(value):
+    if not math.isfinite(value) or (value < 0 and name in NEVER_BELOW_0) or (value == 0 and name in ABOVE_0):
         yield f"{name} is {value}"
     elif figure.is_share and not 0 <= value <= 1:
         yield f"{name} is {value}, and a share is 0 to 1"
@@ -105,6 +180,8 @@ def _of_figure(name: str, figure: Figure) -> Iterator[str]:
         yield f"{name} is {value}, and no number of {count} is such a share"
     if interval is not None and not interval.low - _ROUNDING <= value <= interval.high + _ROUNDING:
         yield f"{name} is {value}, and its interval is {interval.low} to {interval.high}"
+    elif interval is not None and interval.low < 0 and name in NEVER_BELOW_0:
+        yield f"{name} is never below 0, and its interval is {interval.low} to {interval.high}"
     scores = [score for score in figure.scores if score is not None]
     if scores and count is not None:
         if len(scores) != count:

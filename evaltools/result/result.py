@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from evaltools import exit_codes
+from evaltools.metrics.latency import NativeTimes
 from evaltools.parameter import Value
 from evaltools.result.device import DeviceRun
-from evaltools.result.evaluation import (
+from evaltools.result.facts import (
     DelegateUsed,
     DelegationProof,
     Environment,
@@ -29,7 +32,7 @@ from evaltools.result.section import Note, Section
 from evaltools.result.verdict import Verdict
 from evaltools.text import printable
 
-VERSION: Final = "7"
+VERSION: Final = "8"
 WARNING: Final = "warning"
 """What a note is of that needs attention before figures are believed."""
 NEXT: Final = "next"
@@ -40,33 +43,52 @@ HINT: Final = "hint"
 
 ALL: Final = "*"
 """The name of a row that stands for all configurations of a job which gave none of its own."""
+INVOKE: Final = "invoke"
+"""The times of single runs."""
+PREPROCESSING: Final = "preprocessing"
+"""The times of making single inputs."""
+INVOKE_US: Final = "invoke_us"
+"""The series of single times of runs, in microseconds."""
+DRIFT: Final = "drift"
+"""The text which says that times rose or fell while they were measured."""
+SHARD: Final = "shard"
+"""What is given, where the result is of one of several shards: ``i/n``."""
+EXAMPLES: Final = "examples"
+"""The table of what each configuration gave for each example, where that was asked for."""
+CHANGED: Final = "changed"
+"""The table of answers that are others than the reference's."""
 
 
 class Row(Struct, frozen=True, omit_defaults=True):
     """A configuration, an operator, a chip or a device: what was asked, what ran, what came out.
 
-    ``role`` says what it is: the ``reference``, a ``test``, an ``operator``, a ``chip``, a ``device``. ``reason`` says
-    why it was not measured; ``not_clean`` why measured figures are no clean pass; ``fallback`` why the CPU did what a
-    delegate was asked for. ``cannot_exist``: no runtime here can create what was asked for. ``command`` and ``model``
-    are what gave the row, the latter by its place in the result's models; ``job`` is what a suite calls the command.
-    ``flags`` give the same configuration again.
+    A field that a file lacks is empty; ``role`` and ``status`` are always there. ``role`` says what it is: the
+    ``reference``, a ``test``, an ``operator``, a ``chip``, a ``device``. ``reason`` says why it was not measured;
+    ``not_clean`` why measured figures are no clean pass; ``fallback`` why the CPU did what a delegate was asked for.
+    ``cannot_exist``: no runtime here can create what was asked for. ``command`` and ``model`` are what gave the row,
+    the latter by its place in the result's models; ``other_model`` is the one that it ran in the place of that. ``job``
+    is what a suite calls the command, ``place`` the device, or ``host``, where several did the same. ``flags`` give
+    the same configuration again.
 
     ``runtime``, ``delegates`` and ``delegation`` are what ran, and the proof. ``load`` is what else the machine did
-    while it was timed, null where nobody looked. ``counts`` are whole numbers by name,
-    such as ``finished`` and ``failed`` examples, ``crashes``. ``texts`` are facts in words by name. ``series`` are
-    numbers by name in the order in which they were measured, such as single times in microseconds. ``verdicts`` are
-    those against other rows, the reference's first. ``rows`` are parts of this one, such as the outputs of a model.
+    while it was timed, null where nobody looked. ``counts`` are whole numbers by name, such as ``rounds``. ``texts``
+    are facts in words by name. ``figures`` are numbers by the names that limits use; one that each output of the model
+    has, as ``parts`` say, is that of the worst output. ``times`` are what the native tools say of times, by what was
+    timed. ``series`` are numbers by name in the order in which they were measured, such as single times in
+    microseconds. ``verdicts`` are those against other rows, the reference's first. ``rows`` are parts of this one.
+    ``lines`` are those of stdout, where a task gives its own.
     """
 
     name: str
-    role: str = "test"
-    status: Literal["measured", "not measured"] = "measured"
+    role: str = field(default_factory=lambda: "test")
+    status: Literal["measured", "not measured"] = field(default_factory=lambda: "measured")
     reason: str = ""
     not_clean: str = ""
     fallback: str = ""
     cannot_exist: bool = False
     command: str = ""
     model: int = 0
+    other_model: Model | None = None
     job: str = ""
     place: str = ""
     flags: list[str] = field(default_factory=list)
@@ -79,10 +101,12 @@ class Row(Struct, frozen=True, omit_defaults=True):
     counts: dict[str, int] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
+    times: dict[str, NativeTimes] = field(default_factory=dict)
     series: dict[str, list[float]] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
     @property
     def is_all(self) -> bool:
@@ -90,8 +114,13 @@ class Row(Struct, frozen=True, omit_defaults=True):
         return self.name == ALL
 
     @property
+    def is_emulated(self) -> bool:
+        """Whether an emulator computed in the place of the hardware, so that there is no latency."""
+        return self.runtime is not None and bool(self.runtime.emulator)
+
+    @property
     def verdict(self) -> Verdict | None:
-        """The first verdict; None where nothing was judged."""
+        """The first verdict, the one against the reference; None where nothing was judged."""
         return self.verdicts[0] if self.verdicts else None
 
     def value(self, name: str) -> float | None:
@@ -99,30 +128,90 @@ class Row(Struct, frozen=True, omit_defaults=True):
         found = self.figures.get(name)
         return None if found is None else found.value
 
+    def number_of(self, name: str) -> int:
+        """A figure that counts; 0 where there is none."""
+        return int(self.value(name) or 0)
+
+    @property
+    def finished_examples(self) -> int:
+        """How many examples have an answer."""
+        return self.number_of("examples")
+
+    @property
+    def failed_examples(self) -> int:
+        """How many examples have none."""
+        return self.number_of("failed_examples")
+
+    @property
+    def nan_outputs(self) -> int:
+        """How many outputs, detections or elements of outputs are NaN or infinite."""
+        return self.number_of("nan_outputs")
+
+    @property
+    def crashes(self) -> int:
+        """How often one of its processes crashed, or hung and was ended."""
+        return self.number_of("crashes")
+
+    @property
+    def first_crash(self) -> str:
+        """Why one of its processes first crashed; empty where none did."""
+        return self.texts.get("first_crash", "")
+
+    @property
+    def crashes_of_runs(self) -> str:
+        """How often its process crashed in how many runs, empty where it never did."""
+        if not self.crashes:
+            return ""
+        runs = self.finished_examples + self.failed_examples
+        during = f"in {runs} run{'s' * (runs != 1)}" if runs else "before its first run"
+        return f"crashed {self.crashes} time{'s' * (self.crashes != 1)} {during}"
+
+    @property
+    def latency(self) -> NativeTimes | None:
+        """What the native tools say of the times of its runs; None where there is none, as for an emulator."""
+        return self.times.get(INVOKE)
+
 
 class Result(Struct, frozen=True):
     """What a command found.
 
-    ``command`` is what gave it, such as ``imagenet`` or ``benchmark``. ``complete`` is false where it ended early;
-    ``stopped`` says why. ``given`` is everything beside model and configuration that decides the figures, as texts by
-    name: two results with the same texts are of the same examples. ``options`` are the flags in force. ``notes`` are
-    remarks on rows and warnings; ``blocks`` are what there is to show beside the rows: the answer first, then tables
-    and charts under headings.
+    ``command`` is what gave it, such as ``imagenet`` or ``benchmark``; ``own`` of every task of one's own, whose name
+    is the ``subject``, which else is empty. ``complete`` is false where it ended early, or where a row has neither an
+    answer nor a failure for some examples; ``stopped`` says why. ``examples_done`` counts the examples that were tried,
+    failed ones included, of ``example_count`` over all shards; both are 0 where there are no examples.
+
+    ``given`` is everything beside model and configuration that decides the figures, as texts by name: two results with
+    the same texts are of the same examples. ``options`` are the flags in force. ``failed`` are examples without an
+    answer. ``notes`` are remarks on rows and warnings; ``blocks`` are what there is to show beside the rows: the answer
+    first, then tables and charts under headings. ``device_run`` says how it was done on devices. ``tables`` have by
+    columns what single examples gave, where that was asked for. ``limits_broken``: a limit that was given as an option
+    is broken. ``not_saved`` says what could not be written while it was measured, and why.
     """
 
     command: str
     environment: Environment
     models: list[Model]
     rows: list[Row]
-    version: Literal["7"] = VERSION
+    version: Literal["8"] = VERSION
+    subject: str = ""
     complete: bool = True
     stopped: str = ""
+    examples_done: int = 0
+    example_count: int = 0
     given: dict[str, str] = field(default_factory=dict)
     options: dict[str, Value] = field(default_factory=dict)
     failed: list[FailedExample] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     blocks: list[Section] = field(default_factory=list)
     device_run: DeviceRun | None = None
+    tables: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
+    limits_broken: bool = False
+    not_saved: str = ""
+
+    @property
+    def model(self) -> Model:
+        """The first model, which is the only one of most commands."""
+        return self.models[0]
 
     @property
     def model_names(self) -> list[str]:
@@ -130,9 +219,83 @@ class Result(Struct, frozen=True):
         return model_names([Path(model.file) for model in self.models])
 
     @property
+    def is_of_examples(self) -> bool:
+        """Whether it is that of an evaluation: of examples, each of which every row has an answer to, or a failure."""
+        return self.example_count > 0
+
+    @property
+    def about(self) -> str:
+        """The name of the command, or of the task of one's own."""
+        return self.subject or self.command
+
+    @property
     def warnings(self) -> list[str]:
         """What needs attention before figures are believed."""
         return [note.text for note in self.notes if note.of == WARNING]
+
+    @property
+    def next_steps(self) -> list[str]:
+        """What to do next."""
+        return [note.text for note in self.notes if note.of == NEXT]
+
+    @property
+    def measured_tests(self) -> list[Row]:
+        """The test configurations that have figures, in the order given."""
+        return [row for row in self.rows if row.role == "test" and row.status == "measured"]
+
+    @property
+    def other_models(self) -> list[Model]:
+        """The models that rows ran in the place of the result's, each once."""
+        return list({row.other_model.sha256: row.other_model for row in self.rows if row.other_model}.values())
+
+    @property
+    def models_in_words(self) -> str:
+        """The name of the model, and of those that it is compared with."""
+        names = [Path(model.file).name for model in (self.model, *self.other_models)]
+        return " compared with ".join(names[:1] + [", ".join(names[1:])] * (len(names) > 1))
+
+
+def without_examples(result: Result) -> Result:
+    """The result without what each configuration gave for each example."""
+    return replace(result, tables={name: table for name, table in result.tables.items() if name != EXAMPLES})
+
+
+def warning(text: str) -> Note:
+    """A note that needs attention before figures are believed."""
+    return Note(WARNING, text, "open")
+
+
+def with_warnings(result: Result, texts: Sequence[str]) -> Result:
+    """The result with more warnings, behind those that it has."""
+    return replace(result, notes=[*result.notes, *map(warning, texts)])
+
+
+def standing_alone(result: Result) -> list[Row]:
+    """The rows, each with what the result says of all of them: command, what was given, why it ended early."""
+    given = dict(result.given)
+    if result.example_count:
+        given["examples"] = str(result.examples_done)
+    known = {"subject": result.subject, "stopped": result.stopped}
+    texts = {name: text for name, text in known.items() if text}
+    return [
+        replace(row, command=row.command or result.command, given=row.given or given, texts=row.texts | texts)
+        for row in result.rows
+    ]
+
+
+def exit_code_of(result: Result) -> int:
+    """The exit code of an evaluation whose files were all written."""
+    if result.stopped == "interrupted":
+        return exit_codes.INTERRUPTED
+    without_input = [failure for failure in result.failed if failure.stage == "input"]
+    no_input_at_all = bool(without_input) and len(without_input) == result.examples_done
+    unavailable = [row for row in result.rows if row.status == "not measured"]
+    if unavailable and not (no_input_at_all and all(row.runtime is not None for row in unavailable)):
+        return exit_codes.NOT_MEASURED
+    if result.limits_broken:
+        return exit_codes.LIMIT_BROKEN
+    is_clean = not any(row.not_clean or row.nan_outputs for row in result.rows)
+    return exit_codes.OK if is_clean and not result.stopped and not result.failed else exit_codes.EXAMPLES_FAILED
 
 
 def model_names(paths: Sequence[Path]) -> list[str]:

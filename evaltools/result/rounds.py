@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from evaltools.metrics.op_profile import Opening, OpProfile
-from evaltools.result.evaluation import Load
+from evaltools.result.facts import Load
 from evaltools.result.result import Row
 
 

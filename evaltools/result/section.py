@@ -17,8 +17,12 @@ Tone = Literal["", "good", "near", "open", "bad", "missing"]
 
 ``good`` is the same, ``near`` within a precision, ``open`` not decided, ``bad`` worse, ``missing`` not measured.
 """
-Place = Literal["first", "accuracy", "numerics", "changes", "task", "run"]
-"""``first`` is the first screen; ``run`` is about what ran and where, which a page has once for all of its details."""
+Place = Literal["first", "accuracy", "numerics", "changes", "task", "speed", "run"]
+"""Where a section stands.
+
+``first`` is the first screen; what is of ``speed`` and has no title stands under the times of all rows; ``run`` is
+about what ran and where, which a page has once for all of its details.
+"""
 
 
 class Panel(Struct, frozen=True):
@@ -48,7 +52,7 @@ class Number(Struct, frozen=True, tag="number"):
     """A figure in a cell.
 
     ``text`` is shown, ``value`` is what is sorted by, and ``path`` leads to it in the JSON result, as in
-    ``configurations/1/figures/top1`` (:func:`path_to`); empty for one that is not there as it is.
+    ``rows/1/figures/top1`` (:func:`path_to`); empty for one that is not there as it is.
     """
 
     text: str
@@ -78,8 +82,8 @@ def number_cell(value: float | None, show: Callable[[Any], str] = str, path: str
 def path_to(*steps: str | int) -> str:
     """The place of a figure in the JSON result: a JSON Pointer (RFC 6901) without its first slash.
 
-    >>> path_to("configurations", 1, "figures", "mAP 50/95")
-    'configurations/1/figures/mAP 50~195'
+    >>> path_to("rows", 1, "figures", "mAP 50/95")
+    'rows/1/figures/mAP 50~195'
     """
     return "/".join(str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
@@ -109,6 +113,12 @@ class Table(Struct, frozen=True, tag_field="kind", tag="table"):
     names: int = 1
     ranks: Sequence[int] = ()
     sorted_by: str = ""
+
+    def __post_init__(self) -> None:
+        width = len(self.columns) or max(map(len, self.rows), default=0)
+        wrong = next((len(row) for row in self.rows if len(row) != width), width)
+        if wrong != width or len(self.ranks) not in (0, len(self.columns)):
+            raise ValueError(f"a table of {width} columns has a row of {wrong} and {len(self.ranks)} ranks")
 
     @property
     def compact(self) -> Table:

@@ -16,7 +16,8 @@ from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import run_journal
 from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import Environment, EvaluationResult
+from evaltools.result.facts import Environment
+from evaltools.result.result import Result
 from evaltools.runs.conclude import conclude
 from evaltools.runs.first_look import FOUND, check_sessions, first_look
 from evaltools.runs.identity import RunAtPlace, begin_run, changed_meanwhile, require_same_inputs
@@ -37,7 +38,7 @@ def evaluate(
     request: TaskRequest,
     observer: Observer,
     open_with: Open | None = None,
-) -> EvaluationResult:
+) -> Result:
     """Check everything, open the configurations, run the pass, conclude from its records.
 
     Raises :class:`~evaltools.errors.UsageError` before any long work for a model or data that are wrong. Configurations
@@ -70,7 +71,7 @@ def merge(
     places: Sequence[RunAtPlace],
     observer: Observer,
     open_with: Open | None = None,
-) -> EvaluationResult:
+) -> Result:
     """The result of the shards in run folders, as if one run had done them all.
 
     Each place did all shards; its folders have their records. What was not measured beside their passes is measured

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from evaltools.command import TaskCommand
 from evaltools.engine.journal import read_journal
 from evaltools.engine.run_folder import REQUEST, decode
@@ -14,8 +12,9 @@ from evaltools.errors import UsageError
 from evaltools.known_tasks import command_named, task_command
 from evaltools.request.plain import StoredRequest, stored_in
 from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json, read_content
+from evaltools.result.result import Result, without_examples
+from evaltools.result_file import result_in
 from evaltools.runs.conclude import conclude
 from evaltools.runs.identity import RunAtPlace
 from evaltools.runs.recorded import recorded_in
@@ -32,7 +31,12 @@ def result_content(path: Path) -> bytes:
     return encode_json(concluded(path)) if path.is_dir() else read_content(path)
 
 
-def concluded(folder: Path) -> EvaluationResult:
+def read_any_result(path: Path) -> Result:
+    """The result of any command; raises :class:`DataError` for a file that is none."""
+    return result_in(result_content(path), path)
+
+
+def concluded(folder: Path) -> Result:
     """The result of the evaluation in a run folder, as far as it was carried out; nothing is run.
 
     The model, the pictures and the labels are read again. Raises :class:`UsageError` for a folder without records.
@@ -49,7 +53,7 @@ def concluded(folder: Path) -> EvaluationResult:
     recorded = recorded_in(run, [RunAtPlace((folder.resolve(),))])
     environment = recorded.facts.environment or describe_environment(list(request.command), "", 0.0)
     result = conclude(recorded, environment)
-    return result if run.options.record_examples else replace(result, examples={})
+    return result if run.options.record_examples else without_examples(result)
 
 
 def _is_here(stated: StoredRequest) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from evaltools import exit_codes
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
@@ -16,14 +16,11 @@ from evaltools.gates.compare import Old
 from evaltools.gates.decide import Decision
 from evaltools.gates.gate_file import BENCHMARK, Gate, RunSource
 from evaltools.gates.no_worse import compare_results, is_slower
-from evaltools.gates.run_rows import Found, RunRows, part_names
+from evaltools.gates.run_rows import RunRows, part_names
 from evaltools.known_tasks import OWN, built_in_tasks, name_in_limits
 from evaltools.request import Request
-from evaltools.result.json_file import json_in
-from evaltools.result.reading import result_in as rows_in
-from evaltools.result.result import Row
-from evaltools.result_file import result_in
-from evaltools.runs.folders import result_content
+from evaltools.result.result import Result, Row
+from evaltools.runs.folders import read_any_result
 from evaltools.runs.handing_over import carry_out, ending_in_words
 
 OUTPUT_FLAG: Final = "output_file_path"
@@ -103,7 +100,7 @@ class Run(Struct, frozen=True):
         return list(zip(part_names(self.source.name, self.models), self.models, strict=True))
 
 
-def result_of(run: Run, output: Path) -> Found:
+def result_of(run: Run, output: Path) -> Result:
     """The result of a run; ``output`` is where its command writes it.
 
     Raises an :class:`EvaltoolsError` where it gives no result, whose first line says why and whose others are the end
@@ -127,8 +124,8 @@ def result_of(run: Run, output: Path) -> Found:
 
 def no_worse(
     run: Run,
-    result: Found | EvaltoolsError,
-    old: Old[Found],
+    result: Result | EvaltoolsError,
+    old: Old[Result],
     again: Path,
     on_again: Callable[[], object] = lambda: None,
 ) -> list[GateDecisions]:
@@ -152,13 +149,6 @@ def no_worse(
         return compare_results(name, read_any_result(again) if again.exists() else result_of(run, again), old)
     except EvaltoolsError:
         return found
-
-
-def read_any_result(path: Path) -> Found:
-    """The result of any command; raises :class:`DataError` for a file that is none."""
-    content = result_content(path)
-    document = json_in(content, path, dict[str, Raw], "evaltools result")
-    return rows_in(content, path) if "rows" in document else result_in(content, path)
 
 
 def _no_result(source: RunSource, code: int, text: str) -> str:

@@ -26,7 +26,7 @@ from evaltools.errors import UsageError
 from evaltools.file_content import Unreadable, sha256_of
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.result import Row
 
 TASK: Final = "the task"
 """The input of an identity that names what the run does."""
@@ -35,7 +35,7 @@ WHOLE: Final = "0/1"
 
 def begin_run(
     journal: Journal,
-    described: Sequence[ConfigurationResult],
+    described: Sequence[Row],
     identity: RunIdentity,
     shard: Shard,
     request: Request | None,
@@ -69,7 +69,7 @@ def changed_meanwhile(journal: Journal, before: RunIdentity, now: RunIdentity) -
     return found
 
 
-def _fingerprints(entry: ConfigurationResult) -> dict[str, str]:
+def _fingerprints(entry: Row) -> dict[str, str]:
     """A text for each thing about a configuration, so that a message can say what has changed."""
     runtime, proof = entry.runtime, entry.delegation
     taken = ", ".join(f"{used.name} {used.nodes} of {used.partitions}" for used in entry.delegates)

@@ -14,8 +14,9 @@ from evaltools.configuration import Configuration
 from evaltools.request import Request
 from evaltools.result.device import DeviceRun
 from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.host_names import HostNames, with_host_names
+from evaltools.result.places import on_devices
+from evaltools.result.result import Result, Row
 from evaltools.runs.evaluate import evaluate, merge
 from evaltools.runs.identity import RunAtPlace
 from evaltools.tasks.framework import read
@@ -42,29 +43,30 @@ class FinishedShards(Struct, frozen=True):
         """The shards of a run on the host, which lie in ``folders``."""
         return cls((RunAtPlace(tuple(folders)),))
 
-    def complete(self, merged: EvaluationResult, configurations: Sequence[Configuration]) -> EvaluationResult:
+    def complete(self, merged: Result, configurations: Sequence[Configuration]) -> Result:
         """The merged result of ``configurations``, with facts about devices, and the host's names of files."""
         environment = merged.environment
         if self.device_run is not None:
             load = environment.load
             environment = describe_environment(list(self.command), self.started_at, self.elapsed_s, load=load)
         flags = {configuration.name: configuration.to_flags() for configuration in configurations}
-        return replace(
+        named = replace(
             merged,
-            device_run=self.device_run,
             environment=environment,
-            configurations=[self._named(entry, flags) for entry in merged.configurations],
+            rows=[self._named(row, flags) for row in merged.rows],
             failed=[replace(entry, reason=self.host_names.text(entry.reason)) for entry in merged.failed],
         )
+        return on_devices(named, self.device_run, environment)
 
-    def _named(self, entry: ConfigurationResult, flags: Mapping[str, list[str]]) -> ConfigurationResult:
+    def _named(self, entry: Row, flags: Mapping[str, list[str]]) -> Row:
         names = self.host_names
         place = f"@{entry.place}" if entry.place else ""
         return replace(
             entry,
             flags=flags.get(entry.name.removesuffix(place), entry.flags),
             delegates=names.delegates(entry.delegates),
-            reason=names.reason(entry.reason),
+            reason=names.text(entry.reason),
+            texts={name: names.text(text) for name, text in entry.texts.items()},
         )
 
 
@@ -73,7 +75,7 @@ def measure(
     request: Request,
     observer: Observer,
     shards: FinishedShards | None = None,
-) -> EvaluationResult:
+) -> Result:
     """Evaluate here or on a cluster, as the request says, or take the records from finished ``shards``.
 
     Raises :class:`~evaltools.errors.UsageError` and its kinds before any long work for what is wrong, and for shards

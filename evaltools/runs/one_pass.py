@@ -32,7 +32,7 @@ from evaltools.engine.steps import Prepared, StageTimes
 from evaltools.engine.trace import CaptureAnswers, Trace
 from evaltools.errors import InferenceError
 from evaltools.metrics.latency import FEWEST_PROCESSES, latency_ratio
-from evaltools.result.evaluation import NOT_REPEATABLE, load_of_parts
+from evaltools.result.facts import NOT_REPEATABLE, load_of_parts
 from evaltools.runs.opened import OpenConfigurations
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Open, Session, Watched

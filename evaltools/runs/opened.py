@@ -13,7 +13,8 @@ from evaltools.configuration import Configuration
 from evaltools.engine.opening import NotMeasured, Opened, describe_entry
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.result.evaluation import ConfigurationResult, Model
+from evaltools.result.facts import Model
+from evaltools.result.result import Row
 from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session, TensorSpec
 from evaltools.runtime.session import Array
 
@@ -21,7 +22,7 @@ from evaltools.runtime.session import Array
 class OpenConfigurations(Struct, frozen=True):
     """The configurations of an evaluation, reference first: ``described`` are all, ``entries`` those that can run."""
 
-    described: list[ConfigurationResult]
+    described: list[Row]
     entries: Sequence[Opened]
 
     @classmethod

@@ -18,8 +18,9 @@ from evaltools.engine.records import Records
 from evaltools.engine.run import PassOutcome, settle
 from evaltools.engine.steps import Record
 from evaltools.errors import UsageError
-from evaltools.metrics.latency import summarise_latency
-from evaltools.result.evaluation import ConfigurationResult, load_of_parts
+from evaltools.metrics.latency import Latency, summarise_latency
+from evaltools.result.facts import load_of_parts
+from evaltools.result.result import PREPROCESSING, Row
 from evaltools.runs.first_look import FOUND, FirstLook
 from evaltools.runs.identity import WHOLE, RunAtPlace, identity_in, require_one_run
 from evaltools.runs.task_run import TaskRun
@@ -39,7 +40,7 @@ class Recorded(Struct, frozen=True):
     """
 
     run: TaskRun
-    described: list[ConfigurationResult]
+    described: list[Row]
     outcome: PassOutcome[Any]
     facts: PassFacts
     found: FirstLook
@@ -115,7 +116,7 @@ def _facts(journal: Journal, suffix: str) -> PassFacts:
     return (PASS.read(journal) or PassFacts()).at(suffix)
 
 
-def _described(run: TaskRun, at_place: _AtPlace, is_first: bool) -> list[ConfigurationResult]:
+def _described(run: TaskRun, at_place: _AtPlace, is_first: bool) -> list[Row]:
     """The configurations at a place, not measured where nothing could be run there."""
     place, journals = at_place
     own = CONFIGURATIONS.required(journals[0])
@@ -133,14 +134,14 @@ def _described(run: TaskRun, at_place: _AtPlace, is_first: bool) -> list[Configu
     return [_at(entry, place, is_first, latency) for entry in own]
 
 
-def _at(described: ConfigurationResult, place: RunAtPlace, is_first: bool, latency: Any) -> ConfigurationResult:
+def _at(described: Row, place: RunAtPlace, is_first: bool, latency: Latency) -> Row:
     """A configuration under its name at a place; only the first place's reference stays a reference."""
     return replace(
         described,
         name=described.name + place.suffix,
         role=described.role if is_first else "test",
         place=place.name,
-        preprocessing_latency=latency,
+        times={PREPROCESSING: latency.native},
     )
 
 

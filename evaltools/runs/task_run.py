@@ -16,7 +16,7 @@ from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.engine.steps import Steps
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
-from evaltools.result.evaluation import Model
+from evaltools.result.facts import Model
 from evaltools.runs.identity import (
     TASK,
     checksums_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from evaltools.report.page.sections.run import origin
-from evaltools.result.evaluation import Environment, Model
+from evaltools.result.facts import Environment, Model
 from evaltools.result.result import HINT, NEXT, WARNING, Result, Row, model_names
 from evaltools.result.section import Note, Section
 from evaltools.suite.screen import RESULT, first_screen, next_step

@@ -24,7 +24,7 @@ from evaltools.known_tasks import moved
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import Model
+from evaltools.result.facts import Model
 from evaltools.result.result import Result
 from evaltools.runs.identity import (
     TASK,

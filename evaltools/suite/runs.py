@@ -13,16 +13,13 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.benchmark.command import COMMAND as BENCHMARK
 from evaltools.engine.journal import Journal
 from evaltools.engine.run_folder import decode, encode
 from evaltools.errors import OutputError
 from evaltools.exit_codes import INTERRUPTED, MEASURED, NOT_WRITTEN
-from evaltools.gates.evaluation_rows import rows_of_evaluation
-from evaltools.result.evaluation import Model
+from evaltools.result.facts import Model
 from evaltools.result.figure import Figure
-from evaltools.result.reading import read
-from evaltools.result.result import ALL, Row
+from evaltools.result.result import ALL, Row, standing_alone
 from evaltools.result_file import read_result
 from evaltools.runs.handing_over import carry_out, ending_in_words
 from evaltools.suite.entries import Entry
@@ -103,12 +100,9 @@ class Runs:
             reason = "the suite ended before it was done" if kept is None else kept.reason
             state = "skipped" if kept is None else "failed"
             found = Found([Row(ALL, status="not measured", reason=reason, texts={STATE: state})])
-        elif entry.request.task == BENCHMARK.name:
-            result = read(place)
-            found = Found(result.rows, result.models[0])
         else:
-            evaluated = read_result(place)
-            found = Found(rows_of_evaluation(evaluated), evaluated.model)
+            result = read_result(place)
+            found = Found(standing_alone(result), result.model)
         file = str(place.relative_to(self._folder)) if self.is_kept and found.model is not None else ""
         return replace(found, rows=[_of_entry(row, entry, kept, file) for row in found.rows])
 

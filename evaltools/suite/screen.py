@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.metrics.latency import LatencyRatio
 from evaltools.report.page.sections.rows import tone_of_kind
 from evaltools.report.words.facts import counted, load_in_words
 from evaltools.report.words.numbers import in_times_with_interval, milliseconds, percent
@@ -107,7 +106,7 @@ def _cells(place: int, row: Row, model: str) -> list[Cell]:
     cells: dict[str, str] = {} if accuracy is None else {accuracy[0]: percent(accuracy[1].value or 0.0)}
     cells |= {} if time is None else {"latency_ms": milliseconds(1000 * time)}
     if ratio is not None and ratio.value:
-        cells["latency_ratio"] = in_times_with_interval(LatencyRatio(0, ratio.value, ratio.interval))
+        cells["latency_ratio"] = in_times_with_interval(ratio)
     shown = [accuracy[0] if accuracy is not None else "", "latency_ms", "latency_ratio"]
     figures = [
         Number(cells[name], row.value(name), path_to("rows", place, "figures", name, "value")) if name in cells else ""
@@ -134,7 +133,7 @@ def _why(row: Row) -> str:
     """Why there are no figures, or why some are missing."""
     if row.fallback:
         return printable(row.fallback)
-    failed, first = row.counts.get("failed", 0), row.texts.get("first_failure", "")
+    failed, first = row.failed_examples, row.texts.get("first_failure", "")
     lost = f"{failed} runs failed: {first}" if failed else ""
     return printable("; ".join(filter(None, (row.reason, lost, row.not_clean))))
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.metrics.coco_stats import CocoEvaluator, require_evaluator
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.result import Row
 from evaltools.tasks.coco.changes import corrected
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, class_pairs
 from evaltools.tasks.coco.conclude import concluded
@@ -78,7 +78,7 @@ StatedPrecision = tuple[tuple[float, ...], float]
 def conclude(
     metric: Boxes,
     run: RecordsOfRun,
-    configurations: Sequence[ConfigurationResult],
+    configurations: Sequence[Row],
     _sums: RunSums,
     stated: Mapping[str, StatedPrecision] | None = None,
 ) -> Concluded:

@@ -8,9 +8,9 @@ from typing import Final
 from msgspec import Struct
 
 from evaltools.metrics.boxes import Detection
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.figure import Change, Figure, Part, figure_of
 from evaltools.result.json_file import encode_json
+from evaltools.result.result import EXAMPLES, Result
 from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.metrics import MATCHED_BOXES, OF_COCO
 from evaltools.tasks.coco.page import disagreements, sections
@@ -119,9 +119,9 @@ class Picture(Struct, frozen=True):
     detections: list[Detection]
 
 
-def pictures_of(result: EvaluationResult, configuration: str) -> list[Picture]:
+def pictures_of(result: Result, configuration: str) -> list[Picture]:
     """What a configuration found in each picture, where that was kept."""
-    kept = result.examples
+    kept = result.tables.get(EXAMPLES, {})
     return [
         Picture(example, image_id, tuple(size), [Detection(box[0], box[1], tuple(box[2:])) for box in boxes])
         for example, name, image_id, size, boxes in zip(
@@ -131,7 +131,7 @@ def pictures_of(result: EvaluationResult, configuration: str) -> list[Picture]:
     ]
 
 
-def detections_file(result: EvaluationResult, configuration: str) -> bytes:
+def detections_file(result: Result, configuration: str) -> bytes:
     """Detections in the COCO results format, which pycocotools' ``loadRes`` reads.
 
     A JSON list with image_id, category_id, bbox [x, y, width, height] in pixels, and score of each detection.

@@ -7,7 +7,7 @@ from typing import Any, Final
 from evaltools.metrics.native_average_precision import IOU_THRESHOLDS
 from evaltools.metrics.native_numbers import widened
 from evaltools.native.lines.evaluation import fill_of_pictures, lines_of_pictures
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.result import Result, Row
 from evaltools.tasks.coco.conclude import NATIVE_MAP, pictures_of
 from evaltools.text import printable
 
@@ -16,14 +16,14 @@ _RULE: Final = "=" * 54
 _MOST_CATEGORIES: Final = 5
 
 
-def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+def lines(result: Result, configuration: Row) -> list[str]:
     """Numbers are printed as C++ streams print them, ``%g``.
 
     Without ground truth the native tool still prints ``Overall mAP: 0``; here only with ``--compat=native``.
     """
     has_truth = result.given.get("ground truth") != "none"
     printed = [] if has_truth else [WITHOUT_TRUTH]
-    printed += lines_of_pictures(result, configuration)
+    printed += lines_of_pictures(configuration)
     if NATIVE_MAP not in configuration.series:
         return printed
     *precisions, overall = configuration.series[NATIVE_MAP]
@@ -34,7 +34,7 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
     return [*printed, f"Overall mAP: {widened(overall):g}"]
 
 
-def debug_lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+def debug_lines(result: Result, configuration: Row) -> list[str]:
     """Every detection, as the native tool logs them."""
     printed = []
     for picture in pictures_of(result, configuration.name):
@@ -55,10 +55,10 @@ def debug_lines(result: EvaluationResult, configuration: ConfigurationResult) ->
     return printed
 
 
-def fill(message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
+def fill(message: Any, _result: Result, configuration: Row) -> None:
     """Fill an ``EvaluationStageMetrics``; field presence is the native tool's."""
     metrics = message.process_metrics.object_detection_metrics
-    fill_of_pictures(message, metrics, result, configuration)
+    fill_of_pictures(message, metrics, configuration)
     *precisions, overall = configuration.series.get(NATIVE_MAP, [0.0])
     if precisions:
         averages = metrics.average_precision_metrics

@@ -15,9 +15,11 @@ from evaltools.engine.opening import Opened
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.steps import Steps
 from evaltools.extensions import named
+from evaltools.known_tasks import task_command
 from evaltools.model import ModelFile
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.figure import Figure, Part
+from evaltools.result.metrics import figures_of, in_order
+from evaltools.result.result import CHANGED, EXAMPLES, Result, Row
 from evaltools.result.section import Section
 from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open
@@ -115,36 +117,46 @@ class Concluded(Struct, frozen=True):
     series: Mapping[str, dict[str, list[float]]] = field(default_factory=dict)
     examples: Columns = field(default_factory=dict)
     changed: Columns = field(default_factory=dict)
-    also: Sequence[ConfigurationResult] = ()
+    also: Sequence[Row] = ()
     limits_broken: bool = False
     not_saved: str = ""
 
 
-def with_concluded(result: EvaluationResult, found: Concluded) -> EvaluationResult:
+def with_concluded(result: Result, found: Concluded) -> Result:
     """A result with what its task concluded, but its warnings."""
-    configurations = [
-        replace(
-            entry,
-            figures=found.figures.get(entry.name, {}),
-            parts=found.parts.get(entry.name, []),
-            series={**entry.series, **found.series.get(entry.name, {})},
-            verdicts=found.verdicts.get(entry.name, entry.verdicts),
-            nan_outputs=found.nan_outputs.get(entry.name, 0),
-        )
-        for entry in result.configurations
-    ]
+    accuracy, size_mb = task_command(result.command).accuracy, result.model.size_bytes / 2**20
+    tables = {EXAMPLES: found.examples, CHANGED: found.changed}
     return replace(
         result,
-        configurations=configurations,
-        given=dict(found.given),
-        blocks=msgspec.convert(msgspec.to_builtins(found.blocks), list[Section]),  # as they are in a file
-        examples=found.examples,
-        changed=found.changed,
+        rows=[_with_own(row, found, "" if accuracy is None else accuracy.figure, size_mb) for row in result.rows],
+        given=result.given | dict(found.given),
+        blocks=as_in_file(found.blocks),
+        tables={name: table for name, table in tables.items() if table},
         limits_broken=found.limits_broken,
         not_saved=found.not_saved,
     )
 
 
-def reference_among(configurations: Sequence[ConfigurationResult]) -> str | None:
+def _with_own(row: Row, found: Concluded, accuracy: str, size_mb: float) -> Row:
+    """The row with what was concluded of it; ``accuracy`` names the figure that is the accuracy of the task."""
+    own = found.figures.get(row.name, {})
+    nan_outputs = found.nan_outputs.get(row.name, 0) if row.status == "measured" else None
+    figures = row.figures | figures_of({"model_mb": size_mb, "nan_outputs": nan_outputs}) | own
+    return replace(
+        row,
+        figures=in_order(figures),
+        texts=row.texts | ({"accuracy": accuracy} if accuracy in own else {}),
+        parts=found.parts.get(row.name, []),
+        series={**row.series, **found.series.get(row.name, {})},
+        verdicts=found.verdicts.get(row.name, row.verdicts),
+    )
+
+
+def as_in_file(blocks: Sequence[Section | None]) -> list[Section]:
+    """The blocks that there are, as they are in a file, where each number is plain."""
+    return msgspec.convert(msgspec.to_builtins([each for each in blocks if each is not None]), list[Section])
+
+
+def reference_among(configurations: Sequence[Row]) -> str | None:
     """The name of the reference; None where there is none."""
     return next((entry.name for entry in configurations if entry.role == "reference"), None)

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from evaltools.extensions import named
 from evaltools.gates.bounds import change_of_means
 from evaltools.metrics.means import MeanChange
-from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.figure import Change, Figure
+from evaltools.result.result import Row
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.collecting import Columns, Concluded, RecordsOfRun, columns, reference_among
 from evaltools.tasks.framework.definition import Pooled, Task
@@ -26,7 +26,7 @@ def concluded(
     task: Task,
     options: TaskOptions,
     run: RecordsOfRun,
-    configurations: Sequence[ConfigurationResult],
+    configurations: Sequence[Row],
     sums: RunSums,
 ) -> Concluded:
     """The figures, verdicts on each metric, what to show beside them, warnings.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evaltools.configuration import Configuration
     from evaltools.model import ModelFile
-    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+    from evaltools.result.result import Result, Row
     from evaltools.result.section import Drawing
     from evaltools.tasks.framework.image_input import StatedLayout
     from evaltools.tasks.framework.tensors import Outputs, Quantisation, TaskTensor
@@ -322,7 +322,7 @@ class Task:
     models: Sequence[ModelFile] = ()
     pictures: Sequence[Path] | None = None
     beside: Callable[[Any], Any] | None = None
-    native: Callable[[EvaluationResult, ConfigurationResult], Sequence[str]] | None = None
+    native: Callable[[Result, Row], Sequence[str]] | None = None
 
     @property
     def means(self) -> list[Mean]:

@@ -9,14 +9,14 @@ from evaltools.known_tasks import task_command
 from evaltools.metrics.means import FEWEST_DIFFERING
 from evaltools.metrics.power import POWER
 from evaltools.report.words.next_steps import next_command, stated
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
+from evaltools.result.result import Result, Row
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.common_options import PICTURES
 
 _OF_PICTURES: Final = ("normalization", "channel_order", "input_layout")
 
 
-def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+def next_steps(result: Result, configuration: Row) -> list[str]:
     """How far the outputs are apart of a configuration whose answers are worse; what decides an open verdict."""
     if configuration.verdict is None:
         return []
@@ -24,7 +24,7 @@ def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> 
         decision = _to_a_decision(result, configuration, configuration.verdict)
         return [decision] if decision else []
     typed = result.environment.command
-    others = [f"--reference_model_file={model.file}" for model in other_models(result)]
+    others = [f"--reference_model_file={model.file}" for model in result.other_models]
     flags = [*others, *configuration.flags, *_same_pictures(typed)]
     command = next_command("diff", result.model.file, flags, typed)
     return [f"{command} says how far the outputs themselves are apart"]
@@ -37,9 +37,9 @@ def _same_pictures(typed: Sequence[str]) -> list[str]:
     return [*(f"--input_images={folder}" for folder in folders[:1]), *how] if how else []
 
 
-def _to_a_decision(result: EvaluationResult, configuration: ConfigurationResult, verdict: Verdict) -> str:
+def _to_a_decision(result: Result, configuration: Row, verdict: Verdict) -> str:
     """How many examples would decide, as far as that is known; nothing where the verdict says what is missing."""
-    has_pictures = "num_images" in task_command(result.task).parameters
+    has_pictures = "num_images" in task_command(result.command).parameters
     more = "more pictures (--images=FOLDER, without --num_images)" if has_pictures else "more examples"
     finished = f"this run had {configuration.finished_examples}"
     if verdict.examples_needed is not None:

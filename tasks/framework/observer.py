@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from evaltools.engine.ledger import Tally
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.result import Row
 
 
 class Observer:
     """Its methods are called while an evaluation goes on, for instance to show its progress; these do nothing."""
 
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
+    def opened(self, configurations: list[Row]) -> None:
         """Called once with what each configuration runs on, before anything is measured."""
 
     @contextmanager

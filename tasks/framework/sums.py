@@ -9,18 +9,16 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.engine.execution import Execution
 from evaltools.engine.facts import PassFacts
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run import PassOutcome
 from evaltools.engine.steps import Record
-from evaltools.metrics.latency import LatencyRatio, drift, latency_ratio, summarise_latency
-from evaltools.result.evaluation import (
-    ConfigurationResult,
-    ExecutionUsed,
-    FailedExample,
-    LatencyComparison,
-)
+from evaltools.metrics.latency import LatencyRatio, NativeTimes, drift, latency_ratio, summarise_latency
+from evaltools.report.words.facts import drift_in_words
+from evaltools.result.execution import ExecutionUsed
+from evaltools.result.facts import FailedExample
+from evaltools.result.metrics import figures_of, latency_figures
+from evaltools.result.result import DRIFT, INVOKE, PREPROCESSING, Row
 
 
 class MeasuredPass(Struct, frozen=True):
@@ -39,16 +37,13 @@ class MeasuredPass(Struct, frozen=True):
         return self.facts.quiet
 
 
-def describe_execution(execution: Execution, measured: MeasuredPass) -> ExecutionUsed:
-    """The result's account of how the evaluation was carried out."""
+def describe_execution(measured: MeasuredPass) -> ExecutionUsed:
+    """How the evaluation was carried out."""
     facts, quiet, stages = measured.facts, measured.quiet, measured.facts.stages
     return ExecutionUsed(
         workers=facts.workers,
         examples_run=facts.examples_run,
-        shard=str(execution.shard) if execution.shard.count > 1 else None,
-        merged_shards=measured.merged,
         quiet_latency_examples=None if quiet is None else quiet.examples,
-        not_traced=facts.not_traced,
         one_worker=facts.one_worker,
         startup_seconds=dict(facts.startup_seconds),
         stage_seconds=dict(stages.seconds),
@@ -120,6 +115,11 @@ class RunSums(Struct, frozen=True):
     configurations: Mapping[str, ConfigurationSums]
     pairs: Mapping[Pair, PairTimes]
 
+    @property
+    def preprocessing(self) -> NativeTimes:
+        """What the native tools say of the times of making inputs, which all configurations share."""
+        return summarise_latency(self.measured.outcome.preprocessing_us).native
+
     def invokes_us(self, configuration: str) -> Sequence[float]:
         """The times that a configuration's latency sums up."""
         quiet = self.measured.quiet
@@ -148,19 +148,21 @@ class RunSums(Struct, frozen=True):
             failed.setdefault((failure.example, failure.configuration), failure)
         return list(failed.values())
 
-    def with_figures(self, entry: ConfigurationResult) -> ConfigurationResult:
-        """A configuration with its figures; without figures, with the number of its failed examples."""
+    def with_figures(self, entry: Row) -> Row:
+        """A configuration with how many examples it finished, and its times; without figures, how many failed."""
         sums = self.configurations.get(entry.name)
         if sums is None:
             return entry
+        figures = entry.figures | figures_of({"failed_examples": len(sums.failures)})
         if entry.status == "not measured":
-            return replace(entry, failed_examples=len(sums.failures))
-        return replace(
-            entry,
-            inference_latency=None if entry.is_emulated else summarise_latency(self.invokes_us(entry.name)),
-            finished_examples=sums.finished,
-            failed_examples=len(sums.failures),
-        )
+            return replace(entry, figures=figures)
+        figures |= figures_of({"examples": sums.finished})
+        times = {PREPROCESSING: self.preprocessing, **entry.times}
+        if entry.is_emulated:
+            return replace(entry, figures=figures, times=times)
+        latency = summarise_latency(self.invokes_us(entry.name))
+        times = {INVOKE: latency.native, **times}
+        return replace(entry, figures=figures | latency_figures(latency), times=times)
 
 
 def sum_up(measured: MeasuredPass, pairs: Sequence[Pair]) -> RunSums:
@@ -198,36 +200,31 @@ def _quiet_times(measured: MeasuredPass, pair: Pair) -> PairTimes:
     return times
 
 
-def latency_comparisons(sums: RunSums) -> list[LatencyComparison]:
+def latency_ratios(sums: RunSums) -> dict[Pair, LatencyRatio]:
     """The latency ratio of each pair that ran here, on the examples that both ran."""
-    found = []
-    for baseline, other in sums.pairs:
-        ratio = sums.latency_ratio((baseline, other))
-        if ratio is not None:
-            found.append(
-                LatencyComparison(
-                    baseline, other, ratio.pairs, ratio.ratio, ratio.interval, ratio.processes, ratio.withheld
-                )
-            )
-    return found
+    found = {pair: sums.latency_ratio(pair) for pair in sums.pairs}
+    return {pair: ratio for pair, ratio in found.items() if ratio is not None}
 
 
-def with_conditions(configurations: Sequence[ConfigurationResult], sums: RunSums) -> list[ConfigurationResult]:
-    """The configurations with the trend of their latencies and their peak memory.
+def with_conditions(configurations: Sequence[Row], sums: RunSums) -> list[Row]:
+    """The configurations with the trend of their latencies in words, and their peak memory.
 
     Shards have neither: their times have no common order, and their memory was that of other hosts.
     """
     found = []
     for entry in configurations:
-        if entry.name in sums.configurations and entry.status == "measured" and not sums.measured.merged:
-            peak = None if entry.is_emulated else sums.measured.facts.peak_memory_kb.get(entry.name)
-            trend = None if entry.is_emulated else drift(sums.invokes_us(entry.name))
-            entry = replace(entry, latency_drift=trend, peak_memory_mb=None if peak is None else round(peak / 1024, 1))
+        is_known = entry.name in sums.configurations and entry.status == "measured" and not sums.measured.merged
+        if is_known and not entry.is_emulated:
+            peak_kb = sums.measured.facts.peak_memory_kb.get(entry.name)
+            memory = figures_of({"peak_memory_mb": None if peak_kb is None else round(peak_kb / 1024, 1)})
+            trend = drift_in_words(drift(sums.invokes_us(entry.name)))
+            texts = entry.texts | ({DRIFT: trend} if trend else {})
+            entry = replace(entry, figures=entry.figures | memory, texts=texts)
         found.append(entry)
     return found
 
 
-def judge_records(described: ConfigurationResult, outcome: PassOutcome[Any]) -> ConfigurationResult:
+def judge_records(described: Row, outcome: PassOutcome[Any]) -> Row:
     """The configuration, ``not measured`` where its records give no figures."""
     name = described.name
     if described.status == "not measured":
@@ -237,7 +234,7 @@ def judge_records(described: ConfigurationResult, outcome: PassOutcome[Any]) -> 
     return replace(described, status="not measured", reason=described.reason or _why_no_figures(outcome, described))
 
 
-def _why_no_figures(outcome: PassOutcome[Any], described: ConfigurationResult) -> str:
+def _why_no_figures(outcome: PassOutcome[Any], described: Row) -> str:
     name = described.name
     if name in outcome.given_up:
         end = outcome.given_up[name]

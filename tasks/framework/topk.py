@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from evaltools.gates.accuracy_verdict import accuracy_verdict
 from evaltools.metrics.interval import holm
 from evaltools.metrics.proportions import mcnemar_p
-from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.figure import Figure, figure_of
+from evaltools.result.result import Row
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.answers import Answers
 from evaltools.tasks.framework.collecting import Columns, Concluded, RecordsOfRun, columns, reference_among
@@ -35,9 +35,7 @@ _OF_CHANGED: Final = (
 )  # fmt: skip
 
 
-def conclude(
-    metric: TopK, run: RecordsOfRun, configurations: Sequence[ConfigurationResult], _sums: RunSums
-) -> Concluded:
+def conclude(metric: TopK, run: RecordsOfRun, configurations: Sequence[Row], _sums: RunSums) -> Concluded:
     """Accuracies, changes, verdicts on Top-1."""
     truths = [str(example.target) for example in run.examples]
     answers = {name: Answers.of(run.outcome.records[name]) for name in run.measured}

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from evaltools.engine.opening import describe_tensor
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
-from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed, Tensor
+from evaltools.result.facts import RuntimeUsed, Tensor
 from evaltools.result.places import reference_of
+from evaltools.result.result import Row
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun
 from evaltools.tasks.framework.definition import Whole
@@ -59,9 +60,7 @@ class Differences(Whole):
     material: DiffMaterial
 
 
-def conclude(
-    metric: Differences, run: RecordsOfRun, configurations: Sequence[ConfigurationResult], sums: RunSums
-) -> Concluded:
+def conclude(metric: Differences, run: RecordsOfRun, configurations: Sequence[Row], sums: RunSums) -> Concluded:
     """The differences of every test, beside the noise floor.
 
     A loaded reference is added to the configurations, and a folder of saved outputs gets its manifest.
@@ -118,15 +117,13 @@ def concluded(
     )
 
 
-def _outputs_of_reference(configurations: Sequence[ConfigurationResult]) -> list[str]:
+def _outputs_of_reference(configurations: Sequence[Row]) -> list[str]:
     """The names of the outputs of the other model that the reference runs; none where it is the same one."""
     other = next((entry.other_model for entry in configurations if entry.other_model is not None), None)
     return [] if other is None else [tensor.name for tensor in other.outputs]
 
 
-def _verdicts(
-    configurations: Sequence[ConfigurationResult], comparisons: Sequence[DiffComparison]
-) -> dict[str, list[Verdict]]:
+def _verdicts(configurations: Sequence[Row], comparisons: Sequence[DiffComparison]) -> dict[str, list[Verdict]]:
     compared = {comparison.configuration: comparison for comparison in comparisons}
     found = {}
     for entry in configurations:
@@ -150,25 +147,18 @@ def _by_kind(material: DiffMaterial, differences: Mapping[int, Difference]) -> l
     ]
 
 
-def _loaded_reference(reference: SavedReference) -> ConfigurationResult:
+def _loaded_reference(reference: SavedReference) -> Row:
     saved = reference.configuration
-    return ConfigurationResult(
+    return Row(
         name=LOCAL_REFERENCE,
         role="reference",
         flags=saved.flags,
         num_threads=saved.num_threads,
-        status="measured",
-        reason=None,
-        fallback=None,
         runtime=saved.runtime,
-        delegates=[],
-        delegation=None,
-        inference_latency=None,
-        failed_examples=0,
     )
 
 
-def _manifest(material: DiffMaterial, configurations: Sequence[ConfigurationResult]) -> Manifest:
+def _manifest(material: DiffMaterial, configurations: Sequence[Row]) -> Manifest:
     assert material.writer is not None
     return Manifest(
         schema_version="1",
@@ -187,14 +177,14 @@ def _manifest(material: DiffMaterial, configurations: Sequence[ConfigurationResu
 
 
 def _saved_configuration(
-    entry: ConfigurationResult, runtime: RuntimeUsed, material: DiffMaterial, files: list[SavedFile]
+    entry: Row, runtime: RuntimeUsed, material: DiffMaterial, files: list[SavedFile]
 ) -> SavedConfiguration:
     is_reference = entry.role == "reference"
     model = material.models[-1 if is_reference else 0]
     outputs = material.pair.reference_outputs if material.pair and is_reference else material.model.outputs
     return SavedConfiguration(
         name=entry.name,
-        role=entry.role,
+        role="reference" if is_reference else "test",
         model_file=str(model.path),
         model_sha256=model.sha256,
         flags=entry.flags,

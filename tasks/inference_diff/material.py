@@ -19,7 +19,7 @@ from evaltools.gates.limits import parse_limit
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import parse_normalization
 from evaltools.report.files.output_file import require_new_folder
-from evaltools.result.evaluation import Tensor
+from evaltools.result.facts import Tensor
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.input_options import SAVED, InputOptions
 from evaltools.tasks.inference_diff.inputs import InputPlan, Ranges, RunInputs, plan_inputs, saying

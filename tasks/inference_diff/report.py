@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaltools.metrics.latency import Latency, summarise_latency
+from evaltools.metrics.latency import NativeTimes, summarise_latency
 from evaltools.metrics.native_numbers import NativeError, widened
 from evaltools.native.lines.evaluation import fill_latency, latency_line
 from evaltools.report.words.next_steps import next_command, ran_on_devices, stated
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, Model
+from evaltools.result.facts import Model
 from evaltools.result.places import reference_of
+from evaltools.result.result import Result, Row
 from evaltools.tasks.inference_diff.figures import BOXES, NATIVE_ERROR
 from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH, LOCATE
 
@@ -29,7 +30,7 @@ _OWN_INPUTS: Final = ("input_images", "input_files")
 _OTHER_INPUTS: Final = "inputs of the model's own kind may decide (--input_images=FOLDER, --input_files=...)"
 
 
-def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+def lines(result: Result, configuration: Row) -> list[str]:
     """Numbers are printed as C++ streams print them, ``%g``."""
     reference, test = _latencies(result, configuration)
     printed = [
@@ -43,7 +44,7 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
     ]
 
 
-def fill(message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
+def fill(message: Any, result: Result, configuration: Row) -> None:
     """Fill an ``EvaluationStageMetrics``; the latency of a reference whose outputs were loaded is 0."""
     reference, test = _latencies(result, configuration)
     message.num_runs = _runs(result, configuration)
@@ -58,20 +59,20 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
         entry.std_deviation = _number(error.std_dev)
 
 
-def _latencies(result: EvaluationResult, configuration: ConfigurationResult) -> tuple[Latency, Latency | None]:
+def _latencies(result: Result, configuration: Row) -> tuple[NativeTimes, NativeTimes | None]:
     """The latencies of the reference, 0 where it was not run here, and of the configuration."""
-    reference = reference_of(configuration, result.configurations)
-    latency = reference.inference_latency if reference else None
-    return latency or summarise_latency([]), configuration.inference_latency
+    reference = reference_of(configuration, result.rows)
+    latency = reference.latency if reference else None
+    return latency or summarise_latency([]), configuration.latency
 
 
-def _runs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
+def _runs(result: Result, configuration: Row) -> int:
     """The number of runs of the reference; of the configuration, if the reference was not run here."""
-    reference = reference_of(configuration, result.configurations)
+    reference = reference_of(configuration, result.rows)
     return (reference.finished_examples if reference else 0) or configuration.finished_examples
 
 
-def _errors(configuration: ConfigurationResult) -> Iterator[tuple[int, NativeError]]:
+def _errors(configuration: Row) -> Iterator[tuple[int, NativeError]]:
     """The errors of outputs. Outputs of text have none, and still count as outputs, so that numbers stay right."""
     for position, part in enumerate(configuration.parts):
         if NATIVE_ERROR in part.series:
@@ -82,7 +83,7 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+def next_steps(result: Result, configuration: Row) -> list[str]:
     """Which operator makes the difference, unless the command looks for it itself; then what it means on real data."""
     verdict, typed = configuration.verdict, result.environment.command
     if verdict is None:
@@ -97,16 +98,16 @@ def next_steps(result: EvaluationResult, configuration: ConfigurationResult) -> 
     return [*search, f"{tasks} can say whether answers on real data change with it"]
 
 
-def _search(result: EvaluationResult, configuration: ConfigurationResult) -> str:
+def _search(result: Result, configuration: Row) -> str:
     """The search with the inputs that the command states."""
     inputs = stated(result.environment.command, GIVEN_TO_A_SEARCH)
     command = next_command(LOCATE.name, result.model.file, [*configuration.flags, *inputs])
     return f"{command} looks for the operator that makes the difference"
 
 
-def _fitting_tasks(result: EvaluationResult) -> str:
+def _fitting_tasks(result: Result) -> str:
     """The task that fits the inputs and outputs of the model, and one of one's own; of others the most usual ones."""
-    parts = [part for entry in result.configurations for part in entry.parts]
+    parts = [part for row in result.rows for part in row.parts]
     task = next(filter(None, (_OF_KINDS.get(part.texts.get("kind", "")) for part in parts)), None)
     if any(part.name == BOXES for part in parts):
         task = "coco"

@@ -26,7 +26,7 @@ from evaltools.documents import json_as
 from evaltools.errors import DataError, ImageError
 from evaltools.file_content import DATA_BYTES, MODEL_BYTES, Unreadable, content_of
 from evaltools.request import Request
-from evaltools.result.evaluation import RuntimeUsed, Tensor
+from evaltools.result.facts import RuntimeUsed, Tensor
 from evaltools.result.json_file import encode_json
 from evaltools.runtime.session import Array
 

@@ -19,6 +19,7 @@ import pytest
 
 import evaltools as et
 from evaltools.datasets import sample
+from evaltools.result.metrics import of_task
 from tests import tiny_models
 from tests.cli.evaluate.sample_runs import figures
 from tests.command import evaltools_here
@@ -56,7 +57,7 @@ def test_figures_are_there_by_name(result: et.Result) -> None:
     assert fast.delegation is not None
     assert fast.delegation.delegated_nodes == fast.delegation.total_nodes - 1
     assert fast.latency is not None
-    assert fast.latency_ms == pytest.approx((fast.latency.p50_us or 0) / 1000)
+    assert fast.latency.min_us - 1 <= 1000 * fast.latency_ms <= fast.latency.max_us + 1
     assert [entry.name for entry in result] == ["reference", "<fast>", "nowhere"]
     assert result.complete
 
@@ -99,7 +100,6 @@ def test_a_benchmark_is_loaded_again(tmp_path: Path) -> None:
     times = et.benchmark(sample.model_file("int8"), num_runs=3, min_secs=0.0, warmup_min_secs=0.0)
     times.save(tmp_path / "times.json")
     loaded = et.load(tmp_path / "times.json")
-    assert isinstance(loaded, et.Rows)
     assert loaded.result.rows == times.result.rows
     assert loaded.rows == times.rows
 
@@ -117,8 +117,8 @@ def test_a_saved_result_whose_figures_cannot_be_is_refused(result: et.Result, tm
     result.save(tmp_path / "r.json")
     content = (tmp_path / "r.json").read_text()
     flips, above_one = json.loads(content), json.loads(content)
-    flips["configurations"][1]["figures"]["top1"]["change"]["lost"] = PICTURES + 1
-    above_one["configurations"][1]["figures"]["top1"]["value"] = 5.0
+    flips["rows"][1]["figures"]["top1"]["change"]["lost"] = PICTURES + 1
+    above_one["rows"][1]["figures"]["top1"]["value"] = 5.0
     for saved, message in (
         (flips, f"{PICTURES + 1} lost and 0 gained"),
         (above_one, "top1 is 5.0, and a share is 0 to 1"),
@@ -135,7 +135,7 @@ def test_a_saved_result_with_a_score_too_few_is_refused(tmp_path: Path) -> None:
     found = et.run(f"{task}:brightness", model, values=values, record_examples=True)
     found.save(tmp_path / "r.json")
     saved = json.loads((tmp_path / "r.json").read_text())
-    saved["configurations"][0]["figures"]["distance"]["scores"].pop()
+    saved["rows"][0]["figures"]["distance"]["scores"].pop()
     (tmp_path / "r.json").write_text(json.dumps(saved))
     with pytest.raises(et.DataError, match="scores are recorded"):
         et.load(tmp_path / "r.json")
@@ -458,7 +458,7 @@ def test_ray_gives_the_figures_of_this_process_also_for_a_task_of_ones_own(tmp_p
     options: dict[str, Any] = {"values": write_values(tmp_path), "record_examples": True, "tests": ONE}
     alone = et.run(task, tmp_path / "model.tflite", **options)
     shared = et.run(task, tmp_path / "model.tflite", executor="ray", ray_tasks=2, **options)
-    figures = [[entry.figures for entry in each.result.configurations] for each in (shared, alone)]
+    figures = [[of_task(entry) for entry in each.result.rows] for each in (shared, alone)]
     assert figures[0] == figures[1]
 
 
@@ -515,7 +515,7 @@ def test_entries_are_found_and_copied(result: et.Result) -> None:
 def test_a_page_about_a_result_in_memory(result: et.Result, tmp_path: Path) -> None:
     result.report(tmp_path / "r.html")
     page = PageRead((tmp_path / "r.html").read_bytes())
-    assert page.figures["configurations/1/figures/top1/value"] == result["<fast>"].top1
+    assert page.figures["rows/1/figures/top1/value"] == result["<fast>"].top1
     result.report(str(tmp_path / "r.md"))
     assert (tmp_path / "r.md").read_text().startswith("# ")
     with pytest.raises(et.errors.UsageError, match=r"the ending \.txt says no format"):

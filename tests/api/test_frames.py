@@ -12,6 +12,7 @@ import pytest
 
 import evaltools as et
 from evaltools.datasets import sample
+from evaltools.result.metrics import of_task
 from tests import tiny_models
 from tests.api.test_evaluations import DATA, ONE, PICTURES
 from tests.tasks.framework.task_files import write_task, write_values
@@ -58,7 +59,7 @@ def test_examples_of_a_task_of_ones_own_have_its_scores(tmp_path: Path) -> None:
     task = f"{write_task(tmp_path)}:brightness"
     found = et.run(task, model, values=write_values(tmp_path), record_examples=True, tests=ONE)
     frame = found.examples()
-    name = next(iter(found.result.configurations[1].figures))
+    name = next(iter(of_task(found.result.rows[1])))
     assert frame[frame.configuration == "test"][name].mean() == pytest.approx(found["test"].figures[name])
     changed = found.changed()
     assert (changed["before"] != changed["after"]).all()
@@ -73,7 +74,7 @@ def test_a_diff_has_no_examples() -> None:
 
 def test_what_changed_is_a_frame_that_shows_the_pictures(two_models: et.Models) -> None:
     frame = two_models.changed()
-    (test,) = (each for each in two_models["int8"].result.configurations if each.name == "test")
+    (test,) = (each for each in two_models["int8"].result.rows if each.name == "test")
     of_test = frame[frame.configuration == "test"]
     assert len(of_test) == round((1 - (test.value("agreement") or 0.0)) * test.finished_examples) > 0
     assert (of_test.before != of_test.after).all()

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from evaltools.benchmark.accuracy import AccuracyGiven, accuracy_of, read_accuracies
 from evaltools.errors import DataError
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
 from evaltools.result.json_file import encode_json
+from evaltools.result.result import SHARD, Result, Row
 from tests import results
 from tests.results import Figures, classified, configuration
 from tests.tasks.coco.results import detection_result
@@ -19,22 +19,21 @@ from tests.tasks.inference_diff.test_report import comparison
 from tests.tasks.inference_diff.test_report import result as diff_result
 
 NOTHING: Figures = {}
-SHARD = ExecutionUsed(1, 4, "1/3", 0, None, {}, {}, None)
 
 
-Entry = tuple[ConfigurationResult, float]
+Entry = tuple[Row, float]
 
 
 def entry(name: str, top_1: float, *flags: str, **changes: Any) -> Entry:
     return replace(configuration(name), flags=list(flags), **changes), top_1
 
 
-def result(*entries: Entry) -> EvaluationResult:
+def result(*entries: Entry) -> Result:
     answered = {made.name: classified(top_1, 1.0) for made, top_1 in entries}
     return results.result(*(made for made, _ in entries), answered=answered)
 
 
-def written(folder: Path, content: EvaluationResult, name: str = "run.json") -> Path:
+def written(folder: Path, content: Result, name: str = "run.json") -> Path:
     path = folder / name
     path.write_bytes(encode_json(content))
     return path
@@ -81,13 +80,11 @@ def test_configurations_not_measured_as_asked_are_left_out(tmp_path: Path) -> No
         ),
         (detection_result("a", "b", truth=None), "none of its configurations was measured on examples with a truth"),
         (replace(result(entry("a", 0.5)), complete=False, stopped="interrupted"), r"ended early \(interrupted\)"),
-        (replace(result(entry("a", 0.5)), execution=SHARD), "is shard 1/3, a part of the examples"),
+        (replace(result(entry("a", 0.5)), given={SHARD: "1/3"}), "is shard 1/3, a part of the examples"),
         (result(entry("a", 0.5, fallback="no GPU")), "none of its configurations was measured"),
         (results.result(configuration("a"), answered={"a": NOTHING}), "none of its configurations was measured"),
     ],
 )
-def test_a_file_without_accuracies_of_all_examples_is_refused(
-    content: EvaluationResult, message: str, tmp_path: Path
-) -> None:
+def test_a_file_without_accuracies_of_all_examples_is_refused(content: Result, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message):
         read_accuracies([written(tmp_path, content)])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaltools.metrics.interval import Interval
-from evaltools.result.evaluation import DelegateUsed
+from evaltools.result.facts import DelegateUsed
 from evaltools.result.result import NEXT
 from tests.report.benchmark_samples import Sample, benchmark, row
 from tests.report.tables.cases import ROUND

@@ -87,4 +87,4 @@ def test_a_signal_ends_a_command_with_one_code_and_nothing_left(
     assert (left_after if is_killed else processes_of)(str(tmp_path)) == []
     assert list(temporary.iterdir()) == []
     if not is_killed and moment in ("pass", "after"):
-        assert json.loads((tmp_path / "r.json").read_text())["configurations"]
+        assert json.loads((tmp_path / "r.json").read_text())["rows"]

@@ -35,7 +35,7 @@ _UNSTEADY_LINES: Final = re.compile(
 """Lines about progress and load."""
 _MANY: Final = 16
 _UNSTEADY_KEYS: Final = re.compile(
-    r"blocks|notes|environment|(?:.*_)?version|load|speed|speed_interval|memory|(?:.*_)?latency(?:_.*)?|.*_(?:us|ms|s|seconds|kb|mb)"
+    r"blocks|notes|environment|(?:.*_)?version|load|drift|speed|speed_interval|memory|(?:.*_)?latency(?:_.*)?|.*_(?:us|ms|s|seconds|kb|mb)"
     r"|workers|one_worker|bound|quiet_latency_examples"
 )
 """The whole of a key; what there is to show is on the screen that is recorded."""

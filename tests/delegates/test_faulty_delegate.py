@@ -50,7 +50,7 @@ def test_an_offset_is_that_share_of_what_the_output_spans(faulty_delegate: Path,
         f"--output_file_path={result}",
     )  # fmt: skip
     assert told.code == 0, told.err
-    (output,) = json.loads(result.read_text())["configurations"][1]["parts"]
+    (output,) = json.loads(result.read_text())["rows"][1]["parts"]
     found = {name: figure["value"] for name, figure in output["figures"].items()}
     assert found["differing"] == found["elements"] // 4, "the third of four runs"
     assert found["max_error"] == pytest.approx(0.75, rel=0.05)

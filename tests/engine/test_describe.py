@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.engine.opening import comparison_pairs
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.result import Row
 from tests.results import configuration
 
 REFERENCE = configuration("reference", "reference")
@@ -14,7 +14,7 @@ CPU = configuration("cpu")
 GPU = configuration("gpu")
 
 
-def at(place: str, *entries: ConfigurationResult, is_first: bool = False) -> list[ConfigurationResult]:
+def at(place: str, *entries: Row, is_first: bool = False) -> list[Row]:
     """Configurations as a place of several gives them: only the first place has a reference."""
     return [
         replace(entry, name=f"{entry.name}@{place}", place=place, role=entry.role if is_first else "test")
@@ -22,12 +22,12 @@ def at(place: str, *entries: ConfigurationResult, is_first: bool = False) -> lis
     ]
 
 
-def lost(entry: ConfigurationResult) -> ConfigurationResult:
+def lost(entry: Row) -> Row:
     return replace(entry, status="not measured", reason="no GPU")
 
 
 @pytest.mark.parametrize(
-    ("configurations", "pairs"),
+    ("rows", "pairs"),
     [
         ([], []),
         ([REFERENCE], []),
@@ -49,9 +49,9 @@ def lost(entry: ConfigurationResult) -> ConfigurationResult:
     ],
 )
 def test_tests_are_compared_with_the_reference_and_against_the_first_of_them(
-    configurations: list[ConfigurationResult], pairs: list[tuple[str, str]]
+    rows: list[Row], pairs: list[tuple[str, str]]
 ) -> None:
-    assert comparison_pairs(configurations) == pairs
+    assert comparison_pairs(rows) == pairs
 
 
 def test_at_several_places_a_test_is_compared_with_the_same_one_elsewhere() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.engine.sampling import LoadOverTime, Reading, read_now
-from evaltools.result.evaluation import Load
+from evaltools.result.facts import Load
 
 BUSY = "cpu  {} 0 0 0 0 0 0 {} 0 0\ncpu0 1 0 0 0 0 0 0 0 0 0\n"
 

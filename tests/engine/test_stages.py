@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaltools.engine.steps import STAGES, Span, StageTimes
-from evaltools.result.evaluation import InferenceSeconds
+from evaltools.result.execution import InferenceSeconds
 
 
 def times(**milliseconds: int) -> StageTimes:

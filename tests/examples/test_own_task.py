@@ -84,7 +84,7 @@ def test_it_is_a_command_with_its_options(installed: dict[str, str], data: Path,
     assert "INFO: same_next_token: 1" in done.out
     result = json.loads((tmp_path / "r.json").read_text())
     assert (result["subject"], result["example_count"]) == ("language_model", len(TEXTS))
-    perplexities = [entry["figures"]["perplexity"]["value"] for entry in result["configurations"]]
+    perplexities = [entry["figures"]["perplexity"]["value"] for entry in result["rows"]]
     assert perplexities == [pytest.approx(expected())] * 2
     listed = evaltools("--help", environment=installed)
     assert "Perplexity of a language model" in listed.out

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evaltools.gates.bottleneck import Help, bottleneck, bottleneck_of
-from evaltools.result.evaluation import ExecutionUsed, InferenceSeconds
+from evaltools.gates.bottleneck import Help, bottleneck
+from evaltools.report.words.execution import advice_in_words
+from evaltools.result.execution import ExecutionUsed, InferenceSeconds
 from tests.results import configuration, result
 
 
 def used(bound: Any, workers: int = 1, **seconds: float) -> ExecutionUsed:
-    return ExecutionUsed(workers, 9, None, 0, None, {}, seconds, bound)
+    return ExecutionUsed(workers, 9, None, {}, seconds, bound)
 
 
 def test_the_input_is_one_kind_and_its_largest_step_is_named() -> None:
@@ -74,14 +75,12 @@ def test_no_more_workers_than_examples_and_one_where_more_are_refused() -> None:
 def test_nothing_is_said_where_no_work_was_measured() -> None:
     assert bottleneck(used(None), 4, 1) is None
     assert bottleneck(used(None, inference=0.0), 4, 1) is None
-    assert bottleneck_of(replace(result(configuration("a")), execution=None)) is None
 
 
 def test_threads_are_those_of_configurations_that_were_measured() -> None:
     left_out = replace(configuration("b"), num_threads=8, status="not measured")
-    for threads, helps in ((2, (Help("workers", 2, 2.0),)), (-1, ())):
+    for threads, said in ((2, "--workers=2"), (-1, "")):
         found = result(replace(configuration("a"), num_threads=threads), left_out)
         environment = replace(found.environment, cpu_count=4)
-        judged = bottleneck_of(replace(found, environment=environment, execution=used("input", decode=1)))
-        assert judged is not None
-        assert judged.helps == helps
+        words = advice_in_words(replace(found, environment=environment), used("input", decode=1))
+        assert (said or "--workers") in words if said else "--" not in words

@@ -27,9 +27,10 @@ from evaltools.metrics.output_difference import OutputDifference, Quanta, Scores
 from evaltools.metrics.power import CountedChange, Share
 from evaltools.metrics.proportions import PairedCounts
 from evaltools.report.words.gates import found_in_words
-from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison
+from evaltools.result.facts import DelegationProof
 from evaltools.result.figure import Figure
-from tests.results import compared, configuration, evidence, part, result
+from evaltools.result.result import Result
+from tests.results import compared, configuration, evidence, part, ratio, result, row_with, with_ratios
 from tests.results import of_ranks as ranked
 from tests.tasks.coco.results import detection_result
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged
@@ -45,21 +46,21 @@ def gate(*limits: str, run: str = "", task: str = "", model: str = "", configura
     return Gate(run, task, model, configuration, tuple(map(parse_criterion, limits)))
 
 
-def held(made: EvaluationResult, *gates: Gate) -> list[Decision]:
+def held(made: Result, *gates: Gate) -> list[Decision]:
     return [decision for report in hold_all(gates, {"nightly": part(made)}) for decision in report.decisions]
 
 
-def one(made: EvaluationResult, limit: str) -> Decision:
+def one(made: Result, limit: str) -> Decision:
     (found,) = held(made, gate(limit))
     return found
 
 
-def of_ranks(ranks: list[int | None]) -> EvaluationResult:
+def of_ranks(ranks: list[int | None]) -> Result:
     """Accuracies as an evaluation writes them, which is in float32."""
     return result(REFERENCE, FAST, answered={"fast": ranked(ranks, 2)})
 
 
-def with_flips(count: int, lost: int, gained: int) -> EvaluationResult:
+def with_flips(count: int, lost: int, gained: int) -> Result:
     return result(REFERENCE, FAST, comparisons=[compared("reference", "fast", count, count, lost, gained)])
 
 
@@ -77,7 +78,7 @@ def test_every_limit_is_compared_with_every_test_configuration() -> None:
 
 
 def test_patterns_choose_results_and_configurations() -> None:
-    other = replace(MADE, model=replace(MADE.model, file="models/other.tflite"))
+    other = replace(MADE, models=[replace(MADE.model, file="models/other.tflite")])
     results = {"nightly arm": part(MADE), "nightly x86": part(other), "release": part(MADE)}
     reports = hold_all(
         [
@@ -125,7 +126,7 @@ def test_an_unknown_configuration_is_not_measured_and_says_which_there_are() -> 
     ],
 )
 @pytest.mark.parametrize("limit", ["top1 >= 0.1", "top1 drop <= 0.9", "latency_ms <= 999", "failed_examples <= 99"])
-def test_what_did_not_run_as_asked_keeps_no_limit(made: EvaluationResult, reason: str, limit: str) -> None:
+def test_what_did_not_run_as_asked_keeps_no_limit(made: Result, reason: str, limit: str) -> None:
     decision = one(made, limit)
     assert (decision.verdict, decision.found) == ("not measured", None)
     assert reason in decision.reason
@@ -141,7 +142,7 @@ def test_what_did_not_run_as_asked_keeps_no_limit(made: EvaluationResult, reason
 )
 def test_a_reference_that_is_none_leaves_nothing_to_compare_with(reference: dict[str, Any], reason: str) -> None:
     flips = with_flips(100, 0, 0)
-    made = replace(flips, configurations=[replace(REFERENCE, **reference), flips.configurations[1]])
+    made = replace(flips, rows=[replace(REFERENCE, **reference), flips.rows[1]])
     for limit in ("top1 drop <= 0.9 at 95 %", "agreement >= 0.1", "latency_ratio <= 9"):
         (found,) = held(made, gate(limit, configuration="fast"))
         assert found.verdict == "not measured"
@@ -154,23 +155,15 @@ def test_accuracies_are_shares_to_the_last_bit(right: int) -> None:
     """90 of 100 in float32 is 0.89999998, which would be below a limit of 0.9."""
     made = of_ranks([0] * right + [None] * (100 - right))
     assert one(made, f"top1 >= {right} %").verdict == "pass"
-    assert share_of(evidence(made, made.configurations[1].name).figures["top1"]) == Share(right, 100)
+    assert share_of(evidence(made, made.rows[1].name).figures["top1"]) == Share(right, 100)
 
 
 def test_what_is_taken_of_a_classifier() -> None:
     paired = with_flips(200, 12, 3)
-    made = replace(
-        paired,
-        configurations=[
-            paired.configurations[0],
-            replace(paired.configurations[1], failed_examples=3, crashes=1, delegation=DelegationProof(40, 30, {})),
-        ],
-        latency_comparisons=[
-            LatencyComparison("other", "fast", 9, 9.0, None),
-            LatencyComparison("reference", "fast", 9, 0.5, Interval(0.4, 0.6)),
-        ],
-    )
-    found = evidence(made, made.configurations[1].name, Allowed(failed_examples=3, crashes=1))
+    proof = DelegationProof(40, 30, {})
+    test = row_with(paired.rows[1], failed_examples=3, crashes=1, delegation=proof, delegated_share=0.75)
+    made = with_ratios(replace(paired, rows=[paired.rows[0], test]), {"fast": ratio(0.5, Interval(0.4, 0.6))})
+    found = evidence(made, made.rows[1].name, Allowed(failed_examples=3, crashes=1))
     assert {name: figure.value for name, figure in found.figures.items()} == {
         "examples": 4.0,
         "failed_examples": 3.0,
@@ -200,14 +193,14 @@ def test_no_example_in_common_is_no_proof_of_agreement() -> None:
 
 
 def test_nothing_timed_and_nothing_classified_is_not_measured() -> None:
-    empty = replace(FAST, inference_latency=summarise_latency([]))
+    empty = row_with(FAST, latency=summarise_latency([]))
     made = result(REFERENCE, empty, answered={"fast": ranked([], 5)})
     assert [one(made, limit).verdict for limit in ("latency_ms <= 9", "top1 >= 0.1")] == ["not measured"] * 2
 
 
 def test_what_is_taken_of_a_detector() -> None:
     made = detection_result("reference", "fast")
-    found = evidence(made, made.configurations[1].name)
+    found = evidence(made, made.rows[1].name)
     values = [found.figures[name].value for name in ("ap", "ap_large", "ar_1", "matched_boxes")]
     assert values == [0.123456, None, 0.4, pytest.approx(8 / 9)]
     assert found.figures.keys() <= all_metrics().keys()
@@ -224,7 +217,7 @@ def output(**changes: Any) -> OutputDifference:
     return replace(DIFFERENCE, **changes)
 
 
-def diff(*found: OutputDifference) -> EvaluationResult:
+def diff(*found: OutputDifference) -> Result:
     return diff_result(comparison("fast", *map(judged, found)))
 
 
@@ -238,7 +231,7 @@ QUANTISED = output(output="q", quanta=Quanta(9, 1, 0, 0, 3, 0.3), scores=Scores(
 
 def test_what_is_taken_of_outputs() -> None:
     made = diff(DIFFERENCE, QUANTISED, output(output="same", **IDENTICAL))
-    (first, second, third) = evidence(made, made.configurations[1].name).outputs
+    (first, second, third) = evidence(made, made.rows[1].name).outputs
     assert first.names == ["scores", "tensor0", "0"]
     assert {name: figure.value for name, figure in first.figures.items() if name in PER_OUTPUT} == {
         "avg_error": 0.00123456789, "max_error": 0.75, "relative_rms": 0.1, "snr_db": 20.0,

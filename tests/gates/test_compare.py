@@ -18,33 +18,34 @@ from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import hold_all
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio, summarise_latency
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed, Load, Model, Tensor
-from tests.results import configuration, of_ranks, part, result
+from evaltools.result.facts import Load, Model, Tensor
+from evaltools.result.result import SHARD, Result, Row
+from tests.results import configuration, of_ranks, part, result, result_with, row_with
 
 NOBODY = 0.0
 """Cores that other programs use."""
 
 
-def entry(name: str, us: float = 1000.0, role: str = "test") -> ConfigurationResult:
+def entry(name: str, us: float = 1000.0, role: str = "test") -> Row:
     latency = summarise_latency([us] * 30)
-    return replace(configuration(name, role), inference_latency=latency, finished_examples=200, failed_examples=0)
+    return row_with(configuration(name, role), latency=latency, examples=200, failed_examples=0)
 
 
 def measured(
     ranks: Sequence[int | None], us: float = 1000.0, others: float | None = NOBODY, recorded: bool = True
-) -> EvaluationResult:
+) -> Result:
     """Of 200 examples; ``ranks`` are those of the right label for the configuration ``fast``."""
     both = entry("reference", role="reference"), entry("fast", us)
     answered = {"reference": of_ranks([0] * len(ranks), 2, recorded), "fast": of_ranks(ranks, 2, recorded)}
     made = result(*both, answered=answered)
+    load = None if others is None else Load(made.environment.cpu_count, others, others)
     return replace(
         made,
         examples_done=len(ranks),
-        pictures_digest="pictures",
-        environment=replace(
-            made.environment, load=None if others is None else Load(made.environment.cpu_count, others, others)
-        ),
-        configurations=[replace(each, finished_examples=len(ranks)) for each in made.configurations],
+        example_count=len(ranks),
+        given=made.given | {"pictures": "pictures"},
+        environment=replace(made.environment, load=load),
+        rows=[row_with(each, examples=len(ranks), load=load) for each in made.rows],
         failed=[],
     )
 
@@ -52,7 +53,7 @@ def measured(
 GOOD = [0] * 180 + [None] * 20
 
 
-def compared(new: EvaluationResult, old: EvaluationResult, other_examples: bool = False) -> GateDecisions:
+def compared(new: Result, old: Result, other_examples: bool = False) -> GateDecisions:
     return hold_against_old("new", part(new), Old("old.json", part(old), other_examples))
 
 
@@ -68,7 +69,7 @@ def of_latency(report: GateDecisions) -> Decision:
 
 def test_the_same_answers_again_pass_however_few_examples_there_are() -> None:
     made = measured(GOOD)
-    report = compared(replace(made, warnings=["later"]), made)
+    report = compared(result_with(made, warnings=["later"]), made)
     assert {each.verdict for each in report.decisions} == {"pass"}
     assert {each.examples for each in report.decisions} == {200}
     assert not [warning for warning in report.warnings if warning.startswith("since")]
@@ -86,7 +87,7 @@ def test_answers_that_were_not_recorded_are_not_taken_for_the_same(lost: int) ->
 
 
 def test_no_decision_passes_with_an_interval_beyond_its_limit() -> None:
-    unchanged = of_accuracy(compared(replace(measured(GOOD), warnings=["later"]), measured(GOOD)))
+    unchanged = of_accuracy(compared(result_with(measured(GOOD), warnings=["later"]), measured(GOOD)))
     assert unchanged.found is not None
     assert (unchanged.verdict, unchanged.found.low, unchanged.found.high) == ("pass", None, None)
     for us in (700.0, 1000.0, 1800.0, 2500.0, 4126.0, 9896.0):
@@ -100,19 +101,19 @@ def test_no_decision_passes_with_an_interval_beyond_its_limit() -> None:
 
 def test_another_model_with_the_same_answers_is_decided_by_their_number() -> None:
     made = measured(GOOD)
-    other = replace(made, model=replace(made.model, sha256="ff"))
+    other = replace(made, models=[replace(made.model, sha256="ff")])
     assert of_accuracy(compared(other, made)).verdict == "inconclusive"
 
 
 def test_a_result_without_configurations_or_times_is_said() -> None:
     made = measured(GOOD)
-    (nothing,) = compared(replace(made, configurations=[]), made).decisions
+    (nothing,) = compared(replace(made, rows=[]), made).decisions
     assert nothing.verdict == "not measured"
-    untimed = [replace(each, inference_latency=None) for each in made.configurations]
-    report = compared(replace(made, configurations=untimed), made)
+    untimed = [row_with(each, latency=None) for each in made.rows]
+    report = compared(replace(made, rows=untimed), made)
     assert "not compared: times of fast, as not both have them" in report.warnings
-    unknown = [replace(each, delegation=None) for each in made.configurations]
-    assert worst_verdict(compared(replace(made, configurations=unknown), made).decisions) == "not measured"
+    unknown = [replace(each, delegation=None) for each in made.rows]
+    assert worst_verdict(compared(replace(made, rows=unknown), made).decisions) == "not measured"
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_lost_pictures_are_told_from_chance(lost: int, verdict: str) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"pictures_digest": "others"}, "pictures: pictures then, others now"),
+        ({"pictures": "others"}, "pictures: pictures then, others now"),
         ({"ground truth": "ff"}, "ground truth: 00 then, ff now"),
         ({"labels of the model": "ff"}, "labels of the model: 00 then, ff now"),
         ({"normalization": "symmetric"}, "normalization: native then, symmetric now"),
@@ -135,10 +136,7 @@ def test_lost_pictures_are_told_from_chance(lost: int, verdict: str) -> None:
 )
 def test_other_inputs_are_not_measured_unless_that_is_allowed(change: dict[str, str], said: str) -> None:
     old, new = measured(GOOD), measured(GOOD)
-    if set(change) <= {"pictures_digest", "examples_done"}:
-        new = replace(new, **change)
-    else:
-        new = replace(new, given={**new.given, **change})
+    new = replace(new, **change) if "examples_done" in change else replace(new, given={**new.given, **change})
     report = compared(new, old)
     assert {each.verdict for each in report.decisions} == {"not measured"}
     assert said in report.decisions[0].reason
@@ -151,12 +149,15 @@ def test_other_inputs_are_not_measured_unless_that_is_allowed(change: dict[str, 
 def test_three_pictures_against_two_hundred_decide_nothing_and_many_do() -> None:
     three, many, few = measured([0, 0, 0]), measured(GOOD), measured([0] * 60 + [None] * 140)
     assert of_accuracy(compared(three, many, other_examples=True)).verdict == "inconclusive"
-    assert of_accuracy(compared(replace(few, pictures_digest="x"), many, other_examples=True)).verdict == "fail"
+    assert (
+        of_accuracy(compared(replace(few, given=few.given | {"pictures": "x"}), many, other_examples=True)).verdict
+        == "fail"
+    )
 
 
 def test_a_configuration_that_one_of_the_two_lacks_is_not_measured() -> None:
     made = measured(GOOD)
-    renamed = replace(made, configurations=[made.configurations[0], replace(made.configurations[1], name="other")])
+    renamed = replace(made, rows=[made.rows[0], replace(made.rows[1], name="other")])
     report = compared(renamed, made)
     assert [(each.configuration, each.verdict) for each in report.decisions] == [
         ("other", "not measured"),
@@ -166,8 +167,8 @@ def test_a_configuration_that_one_of_the_two_lacks_is_not_measured() -> None:
     assert "measure it too" in report.decisions[1].reason
 
 
-def shard(made: EvaluationResult) -> EvaluationResult:
-    return replace(made, execution=ExecutionUsed(1, 4, "1/20", 0, None, {}, {}, None))
+def shard(made: Result) -> Result:
+    return replace(made, given=made.given | {SHARD: "1/20"})
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def shard(made: EvaluationResult) -> EvaluationResult:
         (replace(measured(GOOD), complete=False, stopped="interrupted"), "interrupted"),
     ],
 )
-def test_an_earlier_result_that_is_not_whole_is_no_baseline(broken: EvaluationResult, why: str) -> None:
+def test_an_earlier_result_that_is_not_whole_is_no_baseline(broken: Result, why: str) -> None:
     (decision,) = compared(measured(GOOD), broken).decisions
     assert decision.verdict == "not measured"
     assert decision.reason.startswith("the earlier result: ")
@@ -191,7 +192,7 @@ def test_another_model_of_the_same_name_is_said_first_with_what_changed_in_it() 
         Model("m.tflite", "00", 900, 10, [], [before], {"CONV_2D": 4, "ADD": 1}),
         Model("m.tflite", "ff", 950, 12, [], [now], {"CONV_2D": 6}),
     ]
-    old, new = (replace(measured(GOOD), model=model) for model in models)
+    old, new = (replace(measured(GOOD), models=[model]) for model in models)
     report = compared(new, old)
     assert report.warnings[0].startswith("since old.json: another model: the content of m.tflite has changed")
     for said in ("900 bytes then, 950 now", "CONV_2D: 4 then, 6 now", "ADD: 1 then, 0 now", "scale 0.25"):
@@ -248,8 +249,8 @@ def test_of_several_that_are_compared_each_is_slower_only_with_more_confidence(t
 
 def test_a_reference_that_became_slower_is_the_machine() -> None:
     old = measured(GOOD)
-    slow = [replace(old.configurations[0], inference_latency=summarise_latency([90_000.0] * 30))]
-    report = compared(replace(old, configurations=[*slow, old.configurations[1]]), old)
+    slow = [row_with(old.rows[0], latency=summarise_latency([90_000.0] * 30))]
+    report = compared(replace(old, rows=[*slow, old.rows[1]]), old)
     assert worst_verdict(report.decisions) == "pass"
 
 

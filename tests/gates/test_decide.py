@@ -17,7 +17,7 @@ from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.proportions import PairedCounts, change_bound, change_scores
 from evaltools.report.words.gates import found_in_words
-from evaltools.result.evaluation import Load
+from evaltools.result.facts import Load
 from evaltools.result.figure import Change, Figure, Part
 
 QUANTILE_95 = 1.6448536269514722

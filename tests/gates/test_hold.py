@@ -9,16 +9,15 @@ from msgspec.structs import replace
 
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision
-from evaltools.gates.evaluation_rows import rows_of_evaluation
 from evaltools.gates.evidence import evidence_of
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import hold_all, unjudged
 from evaltools.gates.run_rows import RunRows, parts_of
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
-from evaltools.result.evaluation import Load
+from evaltools.result.facts import Load
 from evaltools.result.figure import Figure
-from evaltools.result.result import Row
+from evaltools.result.result import Row, standing_alone
 from evaltools.suite.conclude import conclude
 from tests.report.benchmark_samples import Sample, benchmark, row
 from tests.report.page.samples import classifier
@@ -69,7 +68,7 @@ def test_each_model_of_a_benchmark_is_a_run_of_its_own() -> None:
 
 def test_a_configuration_of_a_suite_is_judged_as_that_of_an_evaluation() -> None:
     made = classifier()
-    rows = [replace(row, job="job") for row in rows_of_evaluation(made)]
+    rows = [replace(row, job="job") for row in standing_alone(made)]
     found = parts_of("night", conclude(made.environment, [made.model], rows))
     [report] = hold_all([gate("top1 >= 0.1", task="imagenet", model=Path(made.model.file).name)], found)
     [alone] = hold_all([gate("top1 >= 0.1")], parts_of("night", made))

@@ -6,16 +6,15 @@ from msgspec.structs import replace
 
 from evaltools.gates.compare import Old
 from evaltools.gates.criteria import parse_criterion
-from evaltools.gates.evaluation_rows import rows_of_evaluation
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import earlier_parts, hold_all
 from evaltools.gates.no_worse import compare_results, is_slower
 from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.gates.run_rows import parts_of
 from evaltools.metrics.interval import Interval
-from evaltools.result.evaluation import DelegationProof, EvaluationResult, Load, Model
+from evaltools.result.facts import DelegationProof, Load, Model
 from evaltools.result.figure import Figure
-from evaltools.result.result import ALL, Result, Row
+from evaltools.result.result import ALL, Result, Row, standing_alone
 from evaltools.suite.conclude import conclude
 from tests.gates.test_compare import GOOD, NOBODY, measured
 from tests.report.benchmark_samples import benchmark, row
@@ -27,8 +26,8 @@ MADE = measured(GOOD)
 SuiteJob = tuple[Model, list[Row]]
 
 
-def entry(model: str, made: EvaluationResult | None = MADE, *rows: Row, reason: str = "") -> SuiteJob:
-    found = list(rows) or ([] if made is None else rows_of_evaluation(made))
+def entry(model: str, made: Result | None = MADE, *rows: Row, reason: str = "") -> SuiteJob:
+    found = list(rows) or ([] if made is None else standing_alone(made))
     failed = [Row(ALL, status="not measured", reason=reason)] if reason else []
     return replace(MADE.model, file=f"{model}.tflite"), found + failed
 
@@ -68,8 +67,8 @@ def test_what_is_not_there_any_more_is_not_measured() -> None:
 
 
 def test_what_neither_has_measured_is_a_warning_and_nothing_else_to_compare_shows_nothing() -> None:
-    broken = replace(MADE.configurations[1], status="not measured", reason="no GPU")
-    lost = replace(MADE, configurations=[MADE.configurations[0], broken])
+    broken = replace(MADE.rows[1], status="not measured", reason="no GPU")
+    lost = replace(MADE, rows=[MADE.rows[0], broken])
     never = suite(entry("a", lost))
     outcome = compared(never, never)
     assert outcome.verdict == "not measured"

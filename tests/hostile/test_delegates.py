@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -11,12 +10,13 @@ import uuid
 from itertools import product
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
 
 import pytest
 from msgspec import Struct
 
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK
+from evaltools.result.result import Result, Row
+from evaltools.result_file import read_result
 from tests.cli.evaluate.sample_runs import imagenet, left_after
 from tests.command import evaltools_here
 from tests.hostile.examples import IS_LONG
@@ -76,7 +76,7 @@ class Ended(Struct, frozen=True):
 
     code: int
     errors: str
-    result: Any
+    result: Result | None
     native: list[str]
     parent_mb: float
     left: list[str]
@@ -102,7 +102,7 @@ def run_beside(library: Path, moment: str, misbehaviour: str, folder: Path) -> E
     return Ended(
         process.returncode,
         err.read_text(errors="replace"),
-        json.loads(output.read_text()) if output.exists() else None,
+        read_result(output) if output.exists() else None,
         [line for line in native if "Top-" in line],
         peak_mb,
         left_after(mark),
@@ -126,11 +126,16 @@ def must_be_told(moment: str, misbehaviour: str) -> bool:
     return misbehaviour in HARM and misbehaviour not in HARMLESS_AT.get(moment, ())
 
 
-def reason_in(result: Any) -> str:
+def reason_in(result: Result) -> str:
     """What the result says of the configuration with the delegate, empty where it has nothing to say."""
-    (bad,) = (entry for entry in result["configurations"] if entry["name"] == "bad")
-    failed = [entry["reason"] for entry in result["failed"] if entry["configuration"] == "bad"]
-    return str(bad["reason"] or bad["not_clean"] or (failed[0] if failed else ""))
+    bad = row_of_the_delegate(result)
+    failed = [each.reason for each in result.failed if each.configuration == bad.name]
+    return bad.reason or bad.not_clean or (failed[0] if failed else "")
+
+
+def row_of_the_delegate(result: Result) -> Row:
+    (bad,) = (row for row in result.rows if row.name == "bad")
+    return bad
 
 
 @pytest.fixture(scope="module")
@@ -178,13 +183,10 @@ def test_a_process_that_takes_too_much_memory_is_ended_and_started_again(
     words = [sys.executable, "-c", WITH_LITTLE_MEMORY, str(MOST_BYTES_OF_A_CHILD), *imagenet(*flags, pictures=40)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=LONGEST_RUN_S)
     assert done.returncode == EXAMPLES_FAILED, done.stderr
-    result = json.loads(output.read_text())
-    (bad,) = (entry for entry in result["configurations"] if entry["name"] == "bad")
-    assert (bad["finished_examples"], bad["failed_examples"]) == (40, 0)
-    assert bad["crashes"] >= 2
-    assert re.search(
-        r"it was ended when it had [0-9.]+ GB, more than .* % of the memory that there is", bad["not_clean"]
-    )
+    bad = row_of_the_delegate(read_result(output))
+    assert (bad.finished_examples, bad.failed_examples) == (40, 0)
+    assert bad.crashes >= 2
+    assert re.search(r"it was ended when it had [0-9.]+ GB, more than .* % of the memory that there is", bad.not_clean)
     judged = evaltools_here("gate", str(output), "--limit=delegated_share >= 0.01")
     assert judged.code == NOT_MEASURED, "a gate is not clean, either"
-    assert f"allow_crashes = {bad['crashes']} allows it" in judged.out
+    assert f"allow_crashes = {bad.crashes} allows it" in judged.out

@@ -16,8 +16,10 @@ from evaltools.datasets.yolo import parse_line
 from evaltools.errors import EvaltoolsError
 from evaltools.gates.gate_file import read_gate_file
 from evaltools.request.yaml_file import read_yaml
+from evaltools.result.json_file import encode_json
 from evaltools.result_file import read_result
 from tests.hostile.examples import damaged, tried
+from tests.results import configuration, result
 
 COCO = (
     b'{"categories": [{"id": 1, "name": "cat"}], "images": [{"id": 7, "file_name": "a.jpg", "width": 80, "height": 40}]'
@@ -27,7 +29,7 @@ GATES = (
     b'[runs.a]\nresult = "a.json"\n[[gates]]\nrun = "a"\nlimits = ["top1 >= 85 % at 95 %", "top1 drop <= 1 points"]\n'
 )
 YAML = b"gpu:\n  use_gpu: true\n  num_threads: 4\nother: use_xnnpack=true\n"
-RESULT = b'{"schema_version": "6", "task": "imagenet", "complete": true, "configurations": [{"name": "test"}]}'
+RESULT = encode_json(result(configuration("reference", "reference"), configuration("test")))
 
 
 def line_of_yolo(path: Path) -> object:

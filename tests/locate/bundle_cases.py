@@ -13,7 +13,7 @@ from evaltools.configuration import Configuration
 from evaltools.locate.answer import Answer
 from evaltools.locate.part import Case
 from evaltools.model import read_model
-from evaltools.result.evaluation import Environment, Model, RuntimeUsed
+from evaltools.result.facts import Environment, Model, RuntimeUsed
 from evaltools.result.result import Result, Row
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array

@@ -12,7 +12,7 @@ from evaltools.locate.answer import Answer
 from evaltools.locate.conclude import conclude, found
 from evaltools.locate.rows import ACCUMULATED, SINGLE, OperatorStatus, decibels, figure, figures, operator_row
 from evaltools.metrics.interval import Interval
-from evaltools.result.evaluation import Environment, Model
+from evaltools.result.facts import Environment, Model
 from evaltools.result.figure import Figure
 from evaltools.result.result import Result, Row
 from evaltools.result.verdict import Verdict

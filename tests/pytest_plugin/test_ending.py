@@ -7,15 +7,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
+from evaltools.result.result import Result
 from tests.cli.judge.test_never_green import MADE, fast
 from tests.command import evaltools_here
 from tests.pytest_plugin.projects import gate, result_run, run_pytest, write_gates
 
 
 class Row(NamedTuple):
-    made: EvaluationResult
+    made: Result
     limit: str
     allowed: str
     code: int

@@ -26,7 +26,7 @@ def test_the_same_words_run_once(pytester: pytest.Pytester, monkeypatch: pytest.
         def test_result(number, evaltools_run):
             result = evaltools_run(*{words!r})
             assert result is evaltools_run(*{words!r})
-            assert result.configurations[1].delegation.delegated_nodes == 19
+            assert result.rows[1].delegation.delegated_nodes == 19
         """
     )
     plain_pytest(pytester).assert_outcomes(passed=4)

@@ -38,7 +38,7 @@ def test_limits_and_results_of_files_are_on_the_page(pytester: pytest.Pytester, 
     done.stdout.fnmatch_lines(["report: *page.html"])
     page = page_at(pytester.path / "page.html")
     assert "1 failed, 1 passed" in page.of_class("answer")[0].text
-    assert [result.get("task") for result in page.results] == [None, "imagenet"]
+    assert [result["command"] for result in page.results] == ["gate", "imagenet"]
 
 
 def test_gate_files_of_one_name_in_two_folders_are_both_on_the_page(pytester: pytest.Pytester, kept: Path) -> None:
@@ -50,7 +50,7 @@ def test_gate_files_of_one_name_in_two_folders_are_both_on_the_page(pytester: py
     files = [f"--evaltools-gates={folder}/gates.toml" for folder in ("a", "b")]
     plain_pytest(pytester, "--evaltools-report=page.html", *files).assert_outcomes(passed=2)
     results = page_at(pytester.path / "page.html").results
-    assert [result.get("task") for result in results] == [None, None, "imagenet", "imagenet"]
+    assert [result["command"] for result in results] == ["gate", "gate", "imagenet", "imagenet"]
 
 
 @pytest.mark.once
@@ -60,7 +60,7 @@ def test_runs_of_all_processes_are_on_the_page(pytester: pytest.Pytester) -> Non
     pytester.makepyfile(f"def test_own(evaltools_run): assert evaltools_run(*{command!r}, '--quiet')")
     run_pytest(pytester, "-n", "2", "--evaltools-report=page.html", ".").assert_outcomes(passed=2)
     page = page_at(pytester.path / "page.html")
-    assert {result["task"] for result in page.results if "task" in result} == {"imagenet"}
+    assert {result["command"] for result in page.results} == {"gate", "imagenet"}
 
 
 def test_a_session_without_evaluations_writes_no_page_and_says_so(pytester: pytest.Pytester) -> None:

@@ -13,7 +13,7 @@ from evaltools.commands.gates import read_run
 from evaltools.errors import DataError, OutputError, UsageError
 from evaltools.gates.gate_file import RunSource
 from evaltools.pytest_plugin.session_runs import SessionRuns
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.runs import gate_runs
 from evaltools.runs.gate_runs import result_of
 from evaltools.runs.handing_over import Ended
@@ -34,9 +34,9 @@ XNNPACK = "xnnpack: use_xnnpack=true"
 FIVE_LIMITS = ("top1 >= 0.5", "top2 >= 0.5", "top5 >= 0.5", "agreement >= 0.9", "delegated_share >= 0.5")
 
 
-def run_source(source: RunSource, folder: Path, output: Path) -> EvaluationResult:
+def run_source(source: RunSource, folder: Path, output: Path) -> Result:
     result = result_of(read_run(source, folder), output)
-    assert isinstance(result, EvaluationResult)
+    assert isinstance(result, Result)
     return result
 
 
@@ -95,8 +95,8 @@ def test_a_run_with_a_broken_limit_or_a_missing_delegate_has_a_result(tmp_path: 
     broken = run_source(RunSource("broken", tuple(words)), tmp_path, output)
     assert broken.limits_broken
     missing = run_source(RunSource("missing", (*words[:-2], "--use_nnapi=true")), tmp_path, output)
-    assert [entry.status for entry in missing.configurations] == ["not measured", "not measured"]
-    assert json.loads(output.read_text())["configurations"][1]["cannot_exist"]
+    assert [entry.status for entry in missing.rows] == ["not measured", "not measured"]
+    assert json.loads(output.read_text())["rows"][1]["cannot_exist"]
 
 
 def test_an_older_result_is_not_taken_for_that_of_a_run_that_failed(tmp_path: Path, sample_result: Path) -> None:
@@ -138,7 +138,7 @@ def test_where_the_result_goes_is_not_for_the_command_to_say(flag: str, tmp_path
 
 def test_a_result_that_exists_is_read(tmp_path: Path, sample_result: Path) -> None:
     found = run_source(RunSource("r", result=sample_result), tmp_path, tmp_path / "unused.json")
-    assert [entry.name for entry in found.configurations] == ["reference", "xnnpack", "nnapi", "broken"]
+    assert [entry.name for entry in found.rows] == ["reference", "xnnpack", "nnapi", "broken"]
     with pytest.raises(DataError, match=r"nowhere\.json cannot be read"):
         run_source(RunSource("r", result=tmp_path / "nowhere.json"), tmp_path, tmp_path / "unused.json")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.result import Result, Row
 from evaltools.result_file import read_result
 from tests.command import evaltools
 
@@ -34,8 +34,8 @@ def flags(rounding_delegate: Path) -> list[str]:
     return [part for name, text in texts.items() for part in ("--config", f"{name}: {text}")]
 
 
-def by_name(result: EvaluationResult) -> dict[str, ConfigurationResult]:
-    return {entry.name: entry for entry in result.configurations}
+def by_name(result: Result) -> dict[str, Row]:
+    return {entry.name: entry for entry in result.rows}
 
 
 def test_a_float_model_differs_as_the_precision_of_each_explains(

@@ -18,7 +18,8 @@ from evaltools.configuration import Configuration
 from evaltools.metrics.coco_stats import CocoStats
 from evaltools.model import read_model
 from evaltools.proto import message_class
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.metrics import of_task
+from evaltools.result.result import Result
 from evaltools.result.section import Number, Table, text_of
 from evaltools.result_file import read_result
 from evaltools.runtime import open_session
@@ -106,7 +107,7 @@ def test_native_lines_and_proto_equal_the_native_tools(
 class OtherEvaluator(Struct, frozen=True):
     """XNNPACK alone, with the other evaluator and the lines of the debug mode."""
 
-    result: EvaluationResult
+    result: Result
     completed: Completed
 
 
@@ -143,7 +144,7 @@ def test_without_ground_truth_as_the_native_tool(real: Real, shared: Path, tmp_p
 class ThreeConfigurations(Struct, frozen=True):
     """One pass of the reference, XNNPACK and the other runtime."""
 
-    result: EvaluationResult
+    result: Result
     completed: Completed
     detections: dict[str, Path]
 
@@ -177,7 +178,7 @@ def test_native_lines_from_the_annotations_equal_the_native_tools(
 
 
 def test_the_twelve_figures_equal_pycocotools_by_hand(three: ThreeConfigurations, real: Real) -> None:
-    for entry in three.result.configurations:
+    for entry in three.result.rows:
         with contextlib.redirect_stdout(io.StringIO()):
             truth = COCO(str(real.annotations))
             run = COCOeval(truth, truth.loadRes(str(three.detections[entry.name])), "bbox")
@@ -206,15 +207,15 @@ def test_three_configurations_agree_as_kernels_do(three: ThreeConfigurations) ->
     counts = {name: len(json.loads(three.detections[name].read_text())) for name in ("reference", "xnnpack")}
     assert (matched or 0) + (lost or 0) == counts["reference"]
     assert (matched or 0) + (new or 0) == counts["xnnpack"]
-    _, xnnpack, other = (entry.value("matched_boxes") for entry in three.result.configurations)
+    _, xnnpack, other = (entry.value("matched_boxes") for entry in three.result.rows)
     assert 0.9 < (xnnpack or 0) < (other or 0)
     assert "xnnpack" in three.completed.err
     assert "class + 1 (detected" in three.completed.err
 
 
 def test_evaluators_give_the_same_figures(three: ThreeConfigurations, faster: OtherEvaluator) -> None:
-    slow = next(entry for entry in three.result.configurations if entry.name == "xnnpack")
-    ours = faster.result.configurations[0]
+    slow = next(entry for entry in three.result.rows if entry.name == "xnnpack")
+    ours = faster.result.rows[0]
     for field in fields(CocoStats):
         assert ours.value(field.name) == pytest.approx(slow.value(field.name), abs=1e-12)
     assert [part.name for part in ours.parts] == [part.name for part in slow.parts]
@@ -262,7 +263,7 @@ def test_another_class_offset_is_detected_or_stated(
     assert completed.code == 0, completed.err
     name = "+ 2" if shift == 1 else "as it is"
     assert f"class {name} ({'stated' if stated else 'detected'}" in completed.err
-    (found,), (expected,) = read_result(output).configurations, faster.result.configurations
-    assert {name: figure.value for name, figure in found.figures.items()} == {
-        name: figure.value for name, figure in expected.figures.items()
+    (found,), (expected,) = read_result(output).rows, faster.result.rows
+    assert {name: figure.value for name, figure in of_task(found).items()} == {
+        name: figure.value for name, figure in of_task(expected).items()
     }

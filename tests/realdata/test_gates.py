@@ -47,7 +47,7 @@ def result(photos: Path, zoo: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def figures_of(result: Path) -> list[dict[str, Any]]:
-    return [entry["figures"] for entry in json.loads(result.read_text())["configurations"][:2]]
+    return [entry["figures"] for entry in json.loads(result.read_text())["rows"][:2]]
 
 
 def test_flips_and_p_are_those_of_the_recorded_answers(result: Path) -> None:
@@ -61,7 +61,7 @@ def test_flips_and_p_are_those_of_the_recorded_answers(result: Path) -> None:
         assert change["p_value"] == pytest.approx(expected)
         assert change["interval"]["low"] <= (gained - lost) / len(right) <= change["interval"]["high"]
     assert changes["top1"]["lost"] + changes["top1"]["gained"] > 0, "the two do not answer alike"
-    (verdict,) = json.loads(result.read_text())["configurations"][1]["verdicts"]
+    (verdict,) = json.loads(result.read_text())["rows"][1]["verdicts"]
     assert verdict["kind"] == "not decided"
 
 

@@ -47,7 +47,7 @@ def run_diff(zoo: Path, model: str, output: Path, *flags: str) -> Completed:
 
 
 def parts_of(output: Path, configuration: str) -> list[Part]:
-    return next(entry.parts for entry in read_result(output).configurations if entry.name == configuration)
+    return next(entry.parts for entry in read_result(output).rows if entry.name == configuration)
 
 
 def lines_of(output: Path, title: str) -> str:
@@ -66,7 +66,7 @@ def test_kernels_nobody_doubts_are_equivalent_or_within_precision(zoo: Path, tmp
     if model in AMPLIFYING + SEEING_NOTHING:
         expected.add("not decided")
     for name in ("litert", "tflite"):
-        verdict = next(entry.verdict for entry in read_result(output).configurations if entry.name == name)
+        verdict = next(entry.verdict for entry in read_result(output).rows if entry.name == name)
         assert verdict is not None
         assert verdict.kind in expected, verdict.texts
         assert parts_of(output, name)
@@ -89,7 +89,7 @@ def test_a_model_that_ruins_its_memory_takes_its_own_process_only(zoo: Path, tmp
     assert completed.code in (0, 3, 4)
     assert "Traceback" not in completed.err
     assert "the process of this configuration died" in completed.err
-    assert [entry.name for entry in read_result(tmp_path / "result.json").configurations] == ["reference", "test"]
+    assert [entry.name for entry in read_result(tmp_path / "result.json").rows] == ["reference", "test"]
 
 
 @pytest.mark.parametrize("model", ["vww_96_int8", "ad01_int8", "tf2_mobilenet_v2_1.0_224_ptq"])

@@ -16,7 +16,7 @@ from evaltools.native.lines import benchmark as native_benchmark
 from evaltools.native.logs.benchmark import NativeBenchmarkLog, parse_benchmark_log
 from evaltools.native.logs.delegates import AppliedDelegate, delegate_lines, read_delegate_log
 from evaltools.parameter import Parameter, Value, format_value
-from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.facts import DelegateUsed, DelegationProof
 from evaltools.result.rounds import Memory
 
 REFUSED_FLAGS_IN_LOGS: Final = {

@@ -8,7 +8,7 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.native.logs.benchmark import measured_of_logs
-from evaltools.result.evaluation import RuntimeUsed
+from evaltools.result.facts import RuntimeUsed
 from evaltools.result.rounds import Measured
 
 

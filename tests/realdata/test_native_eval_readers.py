@@ -19,9 +19,10 @@ from evaltools.native.lines.evaluation import debug_lines, native_lines
 from evaltools.native.logs.delegates import delegate_lines, read_delegate_log
 from evaltools.native.logs.evaluation import LoggedPicture, NativeTask, parse_evaluation_log
 from evaltools.native.logs.figures import NativeFigures, read_figures
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import PREPROCESSING, Result
 from evaltools.tasks.framework.topk_figures import accuracies
 from tests import results
+from tests.results import row_with
 from tests.tasks.coco.results import TRUTH, detection_result, figures, picture
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged
 from tests.tasks.inference_diff.test_report import result as diff_result
@@ -34,8 +35,8 @@ def rendered(figures: NativeFigures, pictures: Sequence[LoggedPicture] = ()) -> 
     return native_lines(_diff(figures) if figures.task == "inference_diff" else _classification(figures))
 
 
-def _classification(found: NativeFigures) -> EvaluationResult:
-    measured = replace(results.configuration("test"), inference_latency=found.inference, finished_examples=found.runs)
+def _classification(found: NativeFigures) -> Result:
+    measured = row_with(results.configuration("test"), latency=found.inference, examples=found.runs)
     answered = accuracies(found.right, found.runs)
     return results.result(measured, preprocessing=found.preprocessing, answered={"test": answered})
 
@@ -47,25 +48,26 @@ def _detection_lines(found: NativeFigures, logged: Sequence[LoggedPicture]) -> l
     own = replace(figures("test"), native=precision if has_truth else None)
     truth, data = TRUTH if has_truth else None, {"native": True}
     made = detection_result("test", pictures=pictures, truth=truth, data=data, found=[own])
-    measured = replace(
-        made.configurations[0],
+    measured = row_with(
+        made.rows[0],
         role="test",
-        inference_latency=found.inference,
-        finished_examples=found.runs,
+        latency=found.inference,
+        examples=found.runs,
     )
-    made = replace(made, configurations=[measured], preprocessing_latency=found.preprocessing)
+    times = {**measured.times, PREPROCESSING: found.preprocessing.native}
+    made = replace(made, rows=[replace(measured, times=times)])
     return debug_lines(made) + native_lines(made)
 
 
-def _diff(found: NativeFigures) -> EvaluationResult:
+def _diff(found: NativeFigures) -> Result:
     outputs = [judged(replace(DIFFERENCE, native=each)) for each in found.errors]
     made = diff_result(comparison("test", *outputs))
-    reference, test = made.configurations
+    reference, test = made.rows
     return replace(
         made,
-        configurations=[
-            replace(reference, inference_latency=found.reference, finished_examples=found.runs),
-            replace(test, inference_latency=found.inference, finished_examples=found.runs),
+        rows=[
+            row_with(reference, latency=found.reference, examples=found.runs),
+            row_with(test, latency=found.inference, examples=found.runs),
         ],
     )
 

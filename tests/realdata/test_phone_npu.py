@@ -23,7 +23,7 @@ def test_convolutions_of_floats_with_8_bit_weights_stay_on_the_cpu_and_the_rest_
     model = zoo / "kws_ref_model_float32.tflite"
     done = evaltools("diff", str(model), "--num_runs=5", f"--config=npu: {NPU}", f"--output={output}")
     assert done.code == 0, done.err
-    npu = read_result(output).configurations[1]
+    npu = read_result(output).rows[1]
     assert npu.delegation is not None
     assert (npu.delegation.delegated_nodes, npu.delegation.cpu_operators) == (8, {"CONV_2D": 5})
     assert npu.delegates[0].partitions == 5
@@ -53,8 +53,8 @@ def test_a_folded_relu_costs_a_detector_its_accuracy_which_is_warned_of_and_give
     )
     assert done.code == 0, done.err
     result = read_result(output)
-    cpu, folded, kept = (entry.value("ap") or 0.0 for entry in result.configurations)
+    cpu, folded, kept = (entry.value("ap") or 0.0 for entry in result.rows)
     assert abs(kept - cpu) < 0.01
     assert folded < cpu - 0.02
     assert any("folded: its runtime warns" in text and "fold_relu=false" in text for text in result.warnings)
-    assert all(entry.inference_latency is None for entry in result.configurations[1:])
+    assert all(entry.latency is None for entry in result.rows[1:])

@@ -70,7 +70,7 @@ def test_the_figures_are_those_of_a_confusion_matrix(result: Path, data: Path, z
         np.add.at(matrix, (truth.ravel(), found[np.ix_(rows, columns)].ravel()), 1)
     session.close()
     both, either = np.diag(matrix), matrix.sum(0) + matrix.sum(1) - np.diag(matrix)
-    figures = json.loads(result.read_text())["configurations"][0]["figures"]
+    figures = json.loads(result.read_text())["rows"][0]["figures"]
     assert figures["miou"]["count"] == PHOTOS
     assert figures["miou"]["value"] == pytest.approx((both[either > 0] / either[either > 0]).mean(), rel=1e-9)
     assert figures["pixel_accuracy"]["value"] == pytest.approx(both.sum() / matrix.sum(), rel=1e-9)

@@ -11,7 +11,7 @@ from evaltools.benchmark.conclude import Asked, result_of
 from evaltools.benchmark.rows import FRONT
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.op_profile import Opening, OpProfile, OpTimes
-from evaltools.result.evaluation import Environment, Load, Model
+from evaltools.result.facts import Environment, Load, Model
 from evaltools.result.figure import Figure
 from evaltools.result.result import Result, Row
 from evaltools.result.rounds import Conditions, Measured, Memory, Phase, Round

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from evaltools.metrics.output_difference import KindFigures, Scores
 from evaltools.report.words.next_steps import after_evaluation
-from evaltools.result.evaluation import EvaluationResult, Tensor
+from evaltools.result.facts import Tensor
+from evaltools.result.result import Result
 from tests.report.tables.cases import REFERENCE, judged
-from tests.results import configuration, result
+from tests.results import configuration, result, row_with
 from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison
 from tests.tasks.inference_diff.test_report import judged as output
 from tests.tasks.inference_diff.test_report import result as diff_result
@@ -29,15 +30,15 @@ KEYPOINTS: dict[str, float | None] = {
 }
 
 
-def typed(made: EvaluationResult, *command: str) -> EvaluationResult:
+def typed(made: Result, *command: str) -> Result:
     return replace(made, environment=replace(made.environment, command=["evaltools", *command]))
 
 
-def steps_of(made: EvaluationResult) -> str:
-    return "\n".join(after_evaluation(made, made.configurations[-1]))
+def steps_of(made: Result) -> str:
+    return "\n".join(after_evaluation(made, made.rows[-1]))
 
 
-def worse(*command: str) -> EvaluationResult:
+def worse(*command: str) -> Result:
     return typed(result(REFERENCE, judged("gpu", "worse", "top1")), *command)
 
 
@@ -68,7 +69,7 @@ def test_what_ran_on_a_phone_is_not_tried_on_this_computer() -> None:
     ],
 )
 def test_after_a_crash_the_operator_is_looked_for(changes: dict[str, Any]) -> None:
-    crashed = replace(configuration("gpu"), **changes)
+    crashed = row_with(configuration("gpu"), **changes)
     made = typed(result(REFERENCE, crashed), "imagenet", "m.tflite")
     assert "evaltools locate m.tflite" in steps_of(made)
 
@@ -84,7 +85,7 @@ def test_after_a_crash_the_operator_is_looked_for(changes: dict[str, Any]) -> No
 )
 def test_the_task_is_named_that_fits_the_model(dtype: str, shape: list[int], known: dict[str, Any], task: str) -> None:
     found = diff_result(comparison("fast", output(replace(DIFFERENCE, **known))))
-    made = replace(found, model=replace(found.model, inputs=[Tensor("in", dtype, shape, None, None)]))
+    made = replace(found, models=[replace(found.model, inputs=[Tensor("in", dtype, shape, None, None)])])
     entry = judged("fast", "diverged")
     steps = after_evaluation(made, entry)
     assert any(f"evaltools {task}," in step for step in steps)

@@ -10,14 +10,17 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+import evaltools
 from evaltools.errors import DataError
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
-from evaltools.result_file import read_result, result_schema
+from evaltools.result.result import Result
+from evaltools.result_file import read_result
 from tests.results import configuration, result
 from tests.tasks.coco.results import detection_result
 from tests.tasks.inference_diff.test_report import comparison, judged
 from tests.tasks.inference_diff.test_report import result as diff_result
+
+SCHEMA = json.loads((Path(evaltools.__file__).parent / "result" / "result.schema.json").read_text())
 
 
 def test_a_result_reads_back_as_it_was(tmp_path: Path) -> None:
@@ -29,37 +32,35 @@ def test_a_result_reads_back_as_it_was(tmp_path: Path) -> None:
 def test_a_result_of_before_a_field_was_added_is_written_with_that_field(tmp_path: Path) -> None:
     content = encode_json(result(configuration("reference", "reference"), configuration("test")))
     document = json.loads(content)
-    for name in ("execution", "device_run", "pictures_digest"):
+    for name in ("device_run", "limits_broken", "not_saved"):
         del document[name]
-    for name in ("latency_drift", "place", "cannot_exist"):
-        del document["configurations"][1][name]
     (tmp_path / "r.json").write_text(json.dumps(document))
     assert encode_json(read_result(tmp_path / "r.json")) == content
 
 
 def test_the_schema_accepts_a_result_and_refuses_a_damaged_one() -> None:
     document = msgspec.json.decode(encode_json(result(configuration("test"))))
-    jsonschema.validate(document, result_schema())
-    document["configurations"][0]["status"] = "maybe"
+    jsonschema.validate(document, SCHEMA)
+    document["rows"][0]["status"] = "maybe"
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, result_schema())
+        jsonschema.validate(document, SCHEMA)
 
 
 @pytest.mark.parametrize(
     "made",
     [result(configuration("test")), detection_result("reference", "test"), diff_result(comparison("test", judged()))],
-    ids=lambda made: made.task,
+    ids=lambda made: made.command,
 )
-def test_the_result_of_each_task_reads_back_and_fits_the_schema(tmp_path: Path, made: EvaluationResult) -> None:
+def test_the_result_of_each_task_reads_back_and_fits_the_schema(tmp_path: Path, made: Result) -> None:
     (tmp_path / "r.json").write_bytes(encode_json(made))
     assert encode_json(read_result(tmp_path / "r.json")) == encode_json(made)
     document = msgspec.json.decode(encode_json(made))
-    jsonschema.validate(document, result_schema())
-    document["configurations"][0]["figures"] = {"top1": 0.5}
+    jsonschema.validate(document, SCHEMA)
+    document["rows"][0]["figures"] = {"top1": 0.5}
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, result_schema())
+        jsonschema.validate(document, SCHEMA)
     (tmp_path / "r.json").write_text(json.dumps(document))
-    with pytest.raises(DataError, match=r"Expected `object`, got `float` - at `\$\.configurations"):
+    with pytest.raises(DataError, match=r"Expected `object`, got `float` - at `\$\.rows"):
         read_result(tmp_path / "r.json")
 
 
@@ -68,9 +69,9 @@ def test_a_short_script_without_evaltools_reads_figures(tmp_path: Path) -> None:
     made = result(configuration("reference", "reference"), configuration("test"))
     (tmp_path / "r.json").write_bytes(encode_json(made))
     rows = [
-        (entry["name"], name, figure["value"])
-        for entry in json.loads((tmp_path / "r.json").read_text())["configurations"]
-        for name, figure in entry["figures"].items()
+        (row["name"], name, figure["value"])
+        for row in json.loads((tmp_path / "r.json").read_text())["rows"]
+        for name, figure in row["figures"].items()
     ]
     assert ("test", "top1", 0.5) in rows
 
@@ -80,14 +81,13 @@ def test_a_short_script_without_evaltools_reads_figures(tmp_path: Path) -> None:
     [
         (b"", "is not an evaltools result"),
         (b"[]", "is not an evaltools result: Expected `object`, got `array`"),
-        (b'{"schema_version": "7"}', "missing required field `task`"),
-        (b'{"schema_version": "7", "task": "imagenet"}', "missing required field `subject`"),
-        (b'{"schema_version": "9", "task": "imagenet"}', "of version '9'; this evaltools reads 7"),
+        (b'{"version": "8"}', "missing required field `command`"),
+        (b'{"version": "8", "command": "imagenet"}', "missing required field `environment`"),
+        (b'{"version": "9", "command": "imagenet"}', "of version '9'; this evaltools reads 8"),
         (b'{"schema_version": "6", "task": "imagenet"}', "written by an earlier evaltools, version 6; measure again"),
         (b'{"schema_version": "3", "task": "imagenet"}', "written by an earlier evaltools, version 3; measure again"),
         (b'{"schema_version": "2", "task": "imagenet"}', "written by an earlier evaltools, version 2; measure again"),
         (b'{"schema_version": "1", "task": "imagenet"}', "written by an earlier evaltools, version 1; measure again"),
-        (b'{"schema_version": "7", "task": "imagnet"}', "a task that is not here: .* Did you mean imagenet"),
     ],
 )
 def test_a_file_that_is_no_result_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
@@ -107,17 +107,21 @@ def test_a_file_without_an_end_is_refused() -> None:
         read_result(Path("/dev/zero"))
 
 
-def test_a_result_that_names_a_file_with_code_is_refused_and_the_code_is_not_run(tmp_path: Path) -> None:
-    code, seen = tmp_path / "gift.py", tmp_path / "seen"
-    code.write_text(f"open({str(seen)!r}, 'w')")
-    (tmp_path / "r.json").write_text(json.dumps({"schema_version": "7", "task": f"{code}:task"}))
-    with pytest.raises(
-        DataError, match=r"is the result of a task that is not here: .*gift.py:task' names a file of a task"
-    ):
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("imagnet", ".*Did you mean imagenet"), ("gift.py:task", ".*gift.py:task' names a file of a task")],
+)
+def test_a_result_of_a_task_that_is_not_here_is_refused_and_no_code_is_run(
+    tmp_path: Path, command: str, said: str
+) -> None:
+    (tmp_path / "gift.py").write_text(f"open({str(tmp_path / 'seen')!r}, 'w')")
+    made = replace(result(configuration("test")), command=command.replace("gift.py", str(tmp_path / "gift.py")))
+    (tmp_path / "r.json").write_bytes(encode_json(made))
+    with pytest.raises(DataError, match=f"is the result of a task that is not here: {said}"):
         read_result(tmp_path / "r.json")
-    assert not seen.exists()
+    assert not (tmp_path / "seen").exists()
 
 
 def test_a_text_with_half_a_character_is_written_without_it() -> None:
     made = encode_json(result(replace(configuration("a"), flags=["--x=\ud800", "--y=\udcff"])))
-    assert msgspec.json.decode(made)["configurations"][0]["flags"] == ["--x=\ufffd", "--y=\ufffd"]
+    assert msgspec.json.decode(made)["rows"][0]["flags"] == ["--x=\ufffd", "--y=\ufffd"]

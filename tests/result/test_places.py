@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.places import reference_of
+from evaltools.result.result import Row
 from tests.results import configuration, evidence, result
 
 
-def at(place: str, name: str, role: str = "test") -> ConfigurationResult:
+def at(place: str, name: str, role: str = "test") -> Row:
     return replace(configuration(f"{name}@{place}", role), place=place)
 
 

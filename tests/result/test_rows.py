@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from evaltools.errors import DataError
 from evaltools.metrics.interval import Interval
 from evaltools.result.environment import describe_environment
+from evaltools.result.facts import Model
 from evaltools.result.figure import Change, Figure
 from evaltools.result.json_file import encode_json
-from evaltools.result.reading import result_in
+from evaltools.result.reading import rows_in
 from evaltools.result.result import Result, Row
 from evaltools.result.section import Chart, Lines, Note, Number, Section, Sentence, Table, Word
 
@@ -27,11 +28,12 @@ def made_up() -> Result:
         Section("chart", [Chart("c", {"mark": "bar"}, "one bar")]),
     ]
     environment = describe_environment(["evaltools"], "2026-01-01T00:00:00+00:00", 1.0)
-    return Result("imagenet", environment, [], [reference, test], blocks=blocks)
+    model = Model("m.tflite", "00", 1, 10, [], [])
+    return Result("imagenet", environment, [model], [reference, test], blocks=blocks)
 
 
 def test_what_is_written_is_read_again() -> None:
-    assert encode_json(result_in(encode_json(made_up()), Path("r.json"))) == encode_json(made_up())
+    assert encode_json(rows_in(encode_json(made_up()), Path("r.json"))) == encode_json(made_up())
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_a_contradiction_is_refused(figure: Figure, message: str) -> None:
     result = made_up()
     edited = replace(result, rows=[result.rows[0], replace(result.rows[1], figures={"top1": figure})])
     with pytest.raises(DataError, match=message):
-        result_in(encode_json(edited), Path("r.json"))
+        rows_in(encode_json(edited), Path("r.json"))
 
 
 def test_a_row_of_a_suite_is_compared_with_the_one_of_its_own_job_and_model() -> None:
@@ -60,7 +62,7 @@ def test_a_row_of_a_suite_is_compared_with_the_one_of_its_own_job_and_model() ->
     second[0] = replace(second[0], figures={"top1": Figure(0.25, is_share=True, count=4)})
     second[1] = replace(second[1], figures={"top1": Figure(0.5, is_share=True, count=4)})
     both = replace(made, rows=[*first, *second])
-    assert result_in(encode_json(both), Path("r.json")).rows[1].figures["top1"].change is not None
+    assert rows_in(encode_json(both), Path("r.json")).rows[1].figures["top1"].change is not None
     alone = replace(made, rows=[first[1], *second])
     with pytest.raises(DataError, match="compared with 'cpu', which is not a row"):
-        result_in(encode_json(alone), Path("r.json"))
+        rows_in(encode_json(alone), Path("r.json"))

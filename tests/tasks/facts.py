@@ -6,17 +6,17 @@ from collections import deque
 from typing import Any, Final
 from unittest import mock
 
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.runs import evaluate as evaluating
 from evaltools.tasks.coco import boxes, conclude
 from evaltools.tasks.coco.result import Detected
 from evaltools.tasks.inference_diff import differences
 from evaltools.tasks.inference_diff.result import InferenceDiff
 
-_FOUND: Final[deque[tuple[EvaluationResult, Any]]] = deque(maxlen=20)
+_FOUND: Final[deque[tuple[Result, Any]]] = deque(maxlen=20)
 
 
-def evaluate(*given: Any) -> EvaluationResult:
+def evaluate(*given: Any) -> Result:
     """Evaluate, and remember what was found out."""
     with (
         mock.patch.object(differences, "concluded", wraps=differences.concluded) as of_diff,
@@ -28,14 +28,14 @@ def evaluate(*given: Any) -> EvaluationResult:
     return result
 
 
-def diff_of(result: EvaluationResult) -> InferenceDiff:
+def diff_of(result: Result) -> InferenceDiff:
     """Of a diff that was evaluated here."""
     found = next(facts for each, facts in _FOUND if each is result)
     assert isinstance(found, InferenceDiff)
     return found
 
 
-def boxes_of(result: EvaluationResult) -> Detected:
+def boxes_of(result: Result) -> Detected:
     """Of a detection that was evaluated here."""
     found = next(facts for each, facts in _FOUND if each is result)
     assert isinstance(found, Detected)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from evaltools.engine.ledger import Tally
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.result import Row
 from evaltools.tasks.framework.observer import Observer
 
 
@@ -14,11 +14,11 @@ class Silent(Observer):
     """An observer that remembers what it was told; ``total`` and ``steps`` are those of all phases together."""
 
     def __init__(self) -> None:
-        self.described: list[ConfigurationResult] = []
+        self.described: list[Row] = []
         self.phases: list[str] = []
         self.total = self.steps = self.all_measured = 0
 
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
+    def opened(self, configurations: list[Row]) -> None:
         self.described = configurations
 
     @contextmanager

@@ -14,7 +14,7 @@ from evaltools.engine.journal import open_journal
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.engine.steps import Failure, Record, Steps
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.result import Row
 from evaltools.runs.first_look import FOUND, FirstLook
 from evaltools.runs.identity import begin_run
 from tests.results import configuration
@@ -59,7 +59,7 @@ class Part(Struct, frozen=True):
     without: Sequence[int] = ()
     died: Sequence[int] = ()
     quiet: QuietTimes | None = None
-    described: Sequence[ConfigurationResult] = DESCRIBED
+    described: Sequence[Row] = DESCRIBED
     identity: RunIdentity = IDENTITY
 
     def write(self, folder: Path) -> Path:

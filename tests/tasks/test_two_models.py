@@ -10,6 +10,7 @@ import pytest
 
 import evaltools as et
 from evaltools.datasets import sample
+from evaltools.result.metrics import of_task
 from evaltools.result_file import read_result
 from tests.command import evaltools_here
 from tests.tiny_models import classifier
@@ -25,9 +26,9 @@ WORDS = (*DATA, f"--num_images={PICTURES}", "--config=plain: kernels=builtin")
 
 
 def figures_in(path: Path) -> dict[str, dict[str, float | None]]:
-    """The numbers of each configuration."""
-    entries = read_result(path).configurations
-    return {entry.name: {name: figure.value for name, figure in entry.figures.items()} for entry in entries}
+    """What the task found of each configuration."""
+    entries = read_result(path).rows
+    return {entry.name: {name: figure.value for name, figure in of_task(entry).items()} for entry in entries}
 
 
 def test_each_model_answers_as_it_does_by_itself_and_both_are_named(tmp_path: Path) -> None:

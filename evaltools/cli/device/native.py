@@ -15,7 +15,7 @@ from evaltools.report.files.evaluation import planned_files, planned_report
 from evaltools.report.files.output_file import write_report
 from evaltools.report.page.screens import print_configurations
 from evaltools.request import Request
-from evaltools.result.evaluation import exit_code_of
+from evaltools.result.result import exit_code_of
 from evaltools.signals import interrupts_restored
 from evaltools.tasks.framework import read
 
@@ -30,7 +30,7 @@ def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
     page = planned_report(request)
     with interrupts_restored():
         result, is_whole = evaluate_native(request, flags, inputs, binary, console)
-        print_configurations(result.configurations, console)
+        print_configurations(result.rows, console)
         with_lines = has_native_lines(result, request.options)
         not_written = write_and_show(result, files, console, request.options, with_lines)
         not_written += write_report(page, Sources({inputs.request.model_file.stem: result}))

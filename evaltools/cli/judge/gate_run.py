@@ -31,14 +31,16 @@ from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
 from evaltools.gates.hold import earlier_parts, hold_all, unjudged
 from evaltools.gates.no_worse import compare_results
 from evaltools.gates.outcome import outcome_of
-from evaltools.gates.run_rows import Found, RunRows, parts_of
+from evaltools.gates.run_rows import RunRows, parts_of
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.from_files import sources_of
 from evaltools.report.page.screens import print_gates
 from evaltools.request import require_apart
 from evaltools.request.flags import GivenFlags
 from evaltools.result.json_file import encode_json
-from evaltools.runs.gate_runs import Run, no_worse, read_any_result, result_of
+from evaltools.result.result import Result
+from evaltools.runs.folders import read_any_result
+from evaltools.runs.gate_runs import Run, no_worse, result_of
 from evaltools.tasks.framework.request import require_margin
 
 _KEEP: Final = "keep_results"
@@ -51,7 +53,7 @@ class _Carried(Struct):
     ``seconds`` is how long each command took, ``failures`` why some gave no result.
     """
 
-    results: dict[str, Found] = field(default_factory=dict)
+    results: dict[str, Result] = field(default_factory=dict)
     parts: dict[str, RunRows] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     failures: dict[str, EvaltoolsError] = field(default_factory=dict)
@@ -148,7 +150,7 @@ def _require_one_each(sources: Sequence[RunSource]) -> None:
 
 
 def _since(
-    runs: Sequence[Run], carried: _Carried, old: Mapping[str, Old[Found]], console: Console
+    runs: Sequence[Run], carried: _Carried, old: Mapping[str, Old[Result]], console: Console
 ) -> list[GateDecisions]:
     """Whether anything became worse in the runs that have an earlier result."""
     reports: list[GateDecisions] = []
@@ -190,11 +192,11 @@ def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
 
 def _checked(
     file: GateFile, sources: Sequence[RunSource], flags: GivenFlags
-) -> tuple[list[Run], dict[str, Found], dict[str, Old[Found]]]:
+) -> tuple[list[Run], dict[str, Result], dict[str, Old[Result]]]:
     """The runs, results that exist, and earlier ones; raises :class:`UsageError` with all that is wrong with them."""
     runs: list[Run] = []
-    read: dict[str, Found] = {}
-    old: dict[str, Old[Found]] = {}
+    read: dict[str, Result] = {}
+    old: dict[str, Old[Result]] = {}
     wrong: list[str] = []
     margin, other_examples = flags.real("margin"), flags.is_on("allow_other_examples")
     require_margin(margin)
@@ -237,7 +239,7 @@ def _kept_files(
     return kept
 
 
-def _carry_out(runs: Sequence[Run], read: Mapping[str, Found], kept: Mapping[str, Path], console: Console) -> _Carried:
+def _carry_out(runs: Sequence[Run], read: Mapping[str, Result], kept: Mapping[str, Path], console: Console) -> _Carried:
     """Carry out every run whose result is not ``read`` already; one that gives none stops no other."""
     carried = _Carried()
     for path in kept.values():

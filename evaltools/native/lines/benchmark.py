@@ -17,7 +17,7 @@ from evaltools.metrics.latency import summarise_latency, whole_us
 from evaltools.native.lines.stat_line import format_stat, stat_figures
 from evaltools.parameter import Parameter, Value
 from evaltools.proto import BENCHMARK, message_class
-from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.facts import DelegateUsed, DelegationProof
 from evaltools.result.rounds import Memory, Round, StatFigures
 
 _ALWAYS_LOGGED: Final = frozenset({"verbose", "graph", "signature_to_run_for"})

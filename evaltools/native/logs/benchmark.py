@@ -16,7 +16,7 @@ from evaltools.errors import DataError
 from evaltools.native.logs.delegates import DelegateLog, delegate_lines, read_delegate_log
 from evaltools.native.logs.delegation import FALLBACK_HINT, LoggedDelegation, delegation_of
 from evaltools.native.logs.log_lines import plain_lines
-from evaltools.result.evaluation import DelegateUsed, RuntimeUsed
+from evaltools.result.facts import DelegateUsed, RuntimeUsed
 from evaltools.result.result import Row
 from evaltools.result.rounds import LoggedMemory, LoggedRound, Measured, StatFigures
 

@@ -21,7 +21,7 @@ from evaltools.native.logs.delegates import (
     undelegated,
 )
 from evaltools.parameter import Value
-from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.facts import DelegateUsed, DelegationProof
 
 FALLBACK_HINT: Final = "its figures would be those of the CPU; --allow_fallback=true measures them all the same"
 _NNAPI: Final = "NNAPI"

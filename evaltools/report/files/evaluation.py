@@ -13,11 +13,10 @@ from msgspec import Struct
 from evaltools.command import TaskCommand
 from evaltools.errors import UsageError
 from evaltools.known_tasks import file_named
-from evaltools.native.lines.evaluation import measured_tests
 from evaltools.report.files.output_file import planned_outputs, require_output_file
 from evaltools.request import Request, require_apart
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json
+from evaltools.result.result import Result, Row
 
 if TYPE_CHECKING:
     from evaltools.report.content import Page
@@ -56,13 +55,13 @@ def file_per_configuration(output: Path, configurations: Sequence[str]) -> dict[
     return files
 
 
-def rendered(result: EvaluationResult, files: Mapping[str, Path], stated: str = "") -> dict[str, bytes]:
+def rendered(result: Result, files: Mapping[str, Path], stated: str = "") -> dict[str, bytes]:
     """The content of each planned file but the plot; there is none for configurations that were not measured."""
     if _WHOLE_RESULT in files:
         return {_WHOLE_RESULT: format_of(files[_WHOLE_RESULT], stated).render(result, None)}
     return {
         entry.name: format_of(files[entry.name], stated).render(result, entry)
-        for entry in measured_tests(result)
+        for entry in result.measured_tests
         if entry.name in files
     }
 
@@ -73,45 +72,44 @@ class OutputFormat(Struct, frozen=True):
     ``is_per_configuration``: each test configuration has a file of its own, and no other is written.
     """
 
-    render: Callable[[EvaluationResult, ConfigurationResult | None], bytes]
+    render: Callable[[Result, Row | None], bytes]
     is_per_configuration: bool = False
 
 
-def _json(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:
+def _json(result: Result, _configuration: Row | None) -> bytes:
     """All that is known, described by ``result.schema.json``."""
     return encode_json(result)
 
 
-def _html(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:
+def _html(result: Result, _configuration: Row | None) -> bytes:
     """The page."""
     from evaltools.report.page.rendering.html import html_of
 
     return html_of(_page(result))
 
 
-def _markdown(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:
+def _markdown(result: Result, _configuration: Row | None) -> bytes:
     """The first screen of the page: answers and figures, without pictures."""
     from evaltools.report.page.rendering.markdown import markdown_of
 
     return markdown_of(_page(result))
 
 
-def _page(result: EvaluationResult) -> Page:
+def _page(result: Result) -> Page:
     from evaltools.report.content import Sources
     from evaltools.report.page.make import page_of
 
     return page_of(Sources({Path(result.model.file).stem: result}))
 
 
-def _csv(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:
+def _csv(result: Result, _configuration: Row | None) -> bytes:
     """A row per configuration, figures as the JSON result has them; one that a configuration lacks is empty."""
-    from evaltools.report.page.rendering.csv_text import csv_of
-    from evaltools.report.page.sections.accuracy import every_figure
+    from evaltools.report.files.rows import csv_of_rows
 
-    return csv_of(every_figure(result))
+    return csv_of_rows(result)
 
 
-def _protobuf(result: EvaluationResult, configuration: ConfigurationResult | None) -> bytes:
+def _protobuf(result: Result, configuration: Row | None) -> bytes:
     """The native tool's ``EvaluationStageMetrics`` of a configuration."""
     from evaltools.native.lines.evaluation import native_proto
 

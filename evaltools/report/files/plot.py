@@ -12,7 +12,7 @@ from evaltools.errors import UsageError
 from evaltools.report.page.charts.figures import Spread, intervals_chart
 from evaltools.report.page.sections.rows import ModelRows
 from evaltools.report.page.sections.tradeoff import models_tradeoff
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.result.section import Chart
 
 _ENDINGS: Final = (".png", ".svg")
@@ -27,18 +27,18 @@ def require_plot(path: Path) -> None:
         raise UsageError('--plot needs vl-convert-python: pip install "evaltools[report]"')
 
 
-def plot_models(results: Mapping[str, EvaluationResult], path: Path) -> bytes:
+def plot_models(results: Mapping[str, Result], path: Path) -> bytes:
     """Results by the name of the model: what they are judged by against latency; latencies where outputs are judged."""
     found = ModelRows.of(results)
     several = len(results) > 1
     chart = models_tradeoff(found)
     spreads, missing = [], []
     for row in found.rows:
-        name = f"{row.model}, {row.configuration.name}" if several else row.configuration.name
-        if math.isnan(row.p50_us):
+        name = f"{row.model}, {row.row.name}" if several else row.row.name
+        if math.isnan(row.latency_ms):
             missing.append(name)
         else:
-            spreads.append(Spread(name, row.p50_us / 1000, None, None))
+            spreads.append(Spread(name, row.latency_ms, None, None))
     chart = chart or Chart(_LATENCY, intervals_chart(spreads, "ms"), "")
     models = f"{len(results)} models" if several else next(iter(results))
     return plotted(chart, models, {"not measured as asked": missing}, path)

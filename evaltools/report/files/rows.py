@@ -20,7 +20,9 @@ _VERDICTS: Final[Mapping[Tone, GateVerdict]] = {"bad": "fail", "open": "inconclu
 def csv_of_rows(result: Result) -> bytes:
     """A line for each row, with every figure and count by its name."""
     models = result.model_names
-    found = [{"model": models[row.model], "job": row.job, **_values(row)} for row in result.rows]
+    found = [
+        {"configuration": row.name, "model": models[row.model], "job": row.job, **_values(row)} for row in result.rows
+    ]
     names = list(dict.fromkeys(name for values in found for name in values))
     return csv_of(Table("", names, [[_cell(values.get(name)) for name in names] for values in found]))
 
@@ -28,7 +30,6 @@ def csv_of_rows(result: Result) -> bytes:
 def _values(row: Row) -> dict[str, Any]:
     """A row by the names of its columns."""
     return {
-        "configuration": row.name,
         "role": row.role,
         "status": row.status,
         "reason": row.reason,
@@ -64,7 +65,7 @@ def junit_of_rows(result: Result) -> bytes:
 
 def _decision(row: Row) -> Decision:
     limit = "measured" if row.verdict is None else "as the reference"
-    failed = row.texts.get("first_failure", "") if row.counts.get("failed") else ""
+    failed = row.texts.get("first_failure", "") if row.failed_examples else ""
     obstacle = row.fallback or row.not_clean or (row.reason if row.status == "not measured" else failed)
     verdict = "pass" if row.verdict is None else _VERDICTS.get(tone_of_kind(row.verdict.kind), "pass")
     if obstacle or row.status == "not measured":

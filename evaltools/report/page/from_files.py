@@ -13,15 +13,13 @@ from msgspec.structs import replace
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.outcome import GateOutcome
 from evaltools.report.content import Sources
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import json_in, read_content
-from evaltools.result.reading import result_in as rows_in
 from evaltools.result.result import Result
 from evaltools.result_file import result_in
 from evaltools.text import printable
 
 _OF_OPERATORS: Final = "locate"
-Source = EvaluationResult | Result | GateOutcome
+Source = Result | GateOutcome
 
 
 def source_in(content: bytes, path: Path) -> Source:
@@ -34,10 +32,8 @@ def source_in(content: bytes, path: Path) -> Source:
         raise DataError(f"{path} is a baseline of an earlier evaltools; a saved result takes its place: measure again")
     if "reports" in document and "gates" in document:
         return json_in(content, path, GateOutcome, "outcome of evaltools gate")
-    if "task" in document:
+    if not {"rows", "configurations", "entries", "suspects", "culprits"}.isdisjoint(document):
         return result_in(content, path)
-    if not {"rows", "entries", "suspects", "culprits"}.isdisjoint(document):
-        return rows_in(content, path)
     raise DataError(
         f"{path} holds no result: it has {', '.join(map(printable, list(document)[:5])) or 'no fields'}; give "
         "files that --output_file_path of an evaluation, benchmark, locate, suite or gate wrote"
@@ -82,7 +78,6 @@ def read_sources(paths: Iterable[Path], read: Callable[[Path], bytes] = read_con
 def sources_of(found: Mapping[str, Source]) -> Sources:
     """What a page is about, from everything by its name."""
     return Sources(
-        evaluations={name: each for name, each in found.items() if isinstance(each, EvaluationResult)},
         results={name: each for name, each in found.items() if isinstance(each, Result)},
         outcomes={name: each for name, each in found.items() if isinstance(each, GateOutcome)},
     )
@@ -92,7 +87,7 @@ def _by_model(names: list[str], sources: list[Source]) -> list[str]:
     """The names with only the model, where files are ``RESULT.MODEL.json`` as one command writes them for several."""
     short = [
         Path(source.model.file).stem
-        if isinstance(source, EvaluationResult) and name.endswith(f".{Path(source.model.file).stem}")
+        if isinstance(source, Result) and source.is_of_examples and name.endswith(f".{Path(source.model.file).stem}")
         else name
         for name, source in zip(names, sources, strict=True)
     ]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evaltools.command import TaskCommand
 from evaltools.gates.outcome import GateOutcome
-from evaltools.known_tasks import subject_of, task_command
+from evaltools.known_tasks import task_command
 from evaltools.report.content import Download, Page, Part, Sources, bounded, bounded_first
 from evaltools.report.page.joined import first_of_results
 from evaltools.report.page.sections.accuracy import accuracy
@@ -20,12 +20,11 @@ from evaltools.report.page.sections.answer import at, first_of_task, own_section
 from evaltools.report.page.sections.devices import devices
 from evaltools.report.page.sections.gates import limits
 from evaltools.report.page.sections.proof import proof
-from evaltools.report.page.sections.run import origin, pipeline
+from evaltools.report.page.sections.run import origin
 from evaltools.report.page.sections.speed import speed
 from evaltools.report.page.sections.summary import by_task
-from evaltools.result.evaluation import EvaluationResult, models_in_words, other_models
 from evaltools.result.places import machine_of
-from evaltools.result.result import HINT, WARNING, Result
+from evaltools.result.result import HINT, INVOKE_US, WARNING, Result
 from evaltools.result.section import Section
 
 
@@ -33,19 +32,16 @@ def page_of(sources: Sources) -> Page:
     """All that is shown of results; sections without data are left out."""
     first = [limits(name, outcome) for name, outcome in sources.outcomes.items()]
     first += [first_of_task(results, sources.located) for results in by_task(sources.evaluations)]
-    first += first_of_results(sources.results)
+    first += first_of_results(sources.others)
     parts = [_of_gates(name, outcome, sources) for name, outcome in sources.outcomes.items()]
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
-    parts += [_of_result(name, result, sources) for name, result in sources.results.items()]
+    parts += [_of_result(name, result, sources) for name, result in sources.others.items()]
     return Page(_title(parts, sources), tuple(map(bounded_first, first)), tuple(map(bounded, parts)), _below(sources))
 
 
 def _below(sources: Sources) -> str:
     """Which evaltools measured, where and when."""
-    found = [
-        *((each.environment, each.device_run) for each in sources.evaluations.values()),
-        *((each.environment, each.device_run) for each in sources.results.values()),
-    ]
+    found = [(each.environment, each.device_run) for each in sources.results.values()]
     if not found:
         return ""
     versions = dict.fromkeys(environment.evaltools for environment, _ in found)
@@ -72,28 +68,30 @@ def _title(parts: Sequence[Part], sources: Sources) -> str:
     return ", ".join([*(part.about for part in by_name), *others])
 
 
-def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Part:
-    task = task_command(result.task)
+def _of_evaluation(name: str, result: Result, sources: Sources) -> Part:
+    task = task_command(result.command)
     searches = sources.located.get(name, ())
     located = {f"{name}.locate{f'-{number}' * (number > 1)}": each for number, each in enumerate(searches, 1)}
-    names = [entry.name for entry in result.configurations]
-    paths = [f"configurations/{place}" for place in range(len(names))]
+    names = [row.name for row in result.rows]
+    paths = [f"rows/{place}" for place in range(len(names))]
     own = own_sections(result)
     sections = [
-        proof(result.configurations, names, paths, [result.model, *other_models(result)]),
+        proof(result.rows, names, paths, [result.model, *result.other_models]),
         accuracy(result),
         *at(own, "accuracy"),
         *at(own, "numerics"),
         *(section for source, search in located.items() for section in _of_located(source, search)),
         *at(own, "task"),
-        *(found for found in (speed(result), pipeline(result), devices(result.device_run)) if found is not None),
+        *filter(None, [speed(result)]),
+        *(section for section in at(own, "speed") if section.title),
+        *filter(None, [devices(result.device_run)]),
         *at(own, "changes"),
         origin(result.environment, result.failed),
     ]
     return Part(
         source=name,
         folders=_folders(name, result.environment.folder, sources),
-        about=f"{models_in_words(result)}: {_subject(task, result)}",
+        about=f"{result.models_in_words}: {_subject(task, result)}",
         sections=tuple(sections),
         warnings=warnings_of(result),
         hints=tuple(_hints(result, bool(located))),
@@ -104,19 +102,18 @@ def _of_evaluation(name: str, result: EvaluationResult, sources: Sources) -> Par
     )
 
 
-def _subject(task: TaskCommand, result: EvaluationResult) -> str:
+def _subject(task: TaskCommand, result: Result) -> str:
     """The task, as it is typed."""
-    subject = subject_of(result)
-    return task.words if subject == task.name else subject
+    return result.subject or task.words
 
 
-def _hints(result: EvaluationResult, is_located: bool) -> list[str]:
+def _hints(result: Result, is_located: bool) -> list[str]:
     """What is not known, and what brings it."""
     hints = []
-    task = task_command(result.task)
-    if not any(entry.verdict for entry in result.configurations):
+    task = task_command(result.command)
+    if not any(row.verdict for row in result.rows):
         hints.append("how far a configuration is from another one: --config='NAME: flags' adds one to compare")
-    if not any(entry.times_us for entry in result.configurations):
+    if not any(row.series.get(INVOKE_US) for row in result.rows):
         hints.append("the time of each single run: --record_examples=true with one worker, or evaltools benchmark")
     if "locate" in task.parameters and not is_located:
         hints.append("which operator makes a difference: --locate=true")

@@ -15,7 +15,7 @@ from evaltools.report.page.rendering.terminal import show_block, show_page, show
 from evaltools.report.page.sections.answer import first_of_task, first_screen, warnings_of
 from evaltools.report.page.sections.proof import opened_lines
 from evaltools.result.device import DeviceList
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.result import Result, Row
 from evaltools.result.section import Section
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 _HINT: Final = "--verbose shows all figures and reasons"
 
 
-def print_configurations(configurations: list[ConfigurationResult], console: Console) -> None:
+def print_configurations(configurations: list[Row], console: Console) -> None:
     """What each configuration runs on, a line each."""
     show_block(opened_lines(configurations), console)
 
 
-def print_result(result: EvaluationResult, console: Console, detail: Detail = "figures") -> None:
+def print_result(result: Result, console: Console, detail: Detail = "figures") -> None:
     """The answer, the table of all configurations, what is special of some, what to do next; with all detail the page.
 
     Without reasons why a configuration could not be opened, which :func:`print_configurations` has shown.
@@ -45,14 +45,14 @@ def print_result(result: EvaluationResult, console: Console, detail: Detail = "f
         page = Page("", (bounded_first(first_of_task({name: result}, {})),), (part,))
     if detail != "answer":
         console.print()
-        known = {entry.reason for entry in result.configurations if entry.runtime is None}
+        known = {row.reason for row in result.rows if row.runtime is None}
         (first,) = page.first
         notes = tuple(note for note in first.notes if note.text.removeprefix("not measured: ") not in known)
         page = replace(page, first=(replace(first, notes=notes),))
     show_page(page, console, detail, _HINT)
 
 
-def _of_devices(result: EvaluationResult) -> tuple[Section, ...]:
+def _of_devices(result: Result) -> tuple[Section, ...]:
     if result.device_run is None:
         return ()
     from evaltools.report.page.sections.devices import devices
@@ -61,7 +61,7 @@ def _of_devices(result: EvaluationResult) -> tuple[Section, ...]:
     return () if found is None else (found,)
 
 
-def print_models(results: Mapping[str, EvaluationResult], console: Console) -> None:
+def print_models(results: Mapping[str, Result], console: Console) -> None:
     """The answer to several results of a task, and one table over all; what is special was shown with each."""
     show_page(Page("", (First("", first_screen(results).blocks),), ()), console)
 

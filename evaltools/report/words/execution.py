@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from evaltools.gates.bottleneck import bottleneck_of
+from evaltools.gates.bottleneck import bottleneck, most_threads
 from evaltools.report.words.facts import load_in_words
-from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
+from evaltools.result.execution import ExecutionUsed
+from evaltools.result.result import Result
 
 _SMALLEST_SHARE: Final = 0.005
 _INPUT_ADVICE: Final = {
@@ -51,20 +52,22 @@ def _verdict(execution: ExecutionUsed) -> str:
     return f"{execution.bound}-bound; {_ADVICE[execution.bound]}"
 
 
-def advice_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:
+def advice_in_words(result: Result, execution: ExecutionUsed) -> str:
     """What bounds the run, and which flags would make it faster."""
-    return "; ".join(filter(None, (_verdict(execution), *_flags_in_words(result))))
+    return "; ".join(filter(None, (_verdict(execution), *_flags_in_words(result, execution))))
 
 
-def _flags_in_words(result: EvaluationResult) -> Iterator[str]:
+def _flags_in_words(result: Result, execution: ExecutionUsed) -> Iterator[str]:
     """Flags that would use more cores, unless others used them."""
-    found = bottleneck_of(result)
+    cores = result.environment.cpu_count
+    asked = [row.num_threads for row in result.rows if row.status == "measured"]
+    found = bottleneck(execution, cores, most_threads(asked, cores))
     if found is not None and found.helps and not load_in_words(result.environment.load):
         flags = " or ".join(each.typed for each in found.helps)
         yield f"it asked for {found.cores - found.unused_cores} of {found.cores} cores: {flags} asks for more"
 
 
-def conditions_in_words(result: EvaluationResult, execution: ExecutionUsed) -> str:
+def conditions_in_words(result: Result, execution: ExecutionUsed) -> str:
     """How many workers there were and how fast, as far as this process ran examples, and what the latencies are of.
 
     Empty where nothing was run.
@@ -77,9 +80,10 @@ def conditions_in_words(result: EvaluationResult, execution: ExecutionUsed) -> s
     return f"{workers}, {rate}; {conditions}" if execution.examples_run else conditions
 
 
-def _processes(result: EvaluationResult) -> str:
+def _processes(result: Result) -> str:
     """What the intervals of speeds are about, where there are some."""
-    counts = [entry.processes for entry in result.latency_comparisons if entry.interval]
+    timed = [row for row in result.rows if "latency_ratio" in row.figures and row.figures["latency_ratio"].interval]
+    counts = [row.counts.get("processes", 1) for row in timed]
     if not counts:
         return ""
     if min(counts) == 1:

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
-from evaltools.metrics.latency import Latency, LatencyRatio, is_clear
-from evaltools.report.words.numbers import milliseconds, p_value
-from evaltools.result.evaluation import (
-    ConfigurationResult,
-    DelegateUsed,
-    DelegationProof,
-    LatencyComparison,
-    Load,
-    Model,
-)
+from evaltools.metrics.latency import Drift, is_clear
+from evaltools.report.words.numbers import in_milliseconds, milliseconds, p_value
+from evaltools.result.facts import DelegateUsed, DelegationProof, Load, Model
+from evaltools.result.figure import Figure
 from evaltools.result.result import Row, model_names
 from evaltools.result.section import Word
 from evaltools.text import printable
 
-Opened: TypeAlias = ConfigurationResult | Row
-"""What is opened for an evaluation or a benchmark."""
 MOST_OPERATORS = 4
 BUSY: Final = 0.5
 """So many other processes for each core, on average, are mentioned."""
@@ -38,13 +30,13 @@ def counted(count: int, what: str, several: str = "") -> str:
     return f"{count} {what}" if count == 1 else f"{count} {several or f'{what}s'}"
 
 
-def describe_configuration(configuration: Opened) -> str:
+def describe_configuration(configuration: Row) -> str:
     """One line: what ran this configuration, with proof, or why it was not measured."""
     if configuration.runtime is None:
         return f"not measured: {configuration.reason}"
     runtime, proof = configuration.runtime, configuration.delegation
-    other = isinstance(configuration, ConfigurationResult) and configuration.other_model
-    parts = [Path(other.file).name] if other else []
+    other = configuration.other_model
+    parts = [] if other is None else [Path(other.file).name]
     parts += [f"{runtime.package} {runtime.version}", f"{runtime.kernels} kernels", _threads(configuration.num_threads)]
     if proof is None and not configuration.delegates:
         return ", ".join([*parts, "outputs loaded"])
@@ -87,7 +79,7 @@ def delegate_name(delegate: DelegateUsed) -> str:
     return f"{delegate.name}{added}{device_text(delegate.device, delegate.is_cpu)}"
 
 
-def delegated(configuration: Opened) -> str | Word:
+def delegated(configuration: Row) -> str | Word:
     """The delegates with the nodes that ran on them of all nodes; ``-`` where none is in force, or it fell back."""
     if configuration.fallback:
         return Word("fell back", "bad")
@@ -102,46 +94,36 @@ def with_nodes(names: str, proof: DelegationProof | None) -> str:
     return f"{names} {proof.delegated_nodes}/{proof.total_nodes}".strip() if proof else names or "-"
 
 
-def median_time(entry: ConfigurationResult) -> str:
-    """The median of a configuration; of an emulated one the word that there is none."""
-    if entry.inference_latency is None:
-        return "emulated" if entry.is_emulated and entry.status == "measured" else "-"
-    return median(entry.inference_latency)
+def median_time(row: Row) -> str:
+    """The median of a row, the average where no single times are known; of an emulated one that there is none."""
+    median_ms, latency = row.value("latency_ms"), row.latency
+    if median_ms is not None:
+        return in_milliseconds(median_ms)
+    if latency is not None and latency.count:
+        return f"{milliseconds(latency.avg_us)} (average)"
+    return "emulated" if row.is_emulated and row.status == "measured" else "-"
 
 
-def median(latency: Latency) -> str:
-    """The p50, the average where no single times are known, ``-`` where nothing was timed."""
-    if not latency.count:
-        return "-"
-    return f"{milliseconds(latency.avg_us)} (average)" if latency.p50_us is None else milliseconds(latency.p50_us)
-
-
-def speed_of(
-    configuration: ConfigurationResult,
-    reference: ConfigurationResult | None,
-    comparisons: Sequence[LatencyComparison],
-) -> LatencyRatio | LatencyComparison | None:
+def speed_of(row: Row, reference: Row | None) -> Figure | None:
     """How many times as long as the reference: on the same examples with an interval, else of the medians.
 
     Of the averages where neither has a median. None where only medians of different places are known, or none.
     """
-    own = configuration.inference_latency
-    base = reference.inference_latency if reference else None
-    if reference is None or own is None or base is None or configuration is reference:
+    if reference is None or row is reference or row.latency is None or reference.latency is None:
         return None
-    paired = [entry for entry in comparisons if (entry.baseline, entry.other) == (reference.name, configuration.name)]
-    if paired:
-        return paired[0] if paired[0].ratio else None
-    if configuration.place != reference.place or not own.count or not base.count:
+    paired = row.figures.get("latency_ratio")
+    if paired is not None:
+        return paired if paired.value else None
+    if row.place != reference.place:
         return None
-    if own.p50_us is None and base.p50_us is None:
-        return LatencyRatio(0, own.avg_us / base.avg_us, None) if own.avg_us and base.avg_us else None
-    return LatencyRatio(0, own.p50_us / base.p50_us, None) if own.p50_us and base.p50_us else None
+    own, base = row.value("latency_ms"), reference.value("latency_ms")
+    if own is None and base is None:
+        own, base = row.latency.avg_us, reference.latency.avg_us
+    return Figure(own / base) if own and base else None
 
 
-def drift_of(configuration: ConfigurationResult) -> str:
-    """That the times of a configuration rose or fell while they were measured; empty where they did not."""
-    drift = configuration.latency_drift
+def drift_in_words(drift: Drift | None) -> str:
+    """That times rose or fell while they were measured; empty where they did not."""
     if drift is None or not is_clear(drift):
         return ""
     word = "rose" if drift.change > 0 else "fell"

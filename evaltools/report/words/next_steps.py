@@ -9,9 +9,8 @@ from typing import Final
 
 from evaltools.extensions import named
 from evaltools.known_tasks import task_command
-from evaltools.report.words.facts import Opened
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, other_models
 from evaltools.result.places import fastest_on_cpu, runs_on_cpu
+from evaltools.result.result import Result, Row
 
 _ON_DEVICES: Final = ("device", "run")
 _WHICH_DEVICE: Final = ("serials", "adb", "device_program")
@@ -67,37 +66,36 @@ def next_command(command: str, model_file: str, flags: Sequence[str], typed: Seq
     return shlex.join(["evaltools", *_ON_DEVICES, command, model_file, *flags, *devices])
 
 
-def after_evaluation(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+def after_evaluation(result: Result, configuration: Row) -> list[str]:
     """What answers the question that a configuration leaves open; empty where none is."""
     steps = list(where_it_did_not_run(configuration, result.model.file, result.environment.command))
     verdict = configuration.verdict
     if configuration.status == "measured" and verdict is not None and verdict.kind not in _SETTLED:
-        steps += named(task_command(result.task).next_steps_at)(result, configuration)
+        steps += named(task_command(result.command).next_steps_at)(result, configuration)
     if _is_beside_plain_kernels_alone(result, configuration):
         steps.append(_BESIDE_XNNPACK)
     return steps
 
 
-def how_fast(result: EvaluationResult) -> Iterator[str]:
+def how_fast(result: Result) -> Iterator[str]:
     """Where all is settled: what measures the first tested configuration in processes of its own."""
-    tested = [entry for entry in result.configurations if entry.role == "test" and entry.status == "measured"]
-    measured = [entry for entry in tested if not entry.is_emulated and not entry.fallback]
-    if measured and not other_models(result):
+    measured = [row for row in result.measured_tests if not row.is_emulated and not row.fallback]
+    if measured and not result.other_models:
         command = next_command("benchmark", result.model.file, measured[0].flags, result.environment.command)
         yield f"{command} says how fast it is in quiet, and how much memory it takes"
 
 
-def _is_beside_plain_kernels_alone(result: EvaluationResult, configuration: ConfigurationResult) -> bool:
+def _is_beside_plain_kernels_alone(result: Result, configuration: Row) -> bool:
     """Whether the speed of an accelerator is known only beside kernels that no app would use in its place."""
-    cpu = fastest_on_cpu(result.configurations, configuration.place)
-    is_on_cpu = configuration.fallback is not None or runs_on_cpu(configuration)
-    return configuration.latency_cpu_ratio is not None and not is_on_cpu and cpu is not None and not cpu.delegates
+    cpu = fastest_on_cpu(result.rows, configuration.place)
+    is_on_cpu = bool(configuration.fallback) or runs_on_cpu(configuration)
+    return "latency_cpu_ratio" in configuration.figures and not is_on_cpu and cpu is not None and not cpu.delegates
 
 
-def where_it_did_not_run(entry: Opened, model_file: str, typed: Sequence[str]) -> Iterator[str]:
+def where_it_did_not_run(entry: Row, model_file: str, typed: Sequence[str]) -> Iterator[str]:
     """What says why it did not run, not all of it, or crashed; of what the ``typed`` command ran on devices, there."""
     on_devices = ran_on_devices(typed)
-    reason = (entry.reason or "") if entry.status != "measured" and entry.runtime is None else ""
+    reason = entry.reason if entry.status != "measured" and entry.runtime is None else ""
     if not on_devices and any(text in reason for text in _REFUSED):
         yield f"{next_command('locate', model_file, entry.flags)} says which operator it refuses"
     elif entry.fallback or any(text in reason for text in (*_OF_THE_MODEL, *_REFUSED)):
@@ -108,7 +106,6 @@ def where_it_did_not_run(entry: Opened, model_file: str, typed: Sequence[str]) -
         yield _DEVICES if on_devices else _DOCTOR
 
 
-def _has_crashed(entry: Opened) -> bool:
+def _has_crashed(entry: Row) -> bool:
     """Whether its process died, while the model was loaded or in a run."""
-    crashes = getattr(entry, "crashes", 0)
-    return bool(crashes) or (entry.status != "measured" and any(text in (entry.reason or "") for text in _CRASHED))
+    return bool(entry.crashes) or (entry.status != "measured" and any(text in entry.reason for text in _CRASHED))

@@ -6,9 +6,7 @@ import math
 from typing import Final
 
 from evaltools.metrics.interval import Interval
-from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.words import ends
-from evaltools.result.evaluation import LatencyComparison
 from evaltools.result.figure import Figure
 
 _SMALLEST_P: Final = 1e-9
@@ -30,6 +28,11 @@ def three_digits(number: float) -> str:
 def milliseconds(microseconds: float) -> str:
     """Microseconds as milliseconds with three digits, never in scientific notation."""
     return f"{three_digits(microseconds / 1000)} ms"
+
+
+def in_milliseconds(time_ms: float) -> str:
+    """Milliseconds with three digits and their unit."""
+    return f"{three_digits(time_ms)} ms"
 
 
 def megabytes(size_bytes: int) -> str:
@@ -131,21 +134,22 @@ def in_times(ratio: float) -> str:
     return f"{_factor(ratio)} times slower" if ratio > 1 else f"{_factor(1 / ratio)} times faster"
 
 
-def in_times_with_interval(found: LatencyRatio | LatencyComparison) -> str:
-    """The same with its interval, or the word for why it has none.
+def in_times_with_interval(found: Figure) -> str:
+    """The same of a ratio of times, with its interval, or the word for why it has none.
 
-    >>> in_times_with_interval(LatencyRatio(50, 0.5, Interval(0.4, 0.625)))
+    >>> in_times_with_interval(Figure(0.5, interval=Interval(0.4, 0.625)))
     '2 times faster [1.6, 2.5]'
-    >>> in_times_with_interval(LatencyRatio(50, 0.5, None, withheld="jumped"))
+    >>> in_times_with_interval(Figure(0.5, withheld="jumped"))
     '2 times faster [times jumped]'
     """
-    interval, text = found.interval, in_times(found.ratio)
+    ratio = found.value or 0.0
+    interval, text = found.interval, in_times(ratio)
     if interval is None:
         return f"{text} [times jumped]" if found.withheld == "jumped" else text
     if not says_something(interval):
         return text
     low, high = interval.low, interval.high
-    if found.ratio <= 1:
+    if ratio <= 1:
         low, high = 1 / high, 1 / low
     return f"{text} {ends(_factor(low), _factor(high))}"
 

@@ -13,7 +13,7 @@ from evaltools.datasets import sample
 from evaltools.metrics.latency import whole_us
 from evaltools.native.logs.benchmark import parse_benchmark_log
 from evaltools.native.logs.delegates import delegate_lines, read_delegate_log
-from evaltools.result.reading import read
+from evaltools.result_file import read_result
 from tests.command import Completed, evaltools_here
 
 pytestmark = pytest.mark.once
@@ -29,7 +29,7 @@ def benchmark(*arguments: str, cwd: Path | None = None) -> Completed:
 
 def rows_of(path: Path) -> Any:
     """The rows of a result that fits its types."""
-    read(path)
+    read_result(path)
     return json.loads(path.read_text())["rows"]
 
 
@@ -89,8 +89,8 @@ def test_all_options_of_the_native_list_with_reasons_for_those_that_fail(tmp_pat
     rows = {row["name"]: row for row in rows_of(output)}
     assert sum(name.startswith("cpu w/") for name in rows) == 6
     for name, row in rows.items():
-        assert "status" not in row or not name.startswith("cpu")
-        if row.get("status") == "not measured":
+        assert row["status"] == "measured" or not name.startswith("cpu")
+        if row["status"] == "not measured":
             assert row["reason"]
             assert [line for line in done.err.splitlines() if name in line and ": not measured: " in line]
             assert f"{name}:  failed!" in done.out
@@ -132,7 +132,7 @@ def test_accuracy_stands_beside_latency(tmp_path: Path) -> None:
     config = ("--config", "xnnpack: use_xnnpack=true", "--config", "other: use_xnnpack=false")
     done = benchmark(f"--graph={INT8}", *QUICK, *config, f"--accuracy={accuracy}", f"--output_file_path={output}")
     rows = {row["name"]: row for row in rows_of(output)}
-    measured = json.loads(accuracy.read_text())["configurations"]
+    measured = json.loads(accuracy.read_text())["rows"]
     expected = next(entry["figures"]["top1"]["value"] for entry in measured if entry["name"] == "xnnpack")
     assert rows["xnnpack"]["figures"]["top1"]["value"] == pytest.approx(expected)
     assert rows["xnnpack"]["counts"]["on_latency_front"] == 1

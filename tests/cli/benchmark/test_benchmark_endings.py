@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evaltools.datasets import sample
-from evaltools.result.reading import read
+from evaltools.result_file import read_result
 from tests.cli.evaluate.sample_runs import needs_proc, processes_of, start
 from tests.cli.judge.held_runs import HOLD_IN, Hold
 from tests.command import evaltools_here
@@ -64,7 +64,7 @@ def finish(process: subprocess.Popen[str], mark: str) -> tuple[int, str]:
 
 def result_of(path: Path) -> Any:
     """A result that fits its types."""
-    read(path)
+    read_result(path)
     return json.loads(path.read_text())
 
 
@@ -93,7 +93,7 @@ def test_ctrl_c_in_the_second_turn_keeps_the_first(hold: Hold, tmp_path: Path) -
     result = result_of(output)
     first, second = result["rows"]
     assert result["stopped"] == "interrupted"
-    assert ("status" in first, first["counts"]) == (False, {"rounds": 1, "runs": 5})
+    assert (first["status"], first["counts"]) == ("measured", {"rounds": 1, "runs": 5})
     assert (second["status"], second["reason"]) == ("not measured", "it was interrupted")
     assert "figures" not in second
 
@@ -125,7 +125,7 @@ def test_runs_that_fail_give_another_code_than_a_configuration_that_cannot_run(
     )  # fmt: skip
     assert done.code == code, done.err
     good, bad = result_of(output)["rows"]
-    assert ("status" in good, good["counts"]["rounds"]) == (False, 2)
+    assert (good["status"], good["counts"]["rounds"]) == ("measured", 2)
     assert bad["status"] == "not measured"
     assert bad["reason"].startswith(reason)
     assert "rounding_delegate: invoke fails, as option fail asks" in bad["reason"]

@@ -42,7 +42,7 @@ def names_in(folder: Path) -> list[str]:
 def validated(path: Path) -> Any:
     """The document, which keeps the schema that comes with the package."""
     document = json.loads(path.read_text())
-    schema = json.loads(files("evaltools.result").joinpath("rows.schema.json").read_text())
+    schema = json.loads(files("evaltools.result").joinpath("result.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
     return document

@@ -27,7 +27,6 @@ def test_the_result_is_one_of_a_benchmark(tmp_path: Path) -> None:
     assert (done.code, done.out) == (0, "")
     assert "17/19" in done.err
     found = evaltools.load(tmp_path / "r.json")
-    assert isinstance(found, evaltools.Rows)
     assert [entry.name for entry in found] == ["gpu", "cpu"]
     assert found["gpu"].latency_average_ms == pytest.approx(1.8474)
     assert found.result.models[0].node_count == 19

@@ -65,8 +65,8 @@ def test_a_native_classification_gives_what_this_computer_gives(
     done = run_native(network, serials(devices), binary, arguments, output)
     assert done.code == 3, done.err
     result = json.loads(output.read_text())
-    found = {entry["name"]: entry for entry in result["configurations"]}
-    here, there = ({entry["name"]: entry["figures"] for entry in each["configurations"]} for each in (expected, result))
+    found = {entry["name"]: entry for entry in result["rows"]}
+    here, there = ({entry["name"]: entry["figures"] for entry in each["rows"]} for each in (expected, result))
     for serial in serials(devices):
         assert {name: found[f"{name}@{serial}"]["status"] for name in ("reference", "gpu", "plain")} == {
             "reference": "measured", "gpu": "not measured", "plain": "measured",
@@ -97,7 +97,7 @@ def test_a_binary_that_is_killed_once_is_tried_again_and_then_costs_its_configur
     done = run_native(network, serials(devices)[:1], binary, arguments, output)
     assert done.code == code, done.err
     result = json.loads(output.read_text())
-    assert [entry["status"] for entry in result["configurations"]] == statuses
+    assert [entry["status"] for entry in result["rows"]] == statuses
     (work,) = result["device_run"]["work"]
     (lost,) = work["lost"]
     assert "was killed there (SIGKILL), as Android does where memory runs out" in lost["reason"]
@@ -134,7 +134,7 @@ def test_each_device_has_a_row_of_its_own_with_what_its_gpu_took(
     arguments = imagenet("--config=g: use_gpu=true", "--reference=none", pictures=8)
     done = run_native(network, serials(devices), binary, arguments, output)
     assert (done.code, device_runs.device_run(output)["left_out"]) == (0, []), done.err
-    found = json.loads(output.read_text())["configurations"]
+    found = json.loads(output.read_text())["rows"]
     assert {entry["name"]: entry["delegates"][0]["nodes"] for entry in found} == {
         f"g@{name}": nodes for name, nodes in zip(serials(devices), (3, 2), strict=True)
     }
@@ -166,7 +166,7 @@ def test_a_native_benchmark_that_android_logs_as_well(network: Network, devices:
     done = run_native(network, serials(devices)[:1], binary, arguments, output)
     assert done.code == 0, done.err
     (row,) = json.loads(output.read_text())["rows"]
-    assert ("status" in row, row["counts"]["runs"], row["delegates"][0]["nodes"]) == (False, 50, 3)
+    assert (row["status"], row["counts"]["runs"], row["delegates"][0]["nodes"]) == ("measured", 50, 3)
     lines = done.out.splitlines()
     assert (len(lines), all(line.startswith("INFO: ") for line in lines)) == (4, True)
 
@@ -184,7 +184,7 @@ def test_a_binary_that_the_device_cannot_start(
     benchmarked = run_native(network, serials(devices)[:1], path, ["benchmark", *BENCHMARK], output)
     (row,) = json.loads(output.read_text())["rows"]
     evaluated = run_native(network, serials(devices)[:1], path, imagenet(pictures=4), output)
-    reasons = [row["reason"], *(entry["reason"] for entry in json.loads(output.read_text())["configurations"])]
+    reasons = [row["reason"], *(entry["reason"] for entry in json.loads(output.read_text())["rows"])]
     assert (benchmarked.code, benchmarked.out.strip(), evaluated.code, len(reasons)) == (3, "", 3, 3)
     assert all(said in reason and step in reason for reason in reasons), reasons
 
@@ -215,7 +215,7 @@ def test_a_benchmark_on_an_npu_by_litert_gets_its_libraries_and_flags(
     done = run_native(network, serials(devices)[:1], binary, words, output)
     assert done.code == 0, done.err
     (row,) = json.loads(output.read_text())["rows"]
-    assert ("status" in row, row["delegates"][0]["name"], row["delegates"][0]["nodes"]) == (False, "NPU", 3)
+    assert (row["status"], row["delegates"][0]["name"], row["delegates"][0]["nodes"]) == ("measured", "NPU", 3)
 
 
 def test_the_benchmark_app(network: Network, devices: Devices, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_the_benchmark_app(network: Network, devices: Devices, tmp_path: Path) -
     assert done.code == 0, done.err
     result = json.loads(output.read_text())
     (row,) = result["rows"]
-    assert ("status" in row, row["counts"]["runs"] >= 5, row["delegates"][0]["name"]) == (False, True, "XNNPACK")
+    assert (row["status"], row["counts"]["runs"] >= 5, row["delegates"][0]["name"]) == ("measured", True, "XNNPACK")
     assert result["device_run"]["program"] == "app"
     assert any("XNNPACK" in line for line in result["device_run"]["work"][0]["delegate_lines"])
     kept(phone, "installed").write_text("")

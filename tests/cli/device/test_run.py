@@ -102,23 +102,24 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
     assert done.code == 0, done.err
     result = json.loads(output.read_text())
     places = ["host", *serials(devices)]
-    assert [entry["name"] for entry in result["configurations"]] == [
+    assert [entry["name"] for entry in result["rows"]] == [
         f"{name}@{place}" for place in places for name in ("reference", "test")
     ]
-    assert [entry["role"] for entry in result["configurations"]] == ["reference", *["test"] * 5]
+    assert [entry["role"] for entry in result["rows"]] == ["reference", *["test"] * 5]
     (section,) = (each for each in result["blocks"] if each["title"] == "Lost and gained")
     same = {row[0]: row[-1]["text"] for row in section["blocks"][0]["rows"]}
     first, second, third = places
     assert {f"test@{second} against test@{first}", f"test@{third} against reference@{first}"} <= same.keys()
     assert len(same) == 7, "no reference of another place is compared with another one"
     assert set(same.values()) == {"100 %"}
-    preprocessing = {entry["place"]: entry["preprocessing_latency"]["avg_us"] for entry in result["configurations"]}
+    preprocessing = {entry["place"]: entry["times"]["preprocessing"]["avg_us"] for entry in result["rows"]}
     printed = [line for line in done.out.splitlines() if "Preprocessing latency" in line]
     assert printed == [f"INFO: Preprocessing latency: avg={preprocessing[place]:g}(us), std_dev=0(us)"
                        for place in ["host", *[name for name in serials(devices) for _ in range(2)]]]  # fmt: skip
     assert result["environment"]["elapsed_s"] > sum(work["elapsed_s"] for work in result["device_run"]["work"]) / 2
-    answered = set(zip(result["examples"]["example"], result["examples"]["configuration"], strict=True))
-    assert len(answered) == 12 * len(result["configurations"])
+    answers = result["tables"]["examples"]
+    answered = set(zip(answers["example"], answers["configuration"], strict=True))
+    assert len(answered) == 12 * len(result["rows"])
 
 
 def test_an_inference_diff_has_the_devices_noise_floor(network: Network, devices: Devices, tmp_path: Path) -> None:
@@ -129,13 +130,13 @@ def test_an_inference_diff_has_the_devices_noise_floor(network: Network, devices
 
 
 def test_an_inference_diff_of_devices_against_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
-    expected = figures_here(inference_diff(), tmp_path / "here.json")["configurations"][1]["parts"]
+    expected = figures_here(inference_diff(), tmp_path / "here.json")["rows"][1]["parts"]
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), inference_diff())
     done = device_runs.run([*command, f"--output_file_path={output}"])
     assert done.code == 0, done.err
     result = json.loads(output.read_text())
-    tests = [entry for entry in result["configurations"] if entry["role"] == "test"]
+    tests = [entry for entry in result["rows"] if entry["role"] == "test"]
     assert [entry["name"] for entry in tests] == [f"test@{name}" for name in serials(devices)]
     assert result["given"]["input 0"] == "that of the reference run on this computer"
     for entry in tests:
@@ -200,7 +201,7 @@ def test_a_run_of_every_device_goes_on_with_those_it_began_with(
     some = device_runs.run([*again, f"--serials={first}"])
     assert some.code == 3, some.err
     assert f"{second} began this run and is not among the devices now" in some.err
-    assert {entry["place"] for entry in json.loads((tmp_path / "again.json").read_text())["configurations"]} == {first}
+    assert {entry["place"] for entry in json.loads((tmp_path / "again.json").read_text())["rows"]} == {first}
     (left_out,) = device_runs.device_run(tmp_path / "again.json")["left_out"]
     assert left_out["serial"] == second
 
@@ -225,7 +226,7 @@ def test_a_delegate_that_one_device_cannot_load_is_not_measured_there_alone(
     command = device_runs.on_devices(network, serials(devices), arguments)
     done = device_runs.run([*command, f"--output_file_path={output}"])
     assert done.code == 3, done.err
-    found = {entry["name"]: entry for entry in json.loads(output.read_text())["configurations"]}
+    found = {entry["name"]: entry for entry in json.loads(output.read_text())["rows"]}
     first, second = serials(devices)
     assert found[f"test@{first}"]["delegates"][0]["nodes"] > 0
     assert found[f"test@{second}"]["status"] == "not measured"

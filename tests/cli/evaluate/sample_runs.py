@@ -150,9 +150,9 @@ def _figures_after(completed: Completed, output: Path, code: int) -> Any:
 def figures(output: Path) -> Any:
     """A JSON result without times and run conditions: all that must be the same however a run was carried out."""
     found = json.loads(output.read_text())
-    if "warnings" in found:
-        found["warnings"] = [text for text in found["warnings"] if not text.startswith("the machine was busy")]
-    found["blocks"] = [each for each in found.get("blocks", []) if each["title"] != "Times with reading"]
+    found["notes"] = [note for note in found.get("notes", []) if not note["text"].startswith("the machine was busy")]
+    untimed = [each for each in found["blocks"] if each["title"] != "Times with reading"]
+    found["blocks"] = [each for each in untimed if each["place"] != "speed"]
     return _without_times(found)
 
 
@@ -160,16 +160,18 @@ def _without_times(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_times(entry) for entry in value]
     if isinstance(value, dict):
-        return {name: _without_times(entry) for name, entry in value.items() if not _is_condition(name)}
+        kept = {name: _without_times(entry) for name, entry in value.items() if not _is_condition(name)}
+        return {name: entry for name, entry in kept.items() if entry != {}}
     return value
 
 
 def _is_condition(name: str) -> bool:
-    return (
-        name in ("environment", "execution", "peak_memory_mb", "load_ms", "device_run", "crashes", "first_crash")
-        or "latency" in name
-        or name.endswith("_us")
-    )
+    return name in _CONDITIONS or "latency" in name or name.endswith("_us")
+
+
+_CONDITIONS = {
+    "crashes", "device_run", "drift", "environment", "load", "load_ms", "peak_memory_mb", "series", "times"
+}  # fmt: skip
 
 
 def processes_of(mark: str) -> list[str]:

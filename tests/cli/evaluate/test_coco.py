@@ -158,7 +158,7 @@ def test_detections_give_the_figures_of_the_result_in_pycocotools(made: Detectio
     paths = {"first": found, "the other": made.folder / "found.the_other.json"}
     paths["reference"] = made.folder / "found.reference.json"
     for name, path in paths.items():
-        entry = next(each for each in result.configurations if each.name == name)
+        entry = next(each for each in result.rows if each.name == name)
         ours = [-1 if (value := entry.value(stat)) is None else value for stat in CocoStats.__struct_fields__]
         assert ours == by_hand(made.annotations, path, [11, 12, 13, 14]), name
         assert {each["image_id"] for each in json.loads(path.read_text())} == {11, 12, 13, 14}

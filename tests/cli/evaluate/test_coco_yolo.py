@@ -77,7 +77,7 @@ def evaluated(converted: Converted, folder: Path, model: bytes, *flags: str) -> 
         completed = ran(converted, folder, model, *flags)
     assert completed.code == 0, completed.err
     document = json.loads((folder / "result.json").read_text())
-    return [entry["figures"]["ap"]["value"] for entry in document["configurations"]], concluding.call_args.args[0].data
+    return [entry["figures"]["ap"]["value"] for entry in document["rows"]], concluding.call_args.args[0].data
 
 
 @pytest.mark.parametrize(

@@ -43,12 +43,11 @@ def without_bad(found: Any, example: str | None = BAD_PICTURE) -> Any:
     """A result without figures of the bad configuration, and without what it said of one example, None: of any."""
     return {
         **found,
-        "configurations": [entry for entry in found["configurations"] if entry["name"] != "bad"],
+        "rows": [entry for entry in found["rows"] if entry["name"] != "bad"],
         "failed": [entry for entry in found["failed"] if entry["configuration"] != "bad"],
-        "warnings": [warning for warning in found["warnings"] if not warning.startswith("bad: not clean: ")],
+        "notes": [note for note in found["notes"] if not note["text"].startswith("bad: not clean: ")],
         "blocks": [],
-        "changed": _rows_without_bad(found["changed"], example),
-        "examples": _rows_without_bad(found["examples"], example),
+        "tables": {name: _rows_without_bad(table, example) for name, table in found["tables"].items()},
     }
 
 
@@ -61,7 +60,7 @@ def _rows_without_bad(columns: Any, example: str | None) -> Any:
 
 
 def entry_of_bad(found: Any) -> Any:
-    (entry,) = (entry for entry in found["configurations"] if entry["name"] == "bad")
+    (entry,) = (entry for entry in found["rows"] if entry["name"] == "bad")
     return entry
 
 
@@ -92,7 +91,8 @@ def test_one_example_is_lost_for_one_configuration(
     assert failed["reason"] == reason or (fail == "invoke" and reason in failed["reason"])
     assert without_bad(found) == without_bad(undisturbed)
     bad = entry_of_bad(found)
-    assert (bad["status"], bad["failed_examples"], bad["finished_examples"]) == ("measured", 1, PICTURES - 1)
+    counts = [bad["figures"][name]["value"] for name in ("failed_examples", "examples")]
+    assert (bad["status"], counts) == ("measured", [1, PICTURES - 1])
     assert bad["figures"]["top1"]["count"] == PICTURES - 1
 
 
@@ -109,8 +109,8 @@ def test_a_configuration_that_always_aborts_is_not_measured(
     assert without_bad(found[0], None) == without_bad(undisturbed, None)
     bad = entry_of_bad(found[0])
     assert bad["status"] == "not measured"
-    assert bad["failed_examples"] == 3
-    assert not bad["figures"]
+    assert bad["figures"]["failed_examples"]["value"] == 3
+    assert "top1" not in bad["figures"]
     assert bad["reason"] == (
         "its process died or hung too often in a row (--max_crashes); the last time: the process of this configuration "
         "died during a run (SIGABRT); it printed last: rounding_delegate: abort, as option fail asks"

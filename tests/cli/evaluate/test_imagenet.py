@@ -204,19 +204,19 @@ def test_json_validates_and_holds_the_same_figures(evaluation: EvaluationSet, tm
     schema = json.loads(files("evaltools.result").joinpath("result.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
-    assert [entry["name"] for entry in document["configurations"]] == ["reference", "test", "x"]
-    assert document["configurations"][1]["figures"]["top1"]["value"] == pytest.approx(0.8)
-    assert document["configurations"][1]["flags"] == ["--use_xnnpack=false"]
-    assert document["configurations"][2]["delegates"][0]["name"] == "XNNPACK"
-    assert document["configurations"][2]["delegates"][0]["nodes"] > 0
-    changes = [entry["figures"]["top1"].get("change", {}).get("against") for entry in document["configurations"]]
+    assert [entry["name"] for entry in document["rows"]] == ["reference", "test", "x"]
+    assert document["rows"][1]["figures"]["top1"]["value"] == pytest.approx(0.8)
+    assert document["rows"][1]["flags"] == ["--use_xnnpack=false"]
+    assert document["rows"][2]["delegates"][0]["name"] == "XNNPACK"
+    assert document["rows"][2]["delegates"][0]["nodes"] > 0
+    changes = [entry["figures"]["top1"].get("change", {}).get("against") for entry in document["rows"]]
     assert changes == [None, "reference", "reference"]
-    answers = document["examples"]
+    answers = document["tables"]["examples"]
     assert answers["configuration"][21:24] == ["reference", "test", "x"]
     assert answers["classes"][22][0] == answers["answer"][22] == evaluation.answers[7]
     assert answers["rank"][22] == 0
     assert len(answers["scores"][23]) == 10
-    assert document["model"]["sha256"]
+    assert document["models"][0]["sha256"]
     assert document["environment"]["command"][:2] == ["evaltools", "imagenet"]
     assert read_result(output).example_count == 30
 
@@ -257,7 +257,7 @@ def test_ctrl_c_reports_what_was_measured(tmp_path: Path) -> None:
     assert (result.complete, result.stopped) == (False, "interrupted")
     told = [json.loads(line)["done"] for line in completed.err.splitlines() if line.startswith("{")]
     assert 3 <= told[-1] == result.examples_done < len(names)
-    assert [entry.finished_examples for entry in result.configurations] == [result.examples_done] * 2
+    assert [entry.finished_examples for entry in result.rows] == [result.examples_done] * 2
 
 
 @pytest.mark.once

@@ -186,7 +186,7 @@ def test_of_several_external_delegates_only_the_one_that_cannot_be_created_is_le
     result = tmp_path / "r.json"
     allowed = diff(folder / "model.tflite", *FAST, *flags, "--allow_fallback=true", f"--output_file_path={result}")
     assert allowed.code == 0, allowed.err
-    (test,) = [entry for entry in json.loads(result.read_text())["configurations"] if entry["role"] == "test"]
+    (test,) = [entry for entry in json.loads(result.read_text())["rows"] if entry["role"] == "test"]
     nodes = {entry["name"]: entry["nodes"] for entry in test["delegates"]}
     assert (nodes["EXTERNAL"], nodes["EXTERNAL#2"]) == (1, None)
     assert nodes["EXTERNAL#3"] > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from evaltools.datasets import sample
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.result.figure import Figure
+from evaltools.result.metrics import of_task
 from evaltools.result_file import read_result
 from tests import tiny_models
 from tests.command import Completed, evaltools, evaltools_here, one_test
@@ -48,9 +48,9 @@ def test_figures_go_to_stdout_and_the_table_to_stderr(project: Path) -> None:
         "near unchanged: no answer of 100 changed it; 95 % confident: fewer than 3 % of such examples do"
         in completed.err
     )
-    result = json.loads((project / "result.json").read_text())
-    assert (result["task"], result["subject"]) == ("own", "brightness")
-    assert (result["given"]["--values"], result["given"]["--times"]) == ("values.txt", "1.0")
+    result = read_result(project / "result.json")
+    assert (result.command, result.subject) == ("own", "brightness")
+    assert (result.given["--values"], result.given["--times"]) == ("values.txt", "1.0")
 
 
 def test_a_run_goes_on_only_with_the_same_task(project: Path) -> None:
@@ -216,8 +216,8 @@ def test_one_function_has_intervals_verdicts_shards_resume_gates_and_a_page(tmp_
         done = evaltools_here(*command, "--output=result.json", cwd=tmp_path)
         assert done.code == 0, done.err
         found = read_result(tmp_path / "result.json")
-        assert found.configurations[1].verdict is not None
-        return [entry.figures for entry in found.configurations]
+        assert found.rows[1].verdict is not None
+        return [of_task(row) for row in found.rows]
 
     whole = figures(*command_line, "--run_dir=whole")
     assert all(figure.interval is not None for own in whole for figure in own.values())

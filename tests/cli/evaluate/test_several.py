@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 from PIL import Image
 
 from evaltools import exit_codes
@@ -21,11 +19,12 @@ from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.content import Sources
 from evaltools.report.page.screens import print_models
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.result import Result, Row
 from evaltools.result.verdict import Verdict
+from evaltools.result_file import read_result
 from tests.command import evaltools_here
 from tests.requests import request_of
-from tests.results import classified, configuration, result
+from tests.results import classified, configuration, result, row_with
 
 INT8, FLOAT = str(sample.model_file("int8")), str(sample.model_file("float32"))
 
@@ -48,7 +47,7 @@ def test_each_model_has_its_own_files_and_one_table_is_over_all(tmp_path: Path) 
     assert done.code == 0, done.err
     models = [line for line in done.out.splitlines() if line.startswith("INFO: Model: ")]
     assert models == ["INFO: Model: int8", "INFO: Model: float32"]
-    found = {path.name: json.loads(path.read_text())["model"]["file"] for path in tmp_path.glob("*.json")}
+    found = {path.name: read_result(path).model.file for path in tmp_path.glob("*.json")}
     assert found == {"r.int8.json": INT8, "r.float32.json": FLOAT}
     lines = done.err.splitlines()
     heading = next(number for number, line in enumerate(lines) if line.startswith("model "))
@@ -135,22 +134,22 @@ def test_what_was_measured_is_shown_whatever_becomes_of_the_next(
     assert len(last) == 2 * len(names)
 
 
-def table(results: dict[str, EvaluationResult]) -> list[list[str]]:
+def table(results: dict[str, Result]) -> list[list[str]]:
     text = io.StringIO()
     print_models(results, make_console(text))
     return [line.split() for line in text.getvalue().splitlines()]
 
 
-def timed(name: str, microseconds: float, *verdicts: Verdict) -> ConfigurationResult:
+def timed(name: str, microseconds: float, *verdicts: Verdict) -> Row:
     latency = summarise_latency([microseconds] * 3)
-    return replace(configuration(name), inference_latency=latency, verdicts=list(verdicts))
+    return row_with(configuration(name), latency=latency, verdicts=list(verdicts))
 
 
 def test_the_table_says_what_no_other_one_beats() -> None:
     """Of two as fast as each other the more accurate one; the slowest is worth it where it is the most accurate."""
     same = Verdict("not decided", "top1", "x", seen="unchanged")
     worse = Verdict("worse", "top1", "x")
-    missing = replace(configuration("gone"), status="not measured", reason="no", inference_latency=None)
+    missing = row_with(configuration("gone"), status="not measured", reason="no", latency=None)
     small = result(timed("x", 1000), timed("y", 500, worse), answered={"x": classified(0.5), "y": classified(0.25)})
     large = result(timed("x", 500, same), missing, answered={"x": classified(0.75)})
     rows = [line for line in table({"small": small, "large": large}) if line[0] in ("small", "large")]

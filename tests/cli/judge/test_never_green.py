@@ -10,73 +10,74 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evaltools.result.evaluation import EvaluationResult, ExecutionUsed, FailedExample
+from evaltools.result.facts import FailedExample
 from evaltools.result.json_file import encode_json
+from evaltools.result.result import Result
 from tests.command import Completed, evaltools_here
 from tests.gates.test_compare import GOOD, measured
-from tests.results import earlier
+from tests.results import earlier, row_with
 
 MADE = measured(GOOD)
 OUTPUTS = ("--junit=j.xml", "--markdown=m.md", "--badge=b.json", "--json=o.json")
 
 
-def fast(**changes: Any) -> EvaluationResult:
+def fast(**changes: Any) -> Result:
     """The result with other facts of its test configuration."""
-    reference, test = MADE.configurations
-    return replace(MADE, configurations=[reference, replace(test, **changes)])
+    reference, test = MADE.rows
+    return replace(MADE, rows=[reference, row_with(test, **changes)])
 
 
-def reference(**changes: Any) -> EvaluationResult:
-    first, test = MADE.configurations
-    return replace(MADE, configurations=[replace(first, **changes), test])
+def reference(**changes: Any) -> Result:
+    first, test = MADE.rows
+    return replace(MADE, rows=[row_with(first, **changes), test])
 
 
-def data(**changes: Any) -> EvaluationResult:
+def data(**changes: Any) -> Result:
     return replace(MADE, given={**MADE.given, **changes})
 
 
-def with_nan(name: str, count: int) -> EvaluationResult:
-    entries = [replace(each, nan_outputs=count) if each.name == name else each for each in MADE.configurations]
-    return replace(MADE, configurations=entries)
+def with_nan(name: str, count: int) -> Result:
+    entries = [row_with(each, nan_outputs=count) if each.name == name else each for each in MADE.rows]
+    return replace(MADE, rows=entries)
 
 
-def with_junk(made: EvaluationResult, count: int) -> EvaluationResult:
+def with_junk(made: Result, count: int) -> Result:
     """The result with so many more pictures that are none."""
     return replace(
         made,
         failed=[FailedExample(f"{number}.jpg", None, "input", "is not a picture") for number in range(count)],
-        configurations=[replace(each, failed_examples=count) for each in made.configurations],
+        rows=[row_with(each, failed_examples=count) for each in made.rows],
         examples_done=made.examples_done + count,
+        example_count=made.example_count + count,
     )
 
 
-SHARD = ExecutionUsed(1, 4, "3/20", 0, None, {}, {}, None)
-ALONE: dict[str, tuple[EvaluationResult, str]] = {
+ALONE: dict[str, tuple[Result, str]] = {
     "37 of 200 pictures are none": (with_junk(measured(GOOD[:163]), 37), "37 of 200"),
     "all outputs are NaN": (with_nan("fast", 200), "200 of its outputs are NaN"),
     "a process crashed and was started again": (fast(crashes=2, not_clean="crashed 2 times in 200 runs"), "crashed 2"),
     "a delegate fell back to the CPU": (fast(fallback="no GPU"), "no GPU"),
     "a configuration was not measured": (fast(status="not measured", reason="no such library"), "no such library"),
     "the run was interrupted": (replace(MADE, complete=False, stopped="interrupted"), "interrupted"),
-    "one shard of twenty": (replace(MADE, execution=SHARD), "shard 3/20"),
+    "one shard of twenty": (data(shard="3/20"), "shard 3/20"),
     "the reference crashed": (reference(crashes=2, not_clean="crashed twice"), "the reference: not clean"),
     "the reference has NaN": (with_nan("reference", 1), "the reference: 1 of its outputs"),
 }
-AGAINST: dict[str, tuple[EvaluationResult, str]] = {
-    "other pictures": (replace(MADE, pictures_digest="others"), "pictures: others then, pictures now"),
+AGAINST: dict[str, tuple[Result, str]] = {
+    "other pictures": (data(pictures="others"), "pictures: others then, pictures now"),
     "three pictures": (measured([0, 0, 0]), "examples: 3 then, 200 now"),
     "another normalization": (data(normalization="symmetric"), "normalization: symmetric then, native now"),
     "other labels": (data(**{"labels of the model": "ff"}), "labels of the model: ff then, 00 now"),
     "another ground truth": (data(**{"ground truth": "ff"}), "ground truth: ff then, 00 now"),
     "a configuration that was not measured": (fast(status="not measured", reason="no GPU"), "no GPU"),
     "a configuration of another name": (fast(name="gpu"), "no such configuration"),
-    "a shard": (replace(MADE, execution=SHARD), "shard 3/20"),
+    "a shard": (data(shard="3/20"), "shard 3/20"),
     "an interrupted run": (replace(MADE, complete=False, stopped="interrupted"), "interrupted"),
     "lost examples": (with_junk(MADE, 1), "1 of 201 examples failed"),
 }
 
 
-def written(folder: Path, **results: EvaluationResult) -> None:
+def written(folder: Path, **results: Result) -> None:
     """Write results; those that are not ``new`` were measured earlier."""
     for name, result in results.items():
         made = result if name == "new" else earlier(result)
@@ -97,9 +98,7 @@ def everywhere(folder: Path, completed: Completed, said: str) -> None:
 
 
 @pytest.mark.parametrize(("made", "said"), ALONE.values(), ids=ALONE)
-def test_a_result_that_is_not_whole_or_not_clean_is_not_measured(
-    made: EvaluationResult, said: str, tmp_path: Path
-) -> None:
+def test_a_result_that_is_not_whole_or_not_clean_is_not_measured(made: Result, said: str, tmp_path: Path) -> None:
     written(tmp_path, new=made)
     completed = gate(tmp_path, "--limit=top1 drop <= 50 points", "--limit=agreement >= 0.01")
     assert completed.code == 3
@@ -132,9 +131,7 @@ def test_what_a_gate_allows_by_name_is_judged(name: str, key: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("old", "said"), AGAINST.values(), ids=AGAINST)
-def test_an_earlier_result_that_cannot_be_compared_with_shows_nothing(
-    old: EvaluationResult, said: str, tmp_path: Path
-) -> None:
+def test_an_earlier_result_that_cannot_be_compared_with_shows_nothing(old: Result, said: str, tmp_path: Path) -> None:
     written(tmp_path, new=MADE, old=old)
     completed = gate(tmp_path, "--against=old.json")
     assert completed.code == 3
@@ -159,13 +156,13 @@ def test_a_model_is_looked_for_in_another_checkout_and_is_known_by_its_content(p
     content = b"the model"
     first, second = tmp_path / "first", tmp_path / "second"
     model = replace(MADE.model, file=place.format(folder=first), sha256=hashlib.sha256(content).hexdigest())
-    made = replace(MADE, model=model, environment=replace(MADE.environment, folder=str(first)))
+    made = replace(MADE, models=[model], environment=replace(MADE.environment, folder=str(first)))
     (second / "models").mkdir(parents=True)
     (second / "models" / "m.tflite").write_bytes(content)
     (second / "new.json").write_bytes(encode_json(made))
     elsewhere = replace(made.environment, folder="/elsewhere")
     moved = replace(model, file="/elsewhere/m.tflite")
-    (second / "old.json").write_bytes(encode_json(earlier(replace(made, model=moved, environment=elsewhere))))
+    (second / "old.json").write_bytes(encode_json(earlier(replace(made, models=[moved], environment=elsewhere))))
     same = gate(second, "--against=old.json")
     assert (same.code, "model" in same.out) == (0, False)
     (second / "models" / "m.tflite").write_bytes(b"another")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.gates.run_rows import Found
+from evaltools.result.result import Result
 from evaltools.runs.gate_runs import Run
 from tests.cli.judge.test_never_green import MADE, OUTPUTS, written
 from tests.command import evaltools_here
@@ -48,7 +48,7 @@ def test_a_run_that_is_ended_leaves_no_earlier_verdict(
     """What a killed run leaves is what is there while it measures."""
     during = []
 
-    def measure(run: Run, output: Path) -> Found:
+    def measure(run: Run, output: Path) -> Result:
         during.append(green(folder))
         during.append(json.loads((folder / "o.json").read_text())["verdict"])
         if ended_by is None:

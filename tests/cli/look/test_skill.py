@@ -54,8 +54,10 @@ def test_it_names_commands_that_exist() -> None:
 def test_an_agent_finds_the_verdict_where_it_is_told_to_look(tmp_path: Path) -> None:
     configurations = ["--config=xnnpack: use_xnnpack=true", "--config=nnapi: use_nnapi=true"]
     evaltools_here("diff", str(sample.model_file("float32")), *configurations, "--output=diff.json", cwd=tmp_path)
-    found = json.loads((tmp_path / "diff.json").read_text())["configurations"]
-    told = {entry["name"]: (entry["status"], [verdict["kind"] for verdict in entry["verdicts"]]) for entry in found}
+    found = json.loads((tmp_path / "diff.json").read_text())["rows"]
+    told = {
+        entry["name"]: (entry["status"], [verdict["kind"] for verdict in entry.get("verdicts", [])]) for entry in found
+    }
     assert told["xnnpack"] == ("measured", ["equivalent"])
     assert told["nnapi"] == ("not measured", ["not measured"])
     assert all(entry["reason"] for entry in found if entry["name"] == "nnapi")

@@ -78,8 +78,9 @@ def test_what_cannot_be_is_said_with_the_next_step(
         ("{}", "holds no result: it has no fields; give files that"),
         ("{", "is not a JSON result of evaltools"),
         ('{"culprits": [], "schema_version": "1"}', "written by an earlier evaltools, version 1; measure again"),
-        ('{"suspects": [], "schema_version": "9"}', "version '9'; this evaltools reads 7"),
-        ('{"task": "imagenet", "schema_version": "7"}', "is not an evaltools result"),
+        ('{"suspects": [], "schema_version": "9"}', "version '9'; this evaltools reads 8"),
+        ('{"command": "imagenet"}', "holds no result: it has command; give files that"),
+        ('{"rows": [], "version": "8"}', "is not an evaltools result"),
         ('{"rows": [], "schema_version": "2"}', "written by an earlier evaltools, version 2; measure again"),
         ('{"entries": [], "suite_version": "1"}', "written by an earlier evaltools, version 1; measure again"),
     ],
@@ -123,7 +124,7 @@ def test_one_page_about_several_models(tmp_path: Path) -> None:
     flags = ("--num_runs=2", "--noise_floor_runs=0", "--use_xnnpack=true", f"--report={tmp_path}/r.html")
     assert evaltools_here("diff", *models, *flags).code == 0
     read = page_at(tmp_path / "r.html")
-    assert [result["model"]["file"] for result in read.results] == models
+    assert [result["models"][0]["file"] for result in read.results] == models
     assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
 
 

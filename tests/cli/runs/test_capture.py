@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.engine.trace import REQUEST_NAME
+from evaltools.result.section import Chart, Number, Table
+from evaltools.result_file import read_result
 from tests import tiny_models
 from tests.cli.evaluate.sample_runs import start
 from tests.command import evaltools_here
@@ -62,16 +66,17 @@ def test_a_run_is_captured_and_goes_on(tmp_path: Path) -> None:
     assert {"prepare", "inference", "examples done"} <= {event["name"] for event in trace}
     names = {event["args"]["name"] for event in trace if event["name"] == "process_name"}
     assert {"evaltools", "reference, worker 0", "test, worker 0"} <= names
-    execution = json.loads(output.read_text())["execution"]
-    memory = {each["name"]: each for each in execution["memory"]}
-    assert set(memory) == {"evaltools", "reference, worker 0", "test, worker 0", "inputs, worker 0"}
-    assert memory["test, worker 0"]["configuration"] == "test"
-    assert all(len(each["mb"]) == len(each["seconds"]) >= 4 for each in memory.values())
-    (worker,) = execution["worker_seconds"]
-    assert worker["prepare"] == pytest.approx(execution["stage_seconds"]["prepare"])
-    assert worker["prepare"] >= 300 * 0.03
-    own = execution["inference_seconds"]
-    assert sum(sum(each.values()) for each in own.values()) == pytest.approx(worker["inference"], rel=0.01)
+    (went,) = (section.blocks for section in read_result(output).blocks if section.title == "Where the time goes")
+    memory = next(each for each in went if isinstance(each, Chart) and each.caption == "Memory of each process")
+    points = Counter(point["name"] for point in memory.spec["data"]["values"])
+    assert set(points) == {"evaltools", "reference, worker 0", "test, worker 0", "inputs, worker 0"}
+    assert min(points.values()) >= 4
+    work = next(each.text for each in went if isinstance(each, Chart) and each.caption == "What took the time")
+    seconds = {name: float(spent) for name, spent in re.findall(r"(\w+) ([\d.e-]+) s\b", work)}
+    assert seconds["prepare"] >= 300 * 0.03
+    (inference,) = (each for each in went if isinstance(each, Table))
+    parts = [cell.value for row in inference.rows for cell in row if isinstance(cell, Number) and cell.value]
+    assert sum(parts) == pytest.approx(seconds["inference"], rel=0.02)
 
 
 def test_a_capture_that_is_ended_takes_its_request_back(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from PIL import Image
 from evaltools import exit_codes
 from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.errors import DataError, UsageError
+from evaltools.result.metrics import of_task
 from evaltools.runs.folders import concluded, result_content
 from tests.cli.evaluate.sample_runs import (
     figures,
@@ -155,7 +156,7 @@ def test_what_is_damaged_is_said_and_its_example_done_again(finished: Path, tmp_
             found = concluded(folder)
         except (DataError, UsageError):
             continue
-        assert not found.complete or found.configurations == whole.configurations
+        assert not found.complete or found.rows == whole.rows
         assert any("is damaged: bytes" in text for text in found.warnings)
     place = sound.rindex(b"test") + 20  # within the last record
     (finished / JOURNAL_NAME).write_bytes(sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :])
@@ -163,9 +164,7 @@ def test_what_is_damaged_is_said_and_its_example_done_again(finished: Path, tmp_
     resumed = evaltools_here("resume", str(finished), f"--output_file_path={result}")
     assert resumed.code == 0, resumed.err
     assert "is damaged: bytes" in resumed.err
-    assert [entry.figures for entry in concluded(finished).configurations] == [
-        entry.figures for entry in whole.configurations
-    ]
+    assert [of_task(row) for row in concluded(finished).rows] == [of_task(row) for row in whole.rows]
 
 
 def test_a_run_is_resumed_from_any_folder(copied: EvaluationSet, tmp_path: Path) -> None:

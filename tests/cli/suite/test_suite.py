@@ -52,13 +52,11 @@ def found(file: Path) -> dict[str, str]:
     }
 
 
-def rows_in(file: Path) -> et.Rows:
-    suite = et.load(file)
-    assert isinstance(suite, et.Rows)
-    return suite
+def rows_in(file: Path) -> et.Result:
+    return et.load(file)
 
 
-def states(suite: et.Rows) -> list[str]:
+def states(suite: et.Result) -> list[str]:
     """What became of each job."""
     return [row.entry.texts.get("state", "done") for row in suite if row.entry.role == "test"]
 

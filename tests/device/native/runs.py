@@ -12,6 +12,7 @@ from typing import Any, Final
 import jsonschema
 from msgspec.structs import replace
 
+import evaltools
 from evaltools.cli.shared.terminal import make_console
 from evaltools.configuration import Configuration
 from evaltools.device.native_inputs import NativeInputs
@@ -23,9 +24,10 @@ from evaltools.native.lines.evaluation import fill_latency
 from evaltools.native.logs.delegates import delegate_lines as delegate_lines_of
 from evaltools.proto import message_class
 from evaltools.report.page.screens import print_configurations, print_result
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, RuntimeUsed
+from evaltools.result.facts import RuntimeUsed
 from evaltools.result.json_file import encode_json
-from evaltools.result_file import read_result, result_schema
+from evaltools.result.result import Result, Row
+from evaltools.result_file import read_result
 from tests.device.native_stand_in import write_stand_in
 from tests.results import shares_of
 
@@ -34,6 +36,8 @@ STARTED: Final = "2024-02-03T04:05:06+00:00"
 REFERENCE: Final = Configuration("reference", kernels="builtin")
 GPU: Final = Configuration.from_text("gpu", "use_gpu=true")
 PLAIN: Final = Configuration("test")
+
+SCHEMA = json.loads((Path(evaltools.__file__).parent / "result" / "result.schema.json").read_text())
 
 
 def run_stand_in(
@@ -102,25 +106,25 @@ def stand_ins(
     return [run_stand_in(folder / each.name, inputs, each, delegate_lines=lines) for each in configurations]
 
 
-def assembled(inputs: NativeInputs[Any], *runs: NativeRun) -> EvaluationResult:
+def assembled(inputs: NativeInputs[Any], *runs: NativeRun) -> Result:
     return assemble_native(inputs, runs, RUNTIME, STARTED)
 
 
-def printed(result: EvaluationResult) -> str:
+def printed(result: Result) -> str:
     text = io.StringIO()
     console = make_console(text)
-    print_configurations(result.configurations, console)
+    print_configurations(result.rows, console)
     print_result(result, console, "all")
     return text.getvalue()
 
 
-def through_every_rendering(result: EvaluationResult, folder: Path) -> str:
+def through_every_rendering(result: Result, folder: Path) -> str:
     """The tables; the result must come back from its file, and fit the schema."""
     (folder / "r.json").write_bytes(encode_json(result))
     assert read_result(folder / "r.json") == result
-    jsonschema.validate(json.loads((folder / "r.json").read_text()), result_schema())
+    jsonschema.validate(json.loads((folder / "r.json").read_text()), SCHEMA)
     return printed(result)
 
 
-def entry_of(result: EvaluationResult, name: str) -> ConfigurationResult:
-    return next(entry for entry in result.configurations if entry.name == name)
+def entry_of(result: Result, name: str) -> Row:
+    return next(entry for entry in result.rows if entry.name == name)

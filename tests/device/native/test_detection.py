@@ -47,16 +47,16 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: Inputs) -> No
     reference, test = stand_ins(tmp_path, coco, REFERENCE, PLAIN)
     gpu = run_stand_in(tmp_path / "gpu", coco, GPU, delegate_lines=GPU_LINES)
     result = assembled(coco, reference, test, gpu)
-    assert [entry.status for entry in result.configurations] == ["measured"] * 3
+    assert [entry.status for entry in result.rows] == ["measured"] * 3
     ours = evaluate(coco.request, Silent())
-    for own, native in zip(ours.configurations, result.configurations, strict=False):
+    for own, native in zip(ours.rows, result.rows, strict=False):
         assert native.value("ap") == pytest.approx(own.value("ap"), abs=2e-3)
         assert native.series[NATIVE_MAP] == own.series[NATIVE_MAP]
         found = [pictures_of(each, own.name) for each in (ours, result)]
         assert [(each.image_id, len(each.detections)) for each in found[0]] == [
             (each.image_id, len(each.detections)) for each in found[1]
         ]
-    assert result.configurations[1].value("matched_boxes") == ours.configurations[1].value("matched_boxes")
+    assert result.rows[1].value("matched_boxes") == ours.rows[1].value("matched_boxes")
     through_every_rendering(result, tmp_path)
     assert native_proto(result, entry_of(result, "test")) == test.proto
 
@@ -82,7 +82,7 @@ def test_coco_without_a_ground_truth_compares_boxes(tmp_path: Path) -> None:
     options = replace(made.options, values={**made.options.values, "num_images": 3}, record_examples=True)
     inputs = prepare_coco(replace(made, options=options))
     result = assembled(inputs, *stand_ins(tmp_path, inputs, REFERENCE, PLAIN))
-    assert [entry.series[NATIVE_MAP] for entry in result.configurations] == [[0.0], [0.0]]
+    assert [entry.series[NATIVE_MAP] for entry in result.rows] == [[0.0], [0.0]]
     assert len(pictures_of(result, "test")) == 3
     assert pictures_of(result, "test")[0].size[0] > 100
     assert native_lines(result)[0] == "WARN: mAP metrics are meaningless w/o ground truth."
@@ -96,7 +96,7 @@ def coco_run(coco: Inputs, tmp_path_factory: pytest.TempPathFactory) -> NativeRu
 
 
 def why_coco_was_not_measured(coco: Inputs, run: NativeRun) -> str:
-    (entry,) = assembled(coco, run).configurations
+    (entry,) = assembled(coco, run).rows
     assert entry.status == "not measured"
     return str(entry.reason)
 

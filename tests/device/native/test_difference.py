@@ -39,23 +39,23 @@ def test_inference_diff_from_the_program_to_the_tables(tmp_path: Path) -> None:
     builtin = Configuration("builtin", kernels="builtin")
     same, other = stand_ins(tmp_path, inputs, PLAIN, builtin)
     result = assembled(inputs, same, other)
-    assert [(entry.name, entry.role, entry.status) for entry in result.configurations] == [
+    assert [(entry.name, entry.role, entry.status) for entry in result.rows] == [
         ("reference", "reference", "measured"),
         ("test", "test", "measured"),
         ("builtin", "test", "measured"),
     ]
     reference = entry_of(result, "reference")
-    assert reference.inference_latency is not None
+    assert reference.latency is not None
     written = [figures_of(run) for run in (same, other)]
     averages = [figures.reference.avg_us for figures in written]
-    assert min(averages) <= reference.inference_latency.avg_us <= max(averages)
-    verdicts = [entry.verdict for entry in result.configurations[1:]]
+    assert min(averages) <= reference.latency.avg_us <= max(averages)
+    verdicts = [entry.verdict for entry in result.rows[1:]]
     assert [verdict and (verdict.kind, verdict.against) for verdict in verdicts] == [
         ("identical", "reference"), ("not judged", "reference"),
     ]  # fmt: skip
     assert result.limits_broken
     error = written[1].errors[0].avg_error
-    assert result.configurations[2].value("avg_error") == pytest.approx(error)
+    assert result.rows[2].value("avg_error") == pytest.approx(error)
     assert verdicts[1] is not None
     assert verdicts[1].why.startswith(f"output_0: avg_error {error:g} in raw numbers")
     table = through_every_rendering(result, tmp_path)
@@ -77,8 +77,8 @@ def test_inference_diff_has_one_reference_inside(tmp_path: Path) -> None:
     run = run_stand_in(tmp_path / "run", inputs, PLAIN)
     failed = replace(run, exit_code=1, log="ERROR: Could not run the task evaluation!\n")
     result = assembled(inputs, failed)
-    assert [entry.status for entry in result.configurations] == ["not measured", "not measured"]
-    assert [verdict.kind for verdict in result.configurations[1].verdicts] == ["not measured"]
+    assert [entry.status for entry in result.rows] == ["not measured", "not measured"]
+    assert [verdict.kind for verdict in result.rows[1].verdicts] == ["not measured"]
     through_every_rendering(result, tmp_path)
 
 
@@ -102,14 +102,14 @@ def test_every_place_has_the_reference_that_ran_there(tmp_path: Path) -> None:
     made = run_stand_in(tmp_path / "run", inputs, PLAIN)
     near, far = slowed(made, 1, "near"), slowed(made, 100, "far")
     result = assembled(inputs, near, far)
-    assert [(entry.name, entry.role, entry.place) for entry in result.configurations] == [
+    assert [(entry.name, entry.role, entry.place) for entry in result.rows] == [
         ("reference@near", "reference", "near"),
         ("test@near", "test", "near"),
         ("reference@far", "reference", "far"),
         ("test@far", "test", "far"),
     ]
     for run in (near, far):
-        latency = entry_of(result, f"reference@{run.place}").inference_latency
+        latency = entry_of(result, f"reference@{run.place}").latency
         assert latency is not None
         assert (latency.avg_us, latency.count) == (figures_of(run).reference.avg_us, 15)
         assert native_proto(result, entry_of(result, run.name)) == run.proto
@@ -131,7 +131,7 @@ def test_a_place_where_no_run_came_to_its_end_has_no_reference(tmp_path: Path) -
     run = run_stand_in(tmp_path / "run", inputs, PLAIN)
     lost = replace(run, place="far", failure="the device was lost")
     result = assembled(inputs, replace(run, place="near"), lost)
-    assert [(entry.name, entry.status) for entry in result.configurations] == [
+    assert [(entry.name, entry.status) for entry in result.rows] == [
         ("reference@near", "measured"),
         ("test@near", "measured"),
         ("reference@far", "not measured"),

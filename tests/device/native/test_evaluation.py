@@ -12,6 +12,7 @@ from evaltools.device.native_inputs import NativeInputs, prepare_imagenet
 from evaltools.device.native_outcome import NativeRun
 from evaltools.device.native_result import assemble_native
 from evaltools.native.lines.evaluation import native_lines, native_proto
+from evaltools.result.metrics import of_task
 from tests.device.native.runs import (
     GPU,
     PLAIN,
@@ -47,8 +48,8 @@ def allowing_fallback(inputs: Any) -> Any:
 
 def test_a_run_of_imagenet_becomes_a_measured_configuration(imagenet: Inputs) -> None:
     result = assembled(imagenet, classified_run(RANKS, TIMES, REFERENCE), classified_run(RANKS[::-1], TIMES))
-    assert (result.task, result.complete, result.examples_done) == ("imagenet", True, 8)
-    assert [(entry.name, entry.role, entry.status) for entry in result.configurations] == [
+    assert (result.command, result.complete, result.examples_done) == ("imagenet", True, 8)
+    assert [(entry.name, entry.role, entry.status) for entry in result.rows] == [
         ("reference", "reference", "measured"),
         ("test", "test", "measured"),
     ]
@@ -60,7 +61,7 @@ def test_a_run_of_imagenet_becomes_a_measured_configuration(imagenet: Inputs) ->
         "native", "run_eval", "sha256 0123456789ab", "default",
     )  # fmt: skip
     assert entry_of(result, "reference").runtime is not None
-    assert [each.interval and each.interval.confidence for each in test.figures.values()] == [0.95] * 10
+    assert [each.interval and each.interval.confidence for each in of_task(test).values()] == [0.95] * 10
     assert result.environment.started_at == STARTED
     assert (result.example_count, result.given["normalization"]) == (8, "native")
 
@@ -75,11 +76,10 @@ def test_the_native_lines_and_the_protobuf_are_those_that_the_tool_gave(imagenet
 def not_measured(imagenet: Inputs, *runs: NativeRun) -> str:
     """Why the only configuration was not measured."""
     result = assembled(imagenet, *runs)
-    (entry,) = result.configurations
+    (entry,) = result.rows
     assert entry.status == "not measured"
-    assert (entry.inference_latency, entry.figures, entry.finished_examples) == (None, {}, 0)
+    assert (entry.latency, of_task(entry), entry.finished_examples) == (None, {}, 0)
     assert native_lines(result) == []
-    assert entry.reason is not None
     assert f"not measured: {entry.reason}" in printed(result).replace("\n", " ")
     return entry.reason
 
@@ -133,7 +133,7 @@ def test_a_delegate_without_proof_is_not_measured_unless_the_fallback_is_allowed
         f"{said}; its figures would be those of the CPU; --allow_fallback=true measures them all the same"
     )
     result = assembled(allowing_fallback(imagenet), run)
-    (entry,) = result.configurations
+    (entry,) = result.rows
     assert (entry.status, entry.fallback) == ("measured", said)
     assert "top1" in entry.figures
     assert [(used.name, used.nodes) for used in entry.delegates] == [("GPU", None)]
@@ -142,8 +142,8 @@ def test_a_delegate_without_proof_is_not_measured_unless_the_fallback_is_allowed
 
 def test_a_delegate_that_took_nodes_is_measured_with_its_proof(imagenet: Inputs) -> None:
     result = assembled(imagenet, classified_run(RANKS, TIMES, GPU, delegate_lines=(GPU_TOOK,)))
-    (entry,) = result.configurations
-    assert (entry.status, entry.fallback) == ("measured", None)
+    (entry,) = result.rows
+    assert (entry.status, entry.fallback) == ("measured", "")
     assert entry.delegation is not None
     assert (entry.delegation.delegated_nodes, entry.delegation.total_nodes) == (3, imagenet.model.node_count)
     assert entry.runtime is not None
@@ -155,7 +155,7 @@ def test_the_result_file_counts_whatever_the_text_says(imagenet: Inputs) -> None
     run = classified_run(RANKS, TIMES)
     other = replace(run, log=run.log.replace("Top-1 Accuracy: 0.375", "Top-1 Accuracy: 0.5"))
     result = assembled(imagenet, replace(other, configuration=GPU, delegate_lines=(GPU_TOOK,)), run)
-    assert [entry.value("top1") for entry in result.configurations] == [0.375, 0.375]
+    assert [entry.value("top1") for entry in result.rows] == [0.375, 0.375]
 
 
 def test_a_result_file_that_cannot_be_read_is_no_measurement(imagenet: Inputs) -> None:
@@ -170,7 +170,7 @@ def test_of_several_devices_only_the_first_has_the_reference(imagenet: Inputs, t
         for configuration in (REFERENCE, PLAIN)
     ]
     result = assembled(imagenet, *runs)
-    assert [(entry.name, entry.role) for entry in result.configurations] == [
+    assert [(entry.name, entry.role) for entry in result.rows] == [
         ("reference@pixel", "reference"),
         ("test@pixel", "test"),
         ("reference@board", "test"),
@@ -179,7 +179,7 @@ def test_of_several_devices_only_the_first_has_the_reference(imagenet: Inputs, t
     headed = [line for line in native_lines(result) if "Configuration" in line]
     assert headed == [f"INFO: Configuration: {name}" for name in ("test@pixel", "reference@board", "test@board")]
     table = through_every_rendering(result, tmp_path)
-    assert all(entry.name in table for entry in result.configurations)
+    assert all(entry.name in table for entry in result.rows)
 
 
 def test_the_time_is_that_of_the_command_whatever_its_devices_took(imagenet: Inputs) -> None:
@@ -195,7 +195,7 @@ def test_imagenet_from_the_program_to_the_tables(tmp_path: Path) -> None:
     reference, test, gpu = stand_ins(tmp_path, inputs, REFERENCE, PLAIN, GPU)
     assert all(warning in gpu.log for warning in GPU_WARNINGS)
     result = assembled(inputs, reference, test, gpu)
-    accuracies = [entry.value("top1") for entry in result.configurations]
+    accuracies = [entry.value("top1") for entry in result.rows]
     assert accuracies == [pytest.approx(0.905), pytest.approx(0.905), None]
     assert entry_of(result, "gpu").status == "not measured"
     table = through_every_rendering(result, tmp_path)

@@ -27,7 +27,7 @@ from evaltools.engine.ledger import Tally
 from evaltools.errors import DataError, OutputError
 from evaltools.request.flags import parse_flags
 from evaltools.result.device import DeviceConditions, DeviceCpu, DeviceFacts, DeviceLeftOut, DeviceWork, LostAttempt
-from evaltools.result.evaluation import RuntimeUsed
+from evaltools.result.facts import RuntimeUsed
 from tests.requests import request_of
 from tests.tasks.part_runs import DESCRIBED, Part
 

@@ -32,7 +32,7 @@ from evaltools.native.lines.benchmark import (
 from evaltools.native.lines.stat_line import stat_figures, stat_line
 from evaltools.parameter import Parameter, Value
 from evaltools.proto import BENCHMARK, message_class
-from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.facts import DelegateUsed, DelegationProof
 from evaltools.result.rounds import Conditions, Memory, Phase, Round
 
 NODES = DelegationProof(31, 31, {})

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from evaltools.metrics.latency import summarise_latency
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.proto import message_class
-from tests.results import classified, configuration, result
+from tests.results import classified, configuration, result, row_with
 
 
 def test_one_configuration_gives_one_block_without_a_heading() -> None:
@@ -22,7 +20,7 @@ def test_one_configuration_gives_one_block_without_a_heading() -> None:
 
 
 def test_numbers_have_six_significant_digits() -> None:
-    long = replace(configuration("test"), inference_latency=summarise_latency([1234567, 1234568]))
+    long = row_with(configuration("test"), latency=summarise_latency([1234567, 1234568]))
     lines = native_lines(result(long, answered={"test": classified(1 / 3, 1.0, count=3)}))
     assert lines[2:] == [
         "INFO: Inference latency: avg=1.23457e+06(us), std_dev=0(us)",
@@ -40,13 +38,13 @@ def test_several_configurations_are_headed_by_their_names() -> None:
 
 
 def test_a_configuration_without_figures_has_no_block() -> None:
-    missing = replace(configuration("gone"), status="not measured", reason="x", inference_latency=None)
+    missing = row_with(configuration("gone"), status="not measured", reason="x", latency=None)
     assert native_lines(result(missing)) == []
 
 
 def test_proto_fields() -> None:
     made = result(configuration("test"), preprocessing=summarise_latency([5, 7]))
-    message = message_class("EvaluationStageMetrics").FromString(native_proto(made, made.configurations[0]))
+    message = message_class("EvaluationStageMetrics").FromString(native_proto(made, made.rows[0]))
     metrics = message.process_metrics.image_classification_metrics
     latency = metrics.inference_latency
     assert (latency.last_us, latency.max_us, latency.min_us, latency.sum_us) == (3000, 3000, 1000, 4000)

@@ -10,7 +10,7 @@ from evaltools.configuration import Configuration
 from evaltools.errors import DataError
 from evaltools.metrics.latency import median_interval
 from evaltools.native.logs.benchmark import measured_of_logs, parse_benchmark_log
-from evaltools.result.evaluation import DelegationProof, RuntimeUsed
+from evaltools.result.facts import DelegationProof, RuntimeUsed
 from evaltools.result.figure import Figure
 from evaltools.result.rounds import LoggedMemory, Measured, StatFigures
 from tests.native.logs.log_styles import STYLES, recorded

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.report.files.evaluation import plan_files, rendered
-from tests.results import configuration, result
+from tests.results import configuration, result, row_with
 
 
 def test_a_stated_format_is_that_of_any_name() -> None:
@@ -27,7 +26,7 @@ def test_json_is_one_file(name: str) -> None:
 
 
 def test_the_first_configuration_keeps_its_name_even_when_it_is_not_measured() -> None:
-    gone = replace(configuration("gpu"), status="not measured", inference_latency=None)
+    gone = row_with(configuration("gpu"), status="not measured", latency=None)
     files = plan_files(Path("o/out.pb"), ["gpu", "cpu"])
     assert files == {"gpu": Path("o/out.pb"), "cpu": Path("o/out.cpu.pb")}
     assert list(rendered(result(gone, configuration("cpu")), files)) == ["cpu"]

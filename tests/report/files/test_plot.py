@@ -15,7 +15,7 @@ from PIL import Image
 from evaltools.benchmark.plot import plot_benchmark
 from evaltools.errors import UsageError
 from evaltools.report.files.plot import require_plot
-from evaltools.result.evaluation import DelegateUsed
+from evaltools.result.facts import DelegateUsed
 from tests.report.benchmark_samples import Sample, benchmark, lost, on_front, row
 
 SVG: Final = Path("plot.svg")

@@ -22,16 +22,12 @@ from evaltools.metrics.latency import Drift, summarise_latency
 from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
+from evaltools.report.words.facts import drift_in_words
 from evaltools.result.device import DeviceConditions
-from evaltools.result.evaluation import (
-    EvaluationResult,
-    ExecutionUsed,
-    InferenceSeconds,
-    ProcessMemory,
-    RuntimeUsed,
-)
+from evaltools.result.execution import ExecutionUsed, InferenceSeconds, ProcessMemory
+from evaltools.result.facts import RuntimeUsed
 from evaltools.result.figure import Figure
-from evaltools.result.result import Row
+from evaltools.result.result import DRIFT, Result, Row
 from evaltools.result.rounds import Phase
 from evaltools.tasks.framework.definition import Better
 from tests.locate import found as located
@@ -39,69 +35,70 @@ from tests.report.benchmark_samples import PROFILE, QUIET, a_round, benchmark, c
 from tests.report.device_samples import BOARD, PHONE, lost, run_of, work
 from tests.report.page.reading import transcript
 from tests.report.page.samples import classifier, operators, own, read, search, searched, stored, suite
-from tests.results import classified, configuration, result
+from tests.results import classified, configuration, result, result_with, row_with, with_execution, with_own
 
 FOLDER: Final = Path(__file__).with_name("pages")
 EXECUTION: Final = ExecutionUsed(
-    2, 200, None, 0, 20, {"opening": 0.5}, {"read": 1.0, "decode": 4.0, "inference": 5.0}, "inference",
+    2, 200, 20, {"opening": 0.5}, {"read": 1.0, "decode": 4.0, "inference": 5.0}, "inference",
     worker_seconds=[{"read": 0.5, "decode": 3.0, "inference": 1.0}, {"read": 0.5, "decode": 2.0, "inference": 1.0}],
     inference_seconds={"reference": InferenceSeconds(0.25, 1.0, 0.125), "a/~b": InferenceSeconds(0.5, 0.0625, 0.0625)},
     memory=[ProcessMemory("evaltools", None, [0.0, 0.5, 1.0], [50.0, 70.0, 60.0])],
 )  # fmt: skip
 
 
-def timed() -> EvaluationResult:
+def timed() -> Result:
     """A classifier that is worse than its reference, with all that is known of how it was run."""
     made = classifier()
-    first, second = made.configurations
-    drifting = replace(second, latency_drift=Drift(0.31, 1e-6), peak_memory_mb=104.5)
-    return replace(made, execution=EXECUTION, configurations=[first, drifting])
+    first, second = made.rows
+    texts = second.texts | {DRIFT: drift_in_words(Drift(0.31, 1e-6))}
+    drifting = row_with(second, texts=texts, peak_memory_mb=104.5)
+    return with_execution(replace(made, rows=[first, drifting]), EXECUTION)
 
 
-def with_slashes() -> EvaluationResult:
+def with_slashes() -> Result:
     """Names that are no plain steps of a path."""
     made = timed()
-    first, second = made.configurations
+    first, second = made.rows
     return replace(
         made,
-        configurations=[
+        rows=[
             first,
-            replace(second, name="a/~b", figures={"mAP 50/95": Figure(0.25), "a~1b": Figure(0.125)}),
+            with_own(replace(second, name="a/~b"), {"mAP 50/95": Figure(0.25), "a~1b": Figure(0.125)}),
         ],
     )
 
 
-def not_as_asked() -> EvaluationResult:
+def not_as_asked() -> Result:
     """One was not measured, one fell back, one crashed on its way, one has a figure without a number."""
     made = classifier([])
-    first, second = made.configurations
-    gone = replace(
+    first, second = made.rows
+    gone = row_with(
         configuration("gpu"),
         status="not measured",
         reason="no Vulkan",
         runtime=None,
         delegates=[],
         delegation=None,
-        inference_latency=None,
+        latency=None,
     )
     entries = [
         first,
         gone,
         replace(second, name="fallen", fallback="no GPU"),
-        replace(second, name="crashed", not_clean="crashed", crashes=2),
-        replace(
-            second,
-            name="empty",
-            figures={"top1": Figure(None, is_share=True, heading="top-1"), "agreement": Figure(0.5, is_share=True)},
-            verdicts=[],
+        row_with(second, name="crashed", not_clean="crashed", crashes=2),
+        with_own(
+            replace(second, name="empty", verdicts=[]),
+            {"top1": Figure(None, is_share=True, heading="top-1"), "agreement": Figure(0.5, is_share=True)},
         ),
     ]
-    return replace(made, configurations=entries, warnings=["mind the labels"], latency_comparisons=[])
+    without = [replace(row, figures={name: each for name, each in row.figures.items() if name != "latency_ratio"})
+               for row in entries]  # fmt: skip
+    return result_with(made, rows=without, warnings=["mind the labels"])
 
 
-def bare() -> EvaluationResult:
+def bare() -> Result:
     """A reference alone, without times."""
-    untimed = replace(configuration("reference", "reference"), inference_latency=None)
+    untimed = row_with(configuration("reference", "reference"), latency=None)
     return replace(result(untimed), failed=[])
 
 
@@ -124,18 +121,18 @@ def measured_benchmark() -> Sources:
     return Sources(results={"bench": benchmark(*opened)})
 
 
-def alone(file: str, milliseconds: float, top1: float) -> EvaluationResult:
+def alone(file: str, milliseconds: float, top1: float) -> Result:
     """One configuration and no reference."""
-    entry = replace(configuration("test"), inference_latency=summarise_latency([1000 * milliseconds] * 3))
+    entry = row_with(configuration("test"), latency=summarise_latency([1000 * milliseconds] * 3))
     made = result(entry, answered={"test": classified(top1, 1.0)})
-    execution = ExecutionUsed(1, 4, None, 0, None, {}, {"decode": 3.0, "inference": 1.0}, "input")
-    return replace(made, model=replace(made.model, file=file, sha256=file), execution=execution)
+    execution = ExecutionUsed(1, 4, None, {}, {"decode": 3.0, "inference": 1.0}, "input")
+    return with_execution(replace(made, models=[replace(made.model, file=file, sha256=file)]), execution)
 
 
 def ranked() -> Sources:
     """Two models of one name, and one that is both better and faster, but fell back."""
     best = alone("c.tflite", 0.5, 1.0)
-    fallen = replace(best, configurations=[replace(best.configurations[0], fallback="no GPU")])
+    fallen = replace(best, rows=[replace(best.rows[0], fallback="no GPU")])
     return Sources({"a": alone("x/m.tflite", 1, 0.5), "b": alone("y/m.tflite", 2, 0.75), "c": fallen})
 
 
@@ -153,29 +150,29 @@ def disturbed() -> Sources:
 def several() -> Sources:
     """Results of two machines and a phone, benchmarks, and limits."""
     host = classifier([])
-    fast = [replace(entry, inference_latency=summarise_latency([500.0] * 3)) for entry in host.configurations]
-    gone = replace(
-        configuration("gpu"), status="not measured", reason="no OpenCL", runtime=None, inference_latency=None
-    )
-    phone = replace(host, configurations=[*fast, gone], device_run=run_of(devices=(PHONE,)), warnings=["mind"])
+    fast = [row_with(entry, latency=summarise_latency([500.0] * 3)) for entry in host.rows]
+    gone = row_with(configuration("gpu"), status="not measured", reason="no OpenCL", runtime=None, latency=None)
+    phone = result_with(host, rows=[*fast, gone], device_run=run_of(devices=(PHONE,)), warnings=["mind"])
     here = benchmark(row("a", 20_000), row("b", 10_000))
     there = replace(here, environment=replace(here.environment, processor="other CPU"))
     kept, broken = Decision("x", "top1 >= 0.5", "pass"), Decision("x", "top1 >= 0.9", "fail", Found("top1", 0.5))
     return Sources(
-        {"host": replace(host, warnings=["mind"]), "phone": phone, "diff": stored("inference_diff")},
-        results={"x": here, "y": there},
+        {
+            **{"host": result_with(host, warnings=["mind"]), "phone": phone, "diff": stored("inference_diff")},
+            **{"x": here, "y": there},
+        },
         outcomes={"gate": outcome_of("1", "gates.toml", [GateDecisions("run", "m.tflite", (kept, broken))])},
     )
 
 
-def lone(file: str, figure: float | None, better: Better = "higher") -> EvaluationResult:
+def lone(file: str, figure: float | None, better: Better = "higher") -> Result:
     """Of a task of one's own: one configuration and no reference; without a ``figure`` it was not measured."""
     made = own("own", "depth", better)
-    known = replace(made.configurations[1].figures["depth"], value=figure)
-    entry = replace(made.configurations[1], name="x", verdicts=[], figures={"depth": known})
+    known = replace(made.rows[1].figures["depth"], value=figure)
+    entry = with_own(replace(made.rows[1], name="x", verdicts=[]), {"depth": known})
     if figure is None:
-        entry = replace(entry, status="not measured", reason="no GPU", runtime=None, inference_latency=None, figures={})
-    return replace(made, configurations=[entry], blocks=[], model=replace(made.model, file=file, sha256=file))
+        entry = row_with(entry, status="not measured", reason="no GPU", runtime=None, latency=None, figures={})
+    return replace(made, rows=[entry], blocks=[], models=[replace(made.model, file=file, sha256=file)])
 
 
 def on_devices() -> Sources:

@@ -133,7 +133,7 @@ def _is_of_a_picture(element: Element) -> bool:
 
 
 def at(document: Any, path: str) -> Any:
-    """What stands at a path such as ``configurations/1/figures/top1``, a JSON Pointer without its first slash."""
+    """What stands at a path such as ``rows/1/figures/top1``, a JSON Pointer without its first slash."""
     for step in (each.replace("~1", "/").replace("~0", "~") for each in path.split("/")):
         document = document[int(step)] if isinstance(document, list) else document[step]
     return document

@@ -18,12 +18,7 @@ from evaltools.metrics.means import MeanChange
 from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of
-from evaltools.result.evaluation import (
-    DelegateUsed,
-    DelegationProof,
-    EvaluationResult,
-    LatencyComparison,
-)
+from evaltools.result.facts import DelegateUsed, DelegationProof
 from evaltools.result.figure import Figure, Spread
 from evaltools.result.result import ALL, Result, Row
 from evaltools.result.section import Drawing, Panel
@@ -37,11 +32,12 @@ from evaltools.tasks.framework.topk_report import ChangedAnswer, Comparison, Fir
 from tests import results
 from tests.locate import found as located
 from tests.report.page.reading import PageRead
+from tests.results import ratio, result_with, row_with, with_own, with_ratios
 
 STORED: Final = Path(__file__).resolve().parent / "stored"
 
 
-def stored(task: str) -> EvaluationResult:
+def stored(task: str) -> Result:
     return read_result(STORED / f"{task}.json")
 
 
@@ -50,15 +46,13 @@ def changed(count: int, example: str = "{}.jpg") -> list[ChangedAnswer]:
     return [ChangedAnswer(example.format(number), "cat", cat, dog, "lost", tie=False) for number in range(count)]
 
 
-def classifier(changes: list[ChangedAnswer] | None = None, folder: str = "") -> EvaluationResult:
+def classifier(changes: list[ChangedAnswer] | None = None, folder: str = "") -> Result:
     """200 pictures, of which 7 were lost and 2 gained; with a speed."""
     found = changed(9) if changes is None else changes
     worse = TaskVerdict("worse", "top1", "reference", "", -0.025, -0.05, -0.001, 0.005, 0.18, None)
     worse = in_words(worse, 200)
-    reference = replace(results.configuration("reference", "reference"), finished_examples=200)
-    test = replace(
-        results.configuration("xnnpack"), verdicts=[worse], flags=["--use_xnnpack=true"], finished_examples=200
-    )
+    reference = row_with(results.configuration("reference", "reference"), examples=200)
+    test = row_with(results.configuration("xnnpack"), verdicts=[worse], flags=["--use_xnnpack=true"], examples=200)
     answered = {
         "reference": results.classified(0.525, 0.75, count=200),
         "xnnpack": results.classified(0.5, 0.75, count=200),
@@ -67,8 +61,8 @@ def classifier(changes: list[ChangedAnswer] | None = None, folder: str = "") -> 
         "reference", "xnnpack", [7], [2], count=200, same=200 - len(found), identical=3, ties=1, changed=found
     )
     made = results.result(reference, test, answered=answered, comparisons=[compared], folder=folder)
-    ratio = LatencyComparison("reference", "xnnpack", 20, 0.5, Interval(0.4, 0.625))
-    return replace(made, examples_done=200, latency_comparisons=[ratio])
+    made = replace(made, examples_done=200, example_count=200)
+    return with_ratios(made, {"xnnpack": ratio(0.5, Interval(0.4, 0.625), 20)})
 
 
 def search(count: int = 4) -> Result:
@@ -97,7 +91,7 @@ def operators(count: int = 4) -> list[Row]:
 def searched(rows: Sequence[Row], answer: Answer | None = None, *parts: Row, **more: Any) -> Result:
     """A search that is concluded; one of its outputs is off."""
     made = classifier()
-    entry = made.configurations[1]
+    entry = made.rows[1]
     output = Row("sum", "output", figures=located.errors(ACCUMULATED, 0.5, 0.125))
     row = Row(
         entry.name, flags=entry.flags, runtime=entry.runtime, delegates=entry.delegates, delegation=entry.delegation,
@@ -113,13 +107,13 @@ def png(size: tuple[int, int] = (4, 3)) -> bytes:
     return buffer.getvalue()
 
 
-def own(task: str, text: str, better: Better = "higher", folder: str = "d") -> EvaluationResult:
+def own(task: str, text: str, better: Better = "higher", folder: str = "d") -> Result:
     """Of a task with one metric and a drawing of each kind; ``text`` is what others gave: names, examples, reasons."""
     made = results.result(results.configuration("reference", "reference"), results.configuration(text))
     worse = TaskVerdict("worse", text, "reference", "", -0.25, None, -0.001, 0.005, None, None)
     worse = in_words(worse, 4, is_share=False)
     figure = Figure(0.5, better=better, count=4, spread=Spread(0.1))
-    entries = [replace(entry, figures={text: figure, "none": Figure(None)}) for entry in made.configurations]
+    entries = [with_own(row, {text: figure, "none": Figure(None)}) for row in made.rows]
     entries[1] = replace(entries[1], verdicts=[worse])
     panels = (Panel(text, png()), Panel(text, png(), is_over=True), Panel("no picture", text.encode()))
     drawn = DrawnExample(text, Drawing(0.5, text, f"{folder}/{text}", panels))
@@ -132,8 +126,8 @@ def own(task: str, text: str, better: Better = "higher", folder: str = "d") -> E
     both: dict[str, list[float | None]] = {text: [0.5, 0.5]}
     scores: dict[str, dict[str, list[float | None]]] = {"reference": {**both}, text: {text: [None, None]}}
     blocks = [section for section in sections(task_of_it, changes, scores, {text: [drawn]}, {}) if section.blocks]
-    return replace(
-        made, task=task, subject=text if task == "own" else task, configurations=entries, blocks=blocks, warnings=[text]
+    return result_with(
+        made, command=task, subject=text if task == "own" else "", rows=entries, blocks=blocks, warnings=[text]
     )
 
 

@@ -7,18 +7,19 @@ from msgspec.structs import replace
 
 from evaltools.report.page.sections.summary import answer_of, summary_of
 from evaltools.report.words.numbers import in_times
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, FailedExample
+from evaltools.result.facts import FailedExample
+from evaltools.result.result import Result, Row
 from evaltools.result.section import Word
 from evaltools.result.verdict import Verdict, VerdictKind
-from tests.results import configuration, result
+from tests.results import configuration, result, row_with
 
 
-def judged(name: str, kind: VerdictKind, change: float = 0.0, **others: object) -> ConfigurationResult:
+def judged(name: str, kind: VerdictKind, change: float = 0.0, **others: object) -> Row:
     verdict = Verdict(kind, "top1", "reference", change=change)
     return replace(configuration(name), verdicts=[verdict], **others)
 
 
-def of(*tests: ConfigurationResult) -> dict[str, EvaluationResult]:
+def of(*tests: Row) -> dict[str, Result]:
     reference = replace(configuration("reference", "reference"), delegates=[])
     return {"m": result(reference, *tests)}
 
@@ -55,9 +56,7 @@ OPEN = judged("e", "not decided")
         ([], '"reference": 4 examples, top-1 50.00 %; it was compared with nothing.'),
     ],
 )
-def test_the_sentence_says_who_does_the_same_job_and_what_the_others_do(
-    tests: list[ConfigurationResult], sentence: str
-) -> None:
+def test_the_sentence_says_who_does_the_same_job_and_what_the_others_do(tests: list[Row], sentence: str) -> None:
     assert answer_of(of(*tests)) == sentence
 
 
@@ -80,12 +79,10 @@ def test_the_sentence_says_who_does_the_same_job_and_what_the_others_do(
 def test_runs_that_returned_an_error_are_in_the_sentence_and_no_clean_row(
     kind: VerdictKind, failing: str, sentence: str
 ) -> None:
-    entry = replace(judged("a", kind), finished_examples=4, failed_examples=1)
+    entry = row_with(judged("a", kind), examples=4, failed_examples=1)
     found = {"m": replace(of(entry)["m"], failed=[FailedExample("0", failing, "inference", "the GPU is lost")])}
-    reference, *others = found["m"].configurations
-    found["m"] = replace(
-        found["m"], configurations=[replace(reference, finished_examples=4, failed_examples=1), *others]
-    )
+    reference, *others = found["m"].rows
+    found["m"] = replace(found["m"], rows=[row_with(reference, examples=4, failed_examples=1), *others])
     assert answer_of(found) == sentence
     table = summary_of(found)
     assert table is not None
@@ -101,7 +98,7 @@ def test_answers_of_which_none_changed_are_the_same_as_far_as_was_seen() -> None
         change=0.0,
         seen="identical",
     )
-    found = of(replace(configuration("a"), verdicts=[verdict], finished_examples=20))
+    found = of(row_with(configuration("a"), verdicts=[verdict], examples=20))
     assert answer_of(found) == '"a" gives the same answers as the CPU on 20 examples.'
     table = summary_of(found)
     assert table is not None

@@ -15,21 +15,21 @@ from evaltools.report.content import (
     bounded_first,
     bounded_section,
 )
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.result.section import Frame, Gallery, Lines, Note, Picture, Section, Table
 from tests.report.page.samples import classifier, read
+from tests.results import result_with, row_with
 
 
-def many(count: int) -> EvaluationResult:
+def many(count: int) -> Result:
     """So many tests, of which the last one could not be measured, and as many warnings."""
     made = classifier([])
-    first, test = made.configurations
+    first, test = made.rows
     same = replace(test.verdicts[0], kind="equivalent")
     tests = [replace(test, name=f"test {number}", verdicts=[same]) for number in range(count)]
-    tests[-1] = replace(tests[-1], status="not measured", reason="no Vulkan", runtime=None, inference_latency=None)
-    ratios = [replace(made.latency_comparisons[0], other=entry.name) for entry in tests]
+    tests[-1] = row_with(tests[-1], status="not measured", reason="no Vulkan", runtime=None, latency=None)
     warnings = [f"warning {number}" for number in range(count)]
-    return replace(made, configurations=[first, *tests], latency_comparisons=ratios, warnings=warnings)
+    return result_with(made, rows=[first, *tests], warnings=warnings)
 
 
 def test_of_many_configurations_the_first_screen_has_a_row_each_and_names_the_bad_ones() -> None:

@@ -14,14 +14,14 @@ from evaltools.report.content import Sources
 from evaltools.report.page.file import page_file
 from evaltools.report.page.from_files import read_sources
 from evaltools.report.page.rendering.other_files import linked
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
+from evaltools.result.result import Result
 from evaltools.result.section import Linked
 from tests.report.page.reading import PageRead
 from tests.report.page.samples import changed, classifier
 
 
-def run_in(folder: Path, trace: str = "") -> EvaluationResult:
+def run_in(folder: Path, trace: str = "") -> Result:
     made = classifier(changed(1), folder="pictures")
     return replace(made, environment=replace(made.environment, folder=str(folder), trace=trace))
 

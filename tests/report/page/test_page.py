@@ -20,15 +20,15 @@ from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.report.page.sections.answer import first_screen
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
+from evaltools.result.result import Result
 from evaltools.result.verdict import Verdict as JudgedVerdict
 from evaltools.tasks.framework.definition import Better
 from tests.report.benchmark_samples import benchmark, row
 from tests.report.page.pages import alone, lone, not_as_asked, timed
 from tests.report.page.reading import PageRead
 from tests.report.page.samples import changed, classifier, operators, own, read, search, searched, stored, suite
-from tests.results import configuration, result
+from tests.results import configuration, result, result_with
 
 
 def test_the_result_that_is_offered_is_the_one_that_was_given() -> None:
@@ -55,10 +55,10 @@ def test_what_was_not_measured_as_asked_is_never_good_and_has_no_figure() -> Non
     assert tones["not measured"] == "tone-missing"
     assert tones["fell back"] == tones["not clean"] == "tone-bad"
     assert "tone-good" not in tones.values()
-    assert not [path for path in page.figures if path.startswith("configurations/1/")]
+    assert not [path for path in page.figures if path.startswith("rows/1/")]
     assert "no number" in [cell.text for cell in page.all("td")]
-    assert "configurations/4/figures/top1" not in page.figures
-    assert page.figures["configurations/4/figures/agreement/value"] == 0.5
+    assert "rows/4/figures/top1" not in page.figures
+    assert page.figures["rows/4/figures/agreement/value"] == 0.5
 
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\n\x1b[31m\u202e{{7*7}}"
@@ -70,7 +70,7 @@ DECLARED = ("segmentation", "keypoints", "audio", "text", "own")
 def hostile() -> Sources:
     """Every text that others give: names, labels, reasons, files."""
     made = classifier([replace(found, truth=HOSTILE, example=HOSTILE) for found in changed(3)], folder=HOSTILE)
-    first, second = made.configurations
+    first, second = made.rows
     assert second.runtime is not None
     verdict = replace(second.verdicts[0], against=HOSTILE)
     entries = [
@@ -85,8 +85,8 @@ def hostile() -> Sources:
     ]
     environment = replace(made.environment, command=["evaltools", HOSTILE], processor=HOSTILE)
     model = replace(made.model, file=f"a/{HOSTILE}.tflite")
-    evaluation = replace(
-        made, configurations=entries, environment=environment, model=model, warnings=[HOSTILE],
+    evaluation = result_with(
+        made, rows=entries, environment=environment, models=[model], warnings=[HOSTILE],
         failed=[replace(made.failed[0], example=HOSTILE, reason=HOSTILE)],
     )  # fmt: skip
     texts = {"operator": HOSTILE, "tensor": HOSTILE, "ran_on": HOSTILE}
@@ -94,8 +94,9 @@ def hostile() -> Sources:
     decision = Decision(HOSTILE, HOSTILE, "fail", Found("top1", 0.5))
     outcome = outcome_of("1", HOSTILE, [GateDecisions(HOSTILE, HOSTILE, (decision,))])
     return Sources(
-        {HOSTILE: evaluation, "other": made, **{task: own(task, HOSTILE, folder=HOSTILE) for task in DECLARED}},
         {
+            **{HOSTILE: evaluation, "other": made},
+            **{task: own(task, HOSTILE, folder=HOSTILE) for task in DECLARED},
             "bench": benchmark(row(HOSTILE, 10), row(f"{HOSTILE}2", 20)),
             "search": searched(hostile),
             "suite": suite(HOSTILE),
@@ -186,8 +187,8 @@ def test_a_search_that_found_no_fault_is_not_on_the_first_screen() -> None:
 def test_the_search_for_an_operator_is_no_next_step_where_it_is_on_the_page() -> None:
     diverged = JudgedVerdict("diverged", "outputs", "reference")
     made = stored("inference_diff")
-    tests = [replace(entry, verdicts=[diverged]) if entry.role == "test" else entry for entry in made.configurations]
-    differing = replace(made, configurations=tests)
+    tests = [replace(entry, verdicts=[diverged]) if entry.role == "test" else entry for entry in made.rows]
+    differing = replace(made, rows=tests)
     assert [step for step in first_screen({"r": differing}).steps if "evaltools locate" in step]
     page = read(Sources({"r": differing}, located={"r": [search()]}))
     assert not [line.text for line in page.all("li") if "evaltools locate" in line.text]
@@ -195,7 +196,7 @@ def test_the_search_for_an_operator_is_no_next_step_where_it_is_on_the_page() ->
 
 def test_no_line_ends_within_a_flag_or_between_a_number_and_its_sign_or_unit() -> None:
     warning = "--use_gpu=<b>, 12.5 % of 3 ms; 4 msec, -0.5 points [-1.5, +2] of 2.0e-5"
-    page = read(Sources({"r": replace(timed(), warnings=[warning])}))
+    page = read(Sources({"r": result_with(timed(), warnings=[warning])}))
     (line,) = [each for each in page.all("li") if warning in each.text]
     kept = [each.text for each in page.of_class("kept") if each.text in line.text]
     together = {"--use_gpu=<b>,", "12.5 %", "3 ms", "-0.5 points", "[-1.5,", "+2]"}
@@ -215,20 +216,20 @@ def table(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line[2:-2].split(" | ")] for line in (head, *rows)]
 
 
-def elsewhere(made: EvaluationResult, **changed: str) -> EvaluationResult:
+def elsewhere(made: Result, **changed: str) -> Result:
     return replace(made, environment=replace(made.environment, **changed))
 
 
-def with_other_runtime(made: EvaluationResult) -> EvaluationResult:
-    (entry,) = made.configurations
+def with_other_runtime(made: Result) -> Result:
+    (entry,) = made.rows
     assert entry.runtime is not None
-    return replace(made, configurations=[replace(entry, runtime=replace(entry.runtime, version="2.4.0"))])
+    return replace(made, rows=[replace(entry, runtime=replace(entry.runtime, version="2.4.0"))])
 
 
 @pytest.mark.parametrize(
     ("changed", "cells"),
     [
-        (lambda made: replace(made, pictures_digest="others"), {}),
+        (lambda made: replace(made, given=made.given | {"pictures": "others"}), {}),
         (lambda made: replace(made, examples_done=5), {"examples": "5"}),
         (lambda made: elsewhere(made, processor="other CPU"), {"machine": "other CPU, 2 CPUs"}),
         (lambda made: elsewhere(made, evaltools="1"), {"versions": "evaltools 1, ai-edge-litert 2.3.0"}),
@@ -237,7 +238,7 @@ def with_other_runtime(made: EvaluationResult) -> EvaluationResult:
     ids=["examples", "number", "machine", "evaltools", "runtime"],
 )
 def test_what_differs_stands_in_its_column_and_there_is_no_front(
-    changed: Callable[[EvaluationResult], EvaluationResult], cells: dict[str, str]
+    changed: Callable[[Result], Result], cells: dict[str, str]
 ) -> None:
     made = {"a": alone("a.tflite", 1, 0.5), "b": changed(alone("b.tflite", 2, 0.75))}
     headings, _first, second = table(markdown(Sources(made)))
@@ -251,9 +252,9 @@ def test_what_differs_stands_in_its_column_and_there_is_no_front(
 @pytest.mark.parametrize(
     ("sources", "said"),
     [
-        (Sources({"a": replace(result(configuration("x")), configurations=[])}), "no configurations"),
+        (Sources({"a": replace(result(configuration("x")), rows=[])}), "no configurations"),
         (
-            Sources({"a": replace(result(configuration("x")), configurations=[], stopped="interrupted")}),
+            Sources({"a": replace(result(configuration("x")), rows=[], stopped="interrupted")}),
             "inter",
         ),
         (Sources(results={"b": benchmark()}), "Nothing was measured"),

@@ -5,20 +5,20 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from evaltools.report.page.sections.run import pipeline
-from evaltools.result.evaluation import ExecutionUsed
+from evaltools.result.execution import ExecutionUsed
 from evaltools.result.section import Chart
 from tests.report.page.pages import EXECUTION
 from tests.report.page.samples import classifier
 
 
 def charts(execution: ExecutionUsed) -> dict[str, Chart]:
-    section = pipeline(replace(classifier(), execution=execution))
+    section = pipeline(classifier(), execution)
     assert section is not None
     return {block.caption: block for block in section.blocks if isinstance(block, Chart)}
 
 
 def test_a_run_that_nothing_bounds_has_no_advice() -> None:
-    section = pipeline(replace(classifier(), execution=replace(EXECUTION, bound=None)))
+    section = pipeline(classifier(), replace(EXECUTION, bound=None))
     assert section is not None
     assert section.intro == ""
 
@@ -32,5 +32,4 @@ def test_one_worker_has_no_chart_of_workers_and_many_are_bounded() -> None:
 
 
 def test_a_result_that_does_not_say_where_time_went_has_no_such_section() -> None:
-    assert pipeline(classifier()) is None
-    assert pipeline(replace(classifier(), execution=replace(EXECUTION, stage_seconds={}, bound=None))) is None
+    assert pipeline(classifier(), replace(EXECUTION, stage_seconds={}, bound=None)) is None

@@ -19,7 +19,7 @@ from evaltools.report.page.rendering.html import html_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.report.page.rendering.terminal import show_page
 from evaltools.report.page.screens import print_configurations, print_result
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.result import Row
 from evaltools.result.section import Block, Number, Table
 from tests.report.page.pages import PAGES, timed
 from tests.report.page.reading import PageRead
@@ -31,9 +31,9 @@ WIDE: Final = 1000
 
 def three_configurations() -> Sources:
     made = timed()
-    reference, test = made.configurations
-    others: list[ConfigurationResult] = [replace(test, name=name) for name in ("xnnpack", "gpu", "npu")]
-    return Sources({"r": replace(made, configurations=[reference, *others])})
+    reference, test = made.rows
+    others: list[Row] = [replace(test, name=name) for name in ("xnnpack", "gpu", "npu")]
+    return Sources({"r": replace(made, rows=[reference, *others])})
 
 
 KINDS: Final[Mapping[str, Callable[[], Sources]]] = {
@@ -117,6 +117,6 @@ def test_the_screen_of_one_configuration_fits_twenty_lines() -> None:
     text = io.StringIO()
     console = make_console(text)
     console.width, console.soft_wrap = 80, False
-    print_configurations(made.configurations, console)
+    print_configurations(made.rows, console)
     print_result(made, console)
     assert len(text.getvalue().splitlines()) <= 20

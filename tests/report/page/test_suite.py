@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaltools.report.content import Sources
+from evaltools.result.metrics import figures_of
 from evaltools.result.result import NEXT, Result, Row
 from evaltools.result.section import Block, Lines, Note, Table, Word
 from evaltools.result.verdict import Verdict
@@ -38,7 +39,8 @@ def test_a_suite_in_which_all_is_right_says_how_to_keep_its_results_and_a_single
 
 def test_what_is_not_decided_has_its_reason() -> None:
     verdict = Verdict("not decided", "outputs", output="scores", texts=["all outputs are 0"])
-    row = Row("fast", verdicts=[verdict], counts={"failed": 3}, texts={"first_failure": "bad.jpg"})
+    figures = figures_of({"failed_examples": 3})
+    row = Row("fast", verdicts=[verdict], figures=figures, texts={"first_failure": "bad.jpg"})
     (lines,) = [block.lines for block in first_screen(suite("m", [row])) if isinstance(block, Lines)]
     reasons = {line.text for line in lines if isinstance(line, Note) and line.of == "fast (m0)"}
     assert "3 runs failed: bad.jpg" in reasons

@@ -21,27 +21,19 @@ from evaltools.report.page.screens import (
     print_rows,
 )
 from evaltools.report.page.sections.devices import devices
-from evaltools.report.page.sections.run import pipeline
 from evaltools.report.page.sections.speed import speed
+from evaltools.report.words.facts import drift_in_words
 from evaltools.result.device import DeviceConditions, DeviceFinding, DeviceLeftOut, DeviceList, DeviceRun
-from evaltools.result.evaluation import (
-    ConfigurationResult,
-    DelegateUsed,
-    DelegationProof,
-    EvaluationResult,
-    ExecutionUsed,
-    LatencyComparison,
-    Model,
-    RuntimeUsed,
-)
+from evaltools.result.execution import ExecutionUsed
+from evaltools.result.facts import DelegateUsed, DelegationProof, Model, RuntimeUsed
 from evaltools.result.figure import Figure
-from evaltools.result.result import Result
+from evaltools.result.result import DRIFT, Result, Row
 from evaltools.result.rounds import Phase
 from evaltools.result.verdict import Verdict, VerdictKind
 from tests.report.benchmark_samples import PROFILE, Sample, a_round, benchmark, changed, lost, on_front, row
 from tests.report.device_samples import BOARD, NOTHING, PHONE, run_of, work
 from tests.report.device_samples import lost as lost_once
-from tests.results import compared, configuration, result
+from tests.results import compared, configuration, ratio, result, result_with, row_with, with_execution, with_ratios
 from tests.tasks.inference_diff import test_report as diff
 
 Show = Callable[[Console], None]
@@ -169,12 +161,12 @@ def show_device_run(run: DeviceRun, console: Console) -> None:
         show_block(block, console)
 
 
-def missing(name: str, reason: str) -> ConfigurationResult:
+def missing(name: str, reason: str) -> Row:
     """A configuration that could not be opened."""
     return replace(configuration(name), status="not measured", reason=reason, runtime=None)
 
 
-def _changed(count: int, same: int, lost: int, gained: int, ties: int) -> EvaluationResult:
+def _changed(count: int, same: int, lost: int, gained: int, ties: int) -> Result:
     found = compared("reference", "test", count, same, lost, gained)
     found.ties = ties
     return result(REFERENCE, configuration("test"), comparisons=[found])
@@ -192,7 +184,7 @@ def _evaluations() -> Mapping[str, Show]:
     ]
     worse = in_words(Verdict("worse", "top1", "reference", change=-0.25, low=-0.6, high=-0.1), 4)
     certain = result(REFERENCE, replace(configuration("test"), verdicts=[worse]))
-    ratio = LatencyComparison("reference", "test", 4, 0.5, Interval(0.4, 0.8))
+    speed_of_test = ratio(0.5, Interval(0.4, 0.8), 4)
     plain = result(replace(REFERENCE, delegates=[]), configuration("test [fast]"))
     same = Verdict("not decided", "top1", "reference", texts=["not decided: +0.00 points"])
     verdicts = {name: [in_words(same, 200, 200)] for name in "ac"}
@@ -203,33 +195,33 @@ def _evaluations() -> Mapping[str, Show]:
         "unsure": Drift(0.31, 0.01),
         "little": Drift(0.05, 1e-6),
     }
-    drifted = [replace(configuration(name), latency_drift=drift) for name, drift in drifts.items()]
-    slow = replace(configuration("slow"), inference_latency=summarise_latency([1_234_000]))
+    drifted = [configuration(name) for name in drifts]
+    words = {name: text for name, drift in drifts.items() if (text := drift_in_words(drift))}
+    drifted = [replace(row, texts={DRIFT: words[row.name]} if row.name in words else {}) for row in drifted]
+    slow = row_with(configuration("slow"), latency=summarise_latency([1_234_000]))
     late = replace(configuration("late"), status="not measured", reason="not one example succeeded")
     made = {
         "figures, comparison, failures": plain,
-        "intervals and verdicts": replace(certain, latency_comparisons=[ratio]),
-        "an interval that says nothing": replace(
-            certain, latency_comparisons=[replace(ratio, interval=Interval(0.05, 40.0))]
-        ),
+        "intervals and verdicts": with_ratios(certain, {"test": speed_of_test}),
+        "an interval that says nothing": with_ratios(certain, {"test": ratio(0.5, Interval(0.05, 40.0), 4)}),
         "the same for several": result(
             REFERENCE, *(replace(configuration(name), verdicts=found) for name, found in sorted(verdicts.items()))
         ),
         "13 changed, 7 ties": _changed(99, 86, 4, 4, 7),
         "2 changed, one tie": _changed(200, 198, 1, 1, 1),
         "none changed": _changed(200, 200, 0, 0, 0),
-        "two clear drifts of four": result(*drifted),
+        "two clear drifts of four": with_execution(result(*drifted), used(None, quiet=None)),
         "no reference, a long time, one that failed late": result(slow, configuration("second"), late),
         "on a device": replace(result(configuration("a")), device_run=run_of(work("R58M"))),
     }
     return {
         "what runs": partial(print_configurations, opened),
         **{title: partial(print_result, each) for title, each in made.items()},
-        "the answer alone": lambda console: print_result(replace(plain, warnings=["mind"]), console, "answer"),
+        "the answer alone": lambda console: print_result(result_with(plain, warnings=["mind"]), console, "answer"),
     }
 
 
-def judged(name: str, kind: VerdictKind, metric: str = "outputs", **more: Any) -> ConfigurationResult:
+def judged(name: str, kind: VerdictKind, metric: str = "outputs", **more: Any) -> Row:
     """Compared with the reference."""
     change = -0.03 if metric == "top1" else None
     span = (-0.05, -0.01) if metric == "top1" else (None, None)
@@ -240,25 +232,24 @@ def judged(name: str, kind: VerdictKind, metric: str = "outputs", **more: Any) -
     return replace(configuration(name), verdicts=verdicts, flags=flags)
 
 
-def _diff(kind: VerdictKind, *words: str) -> EvaluationResult:
+def _diff(kind: VerdictKind, *words: str) -> Result:
     made = diff.result(diff.comparison("gpu", diff.judged()))
     error = "avg_error 0.01 in raw numbers, at most 0.02 in a run; the native tool gives nothing to compare that with"
     texts = [error] if kind == "not judged" else []
-    made = replace(made, configurations=[REFERENCE, judged("gpu", kind, texts=texts)])
+    made = replace(made, rows=[REFERENCE, judged("gpu", kind, texts=texts)])
     return replace(made, environment=replace(made.environment, command=["evaltools", "diff", "m.tflite", *words]))
 
 
 def _answers() -> Mapping[str, Show]:
     kinds: tuple[VerdictKind, ...] = ("equivalent", "fp16", "not decided", "diverged", "not judged")
     plain, fallen, loaded, native = (
-        replace(judged(name, "equivalent"), inference_latency=None) for name in ("plain", "fallen", "loaded", "native")
+        row_with(judged(name, "equivalent"), latency=None) for name in ("plain", "fallen", "loaded", "native")
     )
-    ratio = LatencyComparison("reference", "gpu", 30, 0.5, Interval(0.4, 0.8))
-    died = replace(configuration("c"), status="not measured", reason="it died", inference_latency=None)
+    died = row_with(configuration("c"), status="not measured", reason="it died", latency=None)
     missed = result(REFERENCE, missing("a", "no GPU here"), missing("b", "no GPU here"), died)
     made = {
-        "a change with its speed": replace(
-            result(REFERENCE, judged("gpu", "worse", "top1")), latency_comparisons=[ratio]
+        "a change with its speed": with_ratios(
+            result(REFERENCE, judged("gpu", "worse", "top1")), {"gpu": ratio(0.5, Interval(0.4, 0.8), 30)}
         ),
         **{f"outputs {kind}": _diff(kind) for kind in kinds},
         "stated inputs": _diff("diverged", "--input-images=my pictures", "--seed=2", "--num_runs=3"),
@@ -287,14 +278,14 @@ def _answers() -> Mapping[str, Show]:
 def used(bound: str | None = "input", workers: int = 2, quiet: int | None = 12, **seconds: Any) -> ExecutionUsed:
     """How a run of nine examples was carried out."""
     facts: dict[str, Any] = {"bound": bound, "stage_seconds": seconds}
-    return ExecutionUsed(workers, 9, None, 0, quiet, {}, **facts)
+    return ExecutionUsed(workers, 9, quiet, {}, **facts)
 
 
-def _print_execution(each: EvaluationResult, console: Console) -> None:
-    for section in (speed(each), pipeline(each)):
-        for block in section.blocks if section is not None else ():
+def _print_execution(each: Result, console: Console) -> None:
+    for section in [*filter(None, [speed(each)]), *(section for section in each.blocks if section.title)]:
+        for block in section.blocks if section.place == "speed" or section.title == "Speed" else ():
             show_block(block, console)
-        if section is not None and section.intro:
+        if section.place == "speed" and section.intro:
             console.print(section.intro)
 
 
@@ -304,7 +295,6 @@ def _executions() -> Mapping[str, Show]:
     inputs = ("read", "decode", "resize", "prepare")
     shares = dict(zip((*inputs, "inference", "metrics", "journal"), (0.4, 30, 10, 10, 45.2, 4, 0.4), strict=True))
     every = dict.fromkeys(inputs, 2.0) | {"inference": 5.0}
-    one = LatencyComparison("a", "b", 9, 0.5, Interval(0.4, 0.6))
     executions: dict[str, ExecutionUsed | None] = {
         "all that is known": used(decode=3, inference=1),
         "one worker": used("inference", 1, None, inference=1),
@@ -313,7 +303,6 @@ def _executions() -> Mapping[str, Show]:
         "not known": None,
         "nothing was run": used(None, quiet=None, decode=0.0, inference=0.0),
         "a finished run that is resumed": replace(used(None, quiet=5), examples_run=0),
-        "the trace was lost": replace(used(None, quiet=None), not_traced="--trace=[t] cannot be written"),
         "the largest first, tiny ones left out": replace(used(), stage_seconds=shares),
         "bound by inference": used("inference", decode=9.0, inference=1.0),
         "bound by metrics": used("metrics", decode=9.0, metrics=1.0),
@@ -321,12 +310,15 @@ def _executions() -> Mapping[str, Show]:
     }
     for stage in inputs:
         executions[f"mostly {stage}"] = replace(used(), stage_seconds=every | {stage: 3.0})
-    made = {title: replace(base, execution=execution) for title, execution in executions.items()}
-    timed = replace(base, execution=used("inference", inference=1))
-    made["no time at all"] = replace(timed, environment=replace(base.environment, elapsed_s=0.0))
-    made["a speed without an interval"] = replace(timed, latency_comparisons=[replace(one, interval=None)])
-    made["a speed of one process each"] = replace(timed, latency_comparisons=[one])
-    made["a speed of four processes each"] = replace(timed, latency_comparisons=[replace(one, processes=4)])
+    made = {
+        title: base if execution is None else with_execution(base, execution) for title, execution in executions.items()
+    }
+    running, one = used("inference", inference=1), ratio(0.5, Interval(0.4, 0.6))
+    without_time = replace(base, environment=replace(base.environment, elapsed_s=0.0))
+    made["no time at all"] = with_execution(without_time, running)
+    made["a speed without an interval"] = with_execution(with_ratios(base, {"a": ratio(0.5)}), running)
+    made["a speed of one process each"] = with_execution(with_ratios(base, {"a": one}), running)
+    made["a speed of four processes each"] = with_execution(with_ratios(base, {"a": one}, 4), running)
     return {title: partial(_print_execution, each) for title, each in made.items()}
 
 

@@ -32,14 +32,14 @@ from evaltools.report.page.screens import (
     print_rows,
 )
 from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceFinding, DeviceList
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
-from evaltools.result.result import Result
+from evaltools.result.result import Result, Row
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.topk_report import ChangedAnswer, Comparison, FirstAnswer
 from evaltools.text import wrapped
 from tests import results
 from tests.report.benchmark_samples import benchmark, lost, on_front, row
 from tests.report.tables.cases import CASES, in_turn
+from tests.results import row_with
 from tests.tasks.coco.results import MAPPING, detection_result
 from tests.tasks.inference_diff import test_report as diff
 
@@ -55,13 +55,11 @@ NO_GPU: Final = (
 )
 
 
-def _missing(name: str) -> ConfigurationResult:
-    return replace(
-        results.configuration(name), status="not measured", reason=NO_GPU, runtime=None, inference_latency=None
-    )
+def _missing(name: str) -> Row:
+    return row_with(results.configuration(name), status="not measured", reason=NO_GPU, runtime=None, latency=None)
 
 
-def _imagenet() -> EvaluationResult:
+def _imagenet() -> Result:
     reference = replace(results.configuration("reference", "reference"), delegates=[])
     unchanged = Verdict(
         "not decided", "top1", "reference",
@@ -82,23 +80,23 @@ def _imagenet() -> EvaluationResult:
         Comparison("reference", tests[1].name, [6], [3], count=200, same=187, ties=4, changed=changed),
     ]
     made = results.result(reference, *tests, comparisons=comparisons)
-    ratio = LatencyComparison("reference", tests[0].name, 20, 0.25, Interval(0.2, 0.3))
-    return replace(made, latency_comparisons=[ratio], failed=[])
+    made = results.with_ratios(made, {tests[0].name: results.ratio(0.25, Interval(0.2, 0.3), 20)})
+    return replace(made, failed=[])
 
 
-def _diff() -> EvaluationResult:
+def _diff() -> Result:
     names = ("boxes/normalised_coordinates", "classes", "scores", "count")
     outputs = [
         diff.judged(replace(diff.DIFFERENCE, output=name, relative_rms=0.1 * place), "fp16")
         for place, name in enumerate(names)
     ]
     made = diff.result(diff.comparison("xnnpack", *outputs), diff.comparison("external delegate", *outputs))
-    return replace(made, configurations=[*made.configurations, _missing(GPU)])
+    return replace(made, rows=[*made.rows, _missing(GPU)])
 
 
-def _evaluation(result: EvaluationResult) -> Callable[[Console], None]:
+def _evaluation(result: Result) -> Callable[[Console], None]:
     def show(console: Console) -> None:
-        print_configurations(result.configurations, console)
+        print_configurations(result.rows, console)
         print_result(result, console)
 
     return show
@@ -115,7 +113,7 @@ def _gates(console: Console) -> None:
     print_gates(outcome_of("1", "gates.toml", [GateDecisions("nightly", "m.tflite", tuple(decisions))]), console)
 
 
-def _coco_with_verdicts() -> EvaluationResult:
+def _coco_with_verdicts() -> Result:
     """Much shows how outputs are read, and many pictures decide."""
     sure = replace(MAPPING, pairs=400, agreeing={"+1": 398, "0": 1})
     made = detection_result(
@@ -130,8 +128,8 @@ def _coco_with_verdicts() -> EvaluationResult:
     same, worse = in_words(same, 500), in_words(worse, 500)
     verdicts = {"xnnpack with four threads": [same], "external delegate": [worse]}
     flags = ["--external_delegate_path=d.so"]
-    entries = [replace(entry, flags=flags, verdicts=verdicts.get(entry.name, [])) for entry in made.configurations]
-    return replace(made, configurations=entries)
+    entries = [replace(entry, flags=flags, verdicts=verdicts.get(entry.name, [])) for entry in made.rows]
+    return replace(made, rows=entries)
 
 
 def _benchmarked() -> Result:
@@ -147,9 +145,9 @@ def _benchmark(console: Console) -> None:
 
 
 def _models(console: Console) -> None:
-    small = results.result(results.configuration("reference", "reference"), _imagenet().configurations[1])
-    slow = replace(small.configurations[0], inference_latency=summarise_latency([9000]))
-    large = replace(small, configurations=[slow, _missing(GPU)])
+    small = results.result(results.configuration("reference", "reference"), _imagenet().rows[1])
+    slow = row_with(small.rows[0], latency=summarise_latency([9000]))
+    large = replace(small, rows=[slow, _missing(GPU)])
     print_models({"mobilenet_v1_0.25_128_quant": small, "large": large}, console)
 
 

@@ -6,16 +6,15 @@ import io
 from collections.abc import Callable
 from typing import Any, Final
 
-from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.page.screens import print_configurations, print_result
 from evaltools.result.device import DeviceFacts, DeviceLeftOut
-from evaltools.result.evaluation import FailedExample
+from evaltools.result.facts import FailedExample
 from tests.report.device_samples import lost, run_of, work
 from tests.report.tables.cases import missing, show_device_run
-from tests.results import configuration, result
+from tests.results import configuration, result, result_with
 
 ODD: Final = "\x1b[31mred\nINFO: Top-1 Accuracy: 1"
 SHOWN: Final = r"\x1b[31mred\nINFO: Top-1 Accuracy: 1"
@@ -40,7 +39,9 @@ def test_what_a_device_says_of_itself() -> None:
 
 def test_what_an_evaluation_was_told() -> None:
     failure = FailedExample(f"{ODD}.jpg", None, "input", ODD)
-    lines = printed(print_result, replace(result(configuration("test")), failed=[failure], warnings=[ODD])).splitlines()
+    lines = printed(
+        print_result, result_with(result(configuration("test")), failed=[failure], warnings=[ODD])
+    ).splitlines()
     assert [line for line in lines if line.startswith("failed: ") and line.endswith(f"{SHOWN}.jpg: {SHOWN}")]
     assert f"warning: {SHOWN}" in lines
     assert printed(print_configurations, [missing("test", ODD)]) == f"test: not measured: {SHOWN}\n"

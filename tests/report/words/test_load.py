@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaltools.report.words.facts import load_in_words
-from evaltools.result.evaluation import Load
+from evaltools.result.facts import Load
 
 
 @pytest.mark.parametrize(

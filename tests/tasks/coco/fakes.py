@@ -10,7 +10,7 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.result import ClassMappingUsed, DetectionFigures, OutputMap
@@ -71,25 +71,25 @@ def asked(made: DetectionSet, changes: Mapping[str, Any] | None = None, **option
     return TaskRequest(**(fields | dict(changes or {})))
 
 
-def outputs_used(result: EvaluationResult) -> OutputMap:
+def outputs_used(result: Result) -> OutputMap:
     """How the outputs were read."""
     used = boxes_of(result).data.output_map
     assert used is not None
     return used
 
 
-def mapping_used(result: EvaluationResult) -> ClassMappingUsed:
+def mapping_used(result: Result) -> ClassMappingUsed:
     """How classes became categories."""
     used = boxes_of(result).data.class_mapping
     assert used is not None
     return used
 
 
-def figures_of(result: EvaluationResult, configuration: str) -> DetectionFigures:
+def figures_of(result: Result, configuration: str) -> DetectionFigures:
     return next(entry for entry in boxes_of(result).figures if entry.configuration == configuration)
 
 
-def assert_known_figures(result: EvaluationResult, configuration: str = "test") -> None:
+def assert_known_figures(result: Result, configuration: str = "test") -> None:
     """Those of a whole detection set."""
     figures = figures_of(result, configuration)
     assert figures.evaluation is not None

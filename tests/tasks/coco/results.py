@@ -12,7 +12,7 @@ from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CategoryPrecision, CocoEvaluation, CocoStats
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.tasks.coco.conclude import concluded
 from evaltools.tasks.coco.result import (
     AnnotatedObject,
@@ -93,12 +93,12 @@ def detected(
     return Detected(replace(read, **(data or {})), made, comparisons, list(pictures))
 
 
-def detection_result(*names: str, example_count: int = 4, **changes: Any) -> EvaluationResult:
+def detection_result(*names: str, example_count: int = 4, **changes: Any) -> Result:
     """A result of what is :func:`detected`. Nothing is decided by so few pictures."""
     entries = [configuration(name, "test" if number else "reference") for number, name in enumerate(names)]
     found = detected(*names, **changes)
     run = RecordsOfRun((), PassOutcome({}, names=[""] * example_count), pictures="d")
     given = {"ground truth": "00" if found.data.ground_truth else "none"}
     ended = concluded(found, names[0], run, given, [], keeps_examples=bool(found.pictures))
-    made = replace(result(*entries), task="coco", subject="coco", failed=[], preprocessing_latency=LATENCY)
+    made = replace(result(*entries, preprocessing=LATENCY), command="coco", failed=[])
     return with_concluded(replace(made, example_count=example_count), ended)

@@ -16,7 +16,7 @@ from PIL import Image
 
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import read_model
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.detector import DetectorOptions, check_detector, detector_input
 from evaltools.tasks.coco.objects import FoundObjects, read_objects
@@ -48,7 +48,7 @@ def made(tmp_path: Path) -> DetectionSet:
     return make_detection_set(tmp_path / "set", count=3)
 
 
-def evaluated(made: DetectionSet, changes: dict[str, Any] | None = None, **options: Any) -> EvaluationResult:
+def evaluated(made: DetectionSet, changes: dict[str, Any] | None = None, **options: Any) -> Result:
     """With sessions that find everything."""
     opened = sessions(reference=Finding(everything), test=Finding(everything))
     return evaluate(asked(made, changes, **options), Silent(), opened)

@@ -107,11 +107,11 @@ def test_configurations_that_fail_leave_the_others_alone(made: DetectionSet) -> 
 
     wanted = {"tests": (Configuration("bad"), Configuration("gone"), Configuration("good"))}
     result = evaluate(asked(made, wanted), Silent(), open_some)
-    assert [(entry.name, entry.status, entry.reason) for entry in result.configurations] == [
-        ("reference", "measured", None),
+    assert [(entry.name, entry.status, entry.reason) for entry in result.rows] == [
+        ("reference", "measured", ""),
         ("bad", "not measured", "not one example succeeded: no such kernel"),
         ("gone", "not measured", "not here"),
-        ("good", "measured", None),
+        ("good", "measured", ""),
     ]
     assert [entry.configuration for entry in boxes_of(result).figures] == ["reference", "good"]
     assert [(entry.baseline, entry.other) for entry in boxes_of(result).comparisons] == [("reference", "good")]
@@ -127,7 +127,7 @@ def test_a_reference_that_cannot_run_leaves_the_outputs_to_be_told_by_the_test(
         return failing() if configuration.name == "reference" else open_session(model, configuration)
 
     result = evaluate(asked(made, {"model_file": unnamed}), Silent(), open_some)
-    assert [entry.status for entry in result.configurations] == ["not measured", "measured"]
+    assert [entry.status for entry in result.rows] == ["not measured", "measured"]
     assert_known_figures(result)
     assert boxes_of(result).comparisons == []
 
@@ -135,9 +135,9 @@ def test_a_reference_that_cannot_run_leaves_the_outputs_to_be_told_by_the_test(
 def test_where_nothing_can_run_nothing_is_measured(made: DetectionSet, unnamed: Path) -> None:
     request = asked(made, {"model_file": unnamed})
     result = evaluate(request, Silent(), sessions(reference=failing(), test=failing()))
-    assert [entry.status for entry in result.configurations] == ["not measured"] * 2
+    assert [entry.status for entry in result.rows] == ["not measured"] * 2
     assert (boxes_of(result).figures, result.complete) == ([], False)
-    assert {entry.reason for entry in result.configurations} == {
+    assert {entry.reason for entry in result.rows} == {
         "no picture could be run, so its outputs cannot be distinguished: no such kernel"
     }
 
@@ -148,7 +148,7 @@ def test_where_nothing_can_run_nothing_is_measured(made: DetectionSet, unnamed: 
 
     observer = Silent()
     result = evaluate(request, observer, open_none)
-    assert [entry.status for entry in result.configurations] == ["not measured"] * 2
+    assert [entry.status for entry in result.rows] == ["not measured"] * 2
     assert (result.complete, result.examples_done, observer.total) == (False, 0, 0)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from evaltools.errors import ModelError, UsageError
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.runtime import open_session
 from tests.detection_set import (
     COCO_MAP,
@@ -57,7 +57,7 @@ def with_model(made: DetectionSet, folder: Path, content: bytes) -> dict[str, An
     return {"model_file": folder / "model.tflite"}
 
 
-def really(made: DetectionSet, changes: dict[str, Any] | None = None, **options: Any) -> EvaluationResult:
+def really(made: DetectionSet, changes: dict[str, Any] | None = None, **options: Any) -> Result:
     """The evaluation with the installed runtime."""
     return evaluate(asked(made, changes, **options), Silent(), open_session)
 
@@ -181,7 +181,7 @@ def test_outputs_are_told_by_later_pictures_where_nothing_is_found_in_the_first_
 
 
 def test_detections_are_kept_on_request_with_sizes_ids_and_objects(made: DetectionSet) -> None:
-    assert really(made).examples == {}
+    assert really(made).tables == {}
     pictures = boxes_of(really(made, {"reference": None}, record_examples=True)).pictures
     first = pictures[0]
     assert (first.example, first.image_id, first.width, first.height) == ("000011.png", 11, 24, 16)

@@ -20,7 +20,7 @@ from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.proto import message_class
 from evaltools.report.page.screens import print_result
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.result.section import Block, Gallery, Lines, Number, Table
 from evaltools.tasks.coco.conclude import detections_file
 from evaltools.tasks.coco.native import debug_lines
@@ -45,7 +45,7 @@ LATENCIES = [
 WARNING = "WARN: mAP metrics are meaningless w/o ground truth."
 
 
-def printed(made: EvaluationResult, detail: Detail = "figures") -> list[str]:
+def printed(made: Result, detail: Detail = "figures") -> list[str]:
     text = io.StringIO()
     print_result(made, make_console(text), detail)
     return [line.rstrip() for line in text.getvalue().splitlines()]
@@ -81,8 +81,8 @@ def test_where_no_class_occurs_there_are_no_thresholds() -> None:
     assert native_lines(made) == [*LATENCIES, "INFO: Overall mAP: 0"]
 
 
-def message_of(made: EvaluationResult) -> Any:
-    return message_class("EvaluationStageMetrics").FromString(native_proto(made, made.configurations[1]))
+def message_of(made: Result) -> Any:
+    return message_class("EvaluationStageMetrics").FromString(native_proto(made, made.rows[1]))
 
 
 def test_proto_fields() -> None:
@@ -115,7 +115,7 @@ def test_the_debug_lines_are_those_of_the_native_tool() -> None:
     made = detection_result(
         "reference", "test", pictures=[picture(test=FOUND), picture("none.png", test=[]), picture("x.png", other=FOUND)]
     )
-    assert "\n".join(debug_lines(made, made.configurations[1])) == (
+    assert "\n".join(debug_lines(made, made.rows[1])) == (
         "Image: one.png\n\n"
         "Object [0]\n"
         "  Score: 0.123457\n"
@@ -194,7 +194,7 @@ def test_categories_that_changed_most_are_named() -> None:
     assert not [block for block in boxes_of(without) if isinstance(block, Lines)]
 
 
-def boxes_of(made: EvaluationResult) -> Sequence[Block]:
+def boxes_of(made: Result) -> Sequence[Block]:
     (section,) = [section for section in made.blocks if section.place == "accuracy"]
     return section.blocks
 

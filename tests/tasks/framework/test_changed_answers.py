@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from evaltools.cli.shared.terminal import make_console
 from evaltools.known_tasks import Detail
 from evaltools.report.page.screens import print_result
-from evaltools.result.evaluation import EvaluationResult, Model, Tensor
+from evaltools.result.facts import Model, Tensor
+from evaltools.result.result import Result
 from evaltools.result.section import Gallery
 from evaltools.tasks.framework.topk_report import ChangedAnswer, Comparison, FirstAnswer
 from tests.results import configuration, result
@@ -23,11 +24,11 @@ CHANGED = [
 ]
 
 
-def made(changed: list[ChangedAnswer], count: int = 50) -> EvaluationResult:
+def made(changed: list[ChangedAnswer], count: int = 50) -> Result:
     compared = Comparison("reference", "a", [2], [1], count=count, same=count - len(changed), changed=changed, ties=1)
     made = result(configuration("reference", "reference"), configuration("a"), comparisons=[compared])
     tensor = Tensor("input", "float32", [1, 8, 8, 3], 0.0, 0)
-    return replace(made, model=Model("m", "00", 1, 1, [tensor], []))
+    return replace(made, models=[Model("m", "00", 1, 1, [tensor], [])])
 
 
 def printed(detail: Detail) -> list[str]:

@@ -14,8 +14,9 @@ from evaltools import exit_codes
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile
-from evaltools.result.evaluation import exit_code_of
 from evaltools.result.figure import Figure
+from evaltools.result.metrics import of_task
+from evaltools.result.result import exit_code_of
 from evaltools.runs.evaluate import evaluate
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Session, TensorSpec
@@ -75,7 +76,7 @@ def asked(tmp_path: Path) -> TaskRequest:
 
 def figures_of(asked: TaskRequest, **shifts: Callable[[float], float]) -> dict[str, Figure]:
     """Those of the configuration ``a``."""
-    return evaluate(asked, Silent(), sessions(**shifts)).configurations[1].figures
+    return evaluate(asked, Silent(), sessions(**shifts)).rows[1].figures
 
 
 def test_each_metric_has_its_mean_and_of_few_examples_without_bounds_no_interval(asked: TaskRequest) -> None:
@@ -102,7 +103,7 @@ def test_outputs_that_change_when_the_same_input_comes_again_are_no_clean_pass(
     calls = itertools.count()
     moving = sessions(reference=lambda _value: 0.5, a=lambda _value: 0.5 + shift * (next(calls) % 3 == 0))
     result = evaluate(asked, Silent(), moving)
-    assert [entry.not_clean for entry in result.configurations] == ["", not_clean]
+    assert [entry.not_clean for entry in result.rows] == ["", not_clean]
     assert (exit_code_of(result) == exit_codes.EXAMPLES_FAILED) == bool(not_clean)
 
 
@@ -132,8 +133,8 @@ def test_the_verdict_knows_which_direction_is_better(
     values = {"values": write_values(Path(asked.options.values["values"]).parent, 60), "times": 1.0}
     request = replace(asked, options=replace(asked.options, values=values, margin=margin))
     result = evaluate(request, Silent(), sessions(reference=lambda _value: 0.0, a=lambda value: shift + 1e-3 * value))
-    assert [entry.kind for entry in result.configurations[1].verdicts] == verdicts
-    assert result.configurations[1].figures.keys() == {"distance", "near"}
+    assert [entry.kind for entry in result.rows[1].verdicts] == verdicts
+    assert of_task(result.rows[1]).keys() == {"distance", "near"}
 
 
 def test_scores_without_a_metric_are_a_warning(asked: TaskRequest, tmp_path: Path) -> None:
@@ -182,7 +183,7 @@ def test_a_delegate_may_agree_as_little_as_twice_what_other_cpu_kernels_do(
     request = replace(asked, options=replace(asked.options, loaded=task, values=values))
     shifts = {"reference": float, "a": lambda value: value + shift, OTHER_KERNELS: lambda value: value + other_kernels}
     result = evaluate(request, Silent(), sessions(**shifts))
-    assert [entry.kind for entry in result.configurations[1].verdicts] == [verdict]
+    assert [entry.kind for entry in result.rows[1].verdicts] == [verdict]
     assert (f"plain C++ kernels change it by {-other_kernels:+.3g} on" in str(result.blocks)) == (other_kernels > 0)
 
 
@@ -229,7 +230,7 @@ def choosing(asked: TaskRequest, tmp_path: Path) -> TaskRequest:
 def test_what_a_task_chooses_by_its_first_outputs_is_carried_out(choosing: TaskRequest) -> None:
     """The first example is 1, the reference adds 5: the task takes the factor 7."""
     result = evaluate(choosing, Silent(), sessions(reference=lambda _value: 5.0, a=lambda _value: 5.0))
-    assert [entry.value("factor") for entry in result.configurations] == [7.0, 7.0]
+    assert [entry.value("factor") for entry in result.rows] == [7.0, 7.0]
     assert result.warnings[0] == "it was looked at"
 
 
@@ -257,5 +258,5 @@ def test_a_check_that_needs_outputs_which_nothing_gives_leaves_nothing_to_measur
         raise InferenceError("no such kernel")
 
     result = evaluate(request, Silent(), sessions(reference=broken, a=broken))
-    assert [(entry.status, entry.reason) for entry in result.configurations] == [("not measured", "no such kernel")] * 2
+    assert [(entry.status, entry.reason) for entry in result.rows] == [("not measured", "no such kernel")] * 2
     assert result.examples_done == 0

@@ -18,7 +18,8 @@ from evaltools.engine.run_folder import REQUEST, RunIdentity, identity_of
 from evaltools.engine.steps import Record
 from evaltools.errors import DataError, UsageError
 from evaltools.request.plain import to_plain
-from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, RuntimeUsed
+from evaltools.result.facts import DelegateUsed, RuntimeUsed
+from evaltools.result.result import Row
 from evaltools.runs.identity import (
     begin_run,
     files_below,
@@ -32,7 +33,7 @@ IDENTITY = RunIdentity({"model": "m"}, {"images": "x"})
 REQUEST_MADE = request_of("imagenet")
 
 
-def begun(journal: Journal, described: Sequence[ConfigurationResult] = DESCRIBED) -> None:
+def begun(journal: Journal, described: Sequence[Row] = DESCRIBED) -> None:
     begin_run(journal, described, IDENTITY, Shard(), REQUEST_MADE)
 
 
@@ -44,7 +45,7 @@ def run_dir(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def begun_with_one_example(folder: Path, described: Sequence[ConfigurationResult]) -> Journal:
+def begun_with_one_example(folder: Path, described: Sequence[Row]) -> Journal:
     journal = open_journal(folder)
     begun(journal, described)
     journal.add([Record(0, "test", (1,), 0.5)])
@@ -66,7 +67,7 @@ def test_what_a_run_is_made_of_is_written_down(run_dir: Path) -> None:
     assert replace(identity, configurations={}) == IDENTITY
 
 
-def on_device(device: str) -> ConfigurationResult:
+def on_device(device: str) -> Row:
     """The tested configuration, on a GPU that took all nodes."""
     gpu = DelegateUsed("GPU", True, {"use_gpu": True}, 10, 1, device=device)
     return replace(DESCRIBED[1], delegates=[gpu])
@@ -86,9 +87,7 @@ RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
         ([DESCRIBED[0], on_device("SwiftShader")], "test, its device was not there, now it is GPU on SwiftShader"),
     ],
 )
-def test_a_run_goes_on_only_with_what_it_ran_on(
-    described: Sequence[ConfigurationResult], message: str | None, run_dir: Path
-) -> None:
+def test_a_run_goes_on_only_with_what_it_ran_on(described: Sequence[Row], message: str | None, run_dir: Path) -> None:
     with closing(open_journal(run_dir)) as journal:
         if message is None:
             begun(journal, described)

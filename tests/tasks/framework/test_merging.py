@@ -15,7 +15,8 @@ from evaltools.engine.journal import open_journal
 from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.errors import UsageError
-from evaltools.result.evaluation import RuntimeUsed
+from evaltools.result.facts import RuntimeUsed
+from evaltools.result.result import PREPROCESSING
 from evaltools.runs.identity import RunAtPlace, run_identity
 from evaltools.runs.recorded import Recorded, recorded_in, require_all
 from evaltools.runs.task_run import TaskRun
@@ -148,8 +149,7 @@ def test_a_place_may_be_divided_into_parts_as_it_likes(tmp_path: Path) -> None:
 def test_inputs_are_timed_at_every_place_and_those_of_the_data_are_the_first_ones(tmp_path: Path) -> None:
     run = merged(two_places(tmp_path, Part(4, preprocessing_us=5), Part(4, preprocessing_us=900)))
     assert list(run.outcome.preprocessing_us) == [5, 5, 5, 5]
-    stated = {entry.name: entry.preprocessing_latency for entry in run.described}
-    assert {name: latency and latency.avg_us for name, latency in stated.items()} == {
+    assert {row.name: row.times[PREPROCESSING].avg_us for row in run.described} == {
         "reference@host": 5,
         "test@host": 5,
         "reference@R58M": 900,

@@ -10,6 +10,8 @@ import pytest
 import evaltools as et
 from evaltools.datasets import sample
 from evaltools.datasets.order import places
+from evaltools.result.metrics import of_task
+from evaltools.result.result import EXAMPLES
 from tests.cli.evaluate.sample_runs import XNNPACK, coco, figures_here, imagenet
 from tests.command import evaltools_here
 from tests.tasks.declared import OPTIONS, run_sample
@@ -22,9 +24,10 @@ LIMITS = {"audio": "num_recordings", "text": "num_rows"}
 def scores(result: et.Result) -> dict[str, Any]:
     """The scores of the examples, in their order."""
     whole = result.result
-    figures = [figure for entry in whole.configurations for figure in entry.figures.values()]
+    figures = [figure for row in whole.rows for figure in of_task(row).values()]
     return {
-        example: [figure.scores[place] for figure in figures] for place, example in enumerate(whole.examples["example"])
+        example: [figure.scores[place] for figure in figures]
+        for place, example in enumerate(whole.tables[EXAMPLES]["example"])
     }
 
 
@@ -65,19 +68,19 @@ def test_the_accuracy_of_a_sample_is_that_of_its_pictures(tmp_path: Path) -> Non
     command = imagenet(XNNPACK, "--record_examples=true", *RANDOM, pictures=50)
     found = figures_here(command, tmp_path / "some.json")
     columns = ("example", "configuration", "rank")
-    rows = list(zip(*(whole["examples"][name] for name in columns), strict=True))
+    rows = list(zip(*(whole["tables"]["examples"][name] for name in columns), strict=True))
     ranks = {example: rank for example, name, rank in rows if name == "test"}
     expected = drawn(ranks, 50)
-    assert list(dict.fromkeys(found["examples"]["example"])) == expected
+    assert list(dict.fromkeys(found["tables"]["examples"]["example"])) == expected
     right = sum(ranks[name] == 0 for name in expected)
-    (test,) = (entry for entry in found["configurations"] if entry["name"] == "test")
+    (test,) = (entry for entry in found["rows"] if entry["name"] == "test")
     assert test["figures"]["top1"]["value"] == pytest.approx(right / 50)
     assert (found["given"]["--order"], found["given"]["--seed"]) == ("random", "3")
     assert whole["given"]["--order"] == "native"
     assert figures_here(command, tmp_path / "again.json") == found
     other = figures_here(imagenet(XNNPACK, "--order=random", pictures=50), tmp_path / "other.json")
     assert other["given"]["--seed"] == "1"
-    assert other["pictures_digest"] != found["pictures_digest"]
+    assert other["given"]["ids of examples"] != found["given"]["ids of examples"]
 
 
 @pytest.mark.once

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 import evaltools as et
 from evaltools.datasets import sample
 from evaltools.report.content import Sources
-from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json
+from evaltools.result.metrics import of_task
+from evaltools.result.result import EXAMPLES, Result
 from evaltools.result.section import Gallery, Number, Table
 from evaltools.result_file import read_result, result_in
 from evaltools.tasks.framework.figures import MOST_DRAWINGS, DrawnExample, WorstDrawings
@@ -49,7 +50,7 @@ def largest(images: Path) -> et.Task:
 
 
 @pytest.fixture(scope="module")
-def measured() -> EvaluationResult:
+def measured() -> Result:
     return et.run(
         largest,
         sample.model_file("float32"),
@@ -59,24 +60,24 @@ def measured() -> EvaluationResult:
     ).result
 
 
-def test_a_run_keeps_what_its_task_drew_of_outputs_that_changed(measured: EvaluationResult) -> None:
-    scores = {entry.name: entry.figures["score"].scores for entry in measured.configurations}
+def test_a_run_keeps_what_its_task_drew_of_outputs_that_changed(measured: Result) -> None:
+    scores = {entry.name: entry.figures["score"].scores for entry in measured.rows}
     moved = [abs((one or 0.0) - (two or 0.0)) for one, two in zip(scores["fp16"], scores["reference"], strict=True)]
     places = sorted(range(len(moved)), key=lambda place: -moved[place])
     (gallery,) = (block for each in measured.blocks for block in each.blocks if isinstance(block, Gallery))
     assert gallery.caption == "Pictures that fp16 changes most"
-    assert [each.name for each in gallery.pictures] == [measured.examples["example"][place] for place in places]
+    assert [each.name for each in gallery.pictures] == [measured.tables[EXAMPLES]["example"][place] for place in places]
     page = read(Sources({"r": measured}))
     assert len([image for image in page.all("img") if image.attributes["alt"].startswith("test: ")]) == 3
 
 
-def drawn_of(result: EvaluationResult, drawn: DrawnExample) -> EvaluationResult:
+def drawn_of(result: Result, drawn: DrawnExample) -> Result:
     """The result with nothing to show but this, of the configuration fp16."""
     task = largest(SAMPLE / "images")
     return replace(result, blocks=[each for each in sections(task, {}, {}, {"fp16": [drawn]}, {}) if each.blocks])
 
 
-def page_with(result: EvaluationResult, drawn: DrawnExample) -> PageRead:
+def page_with(result: Result, drawn: DrawnExample) -> PageRead:
     return read(Sources({"r": drawn_of(result, drawn)}))
 
 
@@ -90,7 +91,7 @@ def test_the_most_changed_are_kept_and_of_equal_ones_the_first() -> None:
     assert len(kept.found) == MOST_DRAWINGS
 
 
-def test_panels_stand_beside_the_picture_or_over_it_and_survive_the_file(measured: EvaluationResult) -> None:
+def test_panels_stand_beside_the_picture_or_over_it_and_survive_the_file(measured: Result) -> None:
     panels = (et.Panel("truth", png()), et.Panel("ring: reference", png((5, 5)), is_over=True))
     drawn = DrawnExample("a person 1", drawing(1.0, *panels))
     page = page_with(measured, drawn)
@@ -103,7 +104,7 @@ def test_panels_stand_beside_the_picture_or_over_it_and_survive_the_file(measure
     assert gallery.pictures[0].panels[0].png == panels[0].png
 
 
-def test_what_is_no_small_png_is_left_out_and_names_are_shown_as_text(measured: EvaluationResult) -> None:
+def test_what_is_no_small_png_is_left_out_and_names_are_shown_as_text(measured: Result) -> None:
     bad = [et.Panel("bomb", png((300, 300))), et.Panel("text", b"<svg onload=alert(1)>"), et.Panel(HOSTILE, png())]
     page = page_with(measured, DrawnExample(HOSTILE, drawing(1.0, *bad, picture=HOSTILE)))
     (shown,) = page.all("img")
@@ -119,9 +120,9 @@ def test_the_examples_that_lose_most_come_first(tmp_path: Path) -> None:
     assert evaltools_here("run", f"{task}:brightness", model, *flags).code == 0
     result = read_result(saved)
     scores = {
-        (entry.name, metric): dict(zip(result.examples["example"], figure.scores, strict=True))
-        for entry in result.configurations
-        for metric, figure in entry.figures.items()
+        (row.name, metric): dict(zip(result.tables[EXAMPLES]["example"], figure.scores, strict=True))
+        for row in result.rows
+        for metric, figure in of_task(row).items()
     }
     tables = [block for section in result.blocks if section.place == "changes" for block in section.blocks]
     assert tables

@@ -19,6 +19,7 @@ from evaltools.configuration import Configuration
 from evaltools.errors import InferenceError, TaskError
 from evaltools.metrics.means import contributions
 from evaltools.result.figure import Figure
+from evaltools.result.metrics import of_task
 from evaltools.runs.evaluate import evaluate
 from evaltools.tasks.framework.definition import Task, mean, pooled
 from evaltools.tasks.framework.figures import FigureTable
@@ -74,7 +75,7 @@ def returned(task: Task) -> Task:
 
 
 def figures_of(folder: Path, task: Task, **shifts: Any) -> dict[str, dict[str, Figure]]:
-    """Those of each configuration."""
+    """What the task found of each configuration."""
     model = folder / "model.tflite"
     model.write_bytes(tiny_models.vector_input(length=4))
     asked = TaskRequest(
@@ -83,7 +84,7 @@ def figures_of(folder: Path, task: Task, **shifts: Any) -> dict[str, dict[str, F
         tests=(Configuration("a"),),
         options=TaskOptions(Loaded(partial(returned, task), None), record_examples=True),
     )
-    return {entry.name: entry.figures for entry in evaluate(asked, Silent(), sessions(**shifts)).configurations}
+    return {entry.name: of_task(entry) for entry in evaluate(asked, Silent(), sessions(**shifts)).rows}
 
 
 def still(_value: float) -> float:

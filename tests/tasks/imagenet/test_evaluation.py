@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError, UsageError
 from evaltools.model import ModelFile
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.result.section import Table, text_of
 from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import Delegation, Session, TensorSpec
@@ -60,16 +60,22 @@ def sessions(**by_name: Session) -> Callable[[ModelFile, Configuration], Session
     return lambda _model, configuration: by_name[configuration.name]
 
 
-def same_answers(result: EvaluationResult) -> dict[str, str]:
+def same_answers(result: Result) -> dict[str, str]:
     """How many first answers are the same, of each pair that is compared."""
-    tables = [block for section in result.blocks for block in section.blocks if isinstance(block, Table)]
+    tables = [
+        block
+        for section in result.blocks
+        if section.place != "speed"
+        for block in section.blocks
+        if isinstance(block, Table)
+    ]
     return {text_of(row[0]): text_of(row[-1]) for table in tables for row in table.rows}
 
 
 def test_each_test_is_compared_with_the_reference_and_with_the_first_test(asked: TaskRequest) -> None:
     result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1)))
     assert same_answers(result) == {"a against reference": "100 %", "b against reference": "0 %", "b against a": "0 %"}
-    _, first, second = (entry.figures.get("agreement") for entry in result.configurations)
+    _, first, second = (entry.figures.get("agreement") for entry in result.rows)
     assert first is not None
     assert second is not None
     assert (first.value, second.value) == (1.0, 0.0)
@@ -77,7 +83,7 @@ def test_each_test_is_compared_with_the_reference_and_with_the_first_test(asked:
 
 def test_accuracy_counts_the_right_answers(asked: TaskRequest, evaluation: EvaluationSet) -> None:
     result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=Answering(11), b=Answering(1)))
-    measured = result.configurations[1]
+    measured = result.rows[1]
     assert measured.value("top1") == pytest.approx(evaluation.answers.count(11) / 30)
     assert measured.value("distinct_answers") == 1
     assert "a: the same class came first for every example" in result.warnings
@@ -101,7 +107,7 @@ def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: TaskR
     broken._function = failing
     result = evaluate(asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
     assert list(same_answers(result)) == ["b against a"]
-    assert result.configurations[0].reason == "not one example succeeded: no"
+    assert result.rows[0].reason == "not one example succeeded: no"
 
 
 def test_without_a_test_that_can_run_nothing_is_measured(asked: TaskRequest) -> None:
@@ -113,7 +119,7 @@ def test_without_a_test_that_can_run_nothing_is_measured(asked: TaskRequest) -> 
     observer = Silent()
     result = evaluate(asked, observer, only_the_reference)
     assert [entry.status for entry in observer.described] == ["measured", "not measured", "not measured"]
-    assert [entry.status for entry in result.configurations] == ["not measured"] * 3
+    assert [entry.status for entry in result.rows] == ["not measured"] * 3
     assert (result.complete, result.examples_done) == (False, 0)
 
 
@@ -133,7 +139,7 @@ def test_bytes_of_labels_that_are_no_unicode_stay_equal(asked: TaskRequest, tmp_
         Silent(),
         sessions(reference=Answering(0), a=Answering(0), b=Answering(1)),
     )
-    assert result.configurations[1].value("top1") == 1.0
+    assert result.rows[1].value("top1") == 1.0
 
 
 def test_a_run_of_another_library_is_refused_before_that_is_loaded(asked: TaskRequest, tmp_path: Path) -> None:

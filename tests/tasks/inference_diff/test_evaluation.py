@@ -14,7 +14,7 @@ from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
 from evaltools.model import ModelFile
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import INVOKE_US, Result
 from evaltools.result.section import Table, text_of
 from evaltools.runs.evaluate import merge
 from evaltools.runs.identity import RunAtPlace
@@ -30,17 +30,17 @@ IDENTICAL = (
 """The bound by hand: 1 - 0.05 ** (1 / 5) = 0.45."""
 
 
-def details(result: EvaluationResult) -> InferenceDiff:
+def details(result: Result) -> InferenceDiff:
     return diff_of(result)
 
 
-def comparison(result: EvaluationResult, place: int = 0) -> DiffComparison:
+def comparison(result: Result, place: int = 0) -> DiffComparison:
     return details(result).comparisons[place]
 
 
-def judged(result: EvaluationResult) -> list[tuple[str, str]]:
+def judged(result: Result) -> list[tuple[str, str]]:
     """The tests with their verdicts in words."""
-    tests = [entry for entry in result.configurations if entry.role == "test"]
+    tests = [entry for entry in result.rows if entry.role == "test"]
     return [(entry.name, entry.verdict.sentence) for entry in tests if entry.verdict is not None]
 
 
@@ -85,16 +85,16 @@ def test_verdicts(tmp_path: Path, function: Function, verdict: str, reason: str)
 
 def test_warm_up_runs_are_in_no_figure_but_the_first_run(tmp_path: Path) -> None:
     result = evaluate(asked(tmp_path, num_runs=3, warmup_runs=2), Silent(), Opener())
-    for entry in result.configurations:
-        assert entry.times_us == [3000, 4000, 5000]
-        assert entry.inference_latency is not None
-        assert entry.inference_latency.sum_us == 12000
+    for entry in result.rows:
+        assert entry.series[INVOKE_US] == [3000, 4000, 5000]
+        assert entry.latency is not None
+        assert entry.latency.sum_us == 12000
     (section,) = (each for each in result.blocks if each.title == "Times with reading")
     (table,) = section.blocks
     assert isinstance(table, Table)
     assert [[text_of(cell) for cell in row[1:]] for row in table.rows] == [["4 ms", "1 ms"]] * 2
     without = evaluate(asked(tmp_path, num_runs=3, warmup_runs=0), Silent(), Opener())
-    assert without.configurations[1].times_us == [1000, 2000, 3000]
+    assert without.rows[1].series[INVOKE_US] == [1000, 2000, 3000]
 
 
 def counting() -> Function:
@@ -156,19 +156,19 @@ def failing_at(*calls: int) -> Callable[[], Function]:
 def test_a_reference_that_fails_everywhere_leaves_nothing_to_compare_with(tmp_path: Path) -> None:
     request = asked(tmp_path, max_avg_error=("9",))
     result = evaluate(request, Silent(), Opener(reference=failing_at()))
-    assert [(entry.status, entry.reason) for entry in result.configurations] == [
+    assert [(entry.status, entry.reason) for entry in result.rows] == [
         ("not measured", "not one example succeeded: node 7 failed"),
         ("not measured", "the reference has no outputs to compare with: node 7 failed"),
     ]
     found = comparison(result)
     assert (found.outputs, found.within_limits) == ([], False)
-    assert judged(result) == [("test", f"not measured: {result.configurations[1].reason}")]
+    assert judged(result) == [("test", f"not measured: {result.rows[1].reason}")]
 
 
 def test_runs_that_fail_are_left_out_and_counted(tmp_path: Path) -> None:
     """The third call is the second run after one warm-up; it fails the second time, too."""
     result = evaluate(asked(tmp_path), Silent(), Opener(test=failing_at(3)))
-    assert (result.configurations[1].status, result.configurations[1].failed_examples) == ("measured", 1)
+    assert (result.rows[1].status, result.rows[1].failed_examples) == ("measured", 1)
     assert [(entry.example, entry.configuration, entry.reason) for entry in result.failed] == [
         ("run 1", "test", "node 7 failed")
     ]

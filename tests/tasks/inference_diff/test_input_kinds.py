@@ -16,7 +16,7 @@ from evaltools.datasets import sample
 from evaltools.errors import DataError, UsageError
 from evaltools.model import InputNormalization, ModelFile, TensorInfo, read_model
 from evaltools.model.metadata import ValueRange
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.inputs import InputPlan, plan_inputs
@@ -93,15 +93,15 @@ def test_numbers_of_the_quantised_range_are_told_in_real_ones() -> None:
 # ----- noise that overflows
 
 
-def compared(folder: Path, content: bytes, **changes: Any) -> EvaluationResult:
+def compared(folder: Path, content: bytes, **changes: Any) -> Result:
     (folder / "model.tflite").write_bytes(content)
     fields: dict[str, Any] = {"inputs": InputOptions(num_runs=4), "noise_floor_runs": 2} | changes
     request = request_for(model_file=folder / "model.tflite", reference=REFERENCE, tests=(TEST,), **fields)
     return evaluate(request, Silent(), open_session)
 
 
-def verdict_and_input(result: EvaluationResult) -> tuple[str, InputUsed]:
-    verdict = result.configurations[-1].verdict
+def verdict_and_input(result: Result) -> tuple[str, InputUsed]:
+    verdict = result.rows[-1].verdict
     assert verdict is not None
     return verdict.kind, diff_of(result).inputs[0]
 

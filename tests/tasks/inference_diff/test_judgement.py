@@ -33,7 +33,7 @@ NOT_REPEATABLE = "not repeatable: a second time, the same inputs gave other outp
 def test_zeros_in_every_output_are_not_decided(tmp_path: Path, answer: float, kind: str) -> None:
     """A model that is never run gives zeros as well, equal in every bit."""
     alike = dict.fromkeys(("reference", "test", *VARIANTS), lambda: lambda _values: np.full(SHAPE, answer))
-    verdict = evaluate(asked(tmp_path), Silent(), Opener(**alike)).configurations[1].verdicts[0]
+    verdict = evaluate(asked(tmp_path), Silent(), Opener(**alike)).rows[1].verdicts[0]
     assert verdict.kind == kind
     assert ("all outputs are 0 everywhere" in verdict.why) == (kind == "not decided")
 
@@ -52,7 +52,7 @@ def test_a_kernel_is_no_variant_of_itself(tmp_path: Path) -> None:
     tests = (Configuration("test"), Configuration("other", kernels="builtin", num_threads=2))
     makers = {"test": wrong, "other": wrong, "XNNPACK": wrong, "XNNPACK, 2 threads": wrong}
     result = evaluate(asked(tmp_path, tests=tests), Silent(), Opener(**makers))
-    kinds = {entry.name: entry.verdicts[0].kind for entry in result.configurations if entry.role == "test"}
+    kinds = {entry.name: entry.verdicts[0].kind for entry in result.rows if entry.role == "test"}
     assert (kinds["test"], kinds["other"]) == ("diverged", "equivalent")
 
 
@@ -65,7 +65,7 @@ def test_an_output_that_is_another_a_second_time_is_diverged(tmp_path: Path) -> 
         return lambda values: three_times(values) * factor
 
     result = evaluate(asked(tmp_path), Silent(), Opener(test=other_each_time))  # type: ignore[arg-type]
-    (verdict,) = result.configurations[-1].verdicts
+    (verdict,) = result.rows[-1].verdicts
     assert (verdict.kind, verdict.texts[0]) == ("diverged", NOT_REPEATABLE)
 
 
@@ -90,7 +90,7 @@ def test_every_third_inference_by_two_percent_is_diverged_however_small_that_is(
 
     request = asked(tmp_path, num_runs=20)
     result = evaluate(request, Silent(), Opener(**dict.fromkeys(names, every_third)))
-    (found,) = result.configurations[-1].verdicts
+    (found,) = result.rows[-1].verdicts
     assert (found.kind, found.texts[0].partition(";")[0]) == verdict
 
 
@@ -102,7 +102,7 @@ def test_a_first_inference_that_gives_other_outputs_is_diverged(tmp_path: Path) 
         return lambda values: three_times(values) * next(answers, np.float32(1))
 
     result = evaluate(asked(tmp_path), Silent(), Opener(test=zeros_once))
-    (verdict,) = result.configurations[-1].verdicts
+    (verdict,) = result.rows[-1].verdicts
     assert (verdict.kind, verdict.texts[0][:19]) == ("diverged", "the first inference")
 
 
@@ -120,7 +120,7 @@ def test_real_kernels_leave_broken_variants_out(tmp_path: Path) -> None:
     opener = Zeroing(**zeros, test=lambda: lambda values: values * np.float32(-3))
     result = evaluate(asked(tmp_path), Silent(), opener)
     assert any("plain C++ kernels does not count for output" in warning for warning in result.warnings)
-    assert result.configurations[-1].verdicts[0].kind == "diverged"
+    assert result.rows[-1].verdicts[0].kind == "diverged"
 
 
 def _times(factor: float) -> Callable[[Any], Any]:
@@ -151,7 +151,7 @@ def test_a_reference_that_its_own_kernels_with_all_tensors_kept_contradict_is_th
     tests = (Configuration("test"), Configuration("other"))
     opener = Opener(**wrong, other=lambda: lambda values: -three_times(values))
     result = evaluate(asked(tmp_path, tests=tests), Silent(), opener)
-    odd, other = (entry.verdicts[0] for entry in result.configurations[1:])
+    odd, other = (entry.verdicts[0] for entry in result.rows[1:])
     assert (odd.kind, other.kind) == ("the reference is the odd one out", "diverged")
     assert "its own kernels with all tensors kept give what the test gives" in odd.why
     assert any("the reference itself may be wrong" in warning for warning in result.warnings)
@@ -168,7 +168,7 @@ def test_after_ctrl_c_in_the_noise_floor_nothing_is_decided(tmp_path: Path) -> N
 
     opener = Interrupting(test=lambda: lambda values: three_times(values) * np.float32(1.001))
     result = evaluate(asked(tmp_path), Silent(), opener)
-    (verdict,) = result.configurations[-1].verdicts
+    (verdict,) = result.rows[-1].verdicts
     assert (verdict.kind, verdict.texts[0][:18]) == ("not decided", "interrupted before")
 
 
@@ -182,7 +182,7 @@ def test_after_ctrl_c_in_the_pass_nothing_is_decided(tmp_path: Path) -> None:
         return three_times(values) * np.float32(1.001)
 
     result = evaluate(asked(tmp_path), Silent(), Opener(test=lambda: interrupted))
-    (verdict,) = result.configurations[-1].verdicts
+    (verdict,) = result.rows[-1].verdicts
     assert (result.stopped, verdict.kind, verdict.texts[0][:18]) == ("interrupted", "not decided", "interrupted before")
 
 

@@ -184,7 +184,7 @@ REFERENCE = Configuration("reference", kernels="builtin")
 def compared(request: TaskRequest) -> tuple[str, DiffComparison]:
     """The kind of the verdict on the test, and its comparison."""
     result = evaluate(request, Silent(), open_session)
-    (verdict,) = result.configurations[-1].verdicts
+    (verdict,) = result.rows[-1].verdicts
     return verdict.kind, diff_of(result).comparisons[0]
 
 

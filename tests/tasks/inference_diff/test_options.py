@@ -16,7 +16,7 @@ from evaltools.datasets.gaussian import GaussianInputs
 from evaltools.errors import DataError, UsageError
 from evaltools.model import ModelFile
 from evaltools.native.lines.evaluation import native_lines
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import INVOKE_US, Result
 from evaltools.result.verdict import Verdict
 from evaltools.runtime import Inference, Session, open_session
 from evaltools.runtime.session import Array
@@ -29,9 +29,9 @@ from tests.tasks.inference_diff.fakes import Function, Opener, asked, material_o
 from tests.tasks.observers import Silent
 
 
-def verdict_of(result: EvaluationResult) -> Verdict:
+def verdict_of(result: Result) -> Verdict:
     """That on the last test."""
-    (verdict,) = result.configurations[-1].verdicts
+    (verdict,) = result.rows[-1].verdicts
     return verdict
 
 
@@ -40,7 +40,7 @@ def test_native_compatibility_is_three_invocations_and_no_warm_up(tmp_path: Path
     opener = Opener()
     result = evaluate(request, Silent(), opener)
     assert [name for name, _ in opener.opened] == ["reference", "test"]
-    assert result.configurations[1].times_us == [1000, 2000, 3000, 4000, 5000, 6000]
+    assert result.rows[1].series[INVOKE_US] == [1000, 2000, 3000, 4000, 5000, 6000]
     assert native_lines(result) == [
         "INFO: Num evaluation runs: 2",
         "INFO: Reference run latency: avg=3500(us), std_dev=1707(us)",
@@ -66,8 +66,8 @@ def test_a_saved_reference_stands_in_for_one_that_runs(tmp_path: Path) -> None:
     opener = Opener()
     result = evaluate(loading(tmp_path), Silent(), opener)
     assert opener.opened[0][0] == "test"
-    reference = result.configurations[0]
-    assert (reference.role, reference.status, reference.inference_latency) == ("reference", "measured", None)
+    reference = result.rows[0]
+    assert (reference.role, reference.status, reference.latency) == ("reference", "measured", None)
     found = diff_of(result).comparisons[0].outputs[0].difference
     assert found.runs == 5
     assert found.max == pytest.approx(0.5, abs=1e-6)
@@ -201,7 +201,7 @@ def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -
 def test_what_is_not_measured_in_time_is_named_and_decides_nothing(tmp_path: Path) -> None:
     opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
     result = evaluate(asked(tmp_path, max_secs=1e-9), Silent(), opener)
-    assert (result.stopped, verdict_of(result).kind) == (None, "not decided")
+    assert (result.stopped, verdict_of(result).kind) == ("", "not decided")
     assert "measured in time" in verdict_of(result).texts[0]
     [warning] = [text for text in result.warnings if "--max_secs" in text]
     assert "XNNPACK" in warning
@@ -265,7 +265,7 @@ def test_of_many_configurations_each_has_its_farthest_runs_sampled(tmp_path: Pat
     makers = {name: partial(always, wrong_in_one_run(20 + 3 * number)) for number, name in enumerate(names)}
     tests = tuple(Configuration(name) for name in names)
     result = evaluate(asked(tmp_path, num_runs=60, tests=tests), Silent(), Opener(**makers))
-    verdicts = [entry.verdicts[0] for entry in result.configurations if entry.role == "test"]
+    verdicts = [entry.verdicts[0] for entry in result.rows if entry.role == "test"]
     assert {verdict.kind for verdict in verdicts} == {"diverged"}
     assert 10 < diff_of(result).noise_floor_runs < 60
 

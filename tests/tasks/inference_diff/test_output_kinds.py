@@ -254,11 +254,11 @@ def test_the_kind_that_a_flag_states_stands_in_table_and_result(tmp_path: Path) 
     told = evaltools_here(*flags, f"--report={page}")
     assert told.code == 0, told.err
     assert "cosine 1.000000, 1.000000 at least; 100 % of 4 vectors" in page.read_text()
-    (unit,) = json.loads(result.read_text())["configurations"][1]["parts"]
+    (unit,) = json.loads(result.read_text())["rows"][1]["parts"]
     assert unit["texts"]["kind"] == "embedding"
     forced = evaltools_here(*flags, "--output_kind=unit=values")
     assert forced.code == 0, forced.err
-    (unit,) = json.loads(result.read_text())["configurations"][1]["parts"]
+    (unit,) = json.loads(result.read_text())["rows"][1]["parts"]
     assert "kind" not in unit["texts"]
 
 

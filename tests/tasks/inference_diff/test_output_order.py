@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution
 from evaltools.errors import UsageError
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.result import Result
 from evaltools.runtime import open_session
 from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.inference_diff.input_options import InputOptions
@@ -43,7 +43,7 @@ def write(path: Path, names: Mapping[str, str], seed: int = 0) -> Path:
     return path
 
 
-def diff(test: Path, reference: Path, **changes: Any) -> EvaluationResult:
+def diff(test: Path, reference: Path, **changes: Any) -> Result:
     made = {
         "model_file": test,
         "reference": Configuration("reference", kernels="reference"),
@@ -67,7 +67,7 @@ def new(tmp_path: Path) -> Path:
     return write(tmp_path / "new.tflite", {name: f"call:{place}" for place, name in enumerate(order)})
 
 
-def order_of(result: EvaluationResult) -> OutputOrder:
+def order_of(result: Result) -> OutputOrder:
     order = diff_of(result).output_order
     assert order is not None
     return order

@@ -16,7 +16,7 @@ from evaltools.metrics.native_numbers import NativeError
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Scores, Values
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.proto import message_class
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.result import Result, Row
 from evaltools.result.section import Chart, Lines, Note, Table, text_of
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.collecting import with_concluded
@@ -30,6 +30,7 @@ from evaltools.tasks.inference_diff.result import (
     Variant,
 )
 from tests import results
+from tests.results import row_with
 
 VALUES = Values(0, 0, 0, -1.0, 1.0, False, False, 4)
 DIFFERENCE = OutputDifference(
@@ -77,10 +78,10 @@ def comparison(name: str, *outputs: JudgedOutput, **changes: Any) -> DiffCompari
     return replace(made, **changes)
 
 
-def configuration(name: str, times: list[int], role: str = "test") -> ConfigurationResult:
-    return replace(
+def configuration(name: str, times: list[int], role: str = "test") -> Row:
+    return row_with(
         results.configuration(name, role),
-        inference_latency=summarise_latency(times),
+        latency=summarise_latency(times),
         verdicts=[] if role == "reference" else [FAR_OFF],
     )
 
@@ -90,7 +91,7 @@ def result(
     floor: tuple[OutputDifference, ...] = (),
     other_outputs: Sequence[str] = (),
     **changes: Any,
-) -> EvaluationResult:
+) -> Result:
     """``changes`` are those of everything that is not about one configuration."""
     reference = replace(configuration("reference", REFERENCE_TIMES, "reference"), delegates=[])
     tests = [configuration(entry.configuration, TEST_TIMES) for entry in comparisons]
@@ -105,7 +106,7 @@ def result(
     shown = comparisons[0].outputs if comparisons else []
     names = [(each.difference.output, f"tensor{place}", str(place)) for place, each in enumerate(shown)]
     times = {entry.name: WithReading(1500.0, 7000.0) for entry in (reference, *tests)}
-    made = replace(results.result(reference, *tests), task="inference_diff", subject="inference_diff", failed=[])
+    made = replace(results.result(reference, *tests), command="inference_diff", failed=[])
     return with_concluded(made, concluded(replace(found, **changes), names, other_outputs, times))
 
 
@@ -130,8 +131,8 @@ def test_native_lines_keep_the_numbers_of_outputs_and_print_what_is_no_number() 
 
 def test_a_loaded_reference_has_no_times() -> None:
     made = result(comparison("test", judged()))
-    loaded = replace(made.configurations[0], inference_latency=None, delegation=None, finished_examples=0)
-    made = replace(made, configurations=[loaded, made.configurations[1]])
+    loaded = row_with(made.rows[0], latency=None, delegation=None, examples=0)
+    made = replace(made, rows=[loaded, made.rows[1]])
     assert native_lines(made)[:2] == [
         "INFO: Num evaluation runs: 4",
         "INFO: Reference run latency: avg=0(us), std_dev=0(us)",
@@ -140,7 +141,7 @@ def test_a_loaded_reference_has_no_times() -> None:
 
 def test_proto_fields() -> None:
     made = result(comparison("test", judged(), judged(replace(DIFFERENCE, native=None))))
-    message = message_class("EvaluationStageMetrics").FromString(native_proto(made, made.configurations[1]))
+    message = message_class("EvaluationStageMetrics").FromString(native_proto(made, made.rows[1]))
     assert message.num_runs == 4
     metrics = message.process_metrics.inference_profiler_metrics
     reference, test = metrics.reference_latency, metrics.test_latency
@@ -151,7 +152,7 @@ def test_proto_fields() -> None:
     assert figures == pytest.approx((0.00123456789, 0.5, 0.001, 0.002))
 
 
-def outputs_of(made: EvaluationResult) -> list[dict[str, str]]:
+def outputs_of(made: Result) -> list[dict[str, str]]:
     """The rows of the table of outputs by heading."""
     (section,) = [section for section in made.blocks if section.title == "Outputs"]
     table = section.blocks[0]
@@ -159,7 +160,7 @@ def outputs_of(made: EvaluationResult) -> list[dict[str, str]]:
     return [dict(zip(table.columns, map(text_of, row), strict=True)) for row in table.rows]
 
 
-def lines_of(made: EvaluationResult, title: str) -> list[str | Note]:
+def lines_of(made: Result, title: str) -> list[str | Note]:
     (section,) = [section for section in made.blocks if section.title == title]
     return [line for block in section.blocks if isinstance(block, Lines) for line in block.lines]
 

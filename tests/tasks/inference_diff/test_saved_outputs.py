@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.errors import DataError, ImageError
-from evaltools.result.evaluation import RuntimeUsed, Tensor
+from evaltools.result.facts import RuntimeUsed, Tensor
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.saved_outputs import (
     INPUTS,

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from msgspec.structs import replace
-
 from evaltools.known_tasks import task_command
 from evaltools.metrics.words import change
 from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.figures import Spread, intervals_chart
 from evaltools.report.page.sections.rows import is_share, tone_of_verdict
-from evaltools.report.words.numbers import figure, figure_with_interval, p_value
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.metrics import common_figures
+from evaltools.report.words.numbers import figure_with_interval, p_value
+from evaltools.result.metrics import of_task
+from evaltools.result.result import Result, Row
 from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, number_cell, path_to
 from evaltools.result.verdict import Verdict
 
@@ -22,11 +20,11 @@ _MOST_FIGURES: Final = 24
 _MOST_INTERVALS: Final = 24
 
 
-def accuracy(result: EvaluationResult) -> Section:
+def accuracy(result: Result) -> Section:
     """Figures of the task by configuration, verdicts with their intervals, a chart of the changes."""
     judged = [
         (place, number, entry, verdict)
-        for place, entry in enumerate(result.configurations)
+        for place, entry in enumerate(result.rows)
         for number, verdict in enumerate(entry.verdicts)
     ]
     blocks: list[Block] = [_figures(result)]
@@ -34,59 +32,36 @@ def accuracy(result: EvaluationResult) -> Section:
     changes = [(entry, verdict) for _, _, entry, verdict in judged if verdict.change is not None]
     drawn = _changes(changes) if changes else None
     blocks += [] if drawn is None else [drawn]
-    return Section("Accuracy" if task_command(result.task).accuracy else "Figures", blocks, "accuracy")
+    return Section("Accuracy" if task_command(result.command).accuracy else "Figures", blocks, "accuracy")
 
 
-def every_figure(result: EvaluationResult) -> Table:
-    """A row for each configuration: facts, figures that every task has, those of the task, by the names of limits."""
-    figures = [
-        {**(common_figures(result, entry) if entry.status == "measured" else {}), **entry.figures}
-        for entry in result.configurations
-    ]
-    names = list(dict.fromkeys(name for found in figures for name in found))
-    rows: list[Sequence[Cell]] = [
-        [
-            entry.name,
-            entry.role,
-            entry.status,
-            entry.verdict.kind if entry.verdict is not None else "",
-            entry.reason or "",
-            *(Number(figure(replace(found[name], is_share=False, unit="")), found[name].value) if name in found else ""
-              for name in names),
-        ]
-        for found, entry in zip(figures, result.configurations, strict=True)
-    ]  # fmt: skip
-    return Table("All figures", ("configuration", "role", "status", "verdict", "reason", *names), rows)
-
-
-def _figures(result: EvaluationResult) -> Table:
-    measured = [(place, entry) for place, entry in enumerate(result.configurations) if entry.status == "measured"]
-    headings = {name: found.heading for _, entry in measured for name, found in entry.figures.items()}
+def _figures(result: Result) -> Table:
+    measured = [(place, entry) for place, entry in enumerate(result.rows) if entry.status == "measured"]
+    headings = {name: found.heading for _, entry in measured for name, found in of_task(entry).items()}
     shown = sorted(headings, key=lambda name: not headings[name])[:_MOST_FIGURES]
     rows: list[Sequence[Cell]] = [
         [headings[name] or name, *(_figure(place, name, entry) for place, entry in measured)] for name in shown
     ]
     counts = [
-        number_cell(entry.finished_examples, path=f"configurations/{place}/finished_examples")
-        for place, entry in measured
+        number_cell(entry.finished_examples, path=f"rows/{place}/figures/examples/value") for place, entry in measured
     ]
     rows.append(["examples with an answer", *counts])
     below = some_of(len(shown), len(headings), "figures")
     return Table("Figures by configuration", ("figure", *(entry.name for _, entry in measured)), rows, below)
 
 
-def _figure(place: int, name: str, entry: ConfigurationResult) -> Cell:
+def _figure(place: int, name: str, entry: Row) -> Cell:
     if name not in entry.figures:
         return "-"
     found = entry.figures[name]
-    path = path_to("configurations", place, "figures", name, "value")
+    path = path_to("rows", place, "figures", name, "value")
     return Number(figure_with_interval(found), found.value, path)
 
 
-def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -> Table:
+def _verdicts(judged: Iterable[tuple[int, int, Row, Verdict]]) -> Table:
     rows: list[Sequence[Cell]] = []
     for place, number, entry, verdict in judged:
-        path = f"configurations/{place}/verdicts/{number}"
+        path = f"rows/{place}/verdicts/{number}"
         size = verdict.change
         text = "" if size is None else change(size, verdict.low, verdict.high, is_share(entry, verdict))
         rows.append(
@@ -105,7 +80,7 @@ def _verdicts(judged: Iterable[tuple[int, int, ConfigurationResult, Verdict]]) -
     return Table("Verdicts", columns, rows, ranks=ranks)
 
 
-def _changes(judged: Sequence[tuple[ConfigurationResult, Verdict]]) -> Chart | None:
+def _changes(judged: Sequence[tuple[Row, Verdict]]) -> Chart | None:
     """The changes of the figure that decides, of each configuration against the reference."""
     main = judged[0][1].metric
     known = judged[0][0].figures.get(main)

@@ -7,23 +7,22 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from evaltools.known_tasks import metric_named, subject_of
+from evaltools.known_tasks import metric_named
 from evaltools.report.content import First
 from evaltools.report.page.sections.rows import ModelRow, ModelRows, tone_of, tone_of_verdict
 from evaltools.report.page.sections.summary import answer_of, is_alike, summary_of
 from evaltools.report.words.facts import counted
 from evaltools.report.words.next_steps import SEARCH, after_evaluation, how_fast
 from evaltools.report.words.numbers import in_times
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import fastest_on_cpu, reference_of, runs_on_cpu
-from evaltools.result.result import NEXT, Result
+from evaltools.result.result import NEXT, Result, Row
 from evaltools.result.section import Block, Lines, Note, Place, Section, Sentence
 from evaltools.result.verdict import OF_OUTPUTS, Verdict, kind_in_words
 
 _FAILED: Final = "failed"
 
 
-def first_screen(results: Mapping[str, EvaluationResult], located: Iterable[str] = ()) -> First:
+def first_screen(results: Mapping[str, Result], located: Iterable[str] = ()) -> First:
     """Of results of one task, by their names; for those in ``located`` the operators were looked at already."""
     found = ModelRows.of(results)
     answer, several = answer_of(results), len(results) > 1
@@ -39,19 +38,19 @@ def first_screen(results: Mapping[str, EvaluationResult], located: Iterable[str]
     steps: list[str] = []
     for name, result in results.items():
         notes += [of_result(name, note) if several else note for note in _notes(result)]
-        most_needed = max(map(_examples_needed, result.configurations), default=0)
-        for entry in result.configurations:
+        most_needed = max(map(_examples_needed, result.rows), default=0)
+        for entry in result.rows:
             if 0 < _examples_needed(entry) < most_needed:
                 continue
             more = after_evaluation(result, entry)
             steps += [step for step in more if not (name in located and step.startswith(SEARCH))]
     if not steps and not several:
         steps = list(how_fast(next(iter(results.values()))))
-    names = {subject_of(result) for result in results.values()}
+    names = {result.about for result in results.values()}
     return First(names.pop(), tuple(blocks), tuple(notes), tuple(steps), "" if several else next(iter(results)))
 
 
-def _examples_needed(entry: ConfigurationResult) -> int:
+def _examples_needed(entry: Row) -> int:
     """How many examples decide a verdict that is open, 0 where that is not known."""
     verdict = entry.verdict
     return (verdict.examples_needed or 0) if verdict is not None and verdict.kind == "not decided" else 0
@@ -64,11 +63,11 @@ def of_result(name: str, line: str | Note) -> Note:
     return Note(name if line.of == _FAILED else f"{name}, {line.of}", line.text, line.tone)
 
 
-def _notes(result: EvaluationResult) -> Iterator[Note]:
+def _notes(result: Result) -> Iterator[Note]:
     """What the table does not say of some configurations, and how many examples failed."""
-    for entry in result.configurations:
+    for entry in result.rows:
         yield from _of_configuration(ModelRow("", result, entry))
-    lost = [entry.name for entry in result.configurations if entry.status == "not measured"]
+    lost = [entry.name for entry in result.rows if entry.status == "not measured"]
     failed = [failure for failure in result.failed if failure.configuration not in lost]
     if failed:
         where = f" ({failed[0].configuration})" if failed[0].configuration else ""
@@ -77,10 +76,10 @@ def _notes(result: EvaluationResult) -> Iterator[Note]:
 
 
 def _of_configuration(row: ModelRow) -> Iterator[Note]:
-    result, entry = row.result, row.configuration
+    result, entry = row.result, row.row
     verdict = entry.verdict
     if entry.status == "not measured":
-        yield Note(entry.name, f"not measured: {entry.reason or ''}".removesuffix(": "), "missing")
+        yield Note(entry.name, f"not measured: {entry.reason}".removesuffix(": "), "missing")
         return
     if entry.fallback:
         yield Note(entry.name, f"fell back to the CPU: {entry.fallback}", "bad")
@@ -93,7 +92,7 @@ def _of_configuration(row: ModelRow) -> Iterator[Note]:
     elif verdict is not None and verdict.kind == "not measured":
         yield Note(entry.name, f"not measured: {verdict.why}", "missing")
     elif verdict is None and entry.role == "test":
-        reference = reference_of(entry, result.configurations)
+        reference = reference_of(entry, result.rows)
         if reference is not None and reference.status != "measured":
             yield Note(entry.name, f"not decided: {reference.name} was not measured", "open")
         elif reference is not None:
@@ -109,17 +108,17 @@ def _judged(verdict: Verdict) -> str:
     return f"{heading or verdict.metric} {verdict.why}"
 
 
-def _beside_cpu(result: EvaluationResult, entry: ConfigurationResult) -> str:
+def _beside_cpu(result: Result, entry: Row) -> str:
     """The speed of an accelerator compared with the fastest on the CPU, where that is not the reference."""
-    cpu, ratio = fastest_on_cpu(result.configurations, entry.place), entry.latency_cpu_ratio
-    reference = reference_of(entry, result.configurations)
+    cpu, ratio = fastest_on_cpu(result.rows, entry.place), entry.value("latency_cpu_ratio")
+    reference = reference_of(entry, result.rows)
     if cpu is None or not ratio or cpu is reference or cpu is entry or runs_on_cpu(entry):
         return ""
     compared = in_times(ratio)
     return f"{compared} {'as' if compared == 'as fast' else 'than'} {cpu.name}, the fastest on the CPU"
 
 
-def first_of_task(results: Mapping[str, EvaluationResult], located: Mapping[str, Sequence[Result]]) -> First:
+def first_of_task(results: Mapping[str, Result], located: Mapping[str, Sequence[Result]]) -> First:
     """The answer to all results of a task, with what the task itself has on the first screen, and faulty operators."""
     found = first_screen(results, [name for name in results if located.get(name)])
     blocks, notes = list(found.blocks), list(found.notes)
@@ -152,11 +151,10 @@ def _bad_notes(block: Block) -> int:
     return sum(isinstance(line, Note) and line.tone == "bad" for line in lines)
 
 
-def warnings_of(result: EvaluationResult) -> tuple[str, ...]:
+def warnings_of(result: Result) -> tuple[str, ...]:
     """The warnings of a result, first that it ended early."""
     stopped = [f"the run ended early: {result.stopped}"] if result.stopped else []
-    not_traced = result.execution.not_traced if result.execution is not None else None
-    return (*stopped, *([not_traced] if not_traced else []), *result.warnings)
+    return (*stopped, *result.warnings)
 
 
 def at(sections: Sequence[Section], place: Place) -> list[Section]:
@@ -164,6 +162,6 @@ def at(sections: Sequence[Section], place: Place) -> list[Section]:
     return [section for section in sections if section.place == place]
 
 
-def own_sections(result: EvaluationResult) -> list[Section]:
+def own_sections(result: Result) -> list[Section]:
     """The sections of the task that have blocks."""
     return [section for section in result.blocks if section.blocks]

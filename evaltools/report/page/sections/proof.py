@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.content import merged, sentences, some_of
-from evaltools.report.words.facts import Opened, counted, delegate_name, describe_configuration, left_on_cpu
+from evaltools.report.words.facts import counted, delegate_name, describe_configuration, left_on_cpu
 from evaltools.report.words.numbers import megabytes
-from evaltools.result.evaluation import Model, Tensor
+from evaltools.result.facts import Model, Tensor
+from evaltools.result.result import Row
 from evaltools.result.section import Block, Cell, Chart, Lines, Note, Number, Section, Table, Tone
 from evaltools.text import shortened
 
@@ -19,7 +20,7 @@ _LONGEST_MESSAGE: Final = 240
 _CPU: Final = "CPU"
 
 
-def proof(opened: Sequence[Opened], names: Sequence[str], paths: Sequence[str], models: Sequence[Model]) -> Section:
+def proof(opened: Sequence[Row], names: Sequence[str], paths: Sequence[str], models: Sequence[Model]) -> Section:
     """``paths`` lead to the configurations in the JSON result, ``names`` are theirs on the page."""
     rows = [_row(*each) for each in zip(opened, names, paths, strict=True)]
     columns = ("configuration", "delegate", "nodes", "partitions", "left on the CPU", "runtime", "evidence")
@@ -34,7 +35,7 @@ def proof(opened: Sequence[Opened], names: Sequence[str], paths: Sequence[str], 
     )
 
 
-def opened_lines(configurations: Sequence[Opened]) -> Lines:
+def opened_lines(configurations: Sequence[Row]) -> Lines:
     """What each configuration runs on, or why it cannot; those with the same text share a line."""
     notes = []
     for entry in configurations:
@@ -43,7 +44,7 @@ def opened_lines(configurations: Sequence[Opened]) -> Lines:
     return Lines(merged(notes))
 
 
-def _row(entry: Opened, name: str, path: str) -> Sequence[Cell]:
+def _row(entry: Row, name: str, path: str) -> Sequence[Cell]:
     runtime = entry.runtime
     if runtime is None:
         return name, "", "not opened", "", "", "", ""
@@ -68,7 +69,7 @@ def _row(entry: Opened, name: str, path: str) -> Sequence[Cell]:
     )
 
 
-def _left(entry: Opened) -> str:
+def _left(entry: Row) -> str:
     if entry.delegation is None:
         return ""
     if not entry.delegation.delegated_nodes:
@@ -76,7 +77,7 @@ def _left(entry: Opened) -> str:
     return left_on_cpu(entry.delegation, _MOST_OPERATORS) or "nothing"
 
 
-def _nodes(opened: Sequence[Opened], names: Sequence[str]) -> Chart | None:
+def _nodes(opened: Sequence[Row], names: Sequence[str]) -> Chart | None:
     """Who ran how many nodes, of the configurations that have a delegate."""
     rows: dict[str, dict[str, float]] = {}
     for entry, name in zip(opened, names, strict=True):
@@ -95,7 +96,7 @@ def _nodes(opened: Sequence[Opened], names: Sequence[str]) -> Chart | None:
     return Chart("Nodes by who ran them", shares_chart(drawn, colours_of([*parts, _CPU], _CPU), "nodes"), text)
 
 
-def _messages(opened: Sequence[Opened], names: Sequence[str]) -> list[str]:
+def _messages(opened: Sequence[Row], names: Sequence[str]) -> list[str]:
     """Why some were not opened; what runtimes printed while they loaded the model, the beginnings of long texts."""
     named = list(zip(opened, names, strict=True))
     closed = [f"{name} was not opened: {entry.reason}" for entry, name in named if entry.runtime is None]

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from evaltools.known_tasks import task_command
 from evaltools.metrics.metric import Better
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.figure import Figure
+from evaltools.result.result import Result, Row
 from evaltools.result.section import Tone
 from evaltools.result.verdict import Verdict, kind_in_words
 
@@ -30,37 +30,35 @@ class ModelRow(Struct, frozen=True):
     """One model in one configuration; ``model`` is its name. That of a reference may be another than the result's."""
 
     model: str
-    result: EvaluationResult
-    configuration: ConfigurationResult
+    result: Result
+    row: Row
 
     @property
     def size_bytes(self) -> int:
         """The size of the model's file."""
-        return (self.configuration.other_model or self.result.model).size_bytes
+        return (self.row.other_model or self.result.model).size_bytes
 
     @property
-    def p50_us(self) -> float:
-        """The median time in microseconds; NaN where there is none of what was asked for."""
-        entry = self.configuration
-        latency = entry.inference_latency
-        if latency is None or latency.p50_us is None or entry.fallback or entry.status != "measured":
-            return math.nan
-        return latency.p50_us
+    def latency_ms(self) -> float:
+        """The median time in milliseconds; NaN where there is none of what was asked for."""
+        median_ms = self.row.value("latency_ms")
+        is_as_asked = self.row.status == "measured" and not self.row.fallback
+        return median_ms if median_ms is not None and is_as_asked else math.nan
 
     @property
     def errors(self) -> int:
         """In how many runs it was given an input and gave no answer."""
-        return sum(failure.configuration == self.configuration.name for failure in self.result.failed)
+        return sum(failure.configuration == self.row.name for failure in self.result.failed)
 
     @property
     def is_clean(self) -> bool:
         """Whether it ran as asked: on its delegate, without a crash or an error."""
-        entry = self.configuration
+        entry = self.row
         return entry.status == "measured" and not (entry.fallback or entry.not_clean or self.errors)
 
     def figure(self, name: str | None) -> Figure | None:
         """The figure of that name, where it has a number."""
-        found = None if name is None else self.configuration.figures.get(name)
+        found = None if name is None else self.row.figures.get(name)
         return None if found is None or found.value is None else found
 
     def value(self, name: str | None) -> float:
@@ -79,10 +77,10 @@ class ModelRows(Struct, frozen=True):
     figure: str | None
 
     @classmethod
-    def of(cls, results: Mapping[str, EvaluationResult]) -> ModelRows:
+    def of(cls, results: Mapping[str, Result]) -> ModelRows:
         """The rows of results of one task, which are given by the name of the model."""
         rows = list(_rows(results))
-        verdicts = [verdict.metric for row in rows for verdict in row.configuration.verdicts]
+        verdicts = [verdict.metric for row in rows for verdict in row.row.verdicts]
         known = [_SIZE if metric == _OF_OUTPUTS else metric for metric in verdicts] or map(_main_figure, rows)
         return cls(rows, next(filter(None, known), None))
 
@@ -94,7 +92,7 @@ class ModelRows(Struct, frozen=True):
     @property
     def any_figure(self) -> Figure | None:
         """The figure in the first row that has it: what it is called, and which direction is better."""
-        return next((found for row in self.rows if (found := row.configuration.figures.get(self.figure or ""))), None)
+        return next((found for row in self.rows if (found := row.row.figures.get(self.figure or ""))), None)
 
     @property
     def heading(self) -> str:
@@ -114,7 +112,7 @@ class ModelRows(Struct, frozen=True):
         from evaltools.metrics.pareto import pareto_front
 
         sign = 1 if self.better == "higher" else -1
-        return pareto_front([(row.p50_us, sign * row.value(self.figure)) for row in self.rows])
+        return pareto_front([(row.latency_ms, sign * row.value(self.figure)) for row in self.rows])
 
     def best(self, rows: Sequence[ModelRow]) -> ModelRow | None:
         """The row with the best figure; None where fewer than two have one, or nothing says which is better."""
@@ -130,11 +128,11 @@ class ModelRows(Struct, frozen=True):
         return None if self.any_figure is None else self.any_figure.better
 
 
-def _rows(results: Mapping[str, EvaluationResult]) -> Iterator[ModelRow]:
+def _rows(results: Mapping[str, Result]) -> Iterator[ModelRow]:
     """A row for each configuration. The model that others are compared with is there once."""
     known = {result.model.sha256 for result in results.values()}
     for name, result in results.items():
-        for entry in result.configurations:
+        for entry in result.rows:
             other = entry.other_model
             if other is None:
                 yield ModelRow(name, result, entry)
@@ -145,7 +143,7 @@ def _rows(results: Mapping[str, EvaluationResult]) -> Iterator[ModelRow]:
 
 def _main_figure(row: ModelRow) -> str | None:
     """What a measured configuration is judged by where it is compared with nothing."""
-    accuracy, figures = task_command(row.result.task).accuracy, row.configuration.figures
+    accuracy, figures = task_command(row.result.command).accuracy, row.row.figures
     means = [name for name, found in figures.items() if found.spread is not None]
     known = [accuracy.figure] if accuracy is not None else means
     return next((name for name in known if name in figures), None)
@@ -153,8 +151,8 @@ def _main_figure(row: ModelRow) -> str | None:
 
 def verdict_of(row: ModelRow) -> str:
     """The verdict in a word or two; empty where nothing was judged."""
-    verdict = row.configuration.verdict
-    if row.configuration.status == "not measured":
+    verdict = row.row.verdict
+    if row.row.status == "not measured":
         return "not measured"
     if verdict is None:
         return ""
@@ -163,7 +161,7 @@ def verdict_of(row: ModelRow) -> str:
     return verdict.seen or kind_in_words(verdict.kind)
 
 
-def is_share(entry: ConfigurationResult, verdict: Verdict) -> bool:
+def is_share(entry: Row, verdict: Verdict) -> bool:
     """Whether a verdict on a configuration is about a share, whose changes are in points."""
     figure = entry.figures.get(verdict.metric)
     return figure is not None and figure.is_share
@@ -181,11 +179,11 @@ def tone_of_verdict(verdict: Verdict | None) -> Tone:
 
 def tone_of(row: ModelRow) -> Tone:
     """The colour of a configuration's own verdict; one that did not run as asked is never good."""
-    if row.configuration.status == "not measured":
+    if row.row.status == "not measured":
         return "missing"
     if not row.is_clean:
         return "bad"
-    verdict = row.configuration.verdict
+    verdict = row.row.verdict
     if verdict is not None and verdict.seen == "identical":
         return "good"
     if verdict is not None and verdict.seen == "unchanged" and verdict.kind == "not decided":

@@ -9,18 +9,21 @@ from typing import Final
 from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.look import colours_of
 from evaltools.report.page.charts.times import over_time_chart, shares_chart
-from evaltools.report.words.execution import advice_in_words, shares_in_words
-from evaltools.result.evaluation import Environment, EvaluationResult, ExecutionUsed, FailedExample, ProcessMemory
+from evaltools.report.words.execution import advice_in_words, conditions_in_words, shares_in_words
+from evaltools.result.execution import ExecutionUsed, ProcessMemory
+from evaltools.result.facts import Environment, FailedExample
+from evaltools.result.result import DRIFT, Result
 from evaltools.result.section import (
     Block,
     Cell,
     Chart,
     Files,
+    Lines,
     Linked,
+    Note,
     Section,
     Table,
     number_cell,
-    path_to,
 )
 
 _MOST_FAILED: Final = 10
@@ -69,10 +72,19 @@ def _traces(name: str, shows: str) -> list[Block]:
     return [Files("Trace", [Linked(name, f"{shows}; {_OPENED_BY}")])] if name else []
 
 
-def pipeline(result: EvaluationResult) -> Section | None:
-    """Stages, workers, parts of inference, memory over time; None where the result does not say where time went."""
-    execution = result.execution
-    if execution is None or not any(execution.stage_seconds.values()):
+def conditions(result: Result, execution: ExecutionUsed) -> Section | None:
+    """The conditions of the latencies, what rose or fell while they were taken: a part of what is said of speed."""
+    lines: list[str | Note] = [*filter(None, [conditions_in_words(result, execution)])]
+    if execution.startup_seconds:
+        phases = ", ".join(f"{name} {spent:.2g} s" for name, spent in execution.startup_seconds.items())
+        lines.append(f"until the first example was finished: {phases}")
+    lines += [Note(row.name, row.texts[DRIFT], "open") for row in result.rows if DRIFT in row.texts]
+    return Section("", [Lines(lines)], "speed") if lines else None
+
+
+def pipeline(result: Result, execution: ExecutionUsed) -> Section | None:
+    """Stages, workers, parts of inference, memory over time; None where it is not known where time went."""
+    if not any(execution.stage_seconds.values()):
         return None
     found = (
         shares(execution),
@@ -82,7 +94,7 @@ def pipeline(result: EvaluationResult) -> Section | None:
     )
     blocks: list[Block] = [block for block in found if block is not None]
     advice = advice_in_words(result, execution)
-    return Section("Where the time goes", blocks, intro=f"{advice}." if advice else "")
+    return Section("Where the time goes", blocks, "speed", f"{advice}." if advice else "")
 
 
 def shares(execution: ExecutionUsed) -> Chart:
@@ -112,10 +124,7 @@ def _inference(execution: ExecutionUsed) -> Table | None:
     rows: list[Sequence[Cell]] = [
         [
             name,
-            *(
-                number_cell(spent, "{:.3g} s".format, path_to("execution", "inference_seconds", name, part))
-                for part, spent in (("copy", each.copy), ("run", each.run), ("read_back", each.read_back))
-            ),
+            *(number_cell(spent, "{:.3g} s".format) for spent in (each.copy, each.run, each.read_back)),
         ]
         for name, each in execution.inference_seconds.items()
     ]

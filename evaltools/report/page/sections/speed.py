@@ -8,68 +8,72 @@ from typing import Final
 from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.page.charts.figures import Spread, intervals_chart
 from evaltools.report.page.charts.times import MOST_POINTS, moments_chart, runs_chart
-from evaltools.report.words.execution import conditions_in_words
-from evaltools.report.words.facts import drift_of, speed_of
-from evaltools.report.words.numbers import in_times_with_interval, milliseconds, says_something, three_digits
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.report.words.facts import speed_of
+from evaltools.report.words.numbers import (
+    in_milliseconds,
+    in_times_with_interval,
+    milliseconds,
+    says_something,
+    three_digits,
+)
 from evaltools.result.places import reference_of
-from evaltools.result.section import Block, Cell, Chart, Lines, Note, Number, Section, Table, number_cell
+from evaltools.result.result import INVOKE, INVOKE_US, Result, Row
+from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, number_cell
 
 _MOST_CONFIGURATIONS: Final = 8
 _MOST_DRAWN: Final = 8
-_OF_LATENCY: Final = ("p50_us", "p90_us", "avg_us", "min_us", "max_us")
+_OF_TIMES: Final = ("avg_us", "min_us", "max_us")
 _MOST_INTERVALS: Final = 24
 
 
-def speed(result: EvaluationResult) -> Section | None:
+def speed(result: Result) -> Section | None:
     """Latencies, ratios with intervals, single times where they were kept; None without times."""
-    timed = [
-        (place, entry)
-        for place, entry in enumerate(result.configurations)
-        if entry.inference_latency is not None and entry.inference_latency.count
-    ]
+    timed = [(place, row) for place, row in enumerate(result.rows) if row.latency is not None and row.latency.count]
     if not timed:
         return None
     blocks: list[Block] = [_latencies(result, timed)]
     blocks += [drawn for drawn in (_ratios(result), _runs(result, timed)) if drawn is not None]
-    lines = _conditions(result)
-    return Section("Speed", [*blocks, *([Lines(lines)] if lines else [])])
+    blocks += [block for each in result.blocks if each.place == "speed" and not each.title for block in each.blocks]
+    return Section("Speed", blocks)
 
 
-def _latencies(result: EvaluationResult, timed: Sequence[tuple[int, ConfigurationResult]]) -> Table:
+def _latencies(result: Result, timed: Sequence[tuple[int, Row]]) -> Table:
     rows: list[Sequence[Cell]] = []
-    for place, entry in timed:
-        latency, path = entry.inference_latency, f"configurations/{place}"
-        assert latency is not None
-        ratio = speed_of(entry, reference_of(entry, result.configurations), result.latency_comparisons)
+    for place, row in timed:
+        ratio, path = speed_of(row, reference_of(row, result.rows)), f"rows/{place}"
         rows.append(
             [
-                entry.name,
+                row.name,
+                _figure(row, "latency_ms", path),
+                _figure(row, "latency_p90_ms", path),
                 *(
-                    number_cell(getattr(latency, name), milliseconds, f"{path}/inference_latency/{name}")
-                    for name in _OF_LATENCY
+                    number_cell(getattr(row.latency, name), milliseconds, f"{path}/times/{INVOKE}/{name}")
+                    for name in _OF_TIMES
                 ),
-                "" if ratio is None else Number(in_times_with_interval(ratio), ratio.ratio),
-                number_cell(latency.count, path=f"{path}/inference_latency/count"),
-                number_cell(entry.peak_memory_mb, "{:.0f} MB".format, f"{path}/peak_memory_mb"),
+                "" if ratio is None else Number(in_times_with_interval(ratio), ratio.value),
+                number_cell(row.latency.count if row.latency else None, path=f"{path}/times/{INVOKE}/count"),
+                number_cell(row.value("peak_memory_mb"), "{:.0f} MB".format, f"{path}/figures/peak_memory_mb/value"),
             ]
         )
     columns = ("configuration", "p50", "p90", "average", "least", "most", "vs reference", "runs", "peak memory")
     return Table("Time of one run (invoke)", columns, rows, ranks=(0, 1, 3, 5, 6, 7, 2, 8, 4))
 
 
-def _ratios(result: EvaluationResult) -> Chart | None:
+def _figure(row: Row, name: str, path: str) -> Cell:
+    return number_cell(row.value(name), in_milliseconds, f"{path}/figures/{name}/value")
+
+
+def _ratios(result: Result) -> Chart | None:
     """How many times as fast as its reference each configuration is."""
     spreads, texts = [], []
-    for entry in result.configurations:
-        reference = reference_of(entry, result.configurations)
-        for each in result.latency_comparisons:
-            if reference is None or (each.baseline, each.other) != (reference.name, entry.name) or not each.ratio:
-                continue
-            known = each.interval if each.interval is not None and says_something(each.interval) else None
-            low, high = (1 / known.high, 1 / known.low) if known is not None else (None, None)
-            spreads.append(Spread(entry.name, 1 / each.ratio, low, high))
-            texts.append(f"{entry.name} {in_times_with_interval(each)}, {each.pairs} pairs")
+    for row in result.rows:
+        found = row.figures.get("latency_ratio")
+        if found is None or not found.value:
+            continue
+        known = found.interval if found.interval is not None and says_something(found.interval) else None
+        low, high = (1 / known.high, 1 / known.low) if known is not None else (None, None)
+        spreads.append(Spread(row.name, 1 / found.value, low, high))
+        texts.append(f"{row.name} {in_times_with_interval(found)}, {found.count} pairs")
     if not spreads:
         return None
     spec = intervals_chart(spreads[:_MOST_INTERVALS], "times as fast (95 % interval)", 1.0)
@@ -77,24 +81,11 @@ def _ratios(result: EvaluationResult) -> Chart | None:
     return Chart("Speed against the reference", spec, sentences("; ".join(texts[:_MOST_INTERVALS]), left))
 
 
-def _runs(result: EvaluationResult, timed: Sequence[tuple[int, ConfigurationResult]]) -> Chart | None:
+def _runs(result: Result, timed: Sequence[tuple[int, Row]]) -> Chart | None:
     """Single times, of the first few configurations."""
-    times = {entry.name: entry.times_us for _, entry in timed}
-    times_ms = {name: [time / 1000 for time in found] for name, found in times.items()}
-    references = [entry.name for entry in result.configurations if entry.role == "reference" and times.get(entry.name)]
+    times_ms = {row.name: [time / 1000 for time in row.series.get(INVOKE_US, [])] for _, row in timed}
+    references = [row.name for row in result.rows if row.role == "reference" and times_ms.get(row.name)]
     return each_run("Each run in its turn", times_ms, _MOST_CONFIGURATIONS, next(iter(references), None))
-
-
-def _conditions(result: EvaluationResult) -> list[str | Note]:
-    """The conditions of the latencies, what rose or fell."""
-    lines: list[str | Note] = []
-    execution = result.execution
-    if execution is not None:
-        lines += filter(None, [conditions_in_words(result, execution)])
-        if execution.startup_seconds:
-            phases = ", ".join(f"{name} {spent:.2g} s" for name, spent in execution.startup_seconds.items())
-            lines.append(f"until the first example was finished: {phases}")
-    return lines + [Note(entry.name, drift, "open") for entry in result.configurations if (drift := drift_of(entry))]
 
 
 def each_run(

@@ -10,14 +10,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from evaltools.known_tasks import subject_of
 from evaltools.metrics.words import change
 from evaltools.report.content import sentences
 from evaltools.report.page.sections.rows import ModelRow, ModelRows, is_share, tone_of, verdict_of
 from evaltools.report.words.facts import counted, delegated, median_time, speed_of
 from evaltools.report.words.numbers import figure, figure_with_interval, in_times, megabytes
-from evaltools.result.evaluation import NOT_REPEATABLE, ConfigurationResult, EvaluationResult, other_models
+from evaltools.result.facts import NOT_REPEATABLE
 from evaltools.result.places import machine_of, reference_of
+from evaltools.result.result import Result, Row
 from evaltools.result.section import Cell, Number, Table, Word, number_cell, path_to
 
 FACTS: Final = {"file MB": "a file of {} MB", "examples": "{} examples", "machine": "{}", "versions": "{}"}
@@ -36,14 +36,14 @@ class _At(Struct, frozen=True):
     is_on_front: bool
 
     @property
-    def entry(self) -> ConfigurationResult:
+    def entry(self) -> Row:
         """The configuration."""
-        return self.row.configuration
+        return self.row.row
 
     def path(self, *names: str | int) -> str:
         """Where a figure of the configuration is in the JSON result, empty for those of several."""
-        place = self.row.result.configurations.index(self.entry)
-        return "" if self.several else f"configurations/{place}/{path_to(*names)}"
+        place = self.row.result.rows.index(self.entry)
+        return "" if self.several else f"rows/{place}/{path_to(*names)}"
 
 
 class _Column(Struct, frozen=True):
@@ -60,7 +60,7 @@ class _Column(Struct, frozen=True):
     of_several: bool = False
 
 
-def summary_of(results: Mapping[str, EvaluationResult]) -> Table | None:
+def summary_of(results: Mapping[str, Result]) -> Table | None:
     """A row for each configuration; the columns of several results that distinguish them stand at the end.
 
     None for results of several tasks, and where there is no configuration.
@@ -132,20 +132,18 @@ def _change(at: _At) -> Cell:
 
 
 def _latency(at: _At) -> Cell:
-    latency, text = at.entry.inference_latency, median_time(at.entry)
-    p50 = None if latency is None else latency.p50_us
-    return text if p50 is None else Number(text, p50, at.path("inference_latency", "p50_us"))
+    median_ms, text = at.entry.value("latency_ms"), median_time(at.entry)
+    return text if median_ms is None else Number(text, median_ms, at.path("figures", "latency_ms", "value"))
 
 
 def _speed(at: _At) -> Cell:
     """How many times faster or slower than its reference; empty where no time of both is known."""
     entry, result = at.entry, at.row.result
-    comparisons = result.latency_comparisons
-    ratio = speed_of(entry, reference_of(entry, result.configurations), comparisons)
-    if ratio is None or entry.status != "measured":
+    ratio = speed_of(entry, reference_of(entry, result.rows))
+    if ratio is None or ratio.value is None or entry.status != "measured":
         return ""
-    places = [] if at.several else [place for place, each in enumerate(comparisons) if each is ratio]
-    return Number(in_times(ratio.ratio), ratio.ratio, f"latency_comparisons/{places[0]}/ratio" if places else "")
+    is_stated = entry.figures.get("latency_ratio") is ratio
+    return Number(in_times(ratio.value), ratio.value, at.path("figures", "latency_ratio", "value") if is_stated else "")
 
 
 def _file_size(at: _At) -> Cell:
@@ -184,30 +182,30 @@ COLUMNS: Final = (
 """From left to right; the heading of the accuracy is that of the figure."""
 
 
-def is_alike(results: Iterable[EvaluationResult]) -> bool:
+def is_alike(results: Iterable[Result]) -> bool:
     """Whether all are of one machine, one version of each package, and the same examples read in the same way."""
     machines, versions, examples = set(), set(), set()
     for result in results:
-        examples.add((result.examples_done, result.pictures_digest, tuple(result.given.items())))
-        for entry in result.configurations:
+        examples.add((result.examples_done, tuple(result.given.items())))
+        for entry in result.rows:
             machines.add(machine_of(result.environment, result.device_run, entry.place))
             versions |= set(_versions(result.environment.evaltools, entry).items())
     packages = {package for package, _ in versions}
     return len(machines) < 2 and len(versions) == len(packages) and len(examples) < 2
 
 
-def _versions(evaltools: str, opened: ConfigurationResult) -> dict[str, str]:
+def _versions(evaltools: str, opened: Row) -> dict[str, str]:
     """Those of evaltools and of the runtime, where one was opened, by name."""
     runtime = {opened.runtime.package: opened.runtime.version} if opened.runtime is not None else {}
     return {"evaltools": evaltools, **runtime}
 
 
-def versions_in_words(evaltools: str, opened: ConfigurationResult) -> str:
+def versions_in_words(evaltools: str, opened: Row) -> str:
     """The versions of evaltools and of the runtime that ran a configuration."""
     return ", ".join(f"{name} {version}" for name, version in _versions(evaltools, opened).items())
 
 
-def _model_names(results: Mapping[str, EvaluationResult]) -> dict[str, str]:
+def _model_names(results: Mapping[str, Result]) -> dict[str, str]:
     """The file's name without its ending for each result, with a checksum where others of that name differ."""
     stems = {source: Path(result.model.file).stem for source, result in results.items()}
     contents: dict[str, set[str]] = {}
@@ -219,26 +217,26 @@ def _model_names(results: Mapping[str, EvaluationResult]) -> dict[str, str]:
     }
 
 
-def _compared_with(results: Mapping[str, EvaluationResult]) -> dict[str, list[str]]:
+def _compared_with(results: Mapping[str, Result]) -> dict[str, list[str]]:
     """The models that were compared with another one, by the name of that one's file."""
     found: dict[str, list[str]] = {}
     for name, result in results.items():
-        for model in other_models(result):
+        for model in result.other_models:
             found.setdefault(Path(model.file).name, []).append(name)
     return found
 
 
-def by_task(results: Mapping[str, EvaluationResult]) -> Iterator[Mapping[str, EvaluationResult]]:
+def by_task(results: Mapping[str, Result]) -> Iterator[Mapping[str, Result]]:
     """The results of each task."""
-    found: dict[str, dict[str, EvaluationResult]] = {}
+    found: dict[str, dict[str, Result]] = {}
     for name, result in results.items():
-        found.setdefault(subject_of(result), {})[name] = result
+        found.setdefault(result.about, {})[name] = result
     yield from found.values()
 
 
 def is_lost(row: ModelRow) -> bool:
     """Whether there is no figure of a configuration."""
-    return row.configuration.status == "not measured"
+    return row.row.status == "not measured"
 
 
 _SAME: Final = ("identical", "equivalent")
@@ -250,7 +248,7 @@ _ODD_REFERENCE: Final = "the reference is the odd one out"
 _MOST_NAMED: Final = 2
 
 
-def answer_of(results: Mapping[str, EvaluationResult]) -> str:
+def answer_of(results: Mapping[str, Result]) -> str:
     """How many configurations do the same job as what they were compared with, and what the others do.
 
     Of one that was compared with nothing, what is known of it. It ends with why a run has not all of its examples.
@@ -259,13 +257,13 @@ def answer_of(results: Mapping[str, EvaluationResult]) -> str:
     return " ".join([_answer_of(results), *(f"Not complete: {why}." for why in early)])
 
 
-def _answer_of(results: Mapping[str, EvaluationResult]) -> str:
+def _answer_of(results: Mapping[str, Result]) -> str:
     every = ModelRows.of(results)
     if not every.rows:
         (first, *_) = results.values()
         return f"Nothing was measured: {first.stopped or 'the result has no configurations'}."
-    rows = [row for row in every.rows if row.configuration.role == "test"]
-    judged = [row for row in rows if row.configuration.verdict is not None or is_lost(row)]
+    rows = [row for row in every.rows if row.row.role == "test"]
+    judged = [row for row in rows if row.row.verdict is not None or is_lost(row)]
     if not judged:
         return _single(every, every.rows[0]) if len(every.rows) == 1 else _best_of(every, results)
     same = [row for row in judged if _gives_the_same(row)]
@@ -295,7 +293,7 @@ def _answer_of(results: Mapping[str, EvaluationResult]) -> str:
 
 
 def _single(found: ModelRows, row: ModelRow) -> str:
-    entry = row.configuration
+    entry = row.row
     accuracy = f", {found.heading} {_figure_of(found, row)}" if _figure_of(found, row) else ""
     examples = counted(entry.finished_examples, "example")
     return f'"{entry.name}": {examples}{accuracy}; it was compared with nothing.'
@@ -307,22 +305,22 @@ def _figure_of(found: ModelRows, row: ModelRow) -> str:
     return "" if known is None else figure(known)
 
 
-def _best_of(found: ModelRows, results: Mapping[str, EvaluationResult]) -> str:
+def _best_of(found: ModelRows, results: Mapping[str, Result]) -> str:
     """The best and the fastest of several configurations that were compared with nothing."""
     rows = [row for row in found.rows if row.is_clean]
     texts = [f"{counted(len(rows), 'configuration')} measured, compared with nothing", *_best(found, rows, results)]
     return f"{'; '.join(texts)}."
 
 
-def _best(found: ModelRows, rows: Sequence[ModelRow], results: Mapping[str, EvaluationResult]) -> list[str]:
+def _best(found: ModelRows, rows: Sequence[ModelRow], results: Mapping[str, Result]) -> list[str]:
     """Which row has the best figure, and which is the fastest."""
     texts = []
-    best, timed = found.best(rows), [row for row in rows if not math.isnan(row.p50_us)]
+    best, timed = found.best(rows), [row for row in rows if not math.isnan(row.latency_ms)]
     if best is not None and not found.are_outputs:
         texts.append(f"{_name(best, results)} has the best {found.heading}, {_figure_of(found, best)}")
     if len(timed) > 1:
-        fastest = min(timed, key=lambda row: row.p50_us)
-        texts.append(f"{_name(fastest, results)} is the fastest, {median_time(fastest.configuration)}")
+        fastest = min(timed, key=lambda row: row.latency_ms)
+        texts.append(f"{_name(fastest, results)} is the fastest, {median_time(fastest.row)}")
     return texts
 
 
@@ -341,23 +339,23 @@ def _is_another(row: ModelRow) -> bool:
 
 
 def _is_bad_reference(row: ModelRow) -> bool:
-    return row.configuration.role == "reference" and bool(row.configuration.not_clean or row.errors)
+    return row.row.role == "reference" and bool(row.row.not_clean or row.errors)
 
 
 def _on_examples(same: Sequence[ModelRow]) -> str:
     """How many examples show that no answer changed, where no more than that is known."""
-    counts = [row.configuration.finished_examples for row in same if _kind(row) not in _SAME]
+    counts = [row.row.finished_examples for row in same if _kind(row) not in _SAME]
     return f" on {min(counts)} examples" if counts else ""
 
 
 def _kind(row: ModelRow) -> str:
-    verdict = row.configuration.verdict
+    verdict = row.row.verdict
     return "" if verdict is None else verdict.kind
 
 
-def _name(row: ModelRow, results: Mapping[str, EvaluationResult]) -> str:
+def _name(row: ModelRow, results: Mapping[str, Result]) -> str:
     """In quotes, as a configuration may have any name."""
-    name = f'"{row.configuration.name}"'
+    name = f'"{row.row.name}"'
     return f"{row.model} in {name}" if len(results) > 1 else name
 
 
@@ -365,7 +363,7 @@ def _baseline(rows: Sequence[ModelRow]) -> str:
     """What they were compared with, as a reader knows it."""
     names = set()
     for row in rows:
-        reference = reference_of(row.configuration, row.result.configurations)
+        reference = reference_of(row.row, row.result.rows)
         if reference is not None and reference.other_model is not None:
             names.add(Path(reference.other_model.file).name)
         elif reference is not None and any(used.requested for used in reference.delegates):
@@ -380,7 +378,7 @@ def _baseline(rows: Sequence[ModelRow]) -> str:
 
 def _in_a_word(row: ModelRow) -> str:
     """A word for one of many that do not give the same answers."""
-    if row.configuration.fallback and not is_lost(row):
+    if row.row.fallback and not is_lost(row):
         return "on the CPU instead"
     return verdict_of(row) or "not compared" if row.is_clean or is_lost(row) else "not clean"
 
@@ -389,14 +387,14 @@ def _what_else(row: ModelRow) -> str:
     """What a configuration does that does not give the same answers."""
     if is_lost(row):
         return "was not measured"
-    if row.configuration.fallback:
+    if row.row.fallback:
         return "ran on the CPU instead of its delegate"
     return _verdict_in_words(row) if row.is_clean else _unclean(row)
 
 
 def _unclean(row: ModelRow) -> str:
     """What went wrong in its runs, and after errors what the other runs show."""
-    entry = row.configuration
+    entry = row.row
     if entry.not_clean == NOT_REPEATABLE:
         return NOT_REPEATABLE
     if entry.not_clean:
@@ -409,15 +407,11 @@ def _unclean(row: ModelRow) -> str:
 
 
 def _verdict_in_words(row: ModelRow) -> str:
-    verdict = row.configuration.verdict
+    verdict = row.row.verdict
     if verdict is None or verdict.kind == "not measured":
         return "was not compared"
     if verdict.change is not None and verdict.kind in ("worse", "better"):
-        by = (
-            f"{100 * abs(verdict.change):.2f} points"
-            if is_share(row.configuration, verdict)
-            else f"{abs(verdict.change):.3g}"
-        )
+        by = f"{100 * abs(verdict.change):.2f} points" if is_share(row.row, verdict) else f"{abs(verdict.change):.3g}"
         return f"is {verdict.kind} by {by}"
     word = verdict_of(row)
     if word == _ODD_REFERENCE:

@@ -19,8 +19,8 @@ def models_tradeoff(found: ModelRows) -> Chart | None:
     points = [
         Tradeoff(
             row.model,
-            row.configuration.name,
-            row.p50_us / 1000,
+            row.row.name,
+            row.latency_ms,
             factor * row.value(found.figure),
             row.size_bytes / 1e6,
             is_on,
@@ -28,7 +28,7 @@ def models_tradeoff(found: ModelRows) -> Chart | None:
         )
         for row, is_on in zip(found.rows, front, strict=True)
         for known in [row.figure(found.figure)]
-        if row.p50_us > 0 and known is not None
+        if row.latency_ms > 0 and known is not None
     ]
     return drawn(points, f"{found.heading} in %" if factor == 100 else found.heading)
 
