@@ -21,7 +21,7 @@ from evaltools.runtime.process.child import ChildProcess
 from evaltools.runtime.process.messages import WrongMessage, packed, unpacked
 from evaltools.runtime.process.restarting import Restarting
 from evaltools.runtime.process.shared_arrays import Placed, SharedArrays
-from evaltools.runtime.process.supervisor import Here
+from evaltools.runtime.process.supervisor import Held
 from evaltools.runtime.session import TensorSpec
 
 _WORTH_A_PROCESS: Final = 64
@@ -144,9 +144,9 @@ class _Made(Struct, frozen=True):
     steps: tuple[tuple[str, int], ...] = ()
 
 
-def _made(here: Here, inputs: Sequence[TensorSpec], block: Sequence[_Order]) -> list[_Made]:
+def _made(held: Held, inputs: Sequence[TensorSpec], block: Sequence[_Order]) -> list[_Made]:
     """In the other process: make what was asked for."""
-    arrays = here.arrays(inputs, ())
+    arrays = held.arrays(inputs, ())
     return [_sent(arrays, order.slot, _ready(order.example, order.recipe)) for order in block]
 
 

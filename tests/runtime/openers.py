@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -133,6 +134,12 @@ def leaving(_model: ModelFile, _configuration: Configuration) -> FakeSession:
 
 def surprising(_model: ModelFile, _configuration: Configuration) -> FakeSession:
     raise KeyError("surprise")
+
+
+def with_helper(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    """Starts a process that would never end, and prints its number."""
+    print(subprocess.Popen(["sleep", "1000"]).pid)
+    return Stated(lambda _inputs: (), (), ())
 
 
 def reading(_model: ModelFile, _configuration: Configuration) -> FakeSession:

@@ -47,7 +47,7 @@ _LONG_S: Final = 60.0
 _PIECE: Final = 1 << 20
 """More than a pipe holds."""
 _NOT_STARTED: Final = "it could not be started: the system allows no more processes, or has no memory for one"
-_said: Final = msgspec.json.Decoder(Begun | Ended)
+_read_report: Final = msgspec.json.Decoder(Begun | Ended).decode
 _LOG: Final = logging.getLogger("evaltools")
 Returned = TypeVar("Returned")
 
@@ -72,8 +72,8 @@ class ChildProcess:
         self._ended: Ended | None = Ended(0)
         self._over: SessionEnded | None = None
         self._running = False
-        self._hearing = threading.Lock()
-        self._heard = b""
+        self._reporting = threading.Lock()
+        self._part_of_report = b""
         self._reading = threading.Lock()
         self._text = BoundedText()
         secret = secrets.token_bytes(SECRET_BYTES)
@@ -255,7 +255,9 @@ class ChildProcess:
                 self._output.close()
 
     def _wait_until_begun(self) -> None:
-        if not self._told(lambda: self._begun is not None or self._ended is not None, server.SECONDS_TO_START):
+        if not self._wait_for_report(
+            lambda: self._begun is not None or self._ended is not None, server.SECONDS_TO_START
+        ):
             raise TimeoutError
         if self._begun is None:
             raise EOFError
@@ -268,31 +270,37 @@ class ChildProcess:
 
     def ended(self, seconds: float = _SECONDS_TO_END) -> Ended | None:
         """How it ended, None where it has not within so long."""
-        self._told(lambda: self._ended is not None, seconds)
+        self._wait_for_report(lambda: self._ended is not None, seconds)
         return self._ended
 
-    def _told(self, is_enough: Callable[[], bool], seconds: float) -> bool:
-        """Take what the supervisor says until that is enough; returns whether it is within so long."""
+    def _wait_for_report(self, is_enough: Callable[[], bool], seconds: float) -> bool:
+        """Read what the supervisor reports until that is enough; returns whether it is within so long."""
         deadline = time.monotonic() + seconds
-        with self._hearing:
+        with self._reporting:
             while not is_enough():
                 if self._control.fileno() in self._ready(deadline - time.monotonic(), self._control):
-                    self._hear()
+                    self._read_reports()
                 elif time.monotonic() >= deadline:
                     return False
         return True
 
-    def _hear(self) -> None:
+    def _read_reports(self) -> None:
         try:
             piece = self._control.recv(_PIECE)
         except OSError:
             piece = b""
-        if not piece:  # the supervisor was killed, and the child with it
+        if not piece:  # the supervisor was killed
+            self._kill_group()
             self._ended = Ended(-signal.SIGKILL)
-        *lines, self._heard = (self._heard + piece).split(b"\n")
+        *lines, self._part_of_report = (self._part_of_report + piece).split(b"\n")
         for line in lines:
-            said = _said.decode(line)
-            self._begun, self._ended = (said, None) if isinstance(said, Begun) else (self._begun, said)
+            report = _read_report(line)
+            self._begun, self._ended = (report, None) if isinstance(report, Begun) else (self._begun, report)
+
+    def _kill_group(self) -> None:
+        if self._begun is not None:
+            with suppress(OSError):
+                os.killpg(self._begun.child, signal.SIGKILL)
 
     def printed(self) -> str:
         """What it printed since it was asked last; of a long text its head and its tail."""
@@ -309,8 +317,7 @@ class ChildProcess:
         with suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)
         if self.ended() is None and self._begun is not None:
-            with suppress(OSError):
-                os.killpg(self._begun.child, signal.SIGKILL)
+            self._kill_group()
             with suppress(OSError):
                 os.kill(self._begun.supervisor, signal.SIGKILL)
             self.ended()

@@ -20,7 +20,7 @@ from evaltools.runtime.process import child
 from evaltools.runtime.process.child import ChildProcess, returned_by
 from evaltools.runtime.process.messages import Failure
 from evaltools.runtime.process.shared_arrays import Placed, SharedArrays
-from evaltools.runtime.process.supervisor import Here
+from evaltools.runtime.process.supervisor import Held
 from evaltools.runtime.registry import Open, open_session
 from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, TensorSpec
 
@@ -175,17 +175,17 @@ class Ran(Struct, frozen=True):
 
 
 def _open(
-    here: Here, model: ModelFile, configuration: Configuration, opener: Open
+    held: Held, model: ModelFile, configuration: Configuration, opener: Open
 ) -> tuple[RuntimeFacts, Delegation, tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
     start = time.perf_counter()
-    here.session = session = opener(model, configuration)
+    held.session = session = opener(model, configuration)
     facts = replace(session.facts, load_ms=1000 * (time.perf_counter() - start))
     return facts, session.delegation, session.inputs, session.outputs
 
 
-def _run(here: Here, block: Sequence[Sequence[Placed]], invocations: int) -> list[Ran]:
-    session = here.session
-    arrays = here.arrays(session.inputs, session.outputs)
+def _run(held: Held, block: Sequence[Sequence[Placed]], invocations: int) -> list[Ran]:
+    session = held.session
+    arrays = held.arrays(session.inputs, session.outputs)
     found = []
     for slot, placed in enumerate(block):
         try:
@@ -198,9 +198,9 @@ def _run(here: Here, block: Sequence[Sequence[Placed]], invocations: int) -> lis
     return found
 
 
-def _call(here: Here, function: Callable[..., Returned], arguments: tuple[Any, ...]) -> Returned:
-    return function(here.session, *arguments)
+def _call(held: Held, function: Callable[..., Returned], arguments: tuple[Any, ...]) -> Returned:
+    return function(held.session, *arguments)
 
 
-def _free(here: Here) -> None:
-    here.session.close()
+def _free(held: Held) -> None:
+    held.session.close()

@@ -61,7 +61,7 @@ class Ended(Struct, frozen=True, tag=True):
     too_large: int = 0
 
 
-class Here:
+class Held:
     """What a child holds: its session, if it has one, and the arrays that it shares with its parent."""
 
     session: Session
@@ -119,7 +119,7 @@ def _be_child(secret: bytes, end: int, printed: int, memory: int, capture: int) 
             os.dup2(printed, descriptor)
         close_all_but((end, memory, capture))
         capture_in(capture)
-        _answer_all(socket.socket(fileno=end), secret, Here(memory))
+        _answer_all(socket.socket(fileno=end), secret, Held(memory))
         code = 0
     except BaseException:  # what is printed goes to the parent, and the exit code says it, too
         traceback.print_exc()
@@ -130,7 +130,7 @@ def _be_child(secret: bytes, end: int, printed: int, memory: int, capture: int) 
         os._exit(code)
 
 
-def _answer_all(end: socket.socket, secret: bytes, here: Here) -> None:
+def _answer_all(end: socket.socket, secret: bytes, held: Held) -> None:
     """Call what the parent orders, until it has nothing more to do."""
     owner, question = os.getpid(), 0
     with suppress(BrokenPipeError):
@@ -138,7 +138,7 @@ def _answer_all(end: socket.socket, secret: bytes, here: Here) -> None:
             function, arguments = pickle.loads(_received(end, *SIZE.unpack(head)))
             question += 1
             try:
-                answer = Answer(Raw(encoded(function(here, *arguments))), None, peak_memory_kb())
+                answer = Answer(Raw(encoded(function(held, *arguments))), None, peak_memory_kb())
             except EvaltoolsError as error:
                 answer = Answer(failure=Failure.of(error), peak_memory_kb=peak_memory_kb())
             flush_printed()

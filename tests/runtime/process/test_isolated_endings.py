@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from evaltools.configuration import Configuration
@@ -29,7 +30,7 @@ from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
 from evaltools.runtime.process.restarting import RestartingSession
 from evaltools.runtime.session import Array
 from tests import tiny_models
-from tests.processes import children_of, left_beside, servers, supervisors
+from tests.processes import children_of, left_beside, line_of, servers, supervisors
 from tests.runtime.openers import (
     aborting,
     doubling,
@@ -42,6 +43,7 @@ from tests.runtime.openers import (
     surprising,
     unwinding,
     waiting,
+    with_helper,
 )
 
 
@@ -118,6 +120,19 @@ def test_no_process_and_no_file_is_left(folder: Path, opener: Any, others: set[i
         session.close()
     assert left_beside(others) == set()
     assert list(folder.iterdir()) == []
+
+
+def test_where_the_supervisor_is_killed_no_process_of_its_child_is_left(others: set[int]) -> None:
+    session = isolated(with_helper)
+    (supervisor,) = supervisors() - others
+    helper = psutil.Process(int(session.printed()))
+    os.kill(supervisor, signal.SIGKILL)
+    assert session.ended(20.0) is not None
+    session.close()
+    deadline = time.monotonic() + 20
+    while line_of(helper) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert line_of(helper) == ""
 
 
 def test_without_memory_the_configuration_is_unavailable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
