@@ -7,7 +7,7 @@ import re
 import shlex
 import tempfile
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,9 +15,10 @@ from typing import Final
 from evaltools.device.adb import last_lines
 from evaltools.device.device import Device
 from evaltools.device.errors import DeviceError
-from evaltools.device.native_program import KILLED, ProgramRun, text_of
+from evaltools.device.native_program import KILLED, ProgramRun, finished, text_of
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceWork
+from evaltools.text import printable
 
 _PATIENCE_AT_END_S: Final = 10.0
 _INSTALL_S: Final = 600.0
@@ -108,15 +109,14 @@ def run_app(
     component: str,
     steps: Sequence[Sequence[str]],
     timeout_s: float,
-    report: Callable[[str], None] = lambda _line: None,
-) -> tuple[DeviceWork, list[ProgramRun]]:
+) -> tuple[DeviceWork, Sequence[ProgramRun]]:
     """Run the app with the flags of each step, words as ``--num_threads=4``, until it has logged everything.
 
-    ``files`` are sent before, each to its path there. ``timeout_s`` is that of a start. The app is ended in any case.
-    ``report`` gets a line where that failed, which does not make the runs worse.
+    ``files`` are sent before, each to its path there. ``timeout_s`` is that of a start. The app is ended in any case;
+    where that failed, it is said, and does not make the runs worse.
 
-    Raises :class:`UsageError` for flags with blanks, and :class:`DeviceError` where the app or its activity is not
-    there, or the device did not finish.
+    Raises :class:`UsageError` for flags with blanks, :class:`DeviceError` where the app or its activity is not there or
+    the device did not finish, and as :func:`finished` does.
     """
     serial, root, package = device.serial, device.flags.root, package_of(component)
     script = app_script(component, steps, timeout_s, root, list(files.values()))
@@ -135,7 +135,7 @@ def run_app(
             try:
                 last.patiently(stop)
             except DeviceError as error:
-                report(f"Afterwards the app {package} could not be ended: {error}")
+                device.report(printable(f"evaltools: afterwards the app {package} could not be ended: {error}"))
         if done.code != 0:
             raise DeviceError(f"{serial}: {last_lines(done.err)}", serial)
         found = {name: text_of(done.folder / name) for name in names}
@@ -147,7 +147,8 @@ def run_app(
                 f"{said[-1] if said else 'am says nothing'}; look at the name of its activity",
                 serial,
             )
-    return done.work, [read_app_log(found[f"log-{number}"], package, timeout_s) for number in range(len(steps))]
+    runs = [read_app_log(found[f"log-{number}"], package, timeout_s) for number in range(len(steps))]
+    return finished(device, done.work, runs)
 
 
 def install_app(device: Device, apk: Path, timeout_s: float = _INSTALL_S) -> None:

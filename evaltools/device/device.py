@@ -74,7 +74,7 @@ class Device:
         self.facts = facts
         self.flags = flags
         self.lock = DeviceLock(self.link, flags.root, flags.takes_by_force)
-        self._report = report
+        self.report = report
         self.known: set[str] = set()
         self.python = ""
         self.lost: list[LostAttempt] = []
@@ -93,7 +93,7 @@ class Device:
 
         def on_sending(size: int) -> None:
             if size >= _LARGE:
-                self._report(f"{self.serial}: sending {local.name}, {decimal(size)}")
+                self.report(f"{self.serial}: sending {local.name}, {decimal(size)}")
 
         if remote not in self.known:
             push(self.link, local, remote, on_sending=on_sending)
@@ -195,7 +195,7 @@ class Device:
     def _begin(self) -> tuple[DeviceConditions, float]:
         if self.flags.cool_down_c is None:
             return self._conditions(), 0.0
-        return cool_down(self._conditions, self.serial, self.flags.cool_down_c, self.link.stop, report=self._report)
+        return cool_down(self._conditions, self.serial, self.flags.cool_down_c, self.link.stop, report=self.report)
 
     def _conditions(self) -> DeviceConditions:
         return self.link.patiently(partial(conditions_now, self.link))
@@ -223,7 +223,7 @@ class Device:
         words += [f"--adb={flags.adb}"] if flags.adb else []
         words += [f"--device_folder={flags.root}"] if flags.root != DEFAULT_ROOT else []
         if problem is not None:
-            self._report(
+            self.report(
                 f"evaltools: {self.serial}: something may still run there, and its files be left ({problem}); it ends "
                 f"itself after {flags.ends_itself_after_s / 60:.0f} minutes, and {shlex.join(words)} --force ends and "
                 "deletes all"

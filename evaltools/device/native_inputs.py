@@ -206,9 +206,10 @@ def prepare_native(request: TaskRequest) -> NativeInputs[Any]:
 
 
 def normalization_warnings(inputs: NativeInputs[Any]) -> list[str]:
-    """A warning where the model's metadata ask for other input values than the native tool feeds."""
-    tensor = inputs.model.inputs[0]
-    stated = input_transform(inputs.model, tensor, crop_fraction=None)
+    """A warning where the model's metadata ask for other values of pictures than the native tool feeds."""
+    if inputs.to_tensor is None:
+        return []
+    stated = input_transform(inputs.model, inputs.model.inputs[0], crop_fraction=None)
     wanted = stated.normalization
     if wanted is None or (set(wanted.mean), set(wanted.std)) == (set(NATIVE.mean), set(NATIVE.std)):
         return []

@@ -9,11 +9,12 @@ from __future__ import annotations
 import shlex
 import signal
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import PARAMETERS, parse_external_options
@@ -22,6 +23,7 @@ from evaltools.device.adb import last_lines
 from evaltools.device.device import Device, WorkDone
 from evaltools.device.errors import CommandFailed
 from evaltools.device.flags import DeviceFlags
+from evaltools.device.transfer import sha256_of
 from evaltools.errors import UsageError
 from evaltools.gone import PROGRAMS_GONE
 from evaltools.native.logs.delegates import delegate_lines
@@ -29,6 +31,7 @@ from evaltools.native.logs.evaluation import NativeTask
 from evaltools.parameter import Value
 from evaltools.request import Options
 from evaltools.result.device import DeviceFacts, DeviceWork
+from evaltools.result.facts import RuntimeUsed
 from evaltools.text import printable
 
 _ELSEWHERE: Final = "leave it out, or take --device_program=evaltools"
@@ -130,6 +133,9 @@ _LOGCAT: Final = 'command -v logcat > /dev/null && logcat -d -v threadtime -T "$
 _CRASHES: Final = 'command -v logcat > /dev/null && logcat -d -b crash -v threadtime -T "$t"'
 _KINDS: Final = ("out", "err", "code", "log", "crash")
 _OUTPUT: Final = "proto"
+PICTURES: Final = "pictures"
+"""The folder of the pictures, where a program runs."""
+_DIGITS_OF_SHA256: Final = 12
 _SIGNALLED: Final = 128
 KILLED: Final = _SIGNALLED + signal.SIGKILL
 
@@ -191,18 +197,12 @@ def native_script(binary: str, steps: Sequence[Sequence[str]], affinity: str = "
     return "\n".join([*lines, "exit 0"])
 
 
-def unpack_script(folder: str, archives: Sequence[str]) -> str:
-    """A shell command that unpacks archives into a new folder."""
-    lines = [f"mkdir {shlex.quote(folder)} || exit 3"]
-    lines += [f"tar -xf {shlex.quote(path)} -C {shlex.quote(folder)} || exit 3" for path in archives]
-    return "\n".join([*lines, ""])
+def finished(device: Device, work: DeviceWork, runs: Sequence[ProgramRun]) -> tuple[DeviceWork, Sequence[ProgramRun]]:
+    """The work with what delegates said in its runs.
 
-
-def require_not_killed(device: Device, runs: Sequence[ProgramRun]) -> None:
-    """Raise :class:`CommandFailed` the first time that a run was killed on a device, as where memory runs out.
-
-    Everything is tried again there. If it happens again, it counts as a result, as a crash does: the configuration may
-    need more memory than there is.
+    Raises :class:`CommandFailed` the first time that a run was killed on a device, as where memory runs out: everything
+    is tried again there. If it happens again, it counts as a result, as a crash does: the configuration may need more
+    memory than there is.
     """
     killed = [number for number, run in enumerate(runs, 1) if run.code == KILLED]
     if killed and not any(_WAS_KILLED in lost.reason for lost in device.lost):
@@ -211,27 +211,39 @@ def require_not_killed(device: Device, runs: Sequence[ProgramRun]) -> None:
             "more",
             device.serial,
         )
+    lines = dict.fromkeys(line for run in runs for line in run.delegate_lines)
+    return replace(work, delegate_lines=tuple(lines)), runs
 
 
 def run_binary(
-    device: Device, binary: Path, steps: Sequence[Sequence[str]], prepare: Callable[[], str]
-) -> tuple[DeviceWork, list[ProgramRun]]:
+    device: Device,
+    binary: Path,
+    steps: Sequence[Sequence[str]],
+    files: Mapping[Path, str],
+    pictures: Sequence[Path] = (),
+) -> tuple[DeviceWork, Sequence[ProgramRun]]:
     """Run ``binary``, a file here, with the arguments of each step, in their order.
 
-    ``prepare`` sends what they need, and gives what is done before them. Raises :class:`CommandFailed` where the steps
-    could not be started, or one left no exit code, and the first time that one was killed.
+    Before, ``files`` are sent, each to its path there, and the ``pictures`` of a folder, into :data:`PICTURES`. Raises
+    :class:`CommandFailed` where the steps could not be started, or one left no exit code, and as :func:`finished` does.
     """
 
     def script() -> str:
-        on_device = device.put(binary)
-        return prepare() + native_script(on_device, steps, device.affinity)
+        device.put_all(files)
+        packed = device.put_folder(pictures[0].parent, pictures) if pictures else []
+        unpacked = [f"tar -xf {shlex.quote(path)} -C {PICTURES} || exit 3" for path in packed]
+        ran = native_script(device.put(binary), steps, device.affinity)
+        return "\n".join([f"mkdir {PICTURES} || exit 3", *unpacked, ran])
 
     names = [f"{kind}-{number}" for number in range(len(steps)) for kind in (*_KINDS, _OUTPUT)]
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         done = device.do(script, names, Path(temporary))
-        runs = read_runs(done, len(steps), device.facts)
-    require_not_killed(device, runs)
-    return done.work, runs
+        return finished(device, done.work, read_runs(done, len(steps), device.facts))
+
+
+def native_runtime(binary: Path) -> RuntimeUsed:
+    """What ran, as a result states it; native tools state no version: it is that of their content."""
+    return RuntimeUsed("native", binary.name, f"sha256 {sha256_of(binary)[:_DIGITS_OF_SHA256]}", "default")
 
 
 def require_binary(flags: DeviceFlags, command: str) -> Path:

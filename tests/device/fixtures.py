@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -44,11 +44,12 @@ def device_at(
     root: str = DEFAULT_ROOT,
     stop: threading.Event | None = None,
     patience_s: float = 30.0,
+    report: Callable[[str], None] = lambda _line: None,
 ) -> Device:
     """A device of ``evaltools device run`` of which nothing is known."""
     words = (f"--device_folder={root}", f"--device_patience={patience_s}")
     flags = read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
-    return Device(client, DeviceFacts(serial), flags, stop or threading.Event())
+    return Device(client, DeviceFacts(serial), flags, stop or threading.Event(), report)
 
 
 @pytest.fixture(scope="module")

@@ -10,18 +10,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import jsonschema
+from msgspec import Struct
 from msgspec.structs import replace
 
 import evaltools
 from evaltools.cli.shared.terminal import make_console
 from evaltools.configuration import Configuration
 from evaltools.device.native_inputs import NativeInputs
-from evaltools.device.native_outcome import NativeRun
-from evaltools.device.native_program import configuration_flags, task_flags
+from evaltools.device.native_program import ProgramRun, configuration_flags, task_flags
 from evaltools.device.native_result import assemble_native
 from evaltools.metrics.latency import summarise_latency
 from evaltools.native.lines.evaluation import fill_latency
-from evaltools.native.logs.delegates import delegate_lines as delegate_lines_of
 from evaltools.proto import message_class
 from evaltools.report.page.screens import print_configurations, print_result
 from evaltools.result.facts import RuntimeUsed
@@ -36,6 +35,29 @@ STARTED: Final = "2024-02-03T04:05:06+00:00"
 REFERENCE: Final = Configuration("reference", kernels="builtin")
 GPU: Final = Configuration.from_text("gpu", "use_gpu=true")
 PLAIN: Final = Configuration("test")
+
+
+class NativeRun(Struct, frozen=True):
+    """A run of a configuration on a device, which has a name where there are several."""
+
+    configuration: Configuration
+    ran: ProgramRun
+    place: str = ""
+
+    @property
+    def proto(self) -> bytes | None:
+        """The file that the tool wrote."""
+        return self.ran.output
+
+    @property
+    def log(self) -> str:
+        """What it printed."""
+        return self.ran.out
+
+    def as_if(self, **changes: Any) -> NativeRun:
+        """The same with something else in what the program did."""
+        return replace(self, ran=replace(self.ran, **changes))
+
 
 SCHEMA = json.loads((Path(evaltools.__file__).parent / "result" / "result.schema.json").read_text())
 
@@ -62,19 +84,16 @@ def run_stand_in(
     command += task_flags(inputs.task, f"{folder}/images", f"{folder}/labels", truth, inputs.num_runs)
     command += configuration_flags(configuration, {})
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    log = ended.stdout + ended.stderr
-    return NativeRun(
-        configuration=configuration,
-        role="reference" if configuration.name == "reference" else "test",
-        log=log,
-        proto=output.read_bytes() if output.exists() else None,
-        delegate_lines=delegate_lines_of(log),
-        exit_code=ended.returncode,
-    )
+    written = output.read_bytes() if output.exists() else None
+    return NativeRun(configuration, ProgramRun(ended.stdout + ended.stderr, code=ended.returncode, output=written))
 
 
 def classified_run(
-    ranks: Sequence[int | None], times_us: Sequence[int], configuration: Configuration = PLAIN, **changes: Any
+    ranks: Sequence[int | None],
+    times_us: Sequence[int],
+    configuration: Configuration = PLAIN,
+    place: str = "",
+    **changes: Any,
 ) -> NativeRun:
     """What imagenet gives for pictures with these ranks of the right label and times."""
     message = message_class("EvaluationStageMetrics")(num_runs=len(ranks))
@@ -91,13 +110,8 @@ def classified_run(
         f"Inference latency: avg={inference.avg_us:g}(us), std_dev={inference.std_us}(us)",
         *(f"Top-{k} Accuracy: {accuracy:g}" for k, accuracy in enumerate(accuracies, 1)),
     ]
-    made = NativeRun(
-        configuration=configuration,
-        role="reference" if configuration.name == "reference" else "test",
-        log="".join(f"INFO: {line}\n" for line in lines),
-        proto=message.SerializeToString(),
-    )
-    return replace(made, **changes)
+    ran = ProgramRun("".join(f"INFO: {line}\n" for line in lines), output=message.SerializeToString())
+    return NativeRun(configuration, replace(ran, **changes), place)
 
 
 def stand_ins(
@@ -106,8 +120,17 @@ def stand_ins(
     return [run_stand_in(folder / each.name, inputs, each, delegate_lines=lines) for each in configurations]
 
 
-def assembled(inputs: NativeInputs[Any], *runs: NativeRun) -> Result:
-    return assemble_native(inputs, runs, RUNTIME, STARTED)
+def assembled(inputs: NativeInputs[Any], *runs: NativeRun, elapsed_s: float = 0.0) -> Result:
+    """The result of runs, those of each place in the same order; one of the reference is known by its name."""
+    by_place: dict[str, list[ProgramRun]] = {}
+    for run in runs:
+        by_place.setdefault(run.place, []).append(run.ran)
+    asked = [run.configuration for run in runs if run.place == runs[0].place]
+    request = replace(inputs.request, tests=tuple(each for each in asked if each.name != "reference"))
+    if inputs.task != "inference_diff":
+        reference = next((each for each in asked if each.name == "reference"), None)
+        request = replace(request, reference=reference)
+    return assemble_native(replace(inputs, request=request), by_place, RUNTIME, STARTED, elapsed_s)
 
 
 def printed(result: Result) -> str:

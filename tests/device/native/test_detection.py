@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.device.native_inputs import NativeInputs, prepare_coco
-from evaltools.device.native_outcome import NativeRun
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.evaluation import parse_evaluation_log
 from evaltools.proto import message_class
@@ -20,6 +19,7 @@ from tests.device.native.runs import (
     GPU,
     PLAIN,
     REFERENCE,
+    NativeRun,
     assembled,
     classified_run,
     entry_of,
@@ -105,21 +105,19 @@ def test_coco_without_every_detection_is_not_measured(coco: Inputs, coco_run: Na
     first, second = (picture.name for picture in parse_evaluation_log(coco_run.log).pictures[:2])
     cut = coco_run.log.replace(f"Image: {first}", "Image: other.jpg")
     assert f"the detections of 12 pictures, there were 12: {first!r} is missing" in why_coco_was_not_measured(
-        coco, replace(coco_run, log=cut)
+        coco, coco_run.as_if(out=cut)
     )
     without = "".join(line for line in coco_run.log.splitlines(keepends=True) if "Top" in line or "mAP" in line)
-    assert "the detections of 0 pictures, there were 12" in why_coco_was_not_measured(
-        coco, replace(coco_run, log=without)
-    )
+    assert "the detections of 0 pictures, there were 12" in why_coco_was_not_measured(coco, coco_run.as_if(out=without))
     swapped = coco_run.log.replace(first, "\0").replace(second, first).replace("\0", second)
-    assert "they stand in another order" in why_coco_was_not_measured(coco, replace(coco_run, log=swapped))
+    assert "they stand in another order" in why_coco_was_not_measured(coco, coco_run.as_if(out=swapped))
 
 
 def test_coco_that_could_not_read_its_ground_truth_is_not_measured(coco: Inputs, coco_run: NativeRun) -> None:
     """The native tool goes on without a word."""
     message = message_class("EvaluationStageMetrics").FromString(coco_run.proto)
     message.process_metrics.object_detection_metrics.ClearField("average_precision_metrics")
-    unread = replace(coco_run, proto=message.SerializeToString())
+    unread = coco_run.as_if(output=message.SerializeToString())
     assert "it could not read it" in why_coco_was_not_measured(coco, unread)
 
 

@@ -9,16 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.device.native_inputs import NativeInputs, prepare_imagenet
-from evaltools.device.native_outcome import NativeRun
-from evaltools.device.native_result import assemble_native
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.result.metrics import of_task
 from tests.device.native.runs import (
     GPU,
     PLAIN,
     REFERENCE,
-    RUNTIME,
     STARTED,
+    NativeRun,
     assembled,
     classified_run,
     entry_of,
@@ -93,21 +91,21 @@ FAILED_LOG = (
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"exit_code": 1, "log": FAILED_LOG}, "the native tool failed: Failed to decompress JPEG image: a.jpg"),
-        ({"exit_code": 139, "log": "", "proto": None}, "the native tool failed with the signal SIGSEGV"),
+        ({"code": 1, "out": FAILED_LOG}, "the native tool failed: Failed to decompress JPEG image: a.jpg"),
+        ({"code": 139, "out": "", "output": None}, "the native tool failed with the signal SIGSEGV"),
         (
-            {"exit_code": 139, "log": "", "proto": None, "crash": "signal 11 (SIGSEGV), in libcl.so (build+4)"},
+            {"code": 139, "out": "", "output": None, "crash": "signal 11 (SIGSEGV), in libcl.so (build+4)"},
             "the native tool failed with the signal SIGSEGV: signal 11 (SIGSEGV), in libcl.so (build+4)",
         ),
-        ({"exit_code": -6, "log": "", "proto": None}, "the native tool failed with the signal SIGABRT"),
-        ({"exit_code": 3, "log": "", "proto": None}, "the native tool failed with the exit code 3"),
+        ({"code": -6, "out": "", "output": None}, "the native tool failed with the signal SIGABRT"),
+        ({"code": 3, "out": "", "output": None}, "the native tool failed with the exit code 3"),
         ({"failure": "the device was lost"}, "the device was lost"),
         (
-            {"proto": None},
+            {"output": None},
             "the native tool came to its end, but its result file is missing, and its text has six digits only",
         ),
         (
-            {"log": "WARN: Unconsumed cmdline flags: --gpu_backend=cl\n"},
+            {"out": "WARN: Unconsumed cmdline flags: --gpu_backend=cl\n"},
             'the native tool warned "Unconsumed cmdline flags: --gpu_backend=cl", and went on without; take a binary '
             "that has these flags",
         ),
@@ -127,7 +125,7 @@ def test_a_run_over_other_pictures_is_not_measured(imagenet: Inputs) -> None:
 
 
 def test_a_delegate_without_proof_is_not_measured_unless_the_fallback_is_allowed(imagenet: Inputs) -> None:
-    run = classified_run(RANKS, TIMES, GPU, delegate_lines=("GPU acceleration is unsupported on this platform.",))
+    run = classified_run(RANKS, TIMES, GPU, err="GPU acceleration is unsupported on this platform.")
     said = 'GPU was asked for, but the log says "GPU acceleration is unsupported on this platform."'
     assert not_measured(imagenet, run) == (
         f"{said}; its figures would be those of the CPU; --allow_fallback=true measures them all the same"
@@ -141,7 +139,7 @@ def test_a_delegate_without_proof_is_not_measured_unless_the_fallback_is_allowed
 
 
 def test_a_delegate_that_took_nodes_is_measured_with_its_proof(imagenet: Inputs) -> None:
-    result = assembled(imagenet, classified_run(RANKS, TIMES, GPU, delegate_lines=(GPU_TOOK,)))
+    result = assembled(imagenet, classified_run(RANKS, TIMES, GPU, err=GPU_TOOK))
     (entry,) = result.rows
     assert (entry.status, entry.fallback) == ("measured", "")
     assert entry.delegation is not None
@@ -153,13 +151,13 @@ def test_a_delegate_that_took_nodes_is_measured_with_its_proof(imagenet: Inputs)
 
 def test_the_result_file_counts_whatever_the_text_says(imagenet: Inputs) -> None:
     run = classified_run(RANKS, TIMES)
-    other = replace(run, log=run.log.replace("Top-1 Accuracy: 0.375", "Top-1 Accuracy: 0.5"))
-    result = assembled(imagenet, replace(other, configuration=GPU, delegate_lines=(GPU_TOOK,)), run)
+    other = run.as_if(out=run.log.replace("Top-1 Accuracy: 0.375", "Top-1 Accuracy: 0.5"), err=GPU_TOOK)
+    result = assembled(imagenet, replace(other, configuration=GPU), run)
     assert [entry.value("top1") for entry in result.rows] == [0.375, 0.375]
 
 
 def test_a_result_file_that_cannot_be_read_is_no_measurement(imagenet: Inputs) -> None:
-    reason = not_measured(imagenet, classified_run(RANKS, TIMES, proto=b"\xff"))
+    reason = not_measured(imagenet, classified_run(RANKS, TIMES, output=b"\xff"))
     assert reason.startswith("the native tool's result file cannot be read: ")
 
 
@@ -185,7 +183,7 @@ def test_of_several_devices_only_the_first_has_the_reference(imagenet: Inputs, t
 def test_the_time_is_that_of_the_command_whatever_its_devices_took(imagenet: Inputs) -> None:
     """They work at the same time."""
     runs = [classified_run(RANKS, TIMES, place=place) for place in ("pixel", "board")]
-    assert assemble_native(imagenet, runs, RUNTIME, STARTED, 2.25).environment.elapsed_s == 2.25
+    assert assembled(imagenet, *runs, elapsed_s=2.25).environment.elapsed_s == 2.25
 
 
 @pytest.mark.once

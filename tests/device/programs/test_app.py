@@ -17,6 +17,7 @@ from evaltools.device.native_program import KILLED, ProgramRun
 from evaltools.errors import UsageError
 from evaltools.native.logs.benchmark import parse_benchmark_log
 from evaltools.native.logs.delegates import delegate_lines
+from evaltools.result.device import LostAttempt
 from tests import tiny_models
 from tests.device.android_programs import OTHER_APP, add_android, kept
 from tests.device.fault_proxy import FaultProxy
@@ -55,10 +56,11 @@ def starts(
     sent: Path = Path(__file__),
 ) -> list[ProgramRun]:
     """Run the app with each of these flags; what could not be cleaned up is printed."""
-    device = device_at(client, phone.serial, root=STORE, stop=stop)
+    device = device_at(client, phone.serial, root=STORE, stop=stop, report=print)
+    device.lost = [LostAttempt("command", "it was killed there (SIGKILL)", 1.0)]
     files = {sent: f"{STORE}/store/{'0' * 64}/{sent.name}"}
     with device.lock:
-        return run_app(device, files, app, steps, timeout_s, print)[1]
+        return list(run_app(device, files, app, steps, timeout_s)[1])
 
 
 def run(client: Adb, phone: RealDevice | FaultProxy, app: str = APP) -> ProgramRun:
@@ -268,5 +270,5 @@ def test_a_run_that_was_done_before_the_device_left_counts(
     (found,) = starts(leaving, phone)
     assert (texts(found.out)[-1], found.failure) == ("Failed to load model /no/such/file", "")
     assert capsys.readouterr().out == (
-        f"Afterwards the app org.tensorflow.lite.benchmark could not be ended: {phone.serial}: it left\n"
+        f"evaltools: afterwards the app org.tensorflow.lite.benchmark could not be ended: {phone.serial}: it left\n"
     )

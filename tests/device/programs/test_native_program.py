@@ -88,9 +88,9 @@ def test_work_in_which_a_device_killed_the_binary_is_lost_once_and_then_a_result
     device: Any = SimpleNamespace(serial="A", facts=DeviceFacts("A"), do=lambda *_: done, lost=[])
     for lost in ("the link broke", ""):
         with pytest.raises(CommandFailed, match=r"^A: run 2 was killed there \(SIGKILL\), as Android does") as caught:
-            run_binary(device, tmp_path, [["one"]] * 3, str)
+            run_binary(device, tmp_path, [["one"]] * 3, {})
         device.lost.append(LostAttempt("", lost or str(caught.value), 1.0))
-    work, found = run_binary(device, tmp_path, [["one"]] * 3, str)
+    work, found = run_binary(device, tmp_path, [["one"]] * 3, {})
     assert (work, [run.code for run in found]) == (done.work, [0, 137, 0])
 
 
