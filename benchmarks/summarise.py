@@ -22,9 +22,9 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.engine.journal import open_journal, read_journal
+from evaltools.engine.ledger import PassOptions, PassOutcome, settle
 from evaltools.engine.opening import NotMeasured, Role, comparison_pairs, describe_entry
 from evaltools.engine.records import Records
-from evaltools.engine.run import PassOptions, PassOutcome, settle
 from evaltools.engine.steps import Record, Steps
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags

@@ -20,8 +20,8 @@ from evaltools.configuration import Configuration
 from evaltools.datasets.image_folder import printable_name
 from evaltools.device.native_inputs import NATIVE_CLASS_OFFSET, NativeInputs, normalization_warnings
 from evaltools.device.native_program import ProgramRun, signal_of
+from evaltools.engine.ledger import PassOutcome
 from evaltools.engine.opening import comparison_pairs, describe_model
-from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import digest_of_files
 from evaltools.engine.steps import Record
 from evaltools.errors import DataError

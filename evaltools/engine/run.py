@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 import queue
 import threading
 import time
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby
-from typing import Any, Final, Generic
+from typing import Any, Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.engine.journal import Journal
-from evaltools.engine.ledger import Fates, GivenUp, Ledger, Stop, fates_of
+from evaltools.engine.ledger import GivenUp, Ledger, fates_of
 from evaltools.engine.preparation import Preparer, ReadyExample
-from evaltools.engine.records import Records
 from evaltools.engine.steps import (
     INFERENCE,
     JOURNAL,
     METRICS,
     PREPARATION,
     Failure,
-    Observation,
     Prepared,
     Record,
     Span,
@@ -45,123 +41,6 @@ _SECONDS_BETWEEN_LOOKS: Final = 0.2
 _SECONDS_IN_TURN: Final = 0.2
 Runs = dict[str, Inference | Failure]
 """What each configuration gave for one example."""
-
-
-class PassOptions(Struct, frozen=True):
-    """How a pass goes.
-
-    Every example is invoked ``invocations`` times. The pass stops with more than ``max_failed_examples`` failed
-    examples, None: never. A configuration is given up after ``max_crashes`` examples in a row that killed or hung its
-    process.
-    """
-
-    max_failed_examples: int | None = None
-    max_crashes: int = 3
-    invocations: int = 1
-
-
-class PassOutcome(Struct, Generic[Observation], frozen=True):
-    """Everything measured in a pass.
-
-    ``records`` holds the records of each configuration in the order of the examples. ``preprocessing_us`` has one value
-    per example whose input could be made. ``examples_done`` counts finished examples, failed ones included, up to the
-    first that is not finished, ``examples_apart`` those behind it. ``stopped`` says why the pass, or what was measured
-    after it, ended too early, if it did. ``given_up`` are configurations whose process died or hung too often.
-    ``names`` has the name of each example.
-    """
-
-    records: Mapping[str, Collection[Record[Observation]]]
-    preprocessing_us: Sequence[int] = ()
-    examples_done: int = 0
-    examples_apart: int = 0
-    failed_examples: int = 0
-    stopped: Stop | None = None
-    given_up: Mapping[str, GivenUp] = field(default_factory=dict)
-    names: Sequence[str] = ()
-
-    def interrupted(self) -> PassOutcome[Observation]:
-        """The same after Ctrl-C, which is why the pass stopped unless it had stopped before."""
-        return self if self.stopped is not None else replace(self, stopped="interrupted")
-
-    def by_example(self) -> Iterator[dict[str, Record[Observation]]]:
-        """The records of each example by configuration, all of them in one go, in the order of the examples.
-
-        >>> cpu = [Record(0, "cpu", (7,), 0.5), Record(1, "cpu", (8,), 0.25)]
-        >>> gpu = [Record(1, "gpu", (2,), 0.25)]
-        >>> [list(together) for together in PassOutcome({"cpu": cpu, "gpu": gpu}).by_example()]
-        [['cpu'], ['cpu', 'gpu']]
-        """
-        in_order = heapq.merge(*self.records.values(), key=_number)
-        for _, together in groupby(in_order, key=_number):
-            yield {record.configuration: record for record in together}
-
-
-def _number(record: Record[Any]) -> int:
-    return record.example
-
-
-def finished_examples(
-    records: Records[Any], configurations: Collection[str], max_crashes: int
-) -> Iterator[tuple[int, Fates]]:
-    """The examples that need not be run again, in order, with the failure of each of these configurations.
-
-    One that lacks the record of a configuration is not finished, unless that had so many crashes in a row that a
-    journal gave it up.
-    """
-    must_have = set(configurations) - records.given_up(max_crashes)
-    for example, fates in records.fates():
-        if must_have <= set(fates):
-            yield example, {name: fate for name, fate in fates.items() if name in configurations}
-
-
-def settle(
-    steps: Steps[Observation],
-    configurations: Sequence[str],
-    records: Records[Observation],
-    reference: str | None,
-    options: PassOptions,
-    examples: Sequence[int] | None = None,
-    ended: Stop | None = None,
-) -> PassOutcome[Observation]:
-    """The outcome of the records of a run; nothing is run. ``examples`` are those that count, None for all.
-
-    ``ended`` is why there may be no record of an example at all.
-    """
-    wanted = range(len(steps.names)) if examples is None else examples
-    ledger, numbers = begun_ledger(wanted, configurations, reference, options), set(wanted)
-    for example, fates in finished_examples(records, configurations, options.max_crashes):
-        if example in numbers:
-            ledger.add(example, fates)
-    if ended is not None:
-        ledger.end(ended)
-    return outcome_of(records, ledger, configurations, steps.names)
-
-
-def begun_ledger(
-    examples: Sequence[int], configurations: Sequence[str], reference: str | None, options: PassOptions
-) -> Ledger:
-    """A ledger of the examples in which nothing is settled yet."""
-    tests = [name for name in configurations if name != reference]
-    return Ledger(examples, configurations, tests, options.max_crashes, options.max_failed_examples)
-
-
-def outcome_of(
-    records: Records[Observation], ledger: Ledger, configurations: Iterable[str], names: Sequence[str]
-) -> PassOutcome[Observation]:
-    """The outcome of the examples that the ledger has settled; records of a configuration end where it was given up."""
-    ends = {
-        name: ledger.given_up[name].after if name in ledger.given_up else ledger.last_settled for name in configurations
-    }
-    return PassOutcome(
-        records={name: records.of(name, end) for name, end in ends.items()},
-        preprocessing_us=records.preprocessing_us(ledger.last_settled),
-        examples_done=ledger.tally.done,
-        examples_apart=ledger.waiting,
-        failed_examples=ledger.tally.failed_examples,
-        stopped=ledger.stopped,
-        given_up=ledger.given_up,
-        names=names,
-    )
 
 
 class Turn(Struct, frozen=True):

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from evaltools.engine.ledger import PassOutcome
 from evaltools.engine.opening import comparison_pairs, describe_model, with_crashes
-from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import digest_of_files
 from evaltools.known_tasks import OWN, with_other_metrics
 from evaltools.metrics.latency import LatencyRatio

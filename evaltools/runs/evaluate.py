@@ -12,8 +12,8 @@ from evaltools import exit_codes
 from evaltools.configuration import Configuration
 from evaltools.engine.facts import PASS, PassFacts
 from evaltools.engine.journal import Journal
+from evaltools.engine.ledger import PassOutcome
 from evaltools.engine.opening import Opened, open_all
-from evaltools.engine.run import PassOutcome
 from evaltools.engine.run_folder import run_journal
 from evaltools.result.environment import describe_environment
 from evaltools.result.facts import Environment

@@ -15,18 +15,11 @@ from msgspec.structs import replace
 from evaltools.engine.execution import sessions_of_workers, worker_count
 from evaltools.engine.facts import PASS, PassFacts
 from evaltools.engine.journal import Journal
-from evaltools.engine.ledger import Tally, fates_of
+from evaltools.engine.ledger import Ledger, PassOutcome, Tally, fates_of, finished_examples, outcome_of
 from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
 from evaltools.engine.quiet_latency import QuietTimes, Taken, examples_for_latency, measure_in_quiet, pooled, scattered
 from evaltools.engine.records import Records
-from evaltools.engine.run import (
-    PassOutcome,
-    Workers,
-    begun_ledger,
-    finished_examples,
-    outcome_of,
-    run_examples,
-)
+from evaltools.engine.run import Workers, run_examples
 from evaltools.engine.sampling import LoadOverTime, MemoryOverTime, NamedProcess
 from evaltools.engine.steps import Prepared, StageTimes
 from evaltools.engine.trace import CaptureAnswers, Trace
@@ -152,7 +145,7 @@ class _PassHere:
         reference, options, unsound = run.request.reference_name, run.pass_options, UnsoundExamples()
         steps = unsound.watching(self._steps)
         records = Records([(journal, "")], len(steps.names), steps.observation_type)
-        ledger = begun_ledger(self._examples, names, reference, options)
+        ledger = Ledger(self._examples, names, reference, options)
         tally, stages, start = Tally(failed=dict.fromkeys(names, 0)), StageTimes(), time.perf_counter()
         done: set[int] = set()
         if not run.keeps_state or len(journal.examples()) >= total:

@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from evaltools.engine.execution import Shard
 from evaltools.engine.facts import CONFIGURATIONS, PASS, PassFacts
 from evaltools.engine.journal import Journal, read_journal
-from evaltools.engine.ledger import Stop
+from evaltools.engine.ledger import PassOutcome, Stop, settle
 from evaltools.engine.quiet_latency import QuietTime, pooled
 from evaltools.engine.records import Records
-from evaltools.engine.run import PassOutcome, settle
 from evaltools.engine.steps import Record
 from evaltools.errors import UsageError
 from evaltools.metrics.latency import Latency, summarise_latency

@@ -10,8 +10,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
+from evaltools.engine.ledger import PassOptions
 from evaltools.engine.opening import describe_model
-from evaltools.engine.run import PassOptions
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.engine.steps import Steps
 from evaltools.errors import UsageError

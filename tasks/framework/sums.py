@@ -10,8 +10,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.engine.facts import PassFacts
+from evaltools.engine.ledger import PassOutcome
 from evaltools.engine.quiet_latency import QuietTimes
-from evaltools.engine.run import PassOutcome
 from evaltools.engine.steps import Record
 from evaltools.metrics.latency import LatencyRatio, NativeTimes, drift, latency_ratio, summarise_latency
 from evaltools.report.words.facts import drift_in_words

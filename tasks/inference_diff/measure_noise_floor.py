@@ -10,7 +10,7 @@ from itertools import chain, zip_longest
 from operator import attrgetter
 from typing import Final
 
-from evaltools.engine.run import PassOutcome
+from evaltools.engine.ledger import PassOutcome
 from evaltools.errors import ImageError
 from evaltools.gates.verdict import seen_boxes
 from evaltools.runtime import Open

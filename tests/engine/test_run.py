@@ -14,19 +14,10 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.engine.journal import temporary_journal
-from evaltools.engine.ledger import Ledger
+from evaltools.engine.ledger import Ledger, PassOptions, PassOutcome, outcome_of
 from evaltools.engine.preparation import InThisProcess, ReadyExample
 from evaltools.engine.records import Records
-from evaltools.engine.run import (
-    PassOptions,
-    PassOutcome,
-    Turn,
-    Worker,
-    Workers,
-    begun_ledger,
-    outcome_of,
-    run_examples,
-)
+from evaltools.engine.run import Turn, Worker, Workers, run_examples
 from evaltools.engine.steps import Prepared, Record, Steps
 from evaltools.errors import ConfigurationUnavailable, ImageError, InferenceError
 from evaltools.runtime import Inference, Session
@@ -94,7 +85,7 @@ def run_in_turns(
     """With one worker; every turn is put into the list."""
     steps, journal, chosen, names = task.steps, temporary_journal(), PassOptions(**options), list(sessions)
     records = Records([(journal, "")], len(steps.names), steps.observation_type)
-    ledger = begun_ledger(range(len(steps.names)), names, reference, chosen)
+    ledger = Ledger(range(len(steps.names)), names, reference, chosen)
     makers, todo = [InThisProcess(steps.prepare)], range(len(steps.names))
     with (
         noted_interrupts() as interrupted,

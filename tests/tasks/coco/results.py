@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from evaltools.engine.run import PassOutcome
+from evaltools.engine.ledger import PassOutcome
 from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CategoryPrecision, CocoEvaluation, CocoStats
 from evaltools.metrics.latency import summarise_latency

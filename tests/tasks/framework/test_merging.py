@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evaltools.engine.execution import Execution, Shard
 from evaltools.engine.journal import open_journal
-from evaltools.engine.run import PassOptions
+from evaltools.engine.ledger import PassOptions
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.errors import UsageError
 from evaltools.result.facts import RuntimeUsed

@@ -11,9 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.engine.facts import PassFacts
-from evaltools.engine.ledger import GivenUp
+from evaltools.engine.ledger import GivenUp, PassOutcome
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
-from evaltools.engine.run import PassOutcome
 from evaltools.engine.steps import Failure, Record
 from evaltools.result.result import DRIFT
 from evaltools.runs.one_pass import FIRST_TURN, OPENING, STARTING, Startup, are_known
