@@ -39,10 +39,9 @@ from evaltools.device.request import SentFiles, carry_out_on_host, device_reques
 from evaltools.device.store import KEPT, stored_folder
 from evaltools.engine.ledger import Tally
 from evaltools.engine.run_folder import (
+    REQUEST,
+    Fact,
     RunIdentity,
-    decode,
-    encode,
-    has_request,
     request_facts,
     require_same_run,
     run_folder,
@@ -64,7 +63,7 @@ from evaltools.tasks.framework import read
 from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.framework.request import flags_to_repeat
 
-_SERIALS: Final = "devices"
+_SERIALS: Final = Fact[list[str]]("devices", list[str])
 _KEPT_AS: Final = "folder of records on devices"
 _REFERENCE: Final = "reference"
 _REFERENCE_ON_HOST: Final = "that of the reference run on this computer"
@@ -86,15 +85,16 @@ def records_of_devices(
     device_request(request, flags.root, flags.libraries)
     examples = examples_of(task_command(request.task), request)
     with run_folder(run_dir) as folder, run_journal(folder) as journal:
-        serials: list[str] = decode(journal.fact(_SERIALS) or "[]", list[str], folder)
+        serials = _SERIALS.read(journal) or []
         identity = identity_of(flags, request, examples)
         require_same_run(journal, identity, has_begun=bool(serials))
         is_done = bool(serials) and all(is_kept(folder_of(folder, serial)) for serial in serials)
         with nullcontext() if is_done else devices_used(flags, console) as devices:
             if devices is not None and not serials:
                 serials = list(devices.by_serial)
-                journal.state({_SERIALS: encode(serials), _KEPT_AS: uuid.uuid4().hex})
-                if not has_request(journal):
+                journal.state({_KEPT_AS: uuid.uuid4().hex})
+                _SERIALS.write(journal, serials)
+                if not REQUEST.read(journal):
                     journal.state(request_facts(to_plain(request), identity))
             is_one = len(serials) == 1 and not flags.include_host
             evaluation = DeviceEvaluation(request, flags, examples, folder, is_one)

@@ -1,18 +1,15 @@
-"""What a journal says of a run beside its records: facts with a name and a type, as JSON."""
+"""What a journal says of a run beside its records: what ran, and how its pass went."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field
 
-from evaltools.engine.journal import Journal
 from evaltools.engine.quiet_latency import QuietTimes
-from evaltools.engine.run_folder import decode, encode
+from evaltools.engine.run_folder import Fact
 from evaltools.engine.steps import StageTimes
-from evaltools.errors import UsageError
 from evaltools.result.execution import ProcessMemory
 from evaltools.result.facts import Environment, Load
 from evaltools.result.result import Row
@@ -68,33 +65,6 @@ class PassFacts(Struct, frozen=True):
 
 def _renamed(by_name: Mapping[str, Kind], suffix: str) -> dict[str, Kind]:
     return {name + suffix: each for name, each in by_name.items()}
-
-
-@dataclass(frozen=True)
-class Fact(Generic[Kind]):
-    """A fact by its ``name``; ``kind`` is its type."""
-
-    name: str
-    kind: Any
-
-    def write(self, journal: Journal, value: Kind) -> None:
-        """Write it; what was said before under that name does not count any more."""
-        journal.state({self.name: encode(value)})
-
-    def read(self, journal: Journal) -> Kind | None:
-        """Read it, None where nothing was said; raises :class:`DataError` for something of another type."""
-        text = journal.fact(self.name)
-        found: Kind | None = None if text is None else decode(text, self.kind, journal.folder)
-        return found
-
-    def required(self, journal: Journal) -> Kind:
-        """Read it; raises :class:`UsageError` where the run ended before it was written."""
-        found = self.read(journal)
-        if found is None:
-            raise UsageError(
-                f"the run in {journal.folder} ended before its first example; finish it with evaltools resume"
-            )
-        return found
 
 
 CONFIGURATIONS: Final = Fact[list[Row]]("configurations", list[Row])

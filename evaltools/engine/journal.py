@@ -1,9 +1,9 @@
 """The journal of a run: an append-only file of frames, so that nothing finished is lost, and no damage is silent.
 
 The file begins with its format and a random mark. A frame is :data:`_FRAME`, the length and the CRC-32 of what follows,
-and that: a :class:`Fact` about the run or a :class:`~evaltools.engine.steps.Record`, as MessagePack. The checksum is
-also over the mark and the frame's place, so that a frame of another run, or in another place, is as damaged as one with
-a flipped bit. Of facts with one name, and of records of one example and configuration, the last one counts.
+and that as MessagePack: a :class:`Statement` about the run or a :class:`~evaltools.engine.steps.Record`. The checksum
+is also over the mark and the frame's place, so that a frame of another run, or in another place, is as damaged as one
+with a flipped bit. Of statements with one name, and of records of one example and configuration, the last one counts.
 
 Records are written in batches of at most half a second. The file is locked while a run writes it; it can be read at any
 time.
@@ -44,8 +44,8 @@ _SECONDS_PER_BATCH: Final = 0.5
 _RECORDS_PER_BATCH: Final = 1000
 
 
-class Fact(Struct, frozen=True, array_like=True, tag="fact"):
-    """Something about the whole run."""
+class Statement(Struct, frozen=True, array_like=True, tag="fact"):
+    """Something about the whole run, as text."""
 
     name: str
     value: str
@@ -68,7 +68,7 @@ FIELDS: Final = ("example", "part", "offset", "size", "failed", "prepared_us")
 
 ``part`` is 0, for those who number several journals; ``prepared_us`` is -1 where the input could not be made.
 """
-_outlines: Final = msgspec.msgpack.Decoder(Fact | _Outline)
+_outlines: Final = msgspec.msgpack.Decoder(Statement | _Outline)
 _facts: Final = msgspec.msgpack.Encoder()
 
 
@@ -98,7 +98,7 @@ class Journal:
 
     def state(self, facts: Mapping[str, str]) -> None:
         """Write facts at once."""
-        self._append([_facts.encode(Fact(name, value)) for name, value in facts.items()])
+        self._append([_facts.encode(Statement(name, value)) for name, value in facts.items()])
         self._facts.update(facts)
 
     def add(self, records: Sequence[Record[Any]]) -> None:
@@ -180,7 +180,7 @@ class Journal:
             self._note_damage(at, lost)
             lost = 0
             start = at + _HEAD.size
-            if isinstance(entry, Fact):
+            if isinstance(entry, Statement):
                 self._facts[entry.name] = entry.value
             else:
                 self._note(entry, start, size)
@@ -218,7 +218,7 @@ def _checksum(content: bytes, mark: bytes, at: int) -> int:
     return zlib.crc32(content, zlib.crc32(mark + _PLACE.pack(at)))
 
 
-def _entry_at(content: bytes | mmap.mmap, mark: bytes, at: int) -> tuple[Fact | _Outline | None, int]:
+def _entry_at(content: bytes | mmap.mmap, mark: bytes, at: int) -> tuple[Statement | _Outline | None, int]:
     """What the frame at a byte holds, None where there is no sound frame, and how many bytes that has."""
     start = at + _HEAD.size
     if start > len(content):

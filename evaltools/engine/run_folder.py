@@ -7,9 +7,10 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -19,10 +20,36 @@ from evaltools.documents import json_values
 from evaltools.engine.journal import Journal, open_journal, temporary_journal
 from evaltools.errors import DataError, UsageError
 
-REQUEST: Final = "request"
-IDENTITY: Final = "identity"
+Kind = TypeVar("Kind")
 _LONGEST_SHOWN: Final = 80
 _SHOWN_BEFORE: Final = 16
+
+
+@dataclass(frozen=True)
+class Fact(Generic[Kind]):
+    """Something that a journal says of the whole run, as JSON: by its ``name``; ``kind`` is its type."""
+
+    name: str
+    kind: Any
+
+    def write(self, journal: Journal, value: Kind) -> None:
+        """Write it; what was said before under that name does not count any more."""
+        journal.state({self.name: encode(value)})
+
+    def read(self, journal: Journal) -> Kind | None:
+        """Read it, None where nothing was said; raises :class:`DataError` for something of another type."""
+        text = journal.fact(self.name)
+        found: Kind | None = None if text is None else decode(text, self.kind, journal.folder)
+        return found
+
+    def required(self, journal: Journal) -> Kind:
+        """Read it; raises :class:`UsageError` where the run ended before it was written."""
+        found = self.read(journal)
+        if found is None:
+            raise UsageError(
+                f"the run in {journal.folder} ended before its first example; finish it with evaltools resume"
+            )
+        return found
 
 
 class RunIdentity(Struct, frozen=True):
@@ -82,6 +109,10 @@ class RunIdentity(Struct, frozen=True):
         }
 
 
+REQUEST: Final = Fact[dict[str, Any]]("request", dict[str, Any])
+IDENTITY: Final = Fact[RunIdentity]("identity", RunIdentity)
+
+
 @contextmanager
 def run_folder(stated: Path | None) -> Iterator[Path]:
     """The folder of a run, absolute; where none was stated, one that is deleted afterwards."""
@@ -112,9 +143,9 @@ def require_same_run(journal: Journal, identity: RunIdentity, has_begun: bool = 
     if journal.folder is None:
         return
     if not (has_begun or journal.examples()):
-        journal.state({IDENTITY: encode(identity)})
+        IDENTITY.write(journal, identity)
         return
-    stated = identity_of(journal)
+    stated = IDENTITY.read(journal)
     if stated is None:
         raise UsageError(
             f"--run_dir={journal.folder} holds records, and not what they are of, as no run leaves it; give another "
@@ -124,11 +155,11 @@ def require_same_run(journal: Journal, identity: RunIdentity, has_begun: bool = 
 
 
 def require_same_files(journal: Journal, identity: RunIdentity) -> None:
-    """Raise :class:`UsageError` where the run that a journal holds has begun with other files or options.
+    """Raise :class:`UsageError` where the run in a folder has begun with other files or options.
 
     That is known before any library is loaded; what configurations run on is compared by :func:`require_same_run`.
     """
-    stated = identity_of(journal)
+    stated = None if journal.folder is None else IDENTITY.read(journal)
     if stated is not None and journal.examples():
         _require_no_changes(journal, replace(stated, configurations={}).changes(identity))
 
@@ -143,30 +174,33 @@ def _require_no_changes(journal: Journal, changes: Sequence[str]) -> None:
 
 def request_facts(plain: object, identity: RunIdentity) -> dict[str, str]:
     """The facts that keep request and identity of a new run."""
-    return {REQUEST: encode(plain), IDENTITY: encode(identity)}
-
-
-def has_request(journal: Journal) -> bool:
-    """Whether a journal keeps the request of its run."""
-    return journal.fact(REQUEST) is not None
-
-
-def identity_of(journal: Journal) -> RunIdentity | None:
-    """The identity in a journal, None where the run has not begun."""
-    text = journal.fact(IDENTITY)
-    return None if text is None else decode(text, RunIdentity, journal.folder)
+    return {REQUEST.name: encode(plain), IDENTITY.name: encode(identity)}
 
 
 def digest_of_files(paths: Iterable[Path]) -> str:
     """A checksum of names, sizes and order: another file in the place of one has nearly always another size."""
-    return digest(f"{path.name}\0{_size_of(path)}" for path in paths)
+    return digest(f"{path.name}\0{_stamp(path)[0]}" for path in paths)
 
 
-def _size_of(path: Path) -> int:
+def with_files(identity: RunIdentity, what: str, paths: Sequence[Path]) -> RunIdentity:
+    """The identity with the names and sizes of files, and separately their times of change.
+
+    Missing files count as empty.
+    """
+    return replace(
+        identity,
+        inputs={**identity.inputs, what: f"{len(paths)} files, {digest_of_files(paths)}"},
+        written={**identity.written, what: digest(str(_stamp(path)[1]) for path in paths)},
+    )
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Size and time of change of a file; those of an empty one that was never changed where it is missing."""
     try:
-        return path.stat().st_size
-    except OSError:  # it was deleted meanwhile
-        return -1
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
 
 
 def digest(texts: Iterable[str]) -> str:

@@ -19,10 +19,9 @@ from evaltools.configuration import Configuration
 from evaltools.engine.journal import Journal
 from evaltools.engine.opening import NotMeasured, Opened, describe_model, describe_row
 from evaltools.engine.run_folder import (
+    IDENTITY,
     REQUEST,
     RunIdentity,
-    has_request,
-    identity_of,
     request_facts,
     run_folder,
     run_journal,
@@ -280,14 +279,14 @@ def _new_facts(journal: Journal, request: LocateRequest) -> dict[str, str]:
     """What the journal of a new run is to state; raises :class:`UsageError` where it holds another run."""
     if journal.folder is None:
         return {}
-    known, own = identity_of(journal), _identity(request)
-    if known is None and journal.fact(REQUEST) is None:
+    known, own = IDENTITY.read(journal), _identity(request)
+    if known is None and REQUEST.read(journal) is None:
         return request_facts(to_plain(request.asked), own)
     is_search = known is not None and _OTHER_SIDE in known.inputs
     changes = known.changes(own) if known is not None and is_search else ["it is not a search"]
     if changes:
         raise UsageError(f"--run_dir={journal.folder} holds another run: {'; '.join(changes)}; give a new folder")
-    return {} if has_request(journal) else request_facts(to_plain(request.asked), own)
+    return {} if REQUEST.read(journal) else request_facts(to_plain(request.asked), own)
 
 
 def _identity(request: LocateRequest) -> RunIdentity:

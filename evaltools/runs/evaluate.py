@@ -14,13 +14,13 @@ from evaltools.engine.facts import PASS, PassFacts
 from evaltools.engine.journal import Journal
 from evaltools.engine.ledger import PassOutcome
 from evaltools.engine.opening import Opened, open_all
-from evaltools.engine.run_folder import run_journal
+from evaltools.engine.run_folder import require_same_files, run_journal
 from evaltools.result.environment import describe_environment
 from evaltools.result.facts import Environment
 from evaltools.result.result import Result
 from evaltools.runs.conclude import conclude
 from evaltools.runs.first_look import FOUND, check_sessions, first_look
-from evaltools.runs.identity import RunAtPlace, begin_run, changed_meanwhile, require_same_inputs
+from evaltools.runs.identity import RunAtPlace, begin_run, changed_meanwhile
 from evaltools.runs.one_pass import CHECKS, OPENING, Startup, run_pass
 from evaltools.runs.opened import OpenConfigurations
 from evaltools.runs.recorded import Recorded, recorded_here, recorded_in, require_all
@@ -92,23 +92,22 @@ def merge(
 def _carry_out(run: TaskRun, journal: Journal, observer: Observer, opener: Open, startup: Startup) -> Environment:
     """Do what is not in the journal yet, and write down everything that is found."""
     request, started_at = run.request, _now()
-    shard = request.execution.shard
     identity = run.identity()
-    require_same_inputs(journal, identity, shard)
+    require_same_files(journal, identity)
     startup.mark(CHECKS)
     with open_all(run.wanted, opener, request.allow_fallback) as entries:
         opened = OpenConfigurations.of(entries.values(), request.reference, run.other_models)
         observer.opened(opened.described)
         check_sessions(run, opened)
         startup.mark(OPENING)
-        begin_run(journal, opened.described, identity, shard, request.source)
+        begin_run(journal, opened.described, identity, request.source)
         found = first_look(run, opened)
         FOUND.write(journal, found)
         facts = PassFacts()
         if found.can_run:
             chosen = run.as_checked(found.checked)
             outcome, facts = run_pass(chosen, opened, journal, observer, opener, startup)
-            if shard.count == 1:
+            if request.execution.shard.count == 1:
                 done = _measure_beside(chosen, outcome, opened.entries, True, observer, opener)
                 if done.found is not None:
                     beside_fact(chosen.task).write(journal, done.found)

@@ -11,8 +11,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.engine.facts import Fact
 from evaltools.engine.opening import Opened, open_all
+from evaltools.engine.run_folder import Fact
 from evaltools.engine.steps import Steps
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
 from evaltools.runs.opened import OpenConfigurations, require_stated

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from evaltools.command import TaskCommand
 from evaltools.engine.journal import read_journal
-from evaltools.engine.run_folder import REQUEST, decode
+from evaltools.engine.run_folder import REQUEST
 from evaltools.errors import UsageError
 from evaltools.known_tasks import command_named, task_command
 from evaltools.request.plain import StoredRequest, stored_in
@@ -41,8 +40,8 @@ def concluded(folder: Path) -> Result:
 
     The model, the pictures and the labels are read again. Raises :class:`UsageError` for a folder without records.
     """
-    text = read_journal(folder).fact(REQUEST)
-    stated = None if text is None else stored_in(decode(text, dict[str, Any], folder))
+    plain = REQUEST.read(read_journal(folder))
+    stated = None if plain is None else stored_in(plain)
     if stated is not None and not _is_here(stated):
         raise UsageError(
             f"{folder} is not the run folder of an evaluation on one machine; evaltools resume {folder} --output=FILE "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -11,17 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
-from evaltools.engine.execution import Shard
 from evaltools.engine.facts import CONFIGURATIONS
 from evaltools.engine.journal import JOURNAL_NAME, Journal, read_journal
-from evaltools.engine.run_folder import (
-    RunIdentity,
-    has_request,
-    identity_of,
-    request_facts,
-    require_same_files,
-    require_same_run,
-)
+from evaltools.engine.run_folder import IDENTITY, REQUEST, RunIdentity, request_facts, require_same_run
 from evaltools.errors import UsageError
 from evaltools.file_content import Unreadable, sha256_of
 from evaltools.request import Request
@@ -33,32 +24,15 @@ TASK: Final = "the task"
 WHOLE: Final = "0/1"
 
 
-def begin_run(
-    journal: Journal,
-    described: Sequence[Row],
-    identity: RunIdentity,
-    shard: Shard,
-    request: Request | None,
-) -> None:
+def begin_run(journal: Journal, described: Sequence[Row], identity: RunIdentity, request: Request | None) -> None:
     """Write the identity of a run to its journal; raises :class:`UsageError` where the journal is another run's."""
-    configurations = {entry.name: _fingerprints(entry) for entry in described}
-    identity = replace(_of_shard(identity, shard), configurations=configurations)
+    identity = replace(identity, configurations={entry.name: _fingerprints(entry) for entry in described})
     require_same_run(journal, identity)
     CONFIGURATIONS.write(journal, list(described))
     if request is None or journal.folder is None:
         return
-    if not (journal.examples() and has_request(journal)):
+    if not (journal.examples() and REQUEST.read(journal)):
         journal.state(request_facts(to_plain(request), identity))
-
-
-def require_same_inputs(journal: Journal, identity: RunIdentity, shard: Shard) -> None:
-    """Raise :class:`UsageError` where the journal is that of a run of something else, before anything is loaded."""
-    if journal.folder is not None:
-        require_same_files(journal, _of_shard(identity, shard))
-
-
-def _of_shard(identity: RunIdentity, shard: Shard) -> RunIdentity:
-    return replace(identity, shard=str(shard) if shard.count > 1 else "")
 
 
 def changed_meanwhile(journal: Journal, before: RunIdentity, now: RunIdentity) -> list[str]:
@@ -119,23 +93,6 @@ def _sha256_of(path: Path) -> str:
         return "missing"
 
 
-def with_files(identity: RunIdentity, what: str, paths: Sequence[Path]) -> RunIdentity:
-    """The identity with the names and sizes of files, and separately their times of change.
-
-    Missing files count as empty.
-    """
-    sizes, times = hashlib.sha256(), hashlib.sha256()
-    for path in paths:
-        size, changed = _stamp(path)
-        sizes.update(f"{path.name} {size}\n".encode("utf-8", "surrogateescape"))
-        times.update(f"{changed}\n".encode())
-    return replace(
-        identity,
-        inputs={**identity.inputs, what: f"{len(paths)} files, {sizes.hexdigest()[:16]}"},
-        written={**identity.written, what: times.hexdigest()[:16]},
-    )
-
-
 def files_below(paths: Sequence[Path]) -> list[Path]:
     """The given files, and those in the given folders, in order."""
     return [
@@ -143,15 +100,6 @@ def files_below(paths: Sequence[Path]) -> list[Path]:
         for path in paths
         for file in (sorted(entry for entry in path.rglob("*") if entry.is_file()) if path.is_dir() else [path])
     ]
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """Size and time of change, 0 for a file that is missing."""
-    try:
-        status = path.stat()
-    except OSError:
-        return 0, 0
-    return status.st_size, status.st_mtime_ns
 
 
 class RunAtPlace(Struct, frozen=True):
@@ -202,7 +150,7 @@ def run_identity(folder: Path) -> RunIdentity:
 
 def identity_in(shard: Journal) -> RunIdentity:
     """The identity of a shard; raises :class:`UsageError` where it never began."""
-    identity = identity_of(shard)
+    identity = IDENTITY.read(shard)
     if identity is None:
         raise UsageError(f"the run in {shard.folder} ended before its first example; give its command again")
     return identity

@@ -6,14 +6,14 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
 from evaltools.engine.journal import read_journal
-from evaltools.engine.run_folder import REQUEST, decode, encode, identity_of
+from evaltools.engine.run_folder import IDENTITY, REQUEST, encode
 from evaltools.errors import UsageError
 from evaltools.known_tasks import moved
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
@@ -36,13 +36,11 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter]) ->
     Raises :class:`UsageError` where there is none, or one of another version.
     """
     journal = read_journal(run_dir)
-    text, identity = journal.fact(REQUEST), identity_of(journal)
-    has_examples = bool(journal.examples())
-    if text is None and has_examples:
+    plain, identity = REQUEST.read(journal), IDENTITY.read(journal)
+    if plain is None and journal.examples():
         raise UsageError(f"the run in {run_dir} was started from a program of its own; start it from there")
-    if text is None:
+    if plain is None:
         raise UsageError(f"the run in {run_dir} ended before its first example; give its command again")
-    plain: dict[str, Any] = decode(text, dict[str, Any], run_dir)
     try:
         if identity is None:
             raise UsageError("it does not say what it is of, as every run does")

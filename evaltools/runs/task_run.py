@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.engine.ledger import PassOptions
 from evaltools.engine.opening import describe_model
-from evaltools.engine.run_folder import RunIdentity, digest
+from evaltools.engine.run_folder import RunIdentity, digest, with_files
 from evaltools.engine.steps import Steps
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
@@ -22,7 +22,6 @@ from evaltools.runs.identity import (
     checksums_of,
     files_below,
     libraries_of,
-    with_files,
 )
 from evaltools.runs.opened import SessionWithOwnInputs
 from evaltools.runtime import Session
@@ -145,7 +144,7 @@ class TaskRun:
 
         These are the task's file, its options and the files that they name, its examples, models and libraries.
         """
-        loaded, stated = self.options.loaded, self._stated
+        loaded, stated, shard = self.options.loaded, self._stated, self.request.execution.shard
         own = {
             TASK: f"{self.name} {name_of(loaded.function)}",
             "the model": self.model.sha256,
@@ -159,6 +158,7 @@ class TaskRun:
             own,
             options=dict(self.request.flags),
             libraries=libraries_of(configuration for _, configuration in self.wanted),
+            shard=str(shard) if shard.count > 1 else "",
         )
         origin = loaded.origin
         if origin is not None and not origin.module:

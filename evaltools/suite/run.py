@@ -17,6 +17,7 @@ from evaltools.engine.run_folder import (
     require_same_run,
     run_folder,
     run_journal,
+    with_files,
 )
 from evaltools.errors import DataError
 from evaltools.file_content import Unreadable, sha256_of
@@ -31,7 +32,6 @@ from evaltools.runs.identity import (
     checksums_of,
     files_below,
     libraries_of,
-    with_files,
 )
 from evaltools.runtime.registry import installed_version, runtime_name
 from evaltools.suite.command import COMMAND

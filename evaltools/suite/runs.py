@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.engine.journal import Journal
-from evaltools.engine.run_folder import decode, encode
+from evaltools.engine.run_folder import Fact
 from evaltools.errors import OutputError
 from evaltools.exit_codes import INTERRUPTED, MEASURED, NOT_WRITTEN
 from evaltools.result.facts import Model
@@ -90,7 +90,8 @@ class Runs:
             raise OutputError(f"{entry.key}: {_last_words(ended.err)}")
         has_result = ended.code in MEASURED and (place / RESULT).is_file()
         reason = "" if has_result else _last_words(ended.err) or ending_in_words(ended.code)
-        self._journal.state({entry.key: encode(_Done(ended.code, round(time.monotonic() - start, 3), reason))})
+        done = _Done(ended.code, round(time.monotonic() - start, 3), reason)
+        Fact[_Done](entry.key, _Done).write(self._journal, done)
 
     def found(self, entry: Entry) -> Found:
         """The rows that an entry gave, or one that says why there are none, and its model as the result has it."""
@@ -107,9 +108,7 @@ class Runs:
         return replace(found, rows=[_of_entry(row, entry, kept, file) for row in found.rows])
 
     def _kept(self, entry: Entry) -> _Done | None:
-        text = self._journal.fact(entry.key)
-        found: _Done | None = None if text is None else decode(text, _Done, self._journal.folder)
-        return found
+        return Fact[_Done](entry.key, _Done).read(self._journal)
 
 
 def _of_entry(row: Row, entry: Entry, kept: _Done | None, file: str) -> Row:

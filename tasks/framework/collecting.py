@@ -10,9 +10,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.engine.facts import Fact
 from evaltools.engine.ledger import PassOutcome
 from evaltools.engine.opening import Opened
+from evaltools.engine.run_folder import Fact
 from evaltools.engine.steps import Steps
 from evaltools.extensions import named
 from evaltools.known_tasks import task_command

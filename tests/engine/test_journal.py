@@ -12,7 +12,7 @@ import pytest
 
 from evaltools.engine.journal import _BEGINNING, JOURNAL_NAME, Journal, open_journal, read_journal, temporary_journal
 from evaltools.engine.records import Records
-from evaltools.engine.run_folder import RunIdentity, digest, identity_of, require_same_run
+from evaltools.engine.run_folder import IDENTITY, RunIdentity, digest, require_same_run
 from evaltools.engine.steps import Failure, Record
 from evaltools.errors import DataError, OutputError, UsageError
 
@@ -310,7 +310,7 @@ def test_a_write_that_fails_is_undone_and_says_how_to_go_on(opened: Journal, mon
 
 
 def test_a_run_goes_on_only_as_what_it_was(opened: Journal, tmp_path: Path) -> None:
-    assert identity_of(opened) is None
+    assert IDENTITY.read(opened) is None
     require_same_run(opened, RunIdentity({"model": "not yet"}))
     require_same_run(opened, RunIdentity({"model": "m", "labels": "x" * 100}))
     opened.add(finished(0, "a"))
@@ -320,7 +320,7 @@ def test_a_run_goes_on_only_as_what_it_was(opened: Journal, tmp_path: Path) -> N
         require_same_run(opened, RunIdentity({"model": "n", "labels": "x" * 100}, options={"--seed": "1"}))
     for fact in (f"--run_dir={tmp_path / 'new' / 'run'} ", "model was m, now it is n", "--seed was left out"):
         assert fact in str(caught.value)
-    assert identity_of(opened) == RunIdentity({"model": "m", "labels": "x" * 100})
+    assert IDENTITY.read(opened) == RunIdentity({"model": "m", "labels": "x" * 100})
 
 
 def test_a_run_whose_examples_lie_elsewhere_has_begun_too(opened: Journal) -> None:

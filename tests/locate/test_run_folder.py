@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.engine.journal import Journal, open_journal
-from evaltools.engine.run_folder import IDENTITY, encode, identity_of
+from evaltools.engine.run_folder import IDENTITY
 from evaltools.errors import UsageError
 from evaltools.locate import run
 from evaltools.locate.command import COMMAND, request_of_flags
@@ -53,13 +53,13 @@ def test_a_library_that_was_built_anew_is_noticed_before_it_is_loaded(library: P
 def test_another_runtime_and_another_evaltools_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = search(tmp_path, "--use_xnnpack")
     journal = begun(request, tmp_path)
-    stated = identity_of(journal)
+    stated = IDENTITY.read(journal)
     assert stated is not None
     assert version("ai-edge-litert") in stated.configurations["that is tested"]["its runtime"]
-    journal.state({IDENTITY: encode(replace(stated, evaltools="0.0.1"))})
+    IDENTITY.write(journal, replace(stated, evaltools="0.0.1"))
     with pytest.raises(UsageError, match=r"evaltools was 0\.0\.1, now it is"):
         run._new_facts(journal, request)
-    journal.state({IDENTITY: encode(stated)})
+    IDENTITY.write(journal, stated)
     monkeypatch.setattr(run, "installed_version", lambda _name: "9.9.9")
     with pytest.raises(UsageError, match=r"its runtime was litert .*, now it is litert 9\.9\.9"):
         run._new_facts(journal, request)

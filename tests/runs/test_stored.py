@@ -155,7 +155,7 @@ def test_why_a_run_cannot_go_on_is_one_line(tmp_path: Path) -> None:
 
 def test_a_run_that_says_nothing_of_what_it_is_of_does_not_go_on(tmp_path: Path) -> None:
     run_dir = stored(request_of("imagenet"), tmp_path / "run")
-    rewrite(run_dir, facts=lambda facts: {name: fact for name, fact in facts.items() if name != IDENTITY_FACT})
+    rewrite(run_dir, facts=lambda facts: {name: fact for name, fact in facts.items() if name != IDENTITY_FACT.name})
     with pytest.raises(UsageError, match="cannot go on: it does not say what it is of"):
         stored_request(run_dir, {})
 

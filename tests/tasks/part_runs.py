@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.engine.execution import Shard
 from evaltools.engine.facts import PASS, PassFacts
@@ -65,7 +66,8 @@ class Part(Struct, frozen=True):
     def write(self, folder: Path) -> Path:
         """Write it; the folder again."""
         journal = open_journal(folder)
-        begin_run(journal, self.described, self.identity, self.shard, None)
+        shard = str(self.shard) if self.shard.count > 1 else ""
+        begin_run(journal, self.described, replace(self.identity, shard=shard), None)
         for example in self.shard.numbers_of(self.count):
             if example not in self.without:
                 names = [entry.name for entry in self.described if entry.status == "measured"]

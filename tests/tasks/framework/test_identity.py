@@ -6,15 +6,14 @@ import os
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from evaltools.engine.execution import Shard
-from evaltools.engine.facts import CONFIGURATIONS, PASS, Fact
+from evaltools.engine.facts import CONFIGURATIONS, PASS
 from evaltools.engine.journal import Journal, open_journal, read_journal
-from evaltools.engine.run_folder import REQUEST, RunIdentity, identity_of
+from evaltools.engine.run_folder import IDENTITY as IDENTITY_FACT
+from evaltools.engine.run_folder import REQUEST, RunIdentity, with_files
 from evaltools.engine.steps import Record
 from evaltools.errors import DataError, UsageError
 from evaltools.request.plain import to_plain
@@ -23,7 +22,6 @@ from evaltools.result.result import Row
 from evaltools.runs.identity import (
     begin_run,
     files_below,
-    with_files,
 )
 from tests.requests import request_of
 from tests.results import configuration
@@ -34,7 +32,7 @@ REQUEST_MADE = request_of("imagenet")
 
 
 def begun(journal: Journal, described: Sequence[Row] = DESCRIBED) -> None:
-    begin_run(journal, described, IDENTITY, Shard(), REQUEST_MADE)
+    begin_run(journal, described, IDENTITY, REQUEST_MADE)
 
 
 @pytest.fixture
@@ -55,9 +53,9 @@ def begun_with_one_example(folder: Path, described: Sequence[Row]) -> Journal:
 
 def test_what_a_run_is_made_of_is_written_down(run_dir: Path) -> None:
     journal = read_journal(run_dir)
-    assert Fact[Any](REQUEST, dict[str, Any]).read(journal) == to_plain(REQUEST_MADE)
+    assert REQUEST.read(journal) == to_plain(REQUEST_MADE)
     assert CONFIGURATIONS.read(journal) == DESCRIBED
-    identity = identity_of(journal)
+    identity = IDENTITY_FACT.read(journal)
     things = ["its status", "its setting", "its runtime", "what its delegates took"]
     assert identity is not None
     assert {name: list(facts) for name, facts in identity.configurations.items()} == {
