@@ -26,8 +26,7 @@ from typing import Annotated, Any, BinaryIO, Final
 import msgspec
 from msgspec import Raw, Struct
 
-from evaltools.engine.codec import encode_record
-from evaltools.engine.steps import Failure, Record
+from evaltools.engine.steps import Failure, Record, encode_record
 from evaltools.errors import DataError, OutputError, UsageError
 
 JOURNAL_NAME: Final = "journal.evaltools"

@@ -11,13 +11,11 @@ from typing import Any, Final, Generic, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.engine.records import Records
-from evaltools.engine.steps import Failure, Observation, Record, Steps
+from evaltools.engine.records import Fates, Records
+from evaltools.engine.steps import Observation, Record, Steps
 
 Stop = Literal["interrupted", "too many failed examples", "every configuration was given up"]
 ALL_GIVEN_UP: Final[Stop] = "every configuration was given up"
-Fates = Mapping[str, Failure | None]
-"""The failure of each configuration that was tried, None where there was none."""
 
 
 def fates_of(records: Iterable[Record[Any]]) -> Fates:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Final, Generic
@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from evaltools.engine.codec import RecordDecoder
 from evaltools.engine.journal import FIELDS, Journal
-from evaltools.engine.steps import Failure, Observation, Record
+from evaltools.engine.steps import Failure, Observation, Record, RecordDecoder
 from evaltools.errors import DataError
 
 _AT_ONCE: Final = 1000
-Fates = dict[str, Failure | None]
+Fates = Mapping[str, Failure | None]
 """The failure of each configuration that was tried, None where there was none."""
 
 

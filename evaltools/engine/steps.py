@@ -1,13 +1,19 @@
-"""What a pass does with each example, the record that it writes, and how much time each stage takes."""
+"""What a pass does with each example, how much time each stage takes, and the record that it writes.
+
+A record is MessagePack, without pickle: a file of another machine can contain no code.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeVar
 
+import msgspec
 from msgspec import Meta, Struct, field
 
+from evaltools.errors import DataError
 from evaltools.result.execution import InferenceSeconds
+from evaltools.runtime.process.messages import from_plain, to_plain
 from evaltools.runtime.session import Array
 
 READ: Final = "read"
@@ -63,6 +69,36 @@ class Record(Struct, Generic[Observation], frozen=True, array_like=True, tag="re
     failure: Failure | None = None
     read_us: Microseconds | None = None
     prepared_us: int | None = None
+
+
+class RecordDecoder(Generic[Observation]):
+    """Reads records with one type of observation; arrays keep type, shape and bytes.
+
+    >>> record = Record(3, "cpu", (7.5,), 0.25)
+    >>> RecordDecoder(float).decode(encode_record(record)) == record
+    True
+    """
+
+    def __init__(self, observation_type: type[Observation]) -> None:
+        self.observation_type: Final = observation_type
+        record: Any = Record[observation_type]  # type: ignore[valid-type]
+        self._decoder = msgspec.msgpack.Decoder(record, dec_hook=from_plain)
+
+    def decode(self, content: bytes) -> Record[Observation]:
+        """The record in some bytes; raises :class:`DataError` for bytes that hold none."""
+        try:
+            decoded: Record[Observation] = self._decoder.decode(content)
+        except (msgspec.DecodeError, ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise DataError(f"a record of the journal cannot be read: {error}; start the run anew") from error
+        return decoded
+
+
+def encode_record(record: Record[Any]) -> bytes:
+    """A record as MessagePack, whatever was observed."""
+    return _encoder.encode(record)
+
+
+_encoder: Final = msgspec.msgpack.Encoder(enc_hook=to_plain)
 
 
 class Steps(Struct, Generic[Observation], frozen=True):

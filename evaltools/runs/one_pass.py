@@ -207,21 +207,21 @@ class _PassHere:
         wanted, invocations = self._execution.latency_examples, self._run.pass_options.invocations
         examples = examples_for_latency(self._examples, wanted)
         workers = [self._usable(sessions, outcome) for sessions in self._sessions][: len(examples)]
+        is_enough = None
+        if len(workers) < FEWEST_PROCESSES:
+            workers = workers[:1]
+            if wanted is None and not self._steps.in_order:
+                examples, is_enough = scattered(examples), partial(are_known, self._run.request.reference_name)
         parts: list[QuietTimes] = []
         with counted(self._observer, _QUIET, len(examples)) as step:
-            if len(workers) < FEWEST_PROCESSES:
-                is_enough = None
-                if wanted is None and not self._steps.in_order:
-                    examples, is_enough = scattered(examples), partial(are_known, self._run.request.reference_name)
-                parts.append(measure_in_quiet(self._makers[0], workers[0], examples, invocations, step, is_enough))
-                for _ in range(0 if parts[0].interrupted else len(examples) - parts[0].examples):
-                    step()  # what is not needed is done
+            for number, sessions in enumerate(workers):
+                own = examples[number :: len(workers)]
+                parts.append(measure_in_quiet(self._makers[0], sessions, own, invocations, step, is_enough))
+                if parts[-1].interrupted:
+                    break
             else:
-                for number, sessions in enumerate(workers):
-                    own = examples[number :: len(workers)]
-                    parts.append(measure_in_quiet(self._makers[0], sessions, own, invocations, step))
-                    if parts[-1].interrupted:
-                        break
+                for _ in range(len(examples) - sum(part.examples for part in parts)):
+                    step()  # what is not needed is done
         quiet = pooled(parts, lambda name, number: self._own[number][name] is self._own[0][name])
         self.state(quiet=quiet if quiet.examples else None)
         return outcome.interrupted() if quiet.interrupted else outcome

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from evaltools.engine.ledger import Fates, GivenUp, Ledger, PassOptions, Stop, Tally
+from evaltools.engine.ledger import GivenUp, Ledger, PassOptions, Stop, Tally
+from evaltools.engine.records import Fates
 from evaltools.engine.steps import Failure
 
 WRONG = Failure("inference", "node 7 failed")

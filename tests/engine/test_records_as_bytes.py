@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from msgspec import Struct
 
-from evaltools.engine.codec import RecordDecoder, encode_record
-from evaltools.engine.steps import Failure, Record
+from evaltools.engine.steps import Failure, Record, RecordDecoder, encode_record
 from evaltools.errors import DataError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.difference import Scale, compare_tensors
