@@ -21,8 +21,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
+from evaltools.engine.execution import Execution
 from evaltools.engine.journal import open_journal, read_journal
-from evaltools.engine.ledger import PassOptions, PassOutcome, settle
+from evaltools.engine.ledger import PassOutcome, settle
 from evaltools.engine.opening import NotMeasured, Role, comparison_pairs, describe_entry
 from evaltools.engine.records import Records
 from evaltools.engine.steps import Record, Steps
@@ -111,7 +112,7 @@ def settled(folder: Path, examples: int, names: list[str]) -> PassOutcome[Observ
     """What the journal of a finished run holds."""
     steps = recorded_steps(examples)
     records = Records([(read_journal(folder), "")], examples, steps.observation_type)
-    return settle(steps, names, records, names[0], PassOptions())
+    return settle(steps, names, records, names[0], Execution())
 
 
 def figures(

@@ -33,7 +33,7 @@ from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.engine.execution import available_cores, sessions_of_workers
 from evaltools.engine.journal import temporary_journal
-from evaltools.engine.ledger import Ledger, PassOptions
+from evaltools.engine.ledger import Ledger
 from evaltools.engine.opening import Opened, open_all
 from evaltools.engine.preparation import preparers
 from evaltools.engine.run import Workers, run_examples
@@ -218,7 +218,7 @@ def pass_rate(model: ModelFile, configuration: Configuration, steps: Steps[Any],
                 for session in own.values():
                     session.run(first.prepared.inputs)
             start, todo = time.perf_counter(), range(len(steps.names))
-            ledger = Ledger(todo, list(sessions[0]), None, PassOptions())
+            ledger = Ledger(todo, list(sessions[0]))
             with Workers(steps, sessions, makers, todo, ledger) as at_work:
                 done = sum(len(turn.examples) for turn in run_examples(at_work, journal))
             journal.flush()

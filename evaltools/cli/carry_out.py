@@ -119,7 +119,7 @@ def carry_out(
         not_written += write_and_show(saved, files, console, options, with_lines)
         not_written += _write_of_task(result, task, of_task, console)
         total = asked.execution.shard.size_of(result.example_count)
-        _print_early_end(result, total, asked.max_failed_examples, request.is_native, console)
+        _print_early_end(result, total, asked.execution.max_failed_examples, request.is_native, console)
     located: Sequence[Result] = ()
     if "locate" in task.parameters and options.is_on("locate"):
         located, errors = _locate_after(request, result, files, console)

@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from evaltools.engine.execution import Execution
 from evaltools.engine.records import Fates, Records
 from evaltools.engine.steps import Observation, Record, Steps
 
@@ -45,24 +46,11 @@ class Tally(Struct):
             self.failed[name] = self.failed.get(name, 0) + (failure is not None)
 
 
-class PassOptions(Struct, frozen=True):
-    """How a pass goes.
-
-    Every example is invoked ``invocations`` times. The pass stops with more than ``max_failed_examples`` failed
-    examples, None: never. A configuration is given up after ``max_crashes`` examples in a row that killed or hung its
-    process.
-    """
-
-    max_failed_examples: int | None = None
-    max_crashes: int = 3
-    invocations: int = 1
-
-
 class Ledger:
     """Settles examples in their own order, however they are finished, so that the outcome is always the same.
 
-    A fate is the failure of each configuration, None where it did not fail. The run stops, as ``options`` say, with too
-    many failed examples, or when all configurations but the ``reference`` are given up.
+    A fate is the failure of each configuration, None where it did not fail. The run stops, as ``execution`` says, with
+    too many failed examples, or when all configurations but the ``reference`` are given up.
     """
 
     def __init__(
@@ -70,7 +58,7 @@ class Ledger:
         examples: Sequence[int],
         configurations: Sequence[str],
         reference: str | None = None,
-        options: PassOptions = PassOptions(),
+        execution: Execution = Execution(),
     ) -> None:
         self.tally: Final = Tally(failed=dict.fromkeys(configurations, 0))
         self.given_up: Final[dict[str, GivenUp]] = {}
@@ -78,7 +66,7 @@ class Ledger:
         self.last_settled = -1
         self._order = array("q", examples)
         self._needed = [name for name in configurations if name != reference]
-        self._options = options
+        self._execution = execution
         self._waiting: dict[int, Fates] = {}
         self._in_a_row = dict.fromkeys(configurations, 0)
         self._last_reason: dict[str, str] = {}
@@ -120,9 +108,9 @@ class Ledger:
             self._in_a_row[name] = self._in_a_row[name] + 1 if failure is not None and failure.crashed else 0
             if failure is not None and failure.crashed:
                 self._last_reason[name] = failure.reason
-            if failure is not None and self._in_a_row[name] >= self._options.max_crashes:
+            if failure is not None and self._in_a_row[name] >= self._execution.max_crashes:
                 self.given_up[name] = GivenUp(example, failure.reason)
-        most_failed = self._options.max_failed_examples
+        most_failed = self._execution.max_failed_examples
         if most_failed is not None and self.tally.failed_examples > most_failed:
             self.stopped = "too many failed examples"
         elif self._needed and all(name in self.given_up for name in self._needed):
@@ -188,7 +176,7 @@ def settle(
     configurations: Sequence[str],
     records: Records[Observation],
     reference: str | None,
-    options: PassOptions,
+    execution: Execution,
     examples: Sequence[int] | None = None,
     ended: Stop | None = None,
 ) -> PassOutcome[Observation]:
@@ -197,8 +185,8 @@ def settle(
     ``ended`` is why there may be no record of an example at all.
     """
     wanted = range(len(steps.names)) if examples is None else examples
-    ledger, numbers = Ledger(wanted, configurations, reference, options), set(wanted)
-    for example, fates in finished_examples(records, configurations, options.max_crashes):
+    ledger, numbers = Ledger(wanted, configurations, reference, execution), set(wanted)
+    for example, fates in finished_examples(records, configurations, execution.max_crashes):
         if example in numbers:
             ledger.add(example, fates)
     if ended is not None:

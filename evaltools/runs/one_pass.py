@@ -142,14 +142,14 @@ class _PassHere:
     def _run_examples(self, startup: Startup) -> PassOutcome[Any]:
         """Do the examples that the journal does not have."""
         run, journal, names, total = self._run, self._journal, list(self._sessions[0]), len(self._examples)
-        reference, options, unsound = run.request.reference_name, run.pass_options, UnsoundExamples()
+        reference, unsound = run.request.reference_name, UnsoundExamples()
         steps = unsound.watching(self._steps)
         records = Records([(journal, "")], len(steps.names), steps.observation_type)
-        ledger = Ledger(self._examples, names, reference, options)
+        ledger = Ledger(self._examples, names, reference, self._execution)
         tally, stages, start = Tally(failed=dict.fromkeys(names, 0)), StageTimes(), time.perf_counter()
         done: set[int] = set()
         if not run.keeps_state or len(journal.examples()) >= total:
-            for example, fates in finished_examples(records, names, options.max_crashes):
+            for example, fates in finished_examples(records, names, self._execution.max_crashes):
                 ledger.add(example, fates)
                 tally.add(fates)
                 done.add(example)
@@ -160,7 +160,7 @@ class _PassHere:
             Trace(self._execution.trace) as trace,
             CaptureAnswers(journal.folder, self._processes) as answers,
             noted_interrupts() as interrupted,
-            Workers(steps, sessions, makers, todo, ledger, reference, options.invocations) as workers,
+            Workers(steps, sessions, makers, todo, ledger, reference, run.task.invocations) as workers,
         ):
             if done:
                 on_progress(tally)
@@ -204,7 +204,7 @@ class _PassHere:
         Where there are too few of them to compare processes, only the first measures, and may end where its times say
         enough.
         """
-        wanted, invocations = self._execution.latency_examples, self._run.pass_options.invocations
+        wanted, invocations = self._execution.latency_examples, self._run.task.invocations
         examples = examples_for_latency(self._examples, wanted)
         workers = [self._usable(sessions, outcome) for sessions in self._sessions][: len(examples)]
         is_enough = None

@@ -148,14 +148,14 @@ def _outcome(
     run: TaskRun, parts: Sequence[tuple[Journal, str]], names: Sequence[str], suffix: str, examples: Sequence[int]
 ) -> PassOutcome[Any]:
     """The records of all journals, settled in the order of the examples."""
-    steps, options = run.steps, run.pass_options
+    steps, execution = run.steps, run.request.execution
     reference = None if run.request.reference_name is None else run.request.reference_name + suffix
     records = Records(parts, len(steps.names), steps.observation_type)
-    outcome = settle(steps, names, records, reference, options, examples)
+    outcome = settle(steps, names, records, reference, execution, examples)
     if outcome.stopped is not None or outcome.examples_done == len(examples) or len(parts) == 1:
         return outcome
     ended = _why_ended(run, [journal for journal, _ in parts], names, reference)
-    return outcome if ended is None else settle(steps, names, records, reference, options, examples, ended)
+    return outcome if ended is None else settle(steps, names, records, reference, execution, examples, ended)
 
 
 def _why_ended(run: TaskRun, shards: Iterable[Journal], names: Sequence[str], reference: str | None) -> Stop | None:
@@ -165,7 +165,7 @@ def _why_ended(run: TaskRun, shards: Iterable[Journal], names: Sequence[str], re
         index, _, count = (identity_in(shard).shard or WHOLE).partition("/")
         own = Shard(int(index), int(count)).numbers_of(run.example_count)
         records = Records([(shard, "")], run.example_count, steps.observation_type)
-        outcome = settle(steps, names, records, reference, run.pass_options, own)
+        outcome = settle(steps, names, records, reference, run.request.execution, own)
         if outcome.examples_done < len(own) and outcome.stopped is None:
             return None
         why = why or outcome.stopped

@@ -10,7 +10,6 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.engine.ledger import PassOptions
 from evaltools.engine.opening import describe_model
 from evaltools.engine.run_folder import RunIdentity, digest, with_files
 from evaltools.engine.steps import Steps
@@ -128,16 +127,6 @@ class TaskRun:
         """The pictures in the folder of an option that a device needs, in the order of the examples."""
         assert option == self.options.pictures
         return tuple(dict.fromkeys(self.pictures[: self.example_count]))
-
-    @property
-    def pass_options(self) -> PassOptions:
-        """When the pass stops, and how often it runs each example."""
-        execution = self.request.execution
-        return PassOptions(
-            self.request.max_failed_examples,
-            invocations=self.task.invocations,
-            max_crashes=execution.max_crashes,
-        )
 
     def identity(self) -> RunIdentity:
         """What must not change between the parts of a run; it reads the files again at each call.

@@ -76,7 +76,7 @@ def given_of(options: TaskOptions, ids: Iterable[str], facts: Mapping[str, str])
 class TaskRequest(Struct, frozen=True, kw_only=True):
     """What an evaluation is asked for, checked.
 
-    ``reference_model_file`` None: the reference runs the same model. ``max_failed_examples`` None: no limit. ``flags``
+    ``reference_model_file`` None: the reference runs the same model. ``flags``
     are those that a resumed run must repeat. ``command`` is only recorded. ``source`` is the request that a run folder
     keeps, None for a program of its own.
     """
@@ -87,7 +87,6 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     tests: tuple[Configuration, ...]
     options: TaskOptions
     allow_fallback: bool = False
-    max_failed_examples: int | None = None
     execution: Execution = field(default_factory=Execution)
     flags: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
@@ -122,7 +121,6 @@ def read_request(
     margin = given.real("margin") if has_margin else DEFAULT_MARGIN
     if not 0 < margin < math.inf:
         raise UsageError(f"--margin={margin:g}: use a number above 0, in the unit of the metrics")
-    limit = given.number("max_failed_examples")
     other = given.path("reference_model_file") if "reference_model_file" in given else None
     if other is not None and request.is_native:
         raise UsageError("--compat=native compares a model with itself; leave --reference_model_file out")
@@ -152,8 +150,7 @@ def read_request(
         tests=request.tests,
         options=stated,
         allow_fallback=given.is_on("allow_fallback"),
-        max_failed_examples=(0 if request.is_native else None) if limit < 0 else limit,
-        execution=read_execution(given),
+        execution=read_execution(given, request.is_native),
         flags=flags_to_repeat(given),
         command=request.command,
         source=None if loaded.origin is None else request,  # no other process could go on with a function of this one
@@ -167,14 +164,18 @@ def _content(parameter: Parameter, value: Any) -> list[Path]:
     return [value] if parameter.is_content and isinstance(value, Path) else []
 
 
-def read_execution(flags: Options) -> Execution:
-    """The execution that flags ask for; raises :class:`UsageError` for values that make no sense."""
+def read_execution(flags: Options, is_native: bool = False) -> Execution:
+    """The execution that flags ask for; raises :class:`UsageError` for values that make no sense.
+
+    ``is_native``: a failed example ends it where no limit is stated, as it ends the native tool.
+    """
     timeout = flags.real("example_timeout")
     if timeout <= 0:
         raise UsageError(f"--example_timeout={timeout:g}: use a number of seconds above 0")
     crashes = flags.number("max_crashes")
     if crashes < 1:
         raise UsageError(f"--max_crashes={crashes}: use 1 or more")
+    most_failed = flags.number("max_failed_examples")
     latency_examples = flags.number("latency_examples")
     if latency_examples < -1 or latency_examples == 0:
         raise UsageError(f"--latency_examples={latency_examples}: use 1 or more examples, or -1 for the default")
@@ -182,6 +183,7 @@ def read_execution(flags: Options) -> Execution:
         workers=_workers(flags),
         example_timeout_s=timeout,
         max_crashes=crashes,
+        max_failed_examples=(0 if is_native else None) if most_failed < 0 else most_failed,
         run_dir=flags.path("run_dir"),
         shard=read_shard(flags),
         latency_examples=None if latency_examples == -1 else latency_examples,

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from evaltools.engine.ledger import GivenUp, Ledger, PassOptions, Stop, Tally
+from evaltools.engine.execution import Execution
+from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
 from evaltools.engine.records import Fates
 from evaltools.engine.steps import Failure
 
@@ -22,7 +23,9 @@ LETTERS: Mapping[str, Failure | None] = {".": None, "w": WRONG, "d": DIED, "h": 
 def ledger(
     count: int, names: str = "ab", reference: str | None = None, max_crashes: int = 3, max_failed: int | None = None
 ) -> Ledger:
-    return Ledger(range(count), list(names), reference, PassOptions(max_failed, max_crashes))
+    return Ledger(
+        range(count), list(names), reference, Execution(max_crashes=max_crashes, max_failed_examples=max_failed)
+    )
 
 
 def rows(**fates: str) -> list[Fates]:

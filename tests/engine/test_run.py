@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from evaltools.engine.execution import Execution
 from evaltools.engine.journal import temporary_journal
-from evaltools.engine.ledger import Ledger, PassOptions, PassOutcome, outcome_of
+from evaltools.engine.ledger import Ledger, PassOutcome, outcome_of
 from evaltools.engine.preparation import InThisProcess, ReadyExample
 from evaltools.engine.records import Records
 from evaltools.engine.run import Turn, Worker, Workers, run_examples
@@ -80,16 +81,17 @@ def run_in_turns(
     sessions: Mapping[str, Session],
     turns: list[Turn],
     reference: str | None = None,
+    invocations: int = 1,
     **options: Any,
 ) -> PassOutcome[int]:
     """With one worker; every turn is put into the list."""
-    steps, journal, chosen, names = task.steps, temporary_journal(), PassOptions(**options), list(sessions)
+    steps, journal, names = task.steps, temporary_journal(), list(sessions)
     records = Records([(journal, "")], len(steps.names), steps.observation_type)
-    ledger = Ledger(range(len(steps.names)), names, reference, chosen)
+    ledger = Ledger(range(len(steps.names)), names, reference, Execution(**options))
     makers, todo = [InThisProcess(steps.prepare)], range(len(steps.names))
     with (
         noted_interrupts() as interrupted,
-        Workers(steps, [sessions], makers, todo, ledger, reference, chosen.invocations) as workers,
+        Workers(steps, [sessions], makers, todo, ledger, reference, invocations) as workers,
     ):
         turns.extend(run_examples(workers, journal, interrupted))
     journal.flush()

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from evaltools.engine.execution import Execution, Shard
 from evaltools.engine.journal import open_journal
-from evaltools.engine.ledger import PassOptions
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.errors import UsageError
 from evaltools.result.facts import RuntimeUsed
@@ -30,11 +29,10 @@ class MadeUpRun:
     """The run of a task that gives numbers, and is never carried out."""
 
     def __init__(self, count: int, identity: RunIdentity, reference: str | None, max_crashes: int) -> None:
-        self.request = SimpleNamespace(reference_name=reference, execution=Execution())
+        self.request = SimpleNamespace(reference_name=reference, execution=Execution(max_crashes=max_crashes))
         self.task = SimpleNamespace(whole=None)
         self.steps = numbers(count)
         self.example_count = count
-        self.pass_options = PassOptions(max_crashes=max_crashes)
         self.identity = lambda: identity
 
     def as_checked(self, _checked: object) -> MadeUpRun:
