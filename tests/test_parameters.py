@@ -23,7 +23,6 @@ from evaltools.known_tasks import task_command, task_names
 from evaltools.locate import command as locate
 from evaltools.parameter import Parameter, Role, Value, format_value
 from evaltools.request import Options, Request
-from evaltools.request.flags import GivenFlags
 from evaltools.suite import command as suite
 
 OF_TASKS: Final = {
@@ -229,11 +228,11 @@ SIDE_BY_SIDE = {
 )
 def test_a_flag_without_effect_is_refused_with_a_way_out(given: list[tuple[str, str]], message: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
-        GivenFlags(tuple(given), SIDE_BY_SIDE).refuse_without_effect()
+        Options.of(dict(given), SIDE_BY_SIDE).refuse_without_effect()
 
 
 @pytest.mark.parametrize(
     "given", [[("speed", "1"), ("mode", "faster")], [("care", "1")], [("rest", "1"), ("limit", "2")]]
 )
 def test_a_flag_beside_what_it_needs_is_taken(given: list[tuple[str, str]]) -> None:
-    GivenFlags(tuple(given), SIDE_BY_SIDE).refuse_without_effect()
+    Options.of(dict(given), SIDE_BY_SIDE).refuse_without_effect()

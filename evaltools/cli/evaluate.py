@@ -38,9 +38,9 @@ def run_task(task: str, arguments: Sequence[str]) -> int:
     command = command_of(asked, arguments)
     if len(flags.texts(MODEL_FILE.name)) > 1:
         from evaltools.cli.carry_out import carry_out_each
-        from evaltools.commands.evaluation import compared_with_first, flags_of_models
+        from evaltools.commands.evaluation import compared_with_first, options_of_models
 
-        of_models = flags_of_models(flags)
+        of_models = options_of_models(flags, flags.texts(MODEL_FILE.name))
         requests = {name: request_of_task(asked, own, command) for name, own in of_models.items()}
         for name, one in requests.items():
             _say_what_was_found(of_models[name], one)

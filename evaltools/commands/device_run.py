@@ -83,9 +83,9 @@ def command_on_devices(word: str) -> Command:
 
 
 def _read_request(asked: Command, flags: GivenFlags, command: Sequence[str], folder: Path) -> Request:
-    task_flags = GivenFlags(tuple(pair for pair in flags.given if pair[0] not in BY_NAME), asked.parameters)
+    task_flags = GivenFlags.typed([pair for pair in flags.given if pair[0] not in BY_NAME], asked.parameters)
     _refuse(task_flags)
-    devices = GivenFlags(tuple(pair for pair in flags.given if pair[0] in BY_NAME), BY_NAME).options()
+    devices = GivenFlags.typed([pair for pair in flags.given if pair[0] in BY_NAME], BY_NAME).options()
     if folder == Path.cwd():
         read_device_flags(devices)
     native_tool = devices.text("device_program") != "evaltools"

@@ -15,7 +15,7 @@ from evaltools.errors import UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP
 from evaltools.known_tasks import task_command
 from evaltools.parameter import Parameter
-from evaltools.request import Options, Request
+from evaltools.request import Options, Own, Request
 from evaltools.request.flags import GivenFlags, parse_flags, read_tests
 from evaltools.tasks.framework import own_options
 from evaltools.tasks.framework.common_options import MODEL_FILE, REFERENCE_MODEL_FILE
@@ -108,25 +108,14 @@ def command_of(task: TaskCommand, arguments: Sequence[str]) -> tuple[str, ...]:
     return ("evaltools", *task.words.split(" ", 1), *arguments)
 
 
-def flags_of_models(flags: GivenFlags) -> dict[str, GivenFlags]:
-    """The flags of each model's own run by its name, which is put into the names of the files and folders it writes.
+def options_of_models(options: Own, models: Sequence[str]) -> dict[str, Own]:
+    """The options of each model's own run by its name, which is put into the names of the files and folders it writes.
 
     Raises :class:`UsageError` for a model that is given twice, and for one that is not a file.
     """
-    others = [(name, text) for name, text in flags.given if name not in (MODEL_FILE.name, *OF_ALL)]
+    others = options.without((MODEL_FILE.name, *OF_ALL))
 
-    def of_one(name: str, model: str) -> GivenFlags:
-        own = [(flag, of_model(flags.parameters[flag], text, name)) for flag, text in others]
-        return replace(flags, given=((MODEL_FILE.name, model), *own))
-
-    return {name: of_one(name, model) for name, model in models_by_name(flags.texts(MODEL_FILE.name)).items()}
-
-
-def options_of_models(options: Options, models: Sequence[str]) -> dict[str, Options]:
-    """The same of options that were stated as values."""
-    others = options.without(OF_ALL)
-
-    def of_one(name: str, model: str) -> Options:
+    def of_one(name: str, model: str) -> Own:
         own = others.rewritten(lambda each, value: of_model(each, value, name) if isinstance(value, str) else value)
         return own.stating({MODEL_FILE.name: model})
 
@@ -134,7 +123,7 @@ def options_of_models(options: Options, models: Sequence[str]) -> dict[str, Opti
 
 
 def models_by_name(models: Sequence[str]) -> dict[str, str]:
-    """Models by the names that their runs have; raises :class:`UsageError` as :func:`flags_of_models` does."""
+    """Models by the names that their runs have; raises :class:`UsageError` as :func:`options_of_models` does."""
     from evaltools.result.result import model_names
 
     twice = next((text for place, text in enumerate(models) if text in models[:place]), None)

@@ -45,9 +45,10 @@ class Execution(Struct, frozen=True):
     """How an evaluation is carried out.
 
     ``workers`` None: one per core. ``run_dir`` None: nothing is kept for a later run. ``latency_examples`` None: a
-    tenth of the examples, at most 100, or 40 where these say enough. A trace is written to ``trace``. A configuration is
-    given up after ``max_crashes`` examples in a row that killed or hung its process; the pass stops with more than
-    ``max_failed_examples`` failed examples, None: never.
+    tenth of the examples, at most 100, or 40 where these say enough. A trace is written to ``trace``.
+
+    A configuration is given up after ``max_crashes`` examples in a row that killed or hung its process; the pass stops
+    with more than ``max_failed_examples`` failed examples, None: never.
     """
 
     workers: int | None = 1

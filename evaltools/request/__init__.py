@@ -7,10 +7,9 @@ Ray and devices read it. Nothing else carries work.
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -22,6 +21,7 @@ from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 _SAYING_WHAT: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "configs", "sweep", "perf_options_list"})
 _LEAVING_NOTHING_OPEN: Final = ("compat", "shard_count", "executor")
 """Options that, unless they are at their defaults, ask for what the native tools do, or for other machines."""
+Own = TypeVar("Own", bound="Options")
 Stated = Value | tuple[str, ...]
 """The value of an option that was stated; several texts for one that may be repeated."""
 
@@ -35,24 +35,35 @@ def require_apart(written: Iterable[tuple[str, Path]]) -> None:
             raise UsageError(f"{flag}={path} is the file of {other}, too; give another name")
 
 
-class Values(Struct, frozen=True):
-    """Values of options by name, read as what they are."""
+class Options(Struct, frozen=True):
+    """The options that were stated, parsed, by the names of parameters; all others have their defaults.
 
-    @abstractmethod
-    def declared(self, name: str) -> Parameter | None:
-        """What declares an option, None where there is no such option."""
+    >>> known = {"workers": Parameter("workers", "", default=1), "progress": Parameter("progress", "", default=True)}
+    >>> options = Options.of({"workers": "4"}, known)
+    >>> options.number("workers"), options.is_on("progress"), "progress" in options
+    (4, True, False)
+    """
 
-    @property
-    @abstractmethod
-    def names(self) -> Collection[str]:
-        """The names of the options that were stated, in order."""
+    stated: Mapping[str, Stated]
+    parameters: Mapping[str, Parameter]
 
     def __contains__(self, name: str) -> bool:
-        return name in self.names
+        return name in self.stated
 
-    @abstractmethod
+    @classmethod
+    def of(cls, values: Mapping[str, object], parameters: Mapping[str, Parameter]) -> Options:
+        """From texts or values of Python by name; raises :class:`UsageError` for what is unknown or does not fit."""
+        stated = {name: _parsed(name, value, parameters) for name, value in values.items() if value is not None}
+        return cls(stated, parameters)
+
     def value(self, name: str) -> Stated:
-        """The value stated, or the default."""
+        """The value stated, or the default; raises :class:`UsageError` for one that was stated as several."""
+        parameter = self.parameters[name]
+        found = self.stated.get(name, parameter.default)
+        if isinstance(found, tuple) and not parameter.repeatable:
+            both = " and ".join(f"--{name}={text}" for text in found)
+            raise UsageError(f"--{name} is given twice, as {both}; the native tools take the first. Keep one")
+        return found
 
     def text(self, name: str) -> str:
         """The value of an option of type string."""
@@ -81,14 +92,13 @@ class Values(Struct, frozen=True):
 
     def refuse_without_effect(self) -> None:
         """Raise :class:`UsageError` for the first option that has no effect without another one."""
-        for name in self.names:
-            stated = self.declared(name)
-            for condition in stated.only_with if stated is not None else ():
+        for name in self.stated:
+            for condition in self.parameters[name].only_with:
                 self._require_beside(name, condition)
 
     def _require_beside(self, name: str, condition: str) -> None:
         other, has_values, texts = condition.partition("=")
-        needed = self.declared(other)
+        needed = self.parameters.get(other)
         if needed is None:
             return
         value = self.value(other)
@@ -103,42 +113,10 @@ class Values(Struct, frozen=True):
     @property
     def leave_tests_open(self) -> bool:
         """Whether nothing says what is to be tested, so that this machine, the only one that runs it, may decide."""
-        if any(name in _SAYING_WHAT for name in self.names):
+        if any(name in _SAYING_WHAT for name in self.stated):
             return False
-        known = [found for name in _LEAVING_NOTHING_OPEN if (found := self.declared(name)) is not None]
-        return all(self.value(parameter.name) == parameter.default for parameter in known)
-
-
-class Options(Values, frozen=True):
-    """The options that were stated, parsed, by the names of parameters; all others have their defaults.
-
-    >>> known = {"workers": Parameter("workers", "", default=1), "progress": Parameter("progress", "", default=True)}
-    >>> options = Options.of({"workers": "4"}, known)
-    >>> options.number("workers"), options.is_on("progress"), "progress" in options
-    (4, True, False)
-    """
-
-    stated: Mapping[str, Stated]
-    parameters: Mapping[str, Parameter]
-
-    @property
-    def names(self) -> Collection[str]:
-        """The names of the options that were stated."""
-        return self.stated
-
-    def declared(self, name: str) -> Parameter | None:
-        """What declares an option, None where there is no such option."""
-        return self.parameters.get(name)
-
-    @classmethod
-    def of(cls, values: Mapping[str, object], parameters: Mapping[str, Parameter]) -> Options:
-        """From texts or values of Python by name; raises :class:`UsageError` for what is unknown or does not fit."""
-        stated = {name: _parsed(name, value, parameters) for name, value in values.items() if value is not None}
-        return cls(stated, parameters)
-
-    def value(self, name: str) -> Stated:
-        """The value stated, or the default."""
-        return self.stated.get(name, self.parameters[name].default)
+        known = [name for name in _LEAVING_NOTHING_OPEN if name in self.parameters]
+        return all(self.value(name) == self.parameters[name].default for name in known)
 
     def texts(self, name: str) -> list[str]:
         """Every value of an option that may be repeated."""
@@ -151,15 +129,15 @@ class Options(Values, frozen=True):
             return []
         return [Path(text) for text in self.texts(name)]
 
-    def stating(self, values: Mapping[str, object]) -> Options:
+    def stating(self: Own, values: Mapping[str, object]) -> Own:
         """The options with other values for some of them."""
         return replace(self, stated={**self.stated, **Options.of(values, self.parameters).stated})
 
-    def without(self, names: Collection[str]) -> Options:
+    def without(self: Own, names: Collection[str]) -> Own:
         """The options with some of them at their defaults."""
         return replace(self, stated={name: value for name, value in self.stated.items() if name not in names})
 
-    def rewritten(self, rewrite: Callable[[Parameter, Stated], Stated]) -> Options:
+    def rewritten(self: Own, rewrite: Callable[[Parameter, Stated], Stated]) -> Own:
         """The options with every stated value replaced by what ``rewrite`` returns for it."""
         return replace(
             self, stated={name: rewrite(self.parameters[name], value) for name, value in self.stated.items()}

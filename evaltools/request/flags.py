@@ -15,8 +15,8 @@ from typing import Any, Final, NoReturn
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration, configurations_from_yaml
 from evaltools.errors import UsageError
-from evaltools.parameter import BOOLEANS, Parameter, Value, described, did_you_mean, split_flag
-from evaltools.request import Options, Values, require_apart
+from evaltools.parameter import BOOLEANS, Parameter, described, did_you_mean, split_flag
+from evaltools.request import Options, require_apart
 from evaltools.text import columns_of, in_paragraphs, wrapped
 
 TEST_NAME: Final = "test"
@@ -26,40 +26,27 @@ _MOST_LISTED: Final = 45
 """A command with more flags has a short help."""
 
 
-class GivenFlags(Values, frozen=True):
-    """Flags as typed, ``(name, text)`` from left to right, and the parameters that declare them."""
+class GivenFlags(Options, frozen=True):
+    """The options of a command line, and as ``given`` all flags as typed, ``(name, text)`` from left to right.
 
-    given: tuple[tuple[str, str], ...]
-    parameters: Mapping[str, Parameter]
+    A flag that was given with several texts, and takes one, has these; whoever reads its value is told so.
+    """
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the flags that were given, in order."""
-        return [name for name, _ in self.given]
+    given: tuple[tuple[str, str], ...] = ()
 
-    def declared(self, name: str) -> Parameter | None:
-        """What declares a flag, None where there is no such flag."""
-        return self.parameters.get(name)
-
-    def texts(self, name: str) -> list[str]:
-        """Every value given for a repeatable flag, in order."""
-        return [text for given, text in self.given if given == name]
-
-    def value(self, name: str) -> Value:
-        """The parsed value of a flag, or its default."""
-        texts = self.texts(name)
-        if len(set(texts)) > 1:
-            stated = " and ".join(f"--{name}={text}" for text in texts)
-            raise UsageError(f"--{name} is given twice, as {stated}; the native tools take the first. Keep one")
-        parameter = self.parameters[name]
-        return parameter.parse(texts[0]) if texts else parameter.default
+    @classmethod
+    def typed(cls, given: Sequence[tuple[str, str]], parameters: Mapping[str, Parameter]) -> GivenFlags:
+        """Parse flags; raises :class:`UsageError` for values that do not fit."""
+        texts: dict[str, list[str]] = {}
+        for name, text in given:
+            texts.setdefault(name, []).append(text)
+        is_one = {name: not parameters[name].repeatable and len(set(own)) == 1 for name, own in texts.items()}
+        stated = {name: parameters[name].parse(own[0]) if is_one[name] else tuple(own) for name, own in texts.items()}
+        return cls(stated, parameters, tuple(given))
 
     def options(self, leave_out: Collection[str] = ()) -> Options:
-        """The values, parsed; raises :class:`UsageError` for those that do not fit."""
-        names = [name for name in dict.fromkeys(name for name, _ in self.given) if name not in leave_out]
-        repeatable = {name for name in names if self.parameters[name].repeatable}
-        stated = {name: tuple(self.texts(name)) if name in repeatable else self.value(name) for name in names}
-        return Options(stated, self.parameters)
+        """The options alone; raises :class:`UsageError` for one that was stated twice."""
+        return Options({name: self.value(name) for name in self.stated if name not in leave_out}, self.parameters)
 
     @property
     def missing(self) -> list[str]:
@@ -143,7 +130,7 @@ def parse_flags(
     for word in others:
         if positional is None or word.startswith("-") or word.partition("=")[0].replace("-", "_") in by_name:
             raise UsageError(_unknown_flag(word, by_name, command.partition(" ")[0]))
-    flags = GivenFlags((*((str(positional), word) for word in others), *known.given), parameters)
+    flags = GivenFlags.typed((*((str(positional), word) for word in others), *known.given), parameters)
     if is_whole:
         flags.refuse_without_effect()
     flags.refuse_one_file_of_two()

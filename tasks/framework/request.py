@@ -76,9 +76,9 @@ def given_of(options: TaskOptions, ids: Iterable[str], facts: Mapping[str, str])
 class TaskRequest(Struct, frozen=True, kw_only=True):
     """What an evaluation is asked for, checked.
 
-    ``reference_model_file`` None: the reference runs the same model. ``flags``
-    are those that a resumed run must repeat. ``command`` is only recorded. ``source`` is the request that a run folder
-    keeps, None for a program of its own.
+    ``reference_model_file`` None: the reference runs the same model. ``flags`` are those that a resumed run must
+    repeat. ``command`` is only recorded. ``source`` is the request that a run folder keeps, None for a program of its
+    own.
     """
 
     model_file: Path

@@ -12,14 +12,18 @@ from evaltools.known_tasks import task_command
 from evaltools.request import Options
 from evaltools.request.flags import parse_flags
 from evaltools.tasks.framework import read
-from evaltools.tasks.framework.common_options import EXECUTION, EXECUTION_WITH_ONE_WORKER
+from evaltools.tasks.framework.common_options import (
+    EXECUTION,
+    EXECUTION_WITH_ONE_WORKER,
+    MAX_FAILED_EXAMPLES,
+)
 from evaltools.tasks.framework.request import flags_to_repeat, read_execution
 from tests.requests import request_of
 
 
 def given(*words: str, one_worker: bool = False) -> Options:
     parameters = EXECUTION_WITH_ONE_WORKER if one_worker else EXECUTION
-    return parse_flags("imagenet", "", "", {"execution": parameters}, words).options()
+    return parse_flags("imagenet", "", "", {"execution": (*parameters, MAX_FAILED_EXAMPLES)}, words).options()
 
 
 def test_without_flags_there_is_one_worker_per_core_and_nothing_is_kept() -> None:
@@ -33,13 +37,14 @@ def test_every_flag_has_its_place() -> None:
         "--workers=3",
         "--example_timeout=0.5",
         "--max_crashes=1",
+        "--max_failed_examples=9",
         "--run_dir=run",
         "--shard_index=2",
         "--shard_count=4",
         "--latency_examples=4",
         "--trace=t.json",
     ]
-    asked = Execution(3, 0.5, 1, Path("run"), Shard(2, 4), 4, Path("t.json"))
+    asked = Execution(3, 0.5, 1, 9, Path("run"), Shard(2, 4), 4, Path("t.json"))
     assert read_execution(given(*words)) == asked
 
 
