@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from evaltools.engine.journal import FIELDS, JOURNAL_NAME, open_journal, read_journal
+from evaltools.engine.journal import JOURNAL_NAME, open_journal, read_journal
 
 Plain = list[Any]
 """A record as MessagePack has it: its tag, then the fields of a Record in their order."""
@@ -21,12 +21,8 @@ def facts_in(folder: Path) -> dict[str, str]:
 
 def records_in(folder: Path) -> list[Plain]:
     """Its records as plain values, those of one configuration after those of another."""
-    journal = read_journal(folder)
-    count, offset, size = len(FIELDS), FIELDS.index("offset"), FIELDS.index("size")
-    places = [
-        place for each in journal.noted.values() for place in zip(each[offset::count], each[size::count], strict=True)
-    ]
-    return [msgspec.msgpack.decode(content) for content in journal.contents(places)]
+    records = read_journal(folder).records.values()
+    return [msgspec.msgpack.decode(kept.content) for own in records for kept in own.values()]
 
 
 def rewrite(

@@ -17,14 +17,13 @@ import struct
 import tempfile
 import time
 import zlib
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from evaltools.engine.steps import Failure, Record, encode_record
 from evaltools.errors import DataError, OutputError, UsageError
@@ -50,29 +49,20 @@ class Statement(Struct, frozen=True, array_like=True, tag="fact"):
     value: str
 
 
-class _Outline(Struct, frozen=True, array_like=True, tag="record"):
-    """What is read of each record when a journal is opened, field for field as in a :class:`Record`."""
+class Kept(NamedTuple):
+    """The bytes of a record, and of them what is asked for most often."""
 
-    example: Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
-    configuration: str
-    invokes_us: Raw
-    observation: Raw
+    content: bytes
     failure: Failure | None
-    read_us: float | None
-    prepared_us: Annotated[int, msgspec.Meta(ge=0, lt=2**62)] | None
+    prepared_us: int | None
 
 
-FIELDS: Final = ("example", "part", "offset", "size", "failed", "prepared_us")
-"""What a journal notes of each record, as whole numbers: where it lies, and what is asked for most often.
-
-``part`` is 0, for those who number several journals; ``prepared_us`` is -1 where the input could not be made.
-"""
-_outlines: Final = msgspec.msgpack.Decoder(Statement | _Outline)
+_entries: Final = msgspec.msgpack.Decoder(Statement | Record[Any])
 _facts: Final = msgspec.msgpack.Encoder()
 
 
 class Journal:
-    """A journal that is open: ``noted`` has the :data:`FIELDS` of each record, one after the other, by configuration.
+    """A journal that is open: ``records`` has the last one of each example, by configuration.
 
     ``damage`` says in words what cannot be read.
 
@@ -82,7 +72,7 @@ class Journal:
 
     def __init__(self, file: BinaryIO | None, folder: Path | None, mark: bytes) -> None:
         self.folder: Final = folder
-        self.noted: Final[dict[str, array[int]]] = {}
+        self.records: Final[dict[str, dict[int, Kept]]] = {}
         self.damage: Final[list[str]] = []
         self._facts: dict[str, str] = {}
         self._file = file
@@ -110,44 +100,20 @@ class Journal:
     def flush(self) -> None:
         """Write the records that wait for the next batch."""
         contents = [encode_record(record) for record in self._waiting]
-        offset = self._end
         self._append(contents)
         for record, content in zip(self._waiting, contents, strict=True):
-            self._note(record, offset + _HEAD.size, len(content))
-            offset += _HEAD.size + len(content)
+            self._keep(record, content)
         self._waiting.clear()
         self._written_at = time.monotonic()
 
     def examples(self) -> set[int]:
         """The numbers of the examples that have records."""
-        return {example for fields in self.noted.values() for example in fields[:: len(FIELDS)]}
-
-    def contents(self, places: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The bytes of records by their offset and size."""
-        with self._to_read() as file:
-            found = []
-            for offset, size in places:
-                file.seek(offset)
-                found.append(file.read(size))
-            return found
+        return {example for own in self.records.values() for example in own}
 
     def close(self) -> None:
         """Close the file; records that wait and were not flushed are lost."""
         if self._file is not None:
             self._file.close()
-
-    @contextmanager
-    def _to_read(self) -> Iterator[BinaryIO]:
-        """The file; where it is only read it is open no longer than that, for there may be thousands of shards."""
-        try:
-            if self._file is not None:
-                yield self._file
-                return
-            assert self.folder is not None
-            with open(self.folder / JOURNAL_NAME, "rb") as file:
-                yield file
-        except OSError as error:
-            raise DataError(f"{self._name} cannot be read: {error.strerror}; start the run anew elsewhere") from error
 
     def _append(self, contents: Sequence[bytes]) -> None:
         """Write frames at the end, all or none."""
@@ -169,8 +135,9 @@ class Journal:
         """Note everything in the content of the file. ``is_kept``: frames are appended, over what is cut at the end."""
         at, lost = self._end, 0
         while at < len(content):
-            entry, size = _entry_at(content, self._mark, at)
-            if entry is None:
+            data = _data_at(content, self._mark, at)
+            entry = None if data is None else _entry_in(data)
+            if data is None or entry is None:
                 following = content.find(_FRAME, at + 1)
                 following = len(content) if following < 0 else following
                 lost += following - at
@@ -178,20 +145,18 @@ class Journal:
                 continue
             self._note_damage(at, lost)
             lost = 0
-            start = at + _HEAD.size
             if isinstance(entry, Statement):
                 self._facts[entry.name] = entry.value
             else:
-                self._note(entry, start, size)
-            at = self._end = start + size
+                self._keep(entry, data)
+            at = self._end = at + _HEAD.size + len(data)
         self._note_damage(at, lost)
         if lost and is_kept and self._file is not None:
             os.ftruncate(self._file.fileno(), self._end)
 
-    def _note(self, record: Record[Any] | _Outline, offset: int, size: int) -> None:
-        prepared_us = -1 if record.prepared_us is None else record.prepared_us
-        fields = (record.example, 0, offset, size, int(record.failure is not None), prepared_us)
-        self.noted.setdefault(record.configuration, array("q")).extend(fields)
+    def _keep(self, record: Record[Any], content: bytes) -> None:
+        own = self.records.setdefault(record.configuration, {})
+        own[record.example] = Kept(content, record.failure, record.prepared_us)
 
     def _note_damage(self, end: int, lost: int) -> None:
         if lost:
@@ -217,21 +182,23 @@ def _checksum(content: bytes, mark: bytes, at: int) -> int:
     return zlib.crc32(content, zlib.crc32(mark + _PLACE.pack(at)))
 
 
-def _entry_at(content: bytes | mmap.mmap, mark: bytes, at: int) -> tuple[Statement | _Outline | None, int]:
-    """What the frame at a byte holds, None where there is no sound frame, and how many bytes that has."""
+def _data_at(content: bytes | mmap.mmap, mark: bytes, at: int) -> bytes | None:
+    """What the frame at a byte holds, None where there is no sound frame."""
     start = at + _HEAD.size
     if start > len(content):
-        return None, 0
+        return None
     frame, size, checksum = _HEAD.unpack_from(content, at)
-    if frame != _FRAME or start + size > len(content):
-        return None, 0
     data = content[start : start + size]
-    if _checksum(data, mark, at) != checksum:
-        return None, 0
+    is_sound = frame == _FRAME and len(data) == size and _checksum(data, mark, at) == checksum
+    return data if is_sound else None
+
+
+def _entry_in(data: bytes) -> Statement | Record[Any] | None:
+    """The fact or the record, whose observation is read later; None where it is neither."""
     try:
-        return _outlines.decode(data), size
+        return _entries.decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return None, 0
+        return None
 
 
 def temporary_journal() -> Journal:

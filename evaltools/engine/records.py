@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from operator import itemgetter
-from typing import Final, Generic
+from typing import Generic
 
-import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 
-from evaltools.engine.journal import FIELDS, Journal
+from evaltools.engine.journal import Journal, Kept
 from evaltools.engine.steps import Failure, Observation, Record, RecordDecoder
 from evaltools.errors import DataError
 
-_AT_ONCE: Final = 1000
 Fates = Mapping[str, Failure | None]
 """The failure of each configuration that was tried, None where there was none."""
-
-
-_NOTED: Final = np.dtype([(name, np.int64) for name in FIELDS])
-"""A row for each record, as journals note them; ``part`` numbers the journal."""
-Noted = npt.NDArray[np.void]
 
 
 class Records(Generic[Observation]):
@@ -42,12 +34,12 @@ class Records(Generic[Observation]):
     @property
     def configurations(self) -> list[str]:
         """The names of all configurations that have records."""
-        return list(dict.fromkeys(name + suffix for journal, suffix in self._parts for name in journal.noted))
+        return list(dict.fromkeys(name + suffix for journal, suffix in self._parts for name in journal.records))
 
     def of(self, configuration: str, last_example: int | None = None) -> RecordsOf[Observation]:
         """The records of one configuration in the order of the examples, up to one of these."""
-        noted = self._noted(configuration)
-        return RecordsOf(self, configuration, noted if last_example is None else _up_to(noted, last_example))
+        contents = [kept.content for _, kept in self._kept(configuration, last_example)]
+        return RecordsOf(configuration, contents, self._decoder)
 
     def fates(self) -> Iterator[tuple[int, Fates]]:
         """Every example in order, with the failure of each configuration; None where it did not fail."""
@@ -74,64 +66,40 @@ class Records(Generic[Observation]):
         """
         found: dict[int, int] = {}
         for name in self.configurations:
-            noted = _up_to(self._noted(name), last_example)
-            for example, time_us in zip(noted["example"].tolist(), noted["prepared_us"].tolist(), strict=True):
-                if time_us >= 0:
-                    found.setdefault(example, time_us)
+            for example, kept in self._kept(name, last_example):
+                if kept.prepared_us is not None:
+                    found.setdefault(example, kept.prepared_us)
         return [found[example] for example in sorted(found)]
 
-    def read(self, configuration: str, noted: Noted) -> Iterator[Record[Observation]]:
-        """Read records in their order, a thousand at a time."""
-        for start in range(0, len(noted), _AT_ONCE):
-            block = noted[start : start + _AT_ONCE]
-            contents: list[bytes] = [b""] * len(block)
-            for part in np.unique(block["part"]).tolist():
-                places = np.flatnonzero(block["part"] == part)
-                wanted = block[places][["offset", "size"]].tolist()
-                for place, content in zip(places, self._parts[part][0].contents(wanted), strict=True):
-                    contents[place] = content
-            for content in contents:
-                record = self._decoder.decode(content)
-                yield record if record.configuration == configuration else replace(record, configuration=configuration)
-
     def _fates_of(self, configuration: str) -> Iterator[tuple[int, str, Failure | None]]:
-        noted = self._noted(configuration)
-        failures = self.read(configuration, noted[noted["failed"] != 0])
-        for example, failed in zip(noted["example"].tolist(), noted["failed"].tolist(), strict=True):
-            yield example, configuration, next(failures).failure if failed else None
+        return ((example, configuration, kept.failure) for example, kept in self._kept(configuration))
 
-    def _noted(self, configuration: str) -> Noted:
-        """What is noted of the last record of each example, in the order of the examples."""
-        parts = [np.empty(0, _NOTED)]
-        for number, (journal, suffix) in enumerate(self._parts):
+    def _kept(self, configuration: str, last_example: int | None = None) -> list[tuple[int, Kept]]:
+        """The records of a configuration, in the order of the examples."""
+        together: dict[int, Kept] = {}
+        for journal, suffix in self._parts:
             name = configuration.removesuffix(suffix)
-            if name in journal.noted and name + suffix == configuration:
-                parts.append(np.array(journal.noted[name]).view(_NOTED))
-                parts[-1]["part"] = number
-        together = np.concatenate(parts)
-        together = together[np.argsort(together["example"], kind="stable")]
-        examples = together["example"]
-        if examples.size and examples[-1] >= self._examples:
-            raise DataError(f"a journal names example {examples[-1]} of {self._examples}; start the run anew")
-        last: Noted = together[np.append(examples[1:] != examples[:-1], True)[: examples.size]]
-        return last
-
-
-def _up_to(noted: Noted, last_example: int) -> Noted:
-    return noted[: np.searchsorted(noted["example"], last_example, "right")]
+            if name + suffix == configuration:
+                together |= journal.records.get(name, {})
+        found = sorted(together.items(), key=itemgetter(0))
+        if found and found[-1][0] >= self._examples:
+            raise DataError(f"a journal names example {found[-1][0]} of {self._examples}; start the run anew")
+        return found if last_example is None else list(takewhile(lambda each: each[0] <= last_example, found))
 
 
 class RecordsOf(Collection[Record[Observation]]):
-    """Records of one configuration, which are read from the journals each time that they are gone through."""
+    """Records of one configuration, which are read each time that they are gone through."""
 
-    def __init__(self, records: Records[Observation], configuration: str, noted: Noted) -> None:
-        self._records, self._configuration, self._noted = records, configuration, noted
+    def __init__(self, configuration: str, contents: Sequence[bytes], decoder: RecordDecoder[Observation]) -> None:
+        self._configuration, self._contents, self._decoder = configuration, contents, decoder
 
     def __iter__(self) -> Iterator[Record[Observation]]:
-        return self._records.read(self._configuration, self._noted)
+        for record in map(self._decoder.decode, self._contents):
+            is_named_so = record.configuration == self._configuration
+            yield record if is_named_so else replace(record, configuration=self._configuration)
 
     def __len__(self) -> int:
-        return len(self._noted)
+        return len(self._contents)
 
     def __contains__(self, record: object) -> bool:
         return any(record == own for own in self)

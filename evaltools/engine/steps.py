@@ -29,6 +29,7 @@ STAGES: Final = (READ, DECODE, RESIZE, PREPARATION, INFERENCE, METRICS, JOURNAL)
 Observation = TypeVar("Observation")
 
 
+Count = Annotated[int, Meta(ge=0, lt=2**62)]
 Microseconds = Annotated[float, Meta(ge=0, le=2**53)]
 
 
@@ -62,13 +63,13 @@ class Record(Struct, Generic[Observation], frozen=True, array_like=True, tag="re
     input, None where that could not be made.
     """
 
-    example: int
+    example: Count
     configuration: str
     invokes_us: tuple[Microseconds, ...]
     observation: Observation | None
     failure: Failure | None = None
     read_us: Microseconds | None = None
-    prepared_us: int | None = None
+    prepared_us: Count | None = None
 
 
 class RecordDecoder(Generic[Observation]):

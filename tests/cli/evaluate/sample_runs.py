@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from evaltools.datasets import sample
-from evaltools.engine.journal import FIELDS, read_journal
+from evaltools.engine.journal import read_journal
 from tests.command import Completed, evaltools_here, one_test
 
 PICTURES = 40
@@ -216,11 +216,4 @@ def journal_rows(folder: Path) -> dict[tuple[int, str], bytes]:
     """
     journal = read_journal(folder)
     assert journal.damage == []
-    found: dict[tuple[int, str], bytes] = {}
-    for name, noted in journal.noted.items():
-        examples, offsets, sizes = (
-            noted[FIELDS.index(field) :: len(FIELDS)] for field in ("example", "offset", "size")
-        )
-        contents = journal.contents(list(zip(offsets, sizes, strict=True)))
-        found |= {(example, name): content for example, content in zip(examples, contents, strict=True)}
-    return found
+    return {(example, name): kept.content for name, own in journal.records.items() for example, kept in own.items()}
