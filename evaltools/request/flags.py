@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration, configurations_from_yaml
 from evaltools.errors import UsageError
 from evaltools.parameter import BOOLEANS, Parameter, described, did_you_mean, split_flag
-from evaltools.request import Options, require_apart
+from evaltools.request import Options, Stated, require_apart
 from evaltools.text import columns_of, in_paragraphs, wrapped
 
 TEST_NAME: Final = "test"
@@ -40,8 +40,12 @@ class GivenFlags(Options, frozen=True):
         texts: dict[str, list[str]] = {}
         for name, text in given:
             texts.setdefault(name, []).append(text)
-        is_one = {name: not parameters[name].repeatable and len(set(own)) == 1 for name, own in texts.items()}
-        stated = {name: parameters[name].parse(own[0]) if is_one[name] else tuple(own) for name, own in texts.items()}
+        stated: dict[str, Stated] = {}
+        for name, own in texts.items():
+            parameter = parameters[name]
+            different = own if parameter.positional else set(own)
+            is_one = len(different) == 1 and not parameter.repeatable
+            stated[name] = parameter.parse(own[0]) if is_one else tuple(own)
         return cls(stated, parameters, tuple(given))
 
     def options(self, leave_out: Collection[str] = ()) -> Options:
