@@ -9,24 +9,27 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaltools.errors import UsageError
+from evaltools.metrics.interval import Interval
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
-from evaltools.report.page.charts.look import Spec, chart, colours_by_name, distinguished, quantitative
 from evaltools.report.page.rendering.drawing import picture_of
-from evaltools.result.section import Chart
+from evaltools.report.page.rendering.vega import spec_of
+from evaltools.result.section import Axis, Chart, Mark
 
-_HEIGHT: Final = 260
 _PICTURES: Final = (".svg", ".png")
 _PAGE: Final = ".html"
-_PLACES: Final = {"x": "x2", "y": "y2"}
 
 
 class Plot:
-    """A chart; ``spec`` is its Vega-Lite specification. A notebook shows it, :meth:`save` writes it."""
+    """A chart; a notebook shows it, :meth:`save` writes it."""
 
-    def __init__(self, title: str, spec: Spec) -> None:
-        self.title = title
-        self.spec = spec
+    def __init__(self, chart: Chart) -> None:
+        self.chart = chart
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """Its Vega-Lite specification."""
+        return spec_of(self.chart)
 
     def save(self, path: str | Path) -> None:
         """Write ``FILE.svg``, ``FILE.png`` or ``FILE.html``; else raises :class:`~evaltools.errors.UsageError`."""
@@ -35,7 +38,7 @@ class Plot:
         if kind not in (*_PICTURES, _PAGE):
             raise UsageError(f"path={file}: a plot is saved as FILE.svg, FILE.png or FILE.html")
         drawn = self._drawn("png" if kind == ".png" else "svg")
-        head = f"<!doctype html><meta charset=utf-8><title>{escape(self.title)}</title>".encode()
+        head = f"<!doctype html><meta charset=utf-8><title>{escape(self.chart.caption)}</title>".encode()
         write_file(file, head + drawn if kind == _PAGE else drawn)
 
     def _repr_svg_(self) -> str:
@@ -45,10 +48,10 @@ class Plot:
     def _drawn(self, kind: str) -> bytes:
         if importlib.util.find_spec("vl_convert") is None:
             raise UsageError('a plot needs vl-convert-python: pip install "evaltools[report]"')
-        return picture_of(Chart(self.title, self.spec, ""), self.title, [], kind)
+        return picture_of(self.chart, self.chart.caption, [], kind)
 
     def __repr__(self) -> str:
-        return f"<Plot: {self.title}>"
+        return f"<Plot: {self.chart.caption}>"
 
 
 def plot_of(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> Plot:
@@ -63,26 +66,21 @@ def plot_of(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> Plot:
                 f"no configuration has a figure {name!r}.{did_you_mean(name, known)} Known are {', '.join(known)}"
             )
     shown = [row for row in rows if isinstance(row.get(x), int | float) and isinstance(row.get(y), int | float)]
-    names = list(dict.fromkeys(row["configuration"] for row in shown))
-    models = list(dict.fromkeys(row.get("model", "") for row in shown))
-    axes = {"x": quantitative(x, x, scale={"zero": False}), "y": quantitative(y, y, scale={"zero": False})}
-    colour = {"color": distinguished("configuration", scale=colours_by_name(names))}
-    shape = {"shape": distinguished("model")} if len(models) > 1 else {}
-    layers: list[Spec] = [
-        {"mark": "rule", "encoding": {**axes, **colour, **_interval(axis, name)}}
-        for axis, name in (("x", x), ("y", y))
-        if any(f"{name}_low" in row for row in shown)
+    several = len({row.get("model", "") for row in shown}) > 1
+    marks = [
+        Mark(
+            row[x],
+            row[y],
+            row["configuration"],
+            x_interval=_interval(row, x),
+            y_interval=_interval(row, y),
+            shape=row["model"] if several else "",
+        )
+        for row in shown
     ]
-    point = {
-        "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-        "encoding": {**axes, **colour, **shape},
-    }
-    drawn = ("model", "configuration", *(f"{axis}{end}" for axis in (x, y) for end in ("", "_low", "_high")))
-    values = [{name: row[name] for name in drawn if name in row} for row in shown]
-    return Plot(f"{y} against {x}", chart(values, [*layers, point], _HEIGHT))
+    return Plot(Chart(f"{y} against {x}", "points", marks, "", Axis(x), Axis(y)))
 
 
-def _interval(axis: str, name: str) -> dict[str, Any]:
-    """The channels of a line from the lower to the upper end of an interval."""
-    low = quantitative(f"{name}_low", name, scale={"zero": False})
-    return {axis: low, _PLACES[axis]: {"field": f"{name}_high"}}
+def _interval(row: Mapping[str, Any], name: str) -> Interval | None:
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    return None if low is None or high is None else Interval(low, high)

@@ -11,10 +11,8 @@ from evaltools.benchmark.rows import FRONT, accuracy_of_row, latency_ms
 from evaltools.benchmark.screen import interval_of, more_figures
 from evaltools.metrics.op_profile import OpProfile, explained_share, op_figures, slowdown, top_on_cpu, total_us
 from evaltools.report.content import first_few, sentences, some_of
-from evaltools.report.page.charts.figures import Spread, Tradeoff, intervals_chart
-from evaltools.report.page.charts.times import bars_chart
+from evaltools.report.page.sections import tradeoff as page_tradeoff
 from evaltools.report.page.sections.speed import each_run, moments, temperatures
-from evaltools.report.page.sections.tradeoff import drawn, scaled
 from evaltools.report.words.facts import label
 from evaltools.report.words.numbers import (
     in_milliseconds,
@@ -25,9 +23,11 @@ from evaltools.result.facts import Model
 from evaltools.result.result import Row
 from evaltools.result.rounds import Conditions, Measured
 from evaltools.result.section import (
+    Axis,
     Block,
     Chart,
     Lines,
+    Mark,
     Note,
     Section,
 )
@@ -125,17 +125,13 @@ def _disturbed(disturbances: Sequence[str]) -> Lines:
 
 def medians(timed: Sequence[Timed]) -> Chart:
     """The median of each row that has a latency, with its 95 % interval."""
-    spreads, texts = [], []
-    for each in timed:
-        span = scaled(interval_of(each.row), 1) or (None, None)
-        spreads.append(Spread(each.name, each.latency_ms, *span))
-        texts.append(f"{each.name} {in_milliseconds(each.latency_ms)}")
-    values = [spread.value for spread in spreads]
-    some = spreads[:_MOST_INTERVALS]
-    is_wide = bool(values) and max(values) > _WIDE * min(values) > 0
-    spec = intervals_chart(some, "ms (95 % interval)", is_wide=is_wide)
-    text = sentences(first_few(texts), some_of(len(some), len(spreads), "configurations"))
-    return Chart("Median time with its interval", spec, text)
+    marks = [Mark(each.latency_ms, each.name, x_interval=interval_of(each.row)) for each in timed]
+    texts = [f"{each.name} {in_milliseconds(each.latency_ms)}" for each in timed]
+    values = [each.latency_ms for each in timed]
+    some = marks[:_MOST_INTERVALS]
+    axis = Axis("ms (95 % interval)", "log" if values and max(values) > _WIDE * min(values) > 0 else "")
+    text = sentences(first_few(texts), some_of(len(some), len(marks), "configurations"))
+    return Chart("Median time with its interval", "points", some, text, axis)
 
 
 def _runs(timed: Sequence[Timed]) -> Chart | None:
@@ -187,22 +183,23 @@ def _operators(name: str, profile: OpProfile) -> Chart:
     share = explained_share(profile)
     explained = "" if share is None else f" All operators together are {100 * share:.0f} % of a run."
     text = f"{first_few([f'{operator} {three_digits(ms)} ms' for operator, ms in times.items()])}{explained}"
-    return Chart(f"Operators that take longest: {name}", bars_chart(times, "ms per run"), text)
+    marks = [Mark(ms, operator) for operator, ms in times.items()]
+    return Chart(f"Operators that take longest: {name}", "bars", marks, text, Axis("ms per run"))
 
 
 def tradeoff(rows: Sequence[Row], models: Sequence[Model]) -> Chart | None:
     """Rows whose accuracy was given (``--accuracy``), against their latency; None where fewer than two have one."""
     points = [
-        Tradeoff(
-            label(models, row),
-            row.name,
-            latency_ms(row) or 0.0,
+        Mark(
+            latency_ms(row),
             100 * (accuracy.value or 0.0),
-            models[row.model].size_bytes / 1e6,
-            bool(row.counts.get(FRONT)),
-            latency=scaled(interval_of(row), 1),
+            label(models, row),
+            x_interval=interval_of(row),
+            shape=row.name,
+            size=models[row.model].size_bytes / 1e6,
+            joined=bool(row.counts.get(FRONT)),
         )
         for row in rows
         if latency_ms(row) and (accuracy := accuracy_of_row(row)) is not None
     ]
-    return drawn(points, "accuracy in %")
+    return page_tradeoff.tradeoff(points, "accuracy in %")

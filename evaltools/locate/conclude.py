@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -19,14 +20,16 @@ from evaltools.locate.words import (
     suspect_lines,
     with_short_names,
 )
-from evaltools.report.page.charts.figures import MOST_BARS, Layer, local_chart, strip_chart, worst_in_a_row
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.run import origin
 from evaltools.report.words.facts import describe_configuration
 from evaltools.result.facts import Environment, Model
 from evaltools.result.result import NEXT, WARNING, Result, Row
-from evaltools.result.section import Block, Chart, Lines, Note, Section, Sentence, Tone
+from evaltools.result.section import Axis, Block, Chart, Lines, Mark, Note, Section, Sentence, Tone
 from evaltools.result.verdict import Verdict
+
+_CPU: Final = "CPU"
+_MOST_BARS: Final = 120
 
 
 def found(
@@ -98,34 +101,43 @@ def _details(result: Result, inputs: Sequence[str]) -> Iterator[Block]:
         yield Lines([f"inputs: {first}: {text}" for text in dict.fromkeys(inputs)])
 
 
-def _layer(row: Row) -> Layer:
-    local = share(row) if row.texts["status"] != "compared" else None
-    return Layer(index_of(row), local, _tone(row.texts["status"]), row.texts.get("ran_on", ""))
-
-
 def _tone(status: str) -> Tone:
     if status in ("wrong", "crashes by itself", "refused by itself"):
         return "bad"
-    return "good" if status in ("right", "precision") else ""
+    return "good" if status in ("right", "precision") else "missing"
+
+
+def _own_error(row: Row) -> float | None:
+    """As a multiple of what is tolerated, infinite where the output is NaN or infinite; None where it is not known."""
+    return share(row) if row.texts["status"] != "compared" else None
 
 
 def _charts(operators: Sequence[Row]) -> list[Chart]:
-    """The error of each operator by itself, and who ran it."""
-    layers = [_layer(operator) for operator in operators]
-    per_bar = -(-len(layers) // MOST_BARS)
-    each = "" if per_bar == 1 else f" A bar is the worst of {per_bar} operators in a row."
+    """The error of each operator by itself, and who ran it; of many, a mark is the worst of several in a row."""
+    size = max(1, -(-len(operators) // _MOST_BARS))
+    groups = [operators[start : start + size] for start in range(0, len(operators), size)]
+    worst = [max(group, key=lambda row: _own_error(row) or 0.0) for group in groups]
+    each = "" if size == 1 else f" A bar is the worst of {size} operators in a row."
     charts = []
-    by_local = worst_in_a_row(layers)
-    local = [(layer.local, layer.index) for layer in layers if layer.local is not None]
+    local = [(error, index_of(row)) for row in operators if (error := _own_error(row)) is not None]
     if local:
         beyond = sum(error > 1 for error, _ in local)
         text = f"{beyond} of {len(local)} are beyond what is tolerated, the line at 1; {_largest(local)}"
         text += f" times its tolerance.{each}" if max(local)[0] < math.inf else f".{each}"
-        charts.append(Chart("Error of each operator by itself", local_chart(by_local), text))
-    if any(layer.ran_on for layer in layers):
-        counts = Counter(layer.ran_on or "CPU" for layer in layers)
+        marks = [
+            Mark(index_of(row), None if error == math.inf else error, tone=_tone(row.texts["status"]))
+            for row in worst
+            if (error := _own_error(row)) is not None
+        ]
+        axis = Axis("error / tolerance", "symlog", at=1.0)
+        charts.append(Chart("Error of each operator by itself", "bars", marks, text, Axis("operator"), axis))
+    ran_on = [row.texts.get("ran_on", "") for row in operators]
+    if any(ran_on):
+        counts = Counter(name or _CPU for name in ran_on)
         text = f"{', '.join(f'{name}: {count} operators' for name, count in counts.items())}.{each}"
-        charts.append(Chart("Who ran each operator", strip_chart(by_local), text))
+        names = [(index_of(row), row.texts.get("ran_on") or _CPU) for row in worst]
+        marks = [Mark(index, 0.0, name, "missing" if name == _CPU else "") for index, name in names]
+        charts.append(Chart("Who ran each operator", "strip", marks, text, Axis("operator")))
     return charts
 
 

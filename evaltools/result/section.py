@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evaltools.metrics.interval import Interval
+
 Tone = Literal["", "good", "near", "open", "bad", "missing"]
 """The colour of a statement: what a verdict says, never a judgement of the page's own.
 
@@ -165,13 +167,52 @@ class Table(Struct, frozen=True, tag_field="kind", tag="table"):
         )
 
 
+class Axis(Struct, frozen=True, omit_defaults=True):
+    """Its ``title``, and how numbers lie on it: evenly, or as logarithms.
+
+    Where one stands for "no change", or for a limit, a line is drawn ``at`` it, with a band of ``margin`` to its sides.
+    """
+
+    title: str = ""
+    scale: Literal["", "log", "symlog"] = ""
+    at: float | None = None
+    margin: float = 0.0
+
+
+class Mark(Struct, frozen=True, omit_defaults=True):
+    """One thing that a chart shows, by numbers, or by names in the order in which they come.
+
+    A number that is null is beyond all others, as an error that is infinite. ``of`` is what its colour and the legend
+    tell apart, and ``shape`` what its shape does; ``tone`` is the colour of a statement, ``missing`` grey. The
+    intervals are 95 %; a line leads through those that are ``joined``, and ``beside``: others are compared with it.
+    """
+
+    x: float | str | None
+    y: float | str | None
+    of: str = ""
+    tone: Tone = ""
+    x_interval: Interval | None = None
+    y_interval: Interval | None = None
+    shape: str = ""
+    size: float | None = None
+    joined: bool = False
+    beside: bool = False
+
+
 class Chart(Struct, frozen=True, tag_field="kind", tag="chart"):
-    """A Vega-Lite specification; ``text`` says in a sentence, with the figures, what there is to see."""
+    """Marks on two axes; ``text`` says in a sentence, with the figures, what there is to see.
+
+    ``bars`` with the same name follow each other in one, ``shares`` too, as parts of their sum. ``strip`` has only one
+    axis.
+    """
 
     kind: ClassVar[str] = "chart"
     caption: str
-    spec: Mapping[str, Any]
+    form: Literal["points", "lines", "bars", "shares", "strip"]
+    marks: Sequence[Mark]
     text: str
+    x: Axis = Axis()
+    y: Axis = Axis()
 
 
 class Frame(Struct, frozen=True):

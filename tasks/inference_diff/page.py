@@ -14,12 +14,23 @@ from evaltools.metrics.output_difference import OutputDifference
 from evaltools.metrics.proportions import wilson_interval
 from evaltools.metrics.words import ends
 from evaltools.report.content import first_few, sentences, some_of
-from evaltools.report.page.charts.figures import QUANTA, Apart, floor_chart
-from evaltools.report.page.charts.times import shares_chart
 from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import figure, milliseconds, percent
 from evaltools.result.figure import Figure
-from evaltools.result.section import Block, Cell, Chart, Lines, Note, Number, Section, Table, number_cell
+from evaltools.result.section import (
+    Axis,
+    Block,
+    Cell,
+    Chart,
+    Lines,
+    Mark,
+    Note,
+    Number,
+    Section,
+    Table,
+    Tone,
+    number_cell,
+)
 from evaltools.result.verdict import kind_in_words
 from evaltools.tasks.inference_diff.output_kinds import KINDS
 from evaltools.tasks.inference_diff.output_order import other_order_in_words
@@ -27,6 +38,7 @@ from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
 
 _TOLERANCE: Final = "As a tolerance the largest would do, absolute, or relative to the reference"
 _MOST_OUTPUTS: Final = 12
+_QUANTA: Final[Mapping[str, Tone]] = {"equal": "good", "off by 1": "near", "by 2": "open", "by more": "bad"}
 
 
 def sections(
@@ -229,28 +241,39 @@ def _floor(diff: InferenceDiff, compared: Sequence[DiffComparison]) -> Chart | N
     """The relative size of each output's difference, beside those of CPU variants."""
     outputs = [output.difference.output for output in (compared[0].outputs if compared else ())]
     shown = outputs[:_MOST_OUTPUTS]
-    points = [
-        Apart(found.output, "CPU variants", found.size, is_floor=True)
+    marks = [
+        Mark(_drawn(found.size), found.output, "CPU variants", "missing", beside=True)
         for variant in diff.noise_floor
         for found in variant.outputs
         if found.output in shown
     ]
-    points += [
-        Apart(judged.difference.output, comparison.configuration, judged.difference.size, is_floor=False)
+    floors = [found.size for variant in diff.noise_floor for found in variant.outputs if found.output in shown]
+    others = [
+        (judged.difference, comparison.configuration)
         for comparison in compared
         for judged in comparison.outputs
         if judged.difference.output in shown and not judged.in_boxes
     ]
-    if all(point.is_floor for point in points):
+    if not others:
         return None
-    floors = [point.size for point in points if point.is_floor]
-    texts = [f"{point.output}, {point.name}: {_size_in_words(point.size)}" for point in points if not point.is_floor]
+    marks += [Mark(_drawn(found.size), found.output, name) for found, name in others]
+    texts = [f"{found.output}, {name}: {_size_in_words(found.size)}" for found, name in others]
     floor = f"CPU variants up to {_size_in_words(max(floors))}" if floors else "no noise floor was measured"
     note = "Grey ticks are CPU variants; identical outputs stand at the left edge"
-    note += ", those without a relative size at the right" if any(point.size == math.inf for point in points) else ""
+    note += (
+        ", those without a relative size at the right"
+        if math.inf in (*floors, *(found.size for found, _ in others))
+        else ""
+    )
     left = some_of(len(shown), len(outputs), "outputs")
     text = sentences(first_few(texts, _MOST_OUTPUTS), floor, note, left)
-    return Chart("Differences beside the noise floor", floor_chart(points), text)
+    axis = Axis("relative size of the difference", "log")
+    return Chart("Differences beside the noise floor", "points", marks, text, axis)
+
+
+def _drawn(size: float) -> float | None:
+    """None for what no number says: it is beyond all others."""
+    return size if math.isfinite(size) else None
 
 
 def _size_in_words(size: float) -> str:
@@ -265,7 +288,7 @@ def _quanta(compared: Sequence[DiffComparison]) -> Chart | None:
             if quanta is not None:
                 name = comparison.configuration
                 name += f": {judged.difference.output}" if len(comparison.outputs) > 1 else ""
-                every[name] = dict(zip(QUANTA, quanta.shares, strict=True))
+                every[name] = dict(zip(_QUANTA, quanta.shares, strict=True))
     if not every:
         return None
     rows = dict(list(every.items())[:_MOST_OUTPUTS])
@@ -273,9 +296,10 @@ def _quanta(compared: Sequence[DiffComparison]) -> Chart | None:
         f"{name}: {', '.join(f'{part} {100 * share:.3g} %' for part, share in shares.items())}"
         for name, shares in rows.items()
     ]
-    spec = shares_chart(rows, QUANTA, "share of the elements", as_shares=True)
+    marks = [Mark(share, name, part, _QUANTA[part]) for name, shares in rows.items() for part, share in shares.items()]
     text = sentences("; ".join(texts), some_of(len(rows), len(every), "outputs"))
-    return Chart("Elements by quanta that they are off", spec, text)
+    axis = Axis("share of the elements")
+    return Chart("Elements by quanta that they are off", "shares", marks, text, axis)
 
 
 def _inputs(diff: InferenceDiff) -> Table:

@@ -117,12 +117,12 @@ def test_decisions_on_limits_are_a_table(result: et.Result) -> None:
 def test_figures_are_drawn_against_each_other(result: et.Result, two_models: et.Models, tmp_path: Path) -> None:
     plot = result.plot("latency_ms", "top1")
     points = plot.spec["data"]["values"]
-    assert [point["configuration"] for point in points] == ["reference", "<fast>"]
-    assert [point["top1"] for point in points] == [result[name].top1 for name in ("reference", "<fast>")]
+    assert [point["of"] for point in points] == ["reference", "<fast>"]
+    assert [point["y"] for point in points] == [result[name].top1 for name in ("reference", "<fast>")]
     for ending, start in ((".png", b"\x89PNG"), (".svg", b"<svg"), (".html", b"<!doctype html>")):
         plot.save(tmp_path / f"plot{ending}")
         assert (tmp_path / f"plot{ending}").read_bytes().startswith(start)
-    assert {point["model"] for point in two_models.plot("model_mb", "top1").spec["data"]["values"]} == {
+    assert {point["shape"] for point in two_models.plot("model_mb", "top1").spec["data"]["values"]} == {
         "float32",
         "int8",
     }

@@ -198,7 +198,7 @@ CASES: Final = (
         "diff_int8",
         _diff(_INT8, _ONE, f"--output={_RESULT}"),
         result=_RESULT,
-        left_out=r"\.spec\.|^blocks\[3\]",
+        left_out=r"\.marks\[|^blocks\[3\]",
     ),
     Case("diff_identical", _diff(_INT8, "--config", "builtin: kernels=builtin", "--quiet")),
     Case(

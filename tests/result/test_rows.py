@@ -15,7 +15,7 @@ from evaltools.result.figure import Change, Figure
 from evaltools.result.json_file import encode_json
 from evaltools.result.reading import rows_in
 from evaltools.result.result import Result, Row
-from evaltools.result.section import Chart, Lines, Note, Number, Section, Sentence, Table, Word
+from evaltools.result.section import Chart, Lines, Mark, Note, Number, Section, Sentence, Table, Word
 
 
 def made_up() -> Result:
@@ -25,7 +25,7 @@ def made_up() -> Result:
     blocks = [
         Section("answer", [Sentence("One answer changed."), Lines(["a", Note("gpu", "slow", "bad")])], "first"),
         Section("table", [Table("c", ("name", "x"), [("gpu", Number("0.5", 0.5)), ("cpu", Word("same", "good"))])]),
-        Section("chart", [Chart("c", {"mark": "bar"}, "one bar")]),
+        Section("chart", [Chart("c", "bars", [Mark(1.0, "a")], "one bar")]),
     ]
     environment = describe_environment(["evaltools"], "2026-01-01T00:00:00+00:00", 1.0)
     model = Model("m.tflite", "00", 1, 10, [], [])

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.errors import UsageError
-from evaltools.report.page.charts.figures import Spread, intervals_chart
 from evaltools.report.page.sections.rows import ModelRows
 from evaltools.report.page.sections.tradeoff import models_tradeoff
 from evaltools.result.result import Result
-from evaltools.result.section import Chart
+from evaltools.result.section import Axis, Chart, Mark
 
 _ENDINGS: Final = (".png", ".svg")
 _LATENCY: Final = "Median latency"
@@ -32,14 +31,14 @@ def plot_models(results: Mapping[str, Result], path: Path) -> bytes:
     found = ModelRows.of(results)
     several = len(results) > 1
     chart = models_tradeoff(found)
-    spreads, missing = [], []
+    marks, missing = [], []
     for row in found.rows:
         name = f"{row.model}, {row.row.name}" if several else row.row.name
         if math.isnan(row.latency_ms):
             missing.append(name)
         else:
-            spreads.append(Spread(name, row.latency_ms, None, None))
-    chart = chart or Chart(_LATENCY, intervals_chart(spreads, "ms"), "")
+            marks.append(Mark(row.latency_ms, name))
+    chart = chart or Chart(_LATENCY, "points", marks, "", Axis("ms"))
     models = f"{len(results)} models" if several else next(iter(results))
     return plotted(chart, models, {"not measured as asked": missing}, path)
 

@@ -68,7 +68,7 @@ def test_a_run_is_captured_and_goes_on(tmp_path: Path) -> None:
     assert {"evaltools", "reference, worker 0", "test, worker 0"} <= names
     (went,) = (section.blocks for section in read_result(output).blocks if section.title == "Where the time goes")
     memory = next(each for each in went if isinstance(each, Chart) and each.caption == "Memory of each process")
-    points = Counter(point["name"] for point in memory.spec["data"]["values"])
+    points = Counter(mark.of for mark in memory.marks)
     assert set(points) == {"evaltools", "reference, worker 0", "test, worker 0", "inputs, worker 0"}
     assert min(points.values()) >= 4
     work = next(each.text for each in went if isinstance(each, Chart) and each.caption == "What took the time")

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from evaltools.errors import OutputError
+from evaltools.report.page.rendering.vega import spec_of
 from evaltools.result.section import Chart
 from evaltools.text import printable
 
@@ -52,7 +53,7 @@ def svg_of(chart: Chart) -> str:
     """
     from markupsafe import escape
 
-    svg = _drawn(chart.spec, "currentColor", "svg").decode()
+    svg = _drawn(spec_of(chart), "currentColor", "svg").decode()
     drawn = _TAG.sub(lambda tag: _UNUSED.sub("", tag[0]), svg)
     head = _HEAD.search(drawn)
     assert head is not None
@@ -67,8 +68,8 @@ def picture_of(chart: Chart, title: str, remarks: Sequence[str], kind: str) -> b
     be drawn.
     """
     heading = {"text": title, "subtitle": list(remarks), "anchor": "start", "limit": 0}
-    config = {**chart.spec["config"], "background": "white"}
-    return _drawn({**chart.spec, "title": heading, "config": config}, "black", kind)
+    spec = spec_of(chart)
+    return _drawn({**spec, "title": heading, "config": {**spec["config"], "background": "white"}}, "black", kind)
 
 
 def _drawn(spec: Any, colour: str, kind: str) -> bytes:

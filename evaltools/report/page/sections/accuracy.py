@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from evaltools.known_tasks import task_command
+from evaltools.metrics.interval import Interval
 from evaltools.metrics.words import change
 from evaltools.report.content import first_few, sentences, some_of
-from evaltools.report.page.charts.figures import Spread, intervals_chart
 from evaltools.report.page.sections.rows import is_share, tone_of_verdict
 from evaltools.report.words.numbers import figure_with_interval, p_value
 from evaltools.result.metrics import of_task
 from evaltools.result.result import Result, Row
-from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, number_cell, path_to
+from evaltools.result.section import Axis, Block, Cell, Chart, Mark, Number, Section, Table, number_cell, path_to
 from evaltools.result.verdict import Verdict
 
 _MOST_FIGURES: Final = 24
@@ -88,25 +88,26 @@ def _changes(judged: Sequence[tuple[Row, Verdict]]) -> Chart | None:
     factor, unit = (100, "points") if is_share(*judged[0]) else (1, "")
     every = [(entry, verdict) for entry, verdict in judged if verdict is entry.verdict and verdict.metric == main]
     shown = every[:_MOST_INTERVALS]
-    spreads = [
-        Spread(
-            entry.name,
+    marks = [
+        Mark(
             factor * (verdict.change or 0.0),
-            None if verdict.low is None else factor * verdict.low,
-            None if verdict.high is None else factor * verdict.high,
-            tone_of_verdict(verdict),
+            entry.name,
+            tone=tone_of_verdict(verdict),
+            x_interval=None
+            if verdict.low is None or verdict.high is None
+            else Interval(factor * verdict.low, factor * verdict.high),
         )
         for entry, verdict in shown
     ]
-    if not spreads:
+    if not marks:
         return None
     margin = shown[0][1].margin
-    axis = f"change of {heading} in {unit}" if unit else f"change of {heading}"
-    spec = intervals_chart(spreads, axis, 0.0, factor * (margin or 0.0))
+    title = f"change of {heading} in {unit}" if unit else f"change of {heading}"
     changes = [
         f"{entry.name} {change(verdict.change or 0.0, verdict.low, verdict.high, is_share(entry, verdict))}"
         for entry, verdict in shown
     ]
     band = "" if margin is None else f"The band is what counts as no change: ±{factor * margin:g} {unit}".rstrip()
     text = sentences(first_few(changes), band, some_of(len(shown), len(every), "configurations"))
-    return Chart(f"Change of {heading} against {shown[0][1].against}", spec, text)
+    axis = Axis(title, at=0.0, margin=factor * (margin or 0.0))
+    return Chart(f"Change of {heading} against {shown[0][1].against}", "points", marks, text, axis)

@@ -10,7 +10,7 @@ from evaltools.report.words.facts import counted, delegate_name, describe_config
 from evaltools.report.words.numbers import megabytes
 from evaltools.result.facts import Model, Tensor
 from evaltools.result.result import Row
-from evaltools.result.section import Block, Cell, Chart, Lines, Note, Number, Section, Table, Tone
+from evaltools.result.section import Axis, Block, Cell, Chart, Lines, Mark, Note, Number, Section, Table, Tone
 from evaltools.text import shortened
 
 _MOST_OPERATORS: Final = 12
@@ -87,13 +87,14 @@ def _nodes(opened: Sequence[Row], names: Sequence[str]) -> Chart | None:
     if not rows:
         return None
     drawn = dict(list(rows.items())[:_MOST_BARS])
-    parts = list(dict.fromkeys(part for by in drawn.values() for part in by if part != _CPU))
+    marks = [
+        Mark(size, name, part, "missing" if part == _CPU else "")
+        for name, by in drawn.items()
+        for part, size in by.items()
+    ]
     texts = [f"{name}: {', '.join(f'{part} {size:.0f}' for part, size in by.items())}" for name, by in drawn.items()]
     text = sentences("; ".join(texts), some_of(len(drawn), len(rows), "configurations"))
-    from evaltools.report.page.charts.look import colours_of
-    from evaltools.report.page.charts.times import shares_chart
-
-    return Chart("Nodes by who ran them", shares_chart(drawn, colours_of([*parts, _CPU], _CPU), "nodes"), text)
+    return Chart("Nodes by who ran them", "bars", marks, text, Axis("nodes"))
 
 
 def _messages(opened: Sequence[Row], names: Sequence[str]) -> list[str]:

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.report.content import first_few, sentences, some_of
-from evaltools.report.page.charts.look import colours_of
-from evaltools.report.page.charts.times import over_time_chart, shares_chart
 from evaltools.report.words.execution import advice_in_words, conditions_in_words, shares_in_words
 from evaltools.result.execution import ExecutionUsed, ProcessMemory
 from evaltools.result.facts import Environment, FailedExample
 from evaltools.result.result import DRIFT, Result
 from evaltools.result.section import (
+    Axis,
     Block,
     Cell,
     Chart,
     Files,
     Lines,
     Linked,
+    Mark,
     Note,
     Section,
     Table,
@@ -38,6 +38,7 @@ _WRITTEN: Final = (
 _OPENED_BY: Final = "ui.perfetto.dev (open trace file) and chrome://tracing show it"
 _MOST_WORKERS: Final = 32
 _MOST_PROCESSES: Final = 8
+_MOST_MOMENTS: Final = 160
 
 
 def origin(environment: Environment, failed: Sequence[FailedExample] | None = None) -> Section:
@@ -99,10 +100,10 @@ def pipeline(result: Result, execution: ExecutionUsed) -> Section | None:
 
 def shares(execution: ExecutionUsed) -> Chart:
     """What the work of the whole run was."""
-    seconds = {name: spent for name, spent in execution.stage_seconds.items() if spent > 0}
-    spec = shares_chart({"": seconds}, colours_of(list(seconds)), "share of the work of all workers", as_shares=True)
+    marks = [Mark(spent, "", name) for name, spent in execution.stage_seconds.items() if spent > 0]
     spent = ", ".join(f"{name} {stage_seconds:.3g} s" for name, stage_seconds in execution.stage_seconds.items())
-    return Chart("What took the time", spec, sentences(shares_in_words(execution), f"All workers together: {spent}"))
+    text = sentences(shares_in_words(execution), f"All workers together: {spent}")
+    return Chart("What took the time", "shares", marks, text, Axis("share of the work of all workers"))
 
 
 def _workers(execution: ExecutionUsed) -> Chart | None:
@@ -110,12 +111,11 @@ def _workers(execution: ExecutionUsed) -> Chart | None:
     workers = {f"worker {place}": seconds for place, seconds in enumerate(execution.worker_seconds) if seconds}
     if len(workers) < 2:
         return None
-    stages = list(dict.fromkeys(stage for seconds in workers.values() for stage in seconds))
     shown = dict(list(workers.items())[:_MOST_WORKERS])
-    spec = shares_chart(shown, colours_of(stages), "seconds")
+    marks = [Mark(spent, name, stage) for name, seconds in shown.items() for stage, spent in seconds.items()]
     texts = [f"{name} {sum(seconds.values()):.3g} s" for name, seconds in workers.items()]
     text = sentences(first_few(texts), some_of(len(shown), len(workers), "workers"))
-    return Chart("Time of each worker", spec, text)
+    return Chart("Time of each worker", "bars", marks, text, Axis("seconds"))
 
 
 def _inference(execution: ExecutionUsed) -> Table | None:
@@ -137,7 +137,13 @@ def _memory(processes: Sequence[ProcessMemory]) -> Chart | None:
     largest = sorted((each for each in processes if len(each.mb) > 1), key=lambda each: -max(each.mb))
     if not largest:
         return None
-    lines = {each.name: list(zip(each.seconds, each.mb, strict=True)) for each in largest[:_MOST_PROCESSES]}
+    shown = largest[:_MOST_PROCESSES]
+    step = -(-max(len(each.mb) for each in shown) // _MOST_MOMENTS)
+    marks = [
+        Mark(second, mb, each.name)
+        for each in shown
+        for second, mb in list(zip(each.seconds, each.mb, strict=True))[::step]
+    ]
     texts = [f"{each.name}: {max(each.mb):.0f} MB at most, {each.mb[-1]:.0f} at the end" for each in largest]
-    text = sentences(first_few(texts), some_of(len(lines), len(largest), "processes"))
-    return Chart("Memory of each process", over_time_chart(lines, "s of the pass", "MB"), text)
+    text = sentences(first_few(texts), some_of(len(shown), len(largest), "processes"))
+    return Chart("Memory of each process", "lines", marks, text, Axis("s of the pass"), Axis("MB"))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
+from evaltools.metrics.interval import Interval
 from evaltools.report.content import first_few, sentences, some_of
-from evaltools.report.page.charts.figures import Spread, intervals_chart
-from evaltools.report.page.charts.times import MOST_POINTS, moments_chart, runs_chart
 from evaltools.report.words.facts import speed_of
 from evaltools.report.words.numbers import (
     in_milliseconds,
@@ -18,12 +17,16 @@ from evaltools.report.words.numbers import (
 )
 from evaltools.result.places import reference_of
 from evaltools.result.result import INVOKE, INVOKE_US, Result, Row
-from evaltools.result.section import Block, Cell, Chart, Number, Section, Table, number_cell
+from evaltools.result.section import Axis, Block, Cell, Chart, Mark, Number, Section, Table, number_cell
 
 _MOST_CONFIGURATIONS: Final = 8
 _MOST_DRAWN: Final = 8
 _OF_TIMES: Final = ("avg_us", "min_us", "max_us")
 _MOST_INTERVALS: Final = 24
+_MOST_POINTS: Final = 160
+"""Of one configuration; of more, as many are drawn, spread evenly."""
+_WIDE: Final = 5
+"""Times that differ by more lie on a logarithmic axis."""
 
 
 def speed(result: Result) -> Section | None:
@@ -65,20 +68,20 @@ def _figure(row: Row, name: str, path: str) -> Cell:
 
 def _ratios(result: Result) -> Chart | None:
     """How many times as fast as its reference each configuration is."""
-    spreads, texts = [], []
+    marks, texts = [], []
     for row in result.rows:
         found = row.figures.get("latency_ratio")
         if found is None or not found.value:
             continue
         known = found.interval if found.interval is not None and says_something(found.interval) else None
-        low, high = (1 / known.high, 1 / known.low) if known is not None else (None, None)
-        spreads.append(Spread(row.name, 1 / found.value, low, high))
+        inverse = None if known is None else Interval(1 / known.high, 1 / known.low)
+        marks.append(Mark(1 / found.value, row.name, x_interval=inverse))
         texts.append(f"{row.name} {in_times_with_interval(found)}, {found.count} pairs")
-    if not spreads:
+    if not marks:
         return None
-    spec = intervals_chart(spreads[:_MOST_INTERVALS], "times as fast (95 % interval)", 1.0)
     left = some_of(len(texts[:_MOST_INTERVALS]), len(texts), "configurations")
-    return Chart("Speed against the reference", spec, sentences("; ".join(texts[:_MOST_INTERVALS]), left))
+    text, axis = sentences("; ".join(texts[:_MOST_INTERVALS]), left), Axis("times as fast (95 % interval)", at=1.0)
+    return Chart("Speed against the reference", "points", marks[:_MOST_INTERVALS], text, axis)
 
 
 def _runs(result: Result, timed: Sequence[tuple[int, Row]]) -> Chart | None:
@@ -104,10 +107,18 @@ def each_run(
         f"{name}: {len(times)} runs from {three_digits(min(times))} to {three_digits(max(times))} ms"
         for name, times in timed.items()
     )
-    is_bounded = any(len(times) > MOST_POINTS for times in timed.values())
-    points = f"At most {MOST_POINTS} runs of each are drawn, all in the JSON result" if is_bounded else ""
+    is_bounded = any(len(times) > _MOST_POINTS for times in timed.values())
+    points = f"At most {_MOST_POINTS} runs of each are drawn, all in the JSON result" if is_bounded else ""
     left = some_of(len(timed), len(every), "configurations")
-    return Chart(caption, runs_chart(timed, reference), sentences(text, points, left))
+    marks = [
+        Mark(place, times[place], name, "missing" if name == reference else "")
+        for name, times in timed.items()
+        for place in range(0, len(times), -(-len(times) // _MOST_POINTS))
+        if times[place] > 0
+    ]
+    seen = [time for times in timed.values() for time in times if time > 0]
+    scale: Literal["log", ""] = "log" if seen and max(seen) > _WIDE * min(seen) else ""
+    return Chart(caption, "points", marks, sentences(text, points, left), Axis("run"), Axis("ms", scale))
 
 
 def temperatures(found: Mapping[str, tuple[float | None, float | None]], what: str) -> Chart | None:
@@ -127,4 +138,5 @@ def moments(
     """A line for each of the first, as many as can be seen; ``what`` they are."""
     shown = dict(list(found.items())[:_MOST_DRAWN])
     text = sentences(first_few(texts), some_of(len(shown), len(found), what))
-    return Chart(caption, moments_chart(shown, unit), text)
+    marks = [Mark(moment, value, name) for name, by_moment in shown.items() for moment, value in by_moment.items()]
+    return Chart(caption, "lines", marks, text, y=Axis(unit))

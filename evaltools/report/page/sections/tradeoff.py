@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaltools.metrics.interval import Interval
-from evaltools.report.page.charts.figures import Tradeoff, tradeoff_chart
 from evaltools.report.page.sections.rows import ModelRows
-from evaltools.result.section import Chart
+from evaltools.result.section import Axis, Chart, Mark
 
 
 def models_tradeoff(found: ModelRows) -> Chart | None:
@@ -17,35 +16,35 @@ def models_tradeoff(found: ModelRows) -> Chart | None:
     factor = 100 if found.any_figure is not None and found.any_figure.is_share else 1
     front = found.on_front or [False] * len(found.rows)
     points = [
-        Tradeoff(
-            row.model,
-            row.row.name,
+        Mark(
             row.latency_ms,
             factor * row.value(found.figure),
-            row.size_bytes / 1e6,
-            is_on,
-            None if known is None else scaled(known.interval, factor),
+            row.model,
+            y_interval=scaled(known.interval, factor),
+            shape=row.row.name,
+            size=row.size_bytes / 1e6,
+            joined=is_on,
         )
         for row, is_on in zip(found.rows, front, strict=True)
         for known in [row.figure(found.figure)]
         if row.latency_ms > 0 and known is not None
     ]
-    return drawn(points, f"{found.heading} in %" if factor == 100 else found.heading)
+    return tradeoff(points, f"{found.heading} in %" if factor == 100 else found.heading)
 
 
-def scaled(interval: Interval | None, factor: float) -> tuple[float, float] | None:
-    """The ends of an interval, times ``factor``; None where there is none."""
-    return None if interval is None else (factor * interval.low, factor * interval.high)
+def scaled(interval: Interval | None, factor: float) -> Interval | None:
+    """An interval times ``factor``."""
+    return None if interval is None else Interval(factor * interval.low, factor * interval.high)
 
 
-def drawn(points: Sequence[Tradeoff], unit: str) -> Chart | None:
-    """The chart of some points; None of fewer than two."""
+def tradeoff(points: Sequence[Mark], figure: str) -> Chart | None:
+    """The chart of a figure against latency; None of fewer than two points. Those on the front are joined."""
     if len(points) < 2:
         return None
-    best = [point for point in points if point.on_front]
+    best = [point for point in points if point.joined]
     text = "; ".join(
-        f"{point.model}, {point.configuration}: {point.figure:.4g} at {point.latency_ms:.3g} ms, {point.size_mb:.2f} MB"
-        for point in best or points
+        f"{point.of}, {point.shape}: {point.y:.4g} at {point.x:.3g} ms, {point.size:.2f} MB" for point in best or points
     )
     which = "On the front, where none is as good and as fast" if best else "All"
-    return Chart("Accuracy against latency and size", tradeoff_chart(points, unit), f"{which}: {text}.")
+    x = Axis("median time in ms", "log")
+    return Chart("Accuracy against latency and size", "points", points, f"{which}: {text}.", x, Axis(figure))

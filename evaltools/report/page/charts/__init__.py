@@ -1,1 +1,0 @@
-"""The charts of a page: functions that give Vega-Lite specifications, which are plain JSON."""
