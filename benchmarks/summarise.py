@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution
+from evaltools.engine.facts import PassFacts
 from evaltools.engine.journal import open_journal, read_journal
 from evaltools.engine.ledger import PassOutcome, settle
 from evaltools.engine.opening import NotMeasured, Role, comparison_pairs, describe_entry
@@ -30,10 +31,10 @@ from evaltools.engine.steps import Record, Steps
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 from evaltools.result.result import Row
+from evaltools.runs.conclude import latency_ratios, sum_up, with_sums
 from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun
 from evaltools.tasks.framework.definition import Example, topk
 from evaltools.tasks.framework.steps import ObservedScores
-from evaltools.tasks.framework.sums import MeasuredPass, RunSums, latency_ratios, sum_up, with_conditions
 from evaltools.tasks.framework.topk import conclude
 
 PARAMETERS = (
@@ -101,8 +102,8 @@ def measured(folder: Path, examples: int, names: list[str]) -> tuple[float, floa
     start = time.perf_counter()
     outcome = settled(folder, examples, names)
     then = time.perf_counter()
-    configurations, sums, _ = figures(outcome, names)
-    latency_ratios(sums)
+    configurations, run, _ = figures(outcome, names)
+    latency_ratios(run.times, run.pairs)
     end = time.perf_counter()
     assert [entry.finished_examples for entry in configurations] == [examples] * len(names)
     return then - start, end - then, before, peak_memory_mb()
@@ -117,24 +118,25 @@ def settled(folder: Path, examples: int, names: list[str]) -> PassOutcome[Observ
 
 def figures(
     outcome: PassOutcome[ObservedScores[Any]], names: list[str], keeps_examples: bool = False, pictures: str = ""
-) -> tuple[list[Row], RunSums, Concluded]:
-    """The configurations with their counts, the sums over all records, and what the answers say."""
+) -> tuple[list[Row], RecordsOfRun, Concluded]:
+    """The configurations with their counts, all records, and what the answers say."""
     described = [
         replace(describe_entry(NotMeasured(Configuration(name), ""), role_of(name)), status="measured", reason="")
         for name in names
     ]
+    sums = sum_up(outcome)
     run = RecordsOfRun(
         examples=[Example(name, None, "0") for name in outcome.names],
         outcome=outcome,
         measured=names,
         pairs=comparison_pairs(described),
+        times={name: own.times for name, own in sums.items()},
         keeps_examples=keeps_examples,
         pictures=pictures,
     )
-    sums = sum_up(MeasuredPass(outcome), run.pairs)
-    configurations = with_conditions([sums.with_figures(entry) for entry in described], sums)
+    configurations = with_sums(described, sums, outcome, PassFacts())
     metric = topk([str(number) for number in range(CLASSES)], TOP_K)
-    return configurations, sums, conclude(metric, run, configurations, sums)
+    return configurations, run, conclude(metric, run, configurations)
 
 
 def role_of(name: str) -> Role:

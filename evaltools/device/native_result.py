@@ -52,7 +52,6 @@ from evaltools.tasks.coco.truth import picture_size
 from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun, with_concluded
 from evaltools.tasks.framework.request import folder_of_pictures, given_of
 from evaltools.tasks.framework.steps import ObservedScores
-from evaltools.tasks.framework.sums import MeasuredPass, sum_up
 from evaltools.tasks.framework.topk_figures import accuracies
 from evaltools.tasks.imagenet.data import LabelledImages
 from evaltools.tasks.imagenet.evaluation import facts_of
@@ -261,8 +260,7 @@ def _detected(inputs: NativeInputs[Boxes], outcomes: Sequence[Outcome]) -> Concl
         has_page=asked.has_page,
         pictures=folder_of_pictures(asked),
     )
-    sums = sum_up(MeasuredPass(run.outcome), run.pairs)
-    boxes = conclude_boxes(inputs.data, run, rows, sums, stated)
+    boxes = conclude_boxes(inputs.data, run, rows, stated)
     return replace(boxes, warnings=[*boxes.warnings, *([_SIX_DIGITS] if records else [])])
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.engine.preparation import Preparer
-from evaltools.engine.steps import Prepared
+from evaltools.engine.steps import Prepared, Record
 from evaltools.errors import InferenceError
 from evaltools.runtime import Session
 
@@ -20,7 +20,7 @@ _GOLDEN: Final = 0.6180339887498949
 Taken = Mapping[str, Sequence["QuietTime"]]
 
 
-class QuietTime(Struct, frozen=True):
+class QuietTime(Struct, frozen=True, gc=False):
     """The times of one example in microseconds: each ``invoke``, and the last one with the reading of its outputs.
 
     ``number`` is the example's. ``process`` numbers the processes of the configuration that ran examples in the quiet
@@ -40,13 +40,20 @@ class QuietTimes(Struct, frozen=True):
     taken: dict[str, list[QuietTime]] = field(default_factory=dict)
     interrupted: bool = False
 
-    def invokes_us(self, configuration: str) -> list[float]:
-        """The time of each ``invoke``."""
-        return [time for taken in self.taken.get(configuration, []) for time in taken.invokes_us]
 
-    def run_and_read_us(self, configuration: str) -> list[float]:
-        """The time from the last ``invoke`` of each example until its outputs are read."""
-        return [taken.run_and_read_us for taken in self.taken.get(configuration, [])]
+def time_of(record: Record[Any]) -> QuietTime:
+    """The times of an example in the pass, which is as quiet as a quiet phase where it has one worker."""
+    return QuietTime(record.example, record.invokes_us, record.invokes_us[-1] + (record.read_us or 0.0))
+
+
+def invoke_times(times: Iterable[QuietTime]) -> list[float]:
+    """The time of each ``invoke``."""
+    return [time for taken in times for time in taken.invokes_us]
+
+
+def times_with_reading(times: Iterable[QuietTime]) -> list[float]:
+    """The time from the last ``invoke`` of each example until its outputs are read."""
+    return [taken.run_and_read_us for taken in times]
 
 
 def examples_for_latency(examples: Sequence[int], wanted: int | None) -> list[int]:

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from evaltools.engine.facts import PassFacts
 from evaltools.engine.ledger import PassOutcome
 from evaltools.engine.opening import comparison_pairs, describe_model, with_crashes
+from evaltools.engine.quiet_latency import QuietTime, QuietTimes, invoke_times, time_of
 from evaltools.engine.run_folder import digest_of_files
+from evaltools.engine.steps import Record
 from evaltools.known_tasks import OWN, with_other_metrics
-from evaltools.metrics.latency import LatencyRatio
+from evaltools.metrics.latency import LatencyRatio, drift, latency_ratio, summarise_latency
 from evaltools.report.page.sections.run import conditions, pipeline
-from evaltools.report.words.facts import load_in_words
+from evaltools.report.words.facts import drift_in_words, load_in_words
+from evaltools.result.execution import ExecutionUsed
 from evaltools.result.facts import Environment, FailedExample, Load
-from evaltools.result.metrics import figures_of
+from evaltools.result.metrics import figures_of, latency_figures
 from evaltools.result.places import reference_of, with_cpu_ratios
 from evaltools.result.reading import missing_records
-from evaltools.result.result import INVOKE_US, SHARD, Result, Row, warning, with_warnings
+from evaltools.result.result import DRIFT, INVOKE, INVOKE_US, PREPROCESSING, SHARD, Result, Row, warning, with_warnings
 from evaltools.runs.recorded import Recorded
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime.session import Crashes
-from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun, as_in_file, with_concluded
+from evaltools.tasks.framework.collecting import Concluded, Pair, RecordsOfRun, as_in_file, with_concluded
 from evaltools.tasks.framework.concluding import concluded
 from evaltools.tasks.framework.definition import Task, name_of
 from evaltools.tasks.framework.faults import FAULTS, place_of, sentence
 from evaltools.tasks.framework.request import folder_of_pictures
 from evaltools.tasks.framework.sound_reference import unsound_in_words
-from evaltools.tasks.framework.sums import (
-    MeasuredPass,
-    Pair,
-    RunSums,
-    describe_execution,
-    judge_records,
-    latency_ratios,
-    sum_up,
-    with_conditions,
-)
 
 
 def conclude(recorded: Recorded, environment: Environment) -> Result:
@@ -50,12 +45,13 @@ def conclude(recorded: Recorded, environment: Environment) -> Result:
     run, facts, outcome = recorded.run, recorded.facts, recorded.outcome
     if facts.interrupted or not facts.is_over:
         outcome = outcome.interrupted()
-    measured = MeasuredPass(recorded.outcome, facts, recorded.merged)
     judged = [_judged(run, entry, recorded) for entry in recorded.described]
-    sums = sum_up(measured, comparison_pairs(judged))
+    sums = sum_up(recorded.outcome, facts.quiet)
+    failed = failed_examples(sums)
     of_records = _records_of(recorded, judged, sums)
-    found = concluded(run.task, run.options, of_records, [*map(sums.with_figures, judged)], sums)
-    rows = _rows(recorded, [*found.also, *judged], sums, environment)
+    counted = with_sums(judged, sums, recorded.outcome, facts, is_one_series=not recorded.merged)
+    found = concluded(run.task, run.options, of_records, counted)
+    rows = _rows(recorded, [*found.also, *counted], of_records, failed, environment)
     result = Result(
         command=run.name,
         subject=name_of(run.options.loaded.function) if run.name == OWN else "",
@@ -67,29 +63,149 @@ def conclude(recorded: Recorded, environment: Environment) -> Result:
         examples_done=outcome.examples_done,
         example_count=run.example_count,
         given=_given(run),
-        failed=sums.failed_examples(),
-        notes=[*map(warning, _warnings(recorded, found, rows, measured))],
+        failed=failed,
+        notes=[*map(warning, _warnings(recorded, found, rows))],
     )
     result = _complete_with_all_records(with_concluded(result, found), recorded)
     result = _with_lines(run.task, with_other_metrics(result))
-    execution = describe_execution(measured)
+    execution = describe_execution(facts)
     how_it_went = as_in_file([conditions(result, execution), pipeline(result, execution)])
     return replace(result, blocks=[*result.blocks, *how_it_went])
 
 
-def _rows(recorded: Recorded, judged: Sequence[Row], sums: RunSums, environment: Environment) -> list[Row]:
+class Sums(Struct, frozen=True):
+    """What the records of a configuration sum up to: the examples that it ``finished``, its ``failures``, its times.
+
+    The times are those of the quiet phase if there was one.
+    """
+
+    finished: int
+    failures: list[FailedExample]
+    times: Sequence[QuietTime]
+
+
+def sum_up(outcome: PassOutcome[Any], quiet: QuietTimes | None = None) -> dict[str, Sums]:
+    """The sums by configuration."""
+    return {
+        name: _sums_of(records, outcome.names, None if quiet is None else quiet.taken.get(name, []))
+        for name, records in outcome.records.items()
+    }
+
+
+def _sums_of(records: Iterable[Record[Any]], names: Sequence[str], quiet: Sequence[QuietTime] | None) -> Sums:
+    finished, failures, times = 0, [], []
+    for record in records:
+        if quiet is None and record.invokes_us:
+            times.append(time_of(record))
+        if record.failure is None:
+            finished += 1
+        else:
+            configuration = None if record.failure.stage == "input" else record.configuration
+            name = names[record.example]
+            failures.append(FailedExample(name, configuration, record.failure.stage, record.failure.reason))
+    return Sums(finished, failures, times if quiet is None else quiet)
+
+
+def failed_examples(sums: Mapping[str, Sums]) -> list[FailedExample]:
+    """Each failure once: an input that cannot be made fails for all configurations together."""
+    failed: dict[tuple[str, str | None], FailedExample] = {}
+    for own in sums.values():
+        for failure in own.failures:
+            failed.setdefault((failure.example, failure.configuration), failure)
+    return list(failed.values())
+
+
+def with_sums(
+    rows: Sequence[Row],
+    sums: Mapping[str, Sums],
+    outcome: PassOutcome[Any],
+    facts: PassFacts,
+    is_one_series: bool = True,
+) -> list[Row]:
+    """The rows with how many examples each finished or failed, and where it has figures its times and memory.
+
+    Shards are not ``is_one_series``: their times have no common order, and so no trend, and their memory was that of
+    other hosts.
+    """
+    preprocessing = summarise_latency(outcome.preprocessing_us).native
+
+    def with_own(row: Row) -> Row:
+        own = sums.get(row.name)
+        if own is None:
+            return row
+        figures = row.figures | figures_of({"failed_examples": len(own.failures)})
+        if row.status == "not measured":
+            return replace(row, figures=figures)
+        figures |= figures_of({"examples": own.finished})
+        times = {PREPROCESSING: preprocessing, **row.times}
+        if row.is_emulated:
+            return replace(row, figures=figures, times=times)
+        invokes_us = invoke_times(own.times)
+        latency = summarise_latency(invokes_us)
+        row = replace(row, figures=figures | latency_figures(latency), times={INVOKE: latency.native, **times})
+        if not is_one_series:
+            return row
+        peak_kb = facts.peak_memory_kb.get(row.name)
+        memory = figures_of({"peak_memory_mb": None if peak_kb is None else round(peak_kb / 1024, 1)})
+        trend = drift_in_words(drift(invokes_us))
+        return replace(row, figures=row.figures | memory, texts=row.texts | ({DRIFT: trend} if trend else {}))
+
+    return [with_own(row) for row in rows]
+
+
+def latency_ratios(times: Mapping[str, Sequence[QuietTime]], pairs: Iterable[Pair]) -> dict[Pair, LatencyRatio]:
+    """How many times as long the second configuration of each pair takes, on the examples that were timed on both."""
+    found = {}
+    for baseline, other in pairs:
+        theirs = {each.example: each for each in times.get(other, ())}
+        both = [(each, theirs[each.example]) for each in times.get(baseline, ()) if each.example in theirs]
+        before, after = ([each[side].invokes_us[0] for each in both] for side in (0, 1))
+        ratio = latency_ratio(before, after, [(one.process, another.process) for one, another in both])
+        if ratio is not None:
+            found[baseline, other] = ratio
+    return found
+
+
+def describe_execution(facts: PassFacts) -> ExecutionUsed:
+    """How the evaluation was carried out."""
+    quiet, stages = facts.quiet, facts.stages
+    return ExecutionUsed(
+        workers=facts.workers,
+        examples_run=facts.examples_run,
+        quiet_latency_examples=None if quiet is None else quiet.examples,
+        one_worker=facts.one_worker,
+        startup_seconds=dict(facts.startup_seconds),
+        stage_seconds=dict(stages.seconds),
+        bound=stages.bound,
+        worker_seconds=[stages.by_worker[worker] for worker in sorted(stages.by_worker)],
+        inference_seconds=dict(stages.inference),
+        memory=list(facts.memory),
+    )
+
+
+def _rows(
+    recorded: Recorded,
+    rows: Sequence[Row],
+    run: RecordsOfRun,
+    failed: Sequence[FailedExample],
+    environment: Environment,
+) -> list[Row]:
     """The rows with what is known of each whatever the task."""
-    run, measured, whole = recorded.run, sums.measured, recorded.run.task.whole
-    rows = with_conditions([*map(sums.with_figures, judged)], sums)
-    rows = [_with_crashes(row, measured) for row in rows]
-    if run.options.record_examples or (whole is not None and whole.keeps_times):
-        rows = [replace(row, series=_times(row, sums)) for row in rows]
+    task, options = recorded.run.task, recorded.run.options
+    rows = [_with_crashes(row, recorded.facts) for row in rows]
+    if not recorded.merged and (options.record_examples or (task.whole is not None and task.whole.keeps_times)):
+        rows = [_with_times(row, run.times) for row in rows]
     emulated = {row.name for row in rows if row.is_emulated}
-    ratios = {pair: each for pair, each in latency_ratios(sums).items() if not emulated & {*pair}}
+    ratios = latency_ratios(run.times, (pair for pair in run.pairs if not emulated & {*pair}))
     rows = [_with_ratio(row, rows, ratios) for row in rows]
     rows = with_cpu_ratios(rows, {pair: each.ratio for pair, each in ratios.items()})
-    failed = sums.failed_examples()
     return [_with_first_failure(row, failed, environment.load) for row in rows]
+
+
+def _with_times(row: Row, times: Mapping[str, Sequence[QuietTime]]) -> Row:
+    """The row with the times that its latency sums up; shards have none, whose times have no common order."""
+    has_times = row.status == "measured" and not row.is_emulated and row.name in times
+    return replace(row, series={INVOKE_US: invoke_times(times[row.name])} if has_times else {})
 
 
 Ratios = Mapping[Pair, LatencyRatio]
@@ -122,28 +238,34 @@ def _given(run: TaskRun) -> dict[str, str]:
     return given | ({SHARD: str(shard)} if shard.count > 1 else {})
 
 
-def _warnings(recorded: Recorded, found: Concluded, rows: Sequence[Row], measured: MeasuredPass) -> list[str]:
-    run, facts = recorded.run, recorded.facts
-    return [
-        *filter(None, [facts.not_traced]),
+def _warnings(recorded: Recorded, found: Concluded, rows: Sequence[Row]) -> list[str]:
+    run, facts, reference = recorded.run, recorded.facts, recorded.run.request.reference_name
+    is_timed = any(row.latency is not None and row.latency.count for row in rows)
+    unsound = ""
+    if reference is not None and facts.unsound:
+        unsound = unsound_in_words(reference, facts.unsound, recorded.outcome.examples_done)
+    found_by_all = [
+        facts.not_traced,
         *facts.warnings,
-        *_unsound_reference(run, measured),
-        *filter(None, [recorded.found.advice]),
+        unsound,
+        recorded.found.advice,
         *recorded.found.checked.notes,
         *run.task.notes,
         *found.warnings,
         *(f"{row.name}: not clean: {row.not_clean}" for row in rows if row.not_clean),
-        *_busy(rows, measured),
+        load_in_words(facts.load) if is_timed else "",
     ]
+    return [text for text in found_by_all if text]
 
 
-def _records_of(recorded: Recorded, judged: Sequence[Row], sums: RunSums) -> RecordsOfRun:
+def _records_of(recorded: Recorded, judged: Sequence[Row], sums: Mapping[str, Sums]) -> RecordsOfRun:
     run = recorded.run
     return RecordsOfRun(
         examples=run.task.examples,
         outcome=recorded.outcome,
         measured=[entry.name for entry in judged if entry.status == "measured"],
-        pairs=list(sums.pairs),
+        pairs=comparison_pairs(judged),
+        times={name: own.times for name, own in sums.items()},
         reference=run.request.reference_name,
         margin=run.options.margin,
         keeps_examples=run.options.record_examples,
@@ -152,12 +274,6 @@ def _records_of(recorded: Recorded, judged: Sequence[Row], sums: RunSums) -> Rec
         beside=recorded.beside,
         pictures=folder_of_pictures(run.options),
     )
-
-
-def _times(entry: Row, sums: RunSums) -> dict[str, list[float]]:
-    """The times that a latency sums up; none of shards, whose times have no common order."""
-    has_times = entry.status == "measured" and not entry.is_emulated and not sums.measured.merged
-    return {INVOKE_US: list(sums.invokes_us(entry.name))} if has_times and entry.name in sums.configurations else {}
 
 
 def _judged(run: TaskRun, described: Row, recorded: Recorded) -> Row:
@@ -222,25 +338,38 @@ def _complete_with_all_records(result: Result, recorded: Recorded) -> Result:
     return replace(result, complete=False, stopped="records are missing", notes=notes)
 
 
-def _busy(rows: Sequence[Row], measured: MeasuredPass) -> list[str]:
-    """That the machine was busy, where there are latencies."""
-    is_timed = any(row.latency is not None and row.latency.count for row in rows)
-    return list(filter(None, [load_in_words(measured.facts.load)])) if is_timed else []
-
-
-def _unsound_reference(run: TaskRun, measured: MeasuredPass) -> list[str]:
-    name, count = run.request.reference_name, measured.facts.unsound
-    return [unsound_in_words(name, count, measured.outcome.examples_done)] if name is not None and count else []
-
-
-def _with_crashes(row: Row, measured: MeasuredPass) -> Row:
+def _with_crashes(row: Row, facts: PassFacts) -> Row:
     """The row with the crashes of its processes, and what else makes figures of it no clean pass."""
-    crashes = Crashes(row.crashes, row.first_crash) + measured.facts.crashes.get(row.name, Crashes())
+    crashes = Crashes(row.crashes, row.first_crash) + facts.crashes.get(row.name, Crashes())
     row = with_crashes(row, crashes)
     if row.status == "not measured":
         return row
     reasons = [f"{row.crashes_of_runs}, at first because {row.first_crash}"] if row.crashes else []
-    not_clean = measured.facts.not_clean
+    not_clean = facts.not_clean
     if not_clean.get(row.name, row.first_crash) != row.first_crash:
         reasons.append(not_clean[row.name])
     return replace(row, not_clean="; ".join(reasons))
+
+
+def judge_records(described: Row, outcome: PassOutcome[Any]) -> Row:
+    """The configuration, ``not measured`` where its records give no figures."""
+    name = described.name
+    if described.status == "not measured":
+        return described
+    if name not in outcome.given_up and any(record.failure is None for record in outcome.records[name]):
+        return described
+    return replace(described, status="not measured", reason=described.reason or _why_no_figures(outcome, described))
+
+
+def _why_no_figures(outcome: PassOutcome[Any], described: Row) -> str:
+    name = described.name
+    if name in outcome.given_up:
+        end = outcome.given_up[name]
+        return f"its process died or hung too often in a row (--max_crashes); the last time: {end.reason}"
+    if outcome.examples_done:
+        first = next((record.failure for record in outcome.records[name] if record.failure is not None), None)
+        return f"not one example succeeded{f': {first.reason}' if first else ''}"
+    if outcome.stopped:
+        return "no example was finished"
+    is_reference = described.role == "reference"
+    return "not run, since no other configuration can" if is_reference else "there is no example"

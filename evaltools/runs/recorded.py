@@ -13,9 +13,8 @@ from evaltools.engine.execution import Shard
 from evaltools.engine.facts import CONFIGURATIONS, PASS, PassFacts
 from evaltools.engine.journal import Journal, read_journal
 from evaltools.engine.ledger import PassOutcome, Stop, settle
-from evaltools.engine.quiet_latency import QuietTime, pooled
+from evaltools.engine.quiet_latency import pooled, time_of
 from evaltools.engine.records import Records
-from evaltools.engine.steps import Record
 from evaltools.errors import UsageError
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.result.facts import load_of_parts
@@ -193,7 +192,7 @@ def _together(by_place: Sequence[Sequence[PassFacts]], outcome: PassOutcome[Any]
         most = max(sum(each.quiet.examples for each in place if each.quiet is not None) for place in by_place)
         together = replace(together, examples=most)
         for name in names if len(by_place) > 1 else ():
-            together.taken.setdefault(name, _times_of_pass(outcome.records[name]))
+            together.taken.setdefault(name, [time_of(each) for each in outcome.records[name] if each.invokes_us])
     return PassFacts(
         is_over=all(facts.is_over for facts in every),
         interrupted=any(facts.interrupted for facts in every),
@@ -204,15 +203,6 @@ def _together(by_place: Sequence[Sequence[PassFacts]], outcome: PassOutcome[Any]
         load=load_of_parts([facts.load for facts in every if facts.load is not None]),
         warnings=list(dict.fromkeys(text for facts in every for text in facts.warnings)),
     )
-
-
-def _times_of_pass(records: Iterable[Record[Any]]) -> list[QuietTime]:
-    """The times of a pass with one worker, which is as quiet as a quiet phase."""
-    return [
-        QuietTime(record.example, record.invokes_us, record.invokes_us[-1] + record.read_us)
-        for record in records
-        if record.read_us is not None
-    ]
 
 
 def require_all(recorded: Recorded, folders: Sequence[Path]) -> None:

@@ -23,7 +23,6 @@ from evaltools.tasks.coco.warnings import general_warnings
 from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun, reference_among
 from evaltools.tasks.framework.definition import Whole
 from evaltools.tasks.framework.image_input import channel_order_of, describe_normalization
-from evaltools.tasks.framework.sums import RunSums
 
 DEFAULT_EVALUATOR: Final[CocoEvaluator] = "pycocotools"
 _FEWEST_RESAMPLES: Final = 100
@@ -79,7 +78,6 @@ def conclude(
     metric: Boxes,
     run: RecordsOfRun,
     configurations: Sequence[Row],
-    _sums: RunSums,
     stated: Mapping[str, StatedPrecision] | None = None,
 ) -> Concluded:
     """The figures of COCO and of the native tool, how far boxes agree, verdicts on mAP.

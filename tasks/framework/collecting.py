@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.engine.ledger import PassOutcome
 from evaltools.engine.opening import Opened
+from evaltools.engine.quiet_latency import QuietTime
 from evaltools.engine.run_folder import Fact
 from evaltools.engine.steps import Steps
 from evaltools.extensions import named
@@ -25,7 +26,6 @@ from evaltools.result.verdict import Verdict
 from evaltools.runtime import Open
 from evaltools.tasks.framework.definition import Task, Whole
 from evaltools.tasks.framework.observer import Observer
-from evaltools.tasks.framework.sums import Pair
 
 
 class AfterPass(Struct, frozen=True):
@@ -59,21 +59,26 @@ def beside_fact(task: Task) -> Fact[Any]:
     return Fact("beside", named(task.whole.found_beside if task.whole else Whole.found_beside))
 
 
+Pair = tuple[str, str]
+"""The names of two configurations, ``(baseline, other)``."""
+
+
 class RecordsOfRun(Struct, frozen=True):
     """The records of a run, for a metric that concludes a part of the result of them.
 
     ``examples`` are the task's; ``measured`` the configurations with figures, of which ``pairs`` are compared and
-    ``reference`` may be one. ``margin`` is the change that counts as none. ``keeps_examples``: what was found in each
-    example is wanted in the result. ``has_page``: a page is made of it, which shows some examples. ``first_run_us`` has
-    the time of the very first run of each configuration that was warmed up, in microseconds, None where it failed.
-    ``beside`` is what the task measured after the pass. ``pictures`` is the folder of the pictures, empty where the
-    task takes none.
+    ``reference`` may be one; ``times`` has the times of each that ran. ``margin`` is the change that counts as none.
+    ``keeps_examples``: what was found in each example is wanted in the result. ``has_page``: a page is made of it,
+    which shows some examples. ``first_run_us`` has the time of the very first run of each configuration that was warmed
+    up, in microseconds, None where it failed. ``beside`` is what the task measured after the pass. ``pictures`` is the
+    folder of the pictures, empty where the task takes none.
     """
 
     examples: Sequence[Any]
     outcome: PassOutcome[Any]
     measured: Sequence[str] = ()
     pairs: Sequence[Pair] = ()
+    times: Mapping[str, Sequence[QuietTime]] = field(default_factory=dict)
     reference: str | None = None
     margin: float = 0.005
     keeps_examples: bool = False

@@ -19,26 +19,19 @@ from evaltools.tasks.framework.other_kernels import allowed_changes
 from evaltools.tasks.framework.report import Scores, joined, sections
 from evaltools.tasks.framework.request import TaskOptions, given_of
 from evaltools.tasks.framework.steps import scored_at
-from evaltools.tasks.framework.sums import RunSums
 
 
-def concluded(
-    task: Task,
-    options: TaskOptions,
-    run: RecordsOfRun,
-    configurations: Sequence[Row],
-    sums: RunSums,
-) -> Concluded:
+def concluded(task: Task, options: TaskOptions, run: RecordsOfRun, configurations: Sequence[Row]) -> Concluded:
     """The figures, verdicts on each metric, what to show beside them, warnings.
 
     ``configurations`` have what is known of them whatever the task.
     """
     whole = task.whole
-    of_whole = Concluded() if whole is None else named(whole.concluded_by)(whole, run, configurations, sums)
+    of_whole = Concluded() if whole is None else named(whole.concluded_by)(whole, run, configurations)
     seen, drawn = _observed(task, run)
     other_kernels: Mapping[str, MeanChange] = {} if task.beside is not None else run.beside or {}
     table = FigureTable(task.means, {name: each.rows for name, each in seen.items()})
-    changes = {pair: found for pair in sums.pairs if (found := table.changes(*pair))}
+    changes = {pair: found for pair in run.pairs if (found := table.changes(*pair))}
     scores = {name: table.of_examples(name, len(task.examples)) if run.keeps_examples else {} for name in seen}
     reference = reference_among(configurations)
     has_scores = run.keeps_examples and bool(task.means)

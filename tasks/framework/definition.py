@@ -72,10 +72,10 @@ class Whole(Mean):
     """A metric of whole answers, which concludes several figures from all records; a task has at most one.
 
     ``score`` gives an array of numbers for it, or what the journal is to keep: ``kept`` is the type. ``concluded_by``
-    is a function of the metric, the :class:`~evaltools.tasks.framework.collecting.RecordsOfRun`, the configurations and
-    their sums, which gives what is :class:`~evaltools.tasks.framework.collecting.Concluded`; ``found_beside`` is the
-    type of what is measured beside a pass. All are ``MODULE:NAME``. ``against_reference``: nothing is run where there
-    are no outputs of the reference. ``keeps_times``: the result has the time of each run.
+    is a function of the metric, the :class:`~evaltools.tasks.framework.collecting.RecordsOfRun` and the rows before
+    they have figures of the task, which gives what is :class:`~evaltools.tasks.framework.collecting.Concluded`;
+    ``found_beside`` is the type of what is measured beside a pass. All are ``MODULE:NAME``. ``against_reference``:
+    nothing is run where there are no outputs of the reference. ``keeps_times``: the result has the time of each run.
     """
 
     concluded_by: ClassVar[str] = ""

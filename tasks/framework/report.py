@@ -13,9 +13,9 @@ from evaltools.metrics.words import change
 from evaltools.report.content import some_of
 from evaltools.report.words.facts import counted
 from evaltools.result.section import Block, Cell, Gallery, Lines, Number, Picture, Section, Table, number_cell
+from evaltools.tasks.framework.collecting import Pair
 from evaltools.tasks.framework.definition import Task
 from evaltools.tasks.framework.figures import DrawnExample
-from evaltools.tasks.framework.sums import Pair
 
 _MOST_EXAMPLES: Final = 20
 Changes = Mapping[Pair, Mapping[str, MeanChange]]

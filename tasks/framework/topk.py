@@ -19,7 +19,6 @@ from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.answers import Answers
 from evaltools.tasks.framework.collecting import Columns, Concluded, RecordsOfRun, columns, reference_among
 from evaltools.tasks.framework.definition import TopK
-from evaltools.tasks.framework.sums import RunSums
 from evaltools.tasks.framework.topk_figures import AGREEMENT, DISTINCT_ANSWERS, accuracies
 from evaltools.tasks.framework.topk_report import Comparison, Named, compared, sections
 
@@ -35,7 +34,7 @@ _OF_CHANGED: Final = (
 )  # fmt: skip
 
 
-def conclude(metric: TopK, run: RecordsOfRun, configurations: Sequence[Row], _sums: RunSums) -> Concluded:
+def conclude(metric: TopK, run: RecordsOfRun, configurations: Sequence[Row]) -> Concluded:
     """Accuracies, changes, verdicts on Top-1."""
     truths = [str(example.target) for example in run.examples]
     answers = {name: Answers.of(run.outcome.records[name]) for name in run.measured}

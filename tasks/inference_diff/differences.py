@@ -9,6 +9,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from evaltools.engine.opening import describe_tensor
+from evaltools.engine.quiet_latency import times_with_reading
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
 from evaltools.result.facts import RuntimeUsed, Tensor
@@ -17,7 +18,6 @@ from evaltools.result.result import Row
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun
 from evaltools.tasks.framework.definition import Whole
-from evaltools.tasks.framework.sums import RunSums
 from evaltools.tasks.inference_diff.figures import parts_of, worst_of
 from evaltools.tasks.inference_diff.judgement import (
     far_variant_warnings,
@@ -60,7 +60,7 @@ class Differences(Whole):
     material: DiffMaterial
 
 
-def conclude(metric: Differences, run: RecordsOfRun, configurations: Sequence[Row], sums: RunSums) -> Concluded:
+def conclude(metric: Differences, run: RecordsOfRun, configurations: Sequence[Row]) -> Concluded:
     """The differences of every test, beside the noise floor.
 
     A loaded reference is added to the configurations, and a folder of saved outputs gets its manifest.
@@ -69,7 +69,7 @@ def conclude(metric: Differences, run: RecordsOfRun, configurations: Sequence[Ro
     options, noise_floor = material.options, run.beside or RoleOutcomes()
     times = {
         entry.name: WithReading(
-            summarise_latency(sums.run_and_read_us(entry.name)).p50_us, run.first_run_us.get(entry.name)
+            summarise_latency(times_with_reading(run.times[entry.name])).p50_us, run.first_run_us.get(entry.name)
         )
         for entry in configurations
         if entry.status == "measured" and not entry.is_emulated

@@ -13,6 +13,7 @@ from evaltools.engine.quiet_latency import (
     QuietTimes,
     Taken,
     examples_for_latency,
+    invoke_times,
     measure_in_quiet,
     pooled,
     scattered,
@@ -133,7 +134,7 @@ def test_failures_are_left_out_for_whom_they_concern() -> None:
         "a": [0, 2, 3],
         "b": [0, 3],
     }
-    assert (found.invokes_us("a"), found.invokes_us("b")) == ([0, 2000, 3000], [0, 3000])
+    assert (invoke_times(found.taken["a"]), invoke_times(found.taken["b"])) == ([0, 2000, 3000], [0, 3000])
     assert (found.run_and_read_us("b"), found.run_and_read_us("no such")) == ([5, 3005], [])
     assert (found.examples, found.interrupted) == (4, False)
 
@@ -146,7 +147,7 @@ def test_ctrl_c_keeps_what_was_measured() -> None:
     log: list[tuple[str, int]] = []
     found = measure_in_quiet(Making(), {"a": Timed("a", log), "b": Timed("b", log, press)}, EXAMPLES[:4], 1)
     assert (found.examples, found.interrupted) == (2, True)
-    assert found.invokes_us("b") == [0, 1000]
+    assert invoke_times(found.taken["b"]) == [0, 1000]
 
 
 def test_processes_are_numbered_apart_but_where_all_share_one() -> None:

@@ -12,14 +12,15 @@ from msgspec.structs import replace
 
 from evaltools.engine.execution import Execution, Shard
 from evaltools.engine.journal import open_journal
+from evaltools.engine.quiet_latency import QuietTime, invoke_times, times_with_reading
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.errors import UsageError
 from evaltools.result.facts import RuntimeUsed
 from evaltools.result.result import PREPROCESSING
+from evaltools.runs.conclude import latency_ratios, sum_up
 from evaltools.runs.identity import RunAtPlace, run_identity
 from evaltools.runs.recorded import Recorded, recorded_in, require_all
 from evaltools.runs.task_run import TaskRun
-from evaltools.tasks.framework.sums import MeasuredPass, RunSums, sum_up
 from tests.tasks.part_runs import DESCRIBED, IDENTITY, Part, numbers, quiet
 
 ELSEWHERE = replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default"))
@@ -61,8 +62,8 @@ def observed(run: Recorded) -> dict[str, list[int | None]]:
     return {name: [record.observation for record in records] for name, records in run.outcome.records.items()}
 
 
-def sums_of(run: Recorded, pairs: Sequence[tuple[str, str]] = ()) -> RunSums:
-    return sum_up(MeasuredPass(run.outcome, run.facts, run.merged), pairs)
+def times_of(run: Recorded) -> dict[str, Sequence[QuietTime]]:
+    return {name: own.times for name, own in sum_up(run.outcome, run.facts.quiet).items()}
 
 
 def two_places(tmp_path: Path, host: Part, phone: Part) -> list[RunAtPlace]:
@@ -87,7 +88,7 @@ def test_shards_make_the_whole_whatever_their_order(order: Sequence[int], tmp_pa
         (number, (number,), 1000 + number) for number in (1, 2)
     ]
     assert [each.process for each in found.taken["test"]] == [0, 1], "each shard had processes of its own"
-    assert found.run_and_read_us("reference") == [1005, 1005]
+    assert times_with_reading(found.taken["reference"]) == [1005, 1005]
 
 
 def test_crashes_in_a_row_are_counted_over_all_shards(tmp_path: Path) -> None:
@@ -139,9 +140,9 @@ def test_a_place_may_be_divided_into_parts_as_it_likes(tmp_path: Path) -> None:
     assert observed(run)["test@R58M"] == [50, 51, 52, 53, 54, 55, 56]
     assert observed(run)["test@host"] == [0, 1, 2, 3, 4, 5, 6]
     assert run.merged == 4
-    sums = sums_of(run)
-    assert list(sums.invokes_us("test@R58M")) == [12, 10, 11], "the quiet times of its parts together"
-    assert list(sums.invokes_us("test@host")) == [0, 1, 2, 3, 4, 5, 6]
+    times = times_of(run)
+    assert invoke_times(times["test@R58M"]) == [12, 10, 11], "the quiet times of its parts together"
+    assert invoke_times(times["test@host"]) == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_inputs_are_timed_at_every_place_and_those_of_the_data_are_the_first_ones(tmp_path: Path) -> None:
@@ -192,24 +193,23 @@ def test_a_place_without_a_quiet_phase_has_the_times_of_its_pass(tmp_path: Path)
     run = merged(two_places(tmp_path, host, Part(4, first=100)))
     assert run.facts.quiet is not None
     assert run.facts.quiet.examples == 2
-    sums = sums_of(run, [("test@host", "test@R58M")])
-    assert {name: list(sums.invokes_us(name)) for name in sums.configurations} == {
+    times = times_of(run)
+    assert {name: invoke_times(own) for name, own in times.items()} == {
         "reference@host": [10, 20],
         "test@host": [30, 40],
         "reference@R58M": [100, 101, 102, 103],
         "test@R58M": [100, 101, 102, 103],
     }
-    times = sums.pairs["test@host", "test@R58M"]
-    assert (list(times.baseline_us), list(times.other_us)) == ([30, 40], [100, 101]), "those of the same examples"
-    assert list(sums.run_and_read_us("test@host")) == [1030, 1040]
-    assert list(sums.run_and_read_us("test@R58M")) == [101, 102, 103, 104], "a reading takes 1"
+    (ratio,) = latency_ratios(times, [("test@host", "test@R58M")]).values()
+    assert (ratio.pairs, ratio.ratio) == (2, pytest.approx(100.5 / 35)), "those of the same examples"
+    assert times_with_reading(times["test@host"]) == [1030, 1040]
+    assert times_with_reading(times["test@R58M"]) == [101, 102, 103, 104], "a reading takes 1"
 
 
 def test_a_configuration_without_a_single_time_in_quiet_gets_none_from_the_pass(tmp_path: Path) -> None:
     """All its runs in quiet failed; those of the pass had other workers beside them."""
     host = Part(4, quiet=quiet(reference=[10, 20], test=[]))
-    sums = sums_of(merged(two_places(tmp_path, host, Part(4))))
-    assert list(sums.invokes_us("test@host")) == []
+    assert times_of(merged(two_places(tmp_path, host, Part(4))))["test@host"] == []
 
 
 # ----- what must be the same

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,11 @@ from msgspec.structs import replace
 
 from evaltools.engine.facts import PassFacts
 from evaltools.engine.ledger import GivenUp, PassOutcome
-from evaltools.engine.quiet_latency import QuietTime, QuietTimes
+from evaltools.engine.quiet_latency import QuietTime, QuietTimes, Taken, invoke_times, times_with_reading
 from evaltools.engine.steps import Failure, Record
-from evaltools.result.result import DRIFT
+from evaltools.result.result import DRIFT, Row
+from evaltools.runs.conclude import describe_execution, judge_records, latency_ratios, sum_up, with_sums
 from evaltools.runs.one_pass import FIRST_TURN, OPENING, STARTING, Startup, are_known
-from evaltools.tasks.framework.sums import (
-    MeasuredPass,
-    describe_execution,
-    judge_records,
-    latency_ratios,
-    sum_up,
-    with_conditions,
-)
 from tests.results import configuration
 
 WRONG = Failure("inference", "node 7 failed")
@@ -38,18 +31,23 @@ def outcome(records: str, **facts: Any) -> PassOutcome[float]:
     return PassOutcome({"a": found}, names=[""] * len(found), **facts)
 
 
+def times(outcome: PassOutcome[Any], quiet: QuietTimes | None = None) -> Taken:
+    return {name: own.times for name, own in sum_up(outcome, quiet).items()}
+
+
+def summed(
+    rows: Sequence[Row], outcome: PassOutcome[Any], facts: PassFacts | None = None, is_one_series: bool = True
+) -> list[Row]:
+    return with_sums(rows, sum_up(outcome), outcome, facts or PassFacts(), is_one_series)
+
+
 def test_latency_is_that_of_the_pass_unless_it_was_taken_in_quiet() -> None:
-    measured = MeasuredPass(outcome(".x."))
-    in_pass = sum_up(measured, [])
-    assert (list(in_pass.invokes_us("a")), list(in_pass.run_and_read_us("a"))) == ([10, 20, 10, 20], [25, 25])
-    quiet = sum_up(in_quiet(measured.outcome, QuietTimes(1, {"a": [QuietTime(2, (7, 6), 9)]})), [])
-    assert (quiet.invokes_us("a"), quiet.run_and_read_us("a")) == ([7, 6], [9])
-    given_up = sum_up(in_quiet(measured.outcome, QuietTimes(1, {"b": [QuietTime(2, (7,), 9)]})), [])
-    assert (given_up.invokes_us("a"), given_up.run_and_read_us("a")) == ([], [])
-
-
-def in_quiet(outcome: PassOutcome[Any], quiet: QuietTimes) -> MeasuredPass:
-    return MeasuredPass(outcome, PassFacts(quiet=quiet))
+    found = outcome(".x.")
+    in_pass = times(found)["a"]
+    assert (invoke_times(in_pass), times_with_reading(in_pass)) == ([10, 20, 10, 20], [25, 25])
+    quiet = times(found, QuietTimes(1, {"a": [QuietTime(2, (7, 6), 9)]}))["a"]
+    assert (invoke_times(quiet), times_with_reading(quiet)) == ([7, 6], [9])
+    assert times(found, QuietTimes(1, {"b": [QuietTime(2, (7,), 9)]}))["a"] == [], "it was given up"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +65,7 @@ def in_quiet(outcome: PassOutcome[Any], quiet: QuietTimes) -> MeasuredPass:
     ],
 )
 def test_a_configuration_without_figures_says_why(found: PassOutcome[float], failed: int, reason: str | None) -> None:
-    judged = sum_up(MeasuredPass(found), []).with_figures(judge_records(configuration("a"), found))
+    (judged,) = summed([judge_records(configuration("a"), found)], found)
     assert judged.failed_examples == failed
     assert judged.status == ("measured" if reason is None else "not measured")
     assert (reason or "") in (judged.reason or "")
@@ -78,18 +76,17 @@ def test_a_configuration_that_was_not_measured_stays_as_it_was() -> None:
     found = outcome(".")
     judged = judge_records(described, found)
     assert judged is described
-    assert sum_up(MeasuredPass(found), []).with_figures(judged) is described
+    assert summed([judged], found) == [described]
 
 
 def test_conditions_are_those_of_the_pass() -> None:
     facts = PassFacts(workers=3, quiet=QuietTimes(11), startup_seconds={OPENING: 0.5})
     facts.stages.seconds["decode"] = 2.0
-    measured = MeasuredPass(outcome("."), facts, merged=4)
-    used = describe_execution(measured)
+    used = describe_execution(facts)
     assert (used.workers, used.quiet_latency_examples) == (3, 11)
     assert (used.startup_seconds, used.bound) == ({OPENING: 0.5}, "input")
     assert used.stage_seconds["decode"] == 2.0
-    alone = describe_execution(MeasuredPass(outcome(".")))
+    alone = describe_execution(PassFacts())
     assert (alone.quiet_latency_examples, alone.bound) == (None, None)
 
 
@@ -123,7 +120,7 @@ def test_times_are_paired_by_example() -> None:
         },
         names="abcde",
     )
-    found = latency_ratios(sum_up(MeasuredPass(outcome), PAIR))[PAIR[0]]
+    found = latency_ratios(times(outcome), PAIR)[PAIR[0]]
     assert (found.pairs, found.ratio) == (2, 0.5)
 
 
@@ -131,13 +128,13 @@ def test_times_of_the_quiet_phase_are_paired_by_example() -> None:
     """Each lacks one that the other has: the same number of times, and one common example."""
     outcome = PassOutcome({"reference": records("reference", {0: 1}), "test": records("test", {0: 1})})
     both = QuietTimes(9, {"reference": taken({3: 10, 5: 20}), "test": taken({3: 30, 5: 60})})
-    found = latency_ratios(sum_up(in_quiet(outcome, both), PAIR))[PAIR[0]]
+    found = latency_ratios(times(outcome, both), PAIR)[PAIR[0]]
     assert (found.pairs, found.ratio) == (2, 3.0)
     failed = QuietTimes(9, {"reference": taken({3: 10, 5: 20}), "test": taken({5: 80, 7: 1})})
-    found = latency_ratios(sum_up(in_quiet(outcome, failed), PAIR))[PAIR[0]]
+    found = latency_ratios(times(outcome, failed), PAIR)[PAIR[0]]
     assert (found.pairs, found.ratio) == (1, 4.0)
     nothing = QuietTimes(9, {"reference": taken({3: 10})})
-    assert latency_ratios(sum_up(in_quiet(outcome, nothing), PAIR)) == {}
+    assert latency_ratios(times(outcome, nothing), PAIR) == {}
 
 
 def taken(first_us: Mapping[int, int]) -> list[QuietTime]:
@@ -146,7 +143,7 @@ def taken(first_us: Mapping[int, int]) -> list[QuietTime]:
 
 
 def test_a_reference_that_ran_elsewhere_has_no_ratio() -> None:
-    assert latency_ratios(sum_up(MeasuredPass(PassOutcome({"test": records("test", {0: 1})})), PAIR)) == {}
+    assert latency_ratios(times(PassOutcome({"test": records("test", {0: 1})})), PAIR) == {}
 
 
 def test_drift_is_of_one_run() -> None:
@@ -154,19 +151,17 @@ def test_drift_is_of_one_run() -> None:
     outcome = PassOutcome(
         {"reference": records("reference", rising), "test": records("test", dict.fromkeys(range(40), 5))}
     )
-    reference, test = with_conditions(BOTH, sum_up(MeasuredPass(outcome), PAIR))
+    reference, test = summed(BOTH, outcome)
     percent = 100 * ((1000 + 20 * 33) / (1000 + 20 * 6) - 1)
     assert reference.texts[DRIFT].startswith(f"its times rose by {percent:.0f} %")
     assert DRIFT not in test.texts
-    merged = with_conditions(BOTH, sum_up(MeasuredPass(outcome, merged=2), PAIR))
+    merged = summed(BOTH, outcome, is_one_series=False)
     assert not any(DRIFT in row.texts for row in merged)
 
 
 def test_memory_is_that_of_its_process() -> None:
     outcome = PassOutcome({name: records(name, {0: 5}) for name in ("reference", "test")})
-    reference, test = with_conditions(
-        BOTH, sum_up(MeasuredPass(outcome, PassFacts(peak_memory_kb={"test": 51_200})), PAIR)
-    )
+    reference, test = summed(BOTH, outcome, PassFacts(peak_memory_kb={"test": 51_200}))
     assert (reference.value("peak_memory_mb"), test.value("peak_memory_mb")) == (None, 50.0)
 
 
