@@ -127,7 +127,7 @@ NOT_FROM_ELSEWHERE = {
     "code that the user names": "tasks.framework.loading",
     "what this run, or its own process, has written": (
         "device.native_program device.on_device locate.by_name locate.child locate.measurement locate.part "
-        "locate.run locate.sides pytest_plugin.session_runs runs.handing_over runs.places "
+        "locate.run locate.sides pytest_plugin.session_runs runs.evaluate runs.handing_over "
         "runtime.process.shared_arrays"
     ),
     "standard streams": "cli.main cli.shared.streams",

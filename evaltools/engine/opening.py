@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Literal
 
@@ -145,6 +145,52 @@ def describe_entry(entry: Opened | NotMeasured, role: Role) -> Row:
     if isinstance(entry, Opened) and not row.is_emulated:
         figures |= figures_of({"load_ms": entry.session.facts.load_ms})
     return with_crashes(replace(row, role=role, figures=figures), entry.crashes)
+
+
+class OpenConfigurations(Struct, frozen=True):
+    """The configurations of an evaluation, reference first: ``described`` are all, ``entries`` those that can run."""
+
+    described: list[Row]
+    entries: Sequence[Opened]
+
+    @classmethod
+    def of(
+        cls,
+        entries: Collection[Opened | NotMeasured],
+        reference: Configuration | None,
+        other_models: Mapping[str, Model],
+    ) -> OpenConfigurations:
+        """Of the results of opening each configuration; ``reference`` is the configuration that is the reference.
+
+        ``other_models`` are those of configurations that run another model than the evaluation's.
+        """
+        described = [
+            replace(
+                describe_entry(entry, "reference" if entry.configuration is reference else "test"),
+                other_model=other_models.get(entry.configuration.name),
+            )
+            for entry in entries
+        ]
+        return cls(described, [entry for entry in entries if isinstance(entry, Opened)])
+
+    @property
+    def sessions(self) -> dict[str, Session]:
+        """The sessions by configuration."""
+        return {entry.configuration.name: entry.session for entry in self.entries}
+
+    @property
+    def warnings(self) -> list[str]:
+        """What runtimes said when they opened the model that puts their results in doubt."""
+        return [
+            f"{entry.configuration.name}: its runtime warns: {text}"
+            for entry in self.entries
+            for text in entry.session.delegation.warnings
+        ]
+
+    @property
+    def runnable(self) -> bool:
+        """Whether a test configuration can run; with only the reference nothing is measured."""
+        return any(entry.role == "test" and entry.name in self.sessions for entry in self.described)
 
 
 def with_crashes(row: Row, crashes: Crashes) -> Row:

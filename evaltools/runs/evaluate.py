@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools import exit_codes
 from evaltools.configuration import Configuration
 from evaltools.engine.facts import PASS, PassFacts
-from evaltools.engine.journal import Journal
+from evaltools.engine.journal import JOURNAL_NAME, Journal
 from evaltools.engine.ledger import PassOutcome
-from evaltools.engine.opening import Opened, open_all
+from evaltools.engine.opening import OpenConfigurations, Opened, open_all
 from evaltools.engine.run_folder import require_same_files, run_journal
+from evaltools.errors import EvaltoolsError
+from evaltools.known_tasks import task_command
+from evaltools.request import Request
+from evaltools.request.plain import from_plain
 from evaltools.result.environment import describe_environment
 from evaltools.result.facts import Environment
 from evaltools.result.result import Result
@@ -22,11 +30,12 @@ from evaltools.runs.conclude import conclude
 from evaltools.runs.first_look import FOUND, check_sessions, first_look
 from evaltools.runs.identity import RunAtPlace, begin_run, changed_meanwhile
 from evaltools.runs.one_pass import CHECKS, OPENING, Startup, run_pass
-from evaltools.runs.opened import OpenConfigurations
 from evaltools.runs.recorded import Recorded, recorded_here, recorded_in, require_all
+from evaltools.runs.stored import seen_from
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
+from evaltools.tasks.framework import read
 from evaltools.tasks.framework.collecting import AfterPass, Beside, beside_fact
 from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.framework.other_kernels import changes_of_other_kernels
@@ -64,6 +73,37 @@ def record(request: TaskRequest, observer: Observer) -> int:
         return exit_codes.INTERRUPTED
     is_whole = all(entry.status == "measured" for entry in recorded.described)
     return exit_codes.OK if is_whole else exit_codes.NOT_MEASURED
+
+
+class Place(Protocol):
+    """Somewhere that carries out ranges of a run's examples, and gives their records back."""
+
+    def carry_out(self, ranges: Mapping[Path, Request]) -> Iterator[Path]:
+        """Carry out the examples of each request's shard; gives each folder as soon as the journal of them lies there.
+
+        Raises an :class:`~evaltools.errors.EvaltoolsError` where a range did not come to its end; what others did is
+        kept.
+        """
+
+
+class RangeDone(Struct, frozen=True):
+    """What a process elsewhere gives back: the exit code, the journal, and why there is none."""
+
+    code: int
+    journal: bytes
+    reason: str
+
+
+def carry_out_range(plain: dict[str, Any]) -> RangeDone:
+    """Carry out a request, as plain values, for its records alone; in this process, wherever that is."""
+    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
+        try:
+            request = seen_from(from_plain(plain, {}), Path.cwd()).stating(run_dir=f"{folder}/run")
+            code = record(read(task_command(request.task), request), Observer())
+        except EvaltoolsError as error:
+            return RangeDone(error.exit_code, b"", str(error))
+        journal = Path(folder, "run", JOURNAL_NAME)
+        return RangeDone(code, journal.read_bytes() if journal.exists() else b"", "")
 
 
 def merge(

@@ -11,13 +11,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.engine.opening import Opened, open_all
+from evaltools.engine.opening import OpenConfigurations, Opened, open_all
 from evaltools.engine.run_folder import Fact
 from evaltools.engine.steps import Steps
-from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
-from evaltools.runs.opened import OpenConfigurations, require_stated
+from evaltools.errors import ImageError, InferenceError, ModelError, TaskError, UsageError
+from evaltools.model import ModelFile, TensorInfo
 from evaltools.runs.task_run import TaskRun
-from evaltools.runtime import Inference, Session
+from evaltools.runtime import Inference, Session, TensorSpec
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.definition import Checked, TopK
@@ -102,9 +102,26 @@ def check_sessions(run: TaskRun, opened: OpenConfigurations) -> None:
         advice += ", or state the shape with --input_shape"
     for entry in opened.entries:
         for stated, actual in zip(entry.model.inputs, entry.session.inputs, strict=True):
-            require_stated(entry.model, entry.session, "input", stated, actual, advice)
+            _require_stated(entry.model, entry.session, "input", stated, actual, advice)
         if isinstance(run.task.whole, TopK):
-            require_stated(entry.model, entry.session, "output", entry.model.outputs[0], entry.session.outputs[0])
+            _require_stated(entry.model, entry.session, "output", entry.model.outputs[0], entry.session.outputs[0])
+
+
+def _require_stated(
+    model: ModelFile,
+    session: Session,
+    kind: str,
+    stated: TensorInfo,
+    actual: TensorSpec,
+    advice: str = "convert the model again",
+) -> None:
+    """Raise :class:`ModelError` if a tensor has another type or shape in the runtime than in the model file."""
+    dtype = "string" if actual.dtype.kind == "S" else actual.dtype.name
+    if (dtype, actual.shape) != (stated.dtype, stated.shape):
+        raise ModelError(
+            f"{model.path}: the file states the {kind} {stated}, but {session.facts.package} makes it "
+            f"{dtype}{list(actual.shape)}; {advice}"
+        )
 
 
 def _warmed_up(run: TaskRun, sessions: Mapping[str, Session]) -> dict[str, Inference | None]:

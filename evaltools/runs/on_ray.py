@@ -24,7 +24,7 @@ from evaltools.errors import OutputError, UsageError
 from evaltools.exit_codes import MEASURED
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
-from evaltools.runs.places import RangeDone, carry_out_range
+from evaltools.runs.evaluate import RangeDone, carry_out_range
 from evaltools.tasks.framework import read
 from evaltools.tasks.framework.request import flags_to_repeat
 
@@ -93,7 +93,7 @@ def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnP
 
 
 class OnRay:
-    """A Ray cluster that was joined: a :class:`~evaltools.runs.places.Place`."""
+    """A Ray cluster that was joined: a :class:`~evaltools.runs.evaluate.Place`."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray

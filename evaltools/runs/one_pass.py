@@ -16,6 +16,7 @@ from evaltools.engine.execution import sessions_of_workers, worker_count
 from evaltools.engine.facts import PASS, PassFacts
 from evaltools.engine.journal import Journal
 from evaltools.engine.ledger import Ledger, PassOutcome, Tally, fates_of, finished_examples, outcome_of
+from evaltools.engine.opening import OpenConfigurations
 from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
 from evaltools.engine.quiet_latency import QuietTimes, Taken, examples_for_latency, measure_in_quiet, pooled, scattered
 from evaltools.engine.records import Records
@@ -26,7 +27,6 @@ from evaltools.engine.trace import CaptureAnswers, Trace
 from evaltools.errors import InferenceError
 from evaltools.metrics.latency import FEWEST_PROCESSES, latency_ratio
 from evaltools.result.facts import NOT_REPEATABLE, load_of_parts
-from evaltools.runs.opened import OpenConfigurations
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Open, Session, Watched
 from evaltools.runtime.session import Array, Crashes

@@ -7,6 +7,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
@@ -22,8 +23,8 @@ from evaltools.runs.identity import (
     files_below,
     libraries_of,
 )
-from evaltools.runs.opened import SessionWithOwnInputs
-from evaltools.runtime import Session
+from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session, TensorSpec
+from evaltools.runtime.session import Array
 from evaltools.tasks.framework.definition import Checked, Setting, name_of
 from evaltools.tasks.framework.faults import place_of
 from evaltools.tasks.framework.request import TaskOptions, TaskRequest, require_margin
@@ -168,6 +169,31 @@ class TaskRun:
             return session
         is_reference = name == self.request.reference_name
         return SessionWithOwnInputs(session, self.model, self.reference_model, is_reference)
+
+
+class SessionWithOwnInputs:
+    """A session that is given the inputs of two models, one model's behind the other's, and takes its own of them."""
+
+    def __init__(self, session: Session, model: ModelFile, reference_model: ModelFile, is_reference: bool) -> None:
+        count = len(model.inputs)
+        self._session = session
+        self._own = slice(count, None) if is_reference else slice(count)
+        self.facts: Final[RuntimeFacts] = session.facts
+        self.delegation: Final[Delegation] = session.delegation
+        self.inputs: Final[tuple[TensorSpec, ...]] = tuple(
+            TensorSpec(tensor.name, np.dtype("S" if tensor.dtype == "string" else tensor.dtype), tensor.shape)
+            for each in (model, reference_model)
+            for tensor in each.inputs
+        )
+        self.outputs: Final[tuple[TensorSpec, ...]] = session.outputs
+
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        """Run the model with its own inputs."""
+        return self._session.run(inputs[self._own], invocations)
+
+    def close(self) -> None:
+        """Close the session."""
+        self._session.close()
 
 
 def _models_of(request: TaskRequest) -> list[ModelFile]:
