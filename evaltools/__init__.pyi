@@ -16,11 +16,11 @@ from evaltools.suite.run import OnEntry
 __all__: list[str]
 from evaltools.api.files import inspect as inspect
 from evaltools.api.files import load as load
-from evaltools.api.gate_report import GateReport as GateReport
+from evaltools.api.gates import GateReport as GateReport
 from evaltools.api.gates import gate as gate
-from evaltools.api.locating import Located as Located
-from evaltools.api.models import Models as Models
 from evaltools.api.progress import Progress as Progress
+from evaltools.api.result import Located as Located
+from evaltools.api.result import Models as Models
 from evaltools.api.result import Result as Result
 from evaltools.errors import ConfigurationUnavailable as ConfigurationUnavailable
 from evaltools.errors import DataError as DataError

@@ -13,10 +13,9 @@ from typing import Any, Final
 from evaltools.api.configurations import AnyPath, OneConfiguration, Tests, read_reference, read_tests
 from evaltools.api.inputs import Inputs, input_options
 from evaltools.api.locating import located_after
-from evaltools.api.models import Models
 from evaltools.api.options import options_of, with_options
 from evaltools.api.progress import OnProgress, observer_of
-from evaltools.api.result import Result
+from evaltools.api.result import Models, Result
 from evaltools.candidates import with_tests_here
 from evaltools.command import TaskCommand
 from evaltools.commands.evaluation import (

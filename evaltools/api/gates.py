@@ -1,25 +1,89 @@
-"""Limits compared with results from Python."""
+"""Limits compared with results from Python, and what came of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from evaltools.api.files import load, path_of
-from evaltools.api.gate_report import GateReport
+from evaltools.api.frames import data_frame
 from evaltools.api.options import errors_in_python
-from evaltools.api.result import Result
-from evaltools.errors import UsageError
+from evaltools.api.result import Result, html_table
+from evaltools.errors import LimitNotKept, UsageError
 from evaltools.gates.check import NO_OLD
 from evaltools.gates.compare import Old
 from evaltools.gates.criteria import Criterion, parse_criterion
+from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import earlier_parts, hold_all
 from evaltools.gates.no_worse import compare_results
 from evaltools.gates.run_rows import parts_of
 from evaltools.known_tasks import OWN, other_metrics, task_command
+from evaltools.report.words.gates import decision_in_words
 from evaltools.result.metrics import METRICS, of_task
 from evaltools.result.result import Result as Whole
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class GateReport(Struct, frozen=True):
+    """What came of each limit for each configuration."""
+
+    decisions: tuple[Decision, ...]
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """The worst one: ``pass``, ``inconclusive``, ``fail`` or ``not measured``."""
+        return worst_verdict(self.decisions)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every limit is kept by every configuration."""
+        return self.verdict == "pass"
+
+    def require(self) -> None:
+        """Raise :class:`~evaltools.errors.LimitNotKept` unless every limit is kept."""
+        if not self.passed:
+            raise LimitNotKept("\n".join(decision_in_words(each) for each in self.decisions if each.verdict != "pass"))
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __iter__(self) -> Iterator[Decision]:
+        return iter(self.decisions)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What a table has in each row: the limit, what it was compared with, and the verdict."""
+        return [
+            {
+                "configuration": each.configuration,
+                "limit": each.limit,
+                "verdict": each.verdict,
+                "value": each.found.value if each.found else None,
+                "low": each.found.low if each.found else None,
+                "high": each.found.high if each.found else None,
+                "examples": each.examples,
+                "examples_needed": each.examples_needed,
+                "reason": each.reason or None,
+            }
+            for each in self.decisions
+        ]
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row per limit and configuration; needs pandas."""
+        return data_frame(self.rows)
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook."""
+        return html_table(self.rows)
+
+    def __repr__(self) -> str:
+        return "\n".join(decision_in_words(each) for each in self.decisions)
 
 
 @errors_in_python({})

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.api.frames import model_name, with_intervals
-from evaltools.api.results_in_common import shown
 from evaltools.gates.evidence import why_not_measured
 from evaltools.gates.run_rows import RunRows
 from evaltools.metrics.latency import NativeTimes
@@ -27,6 +26,7 @@ else:
     Figures = object
 
 _LATENCIES: Final = ("latency_ms", "latency_ratio")
+_DIGITS: Final = 4
 
 
 class Measured(Figures):
@@ -168,3 +168,10 @@ class Measured(Figures):
         figures = [f"{name}={shown(value)}" for name, value in self.main_figures.items()]
         texts = ", ".join(filter(None, [judged, *figures]))
         return f"<{self.title}: {texts or f'no figures: {self.why_no_figures}'}>"
+
+
+def shown(value: object) -> str:
+    """A figure with four digits, a dash for None."""
+    if value is None:
+        return "-"
+    return f"{value:.{_DIGITS}g}" if isinstance(value, float) else str(value)
