@@ -250,7 +250,7 @@ class DeviceEvaluation:
 
 
 class ThisComputer:
-    """The computer here as one of several places: a :class:`~evaltools.runs.evaluate.Place`."""
+    """The computer here as one of several places that carry out ranges of a run."""
 
     def carry_out(self, ranges: Mapping[Path, Request]) -> Iterator[Path]:
         """Each range in a process of its own; raises :class:`UsageError` where one does not end well."""
@@ -260,7 +260,7 @@ class ThisComputer:
 
 
 class OnDevice(Struct):
-    """A device with Python: a :class:`~evaltools.runs.evaluate.Place`.
+    """A device with Python, which carries out ranges of a run.
 
     ``sent`` are the files of its requests, ``examples`` says which pictures are needed. Records of work that is not
     finished stay in the folder ``kept_there``, so that they are not lost with an attempt.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +21,6 @@ from evaltools.engine.opening import OpenConfigurations, Opened, open_all
 from evaltools.engine.run_folder import require_same_files, run_journal
 from evaltools.errors import EvaltoolsError
 from evaltools.known_tasks import task_command
-from evaltools.request import Request
 from evaltools.request.plain import from_plain
 from evaltools.result.environment import describe_environment
 from evaltools.result.facts import Environment
@@ -73,17 +72,6 @@ def record(request: TaskRequest, observer: Observer) -> int:
         return exit_codes.INTERRUPTED
     is_whole = all(entry.status == "measured" for entry in recorded.described)
     return exit_codes.OK if is_whole else exit_codes.NOT_MEASURED
-
-
-class Place(Protocol):
-    """Somewhere that carries out ranges of a run's examples, and gives their records back."""
-
-    def carry_out(self, ranges: Mapping[Path, Request]) -> Iterator[Path]:
-        """Carry out the examples of each request's shard; gives each folder as soon as the journal of them lies there.
-
-        Raises an :class:`~evaltools.errors.EvaltoolsError` where a range did not come to its end; what others did is
-        kept.
-        """
 
 
 class RangeDone(Struct, frozen=True):

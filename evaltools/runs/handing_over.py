@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,7 +16,6 @@ from evaltools.runs.stored import HANDED_OVER, command_of, to_bytes
 
 WITH_STDIN: Final = "with-stdin"
 """Has the process end when its stdin does: when whoever started it ends, however that happens."""
-_REQUEST: Final = "request.json"
 _SECONDS_TO_END: Final = 10.0
 
 
@@ -28,56 +27,38 @@ class Ended(Struct, frozen=True):
     err: str
 
 
-def start(
-    asked: Request | Sequence[str],
-    folder: Path,
-    place: Path,
-    err: IO[bytes],
-    out: IO[bytes] | int = subprocess.DEVNULL,
-) -> subprocess.Popen[bytes]:
-    """Start a process in ``folder`` that carries out a request, or a command of evaltools by its words.
+def carry_out(asked: Request | Sequence[str], folder: Path) -> Ended:
+    """Carry out a request, or a command of evaltools by its words, in ``folder``, and wait for the end.
 
-    The request is written for it into the folder ``place``. ``err`` and ``out`` get its stderr and stdout.
+    With an error here the process ends: one with a request by itself when its stdin closes, others by a signal.
     """
-    if not isinstance(asked, Request):
-        words = command_of("evaltools.cli.main", *asked)
-        return subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-    file = (place / _REQUEST).absolute()
-    file.write_bytes(to_bytes(asked))
-    words = command_of(HANDED_OVER, str(file), WITH_STDIN)
-    return subprocess.Popen(words, cwd=folder, stdin=subprocess.PIPE, stdout=out, stderr=err)
+    with tempfile.TemporaryDirectory(prefix="evaltools-") as scratch:
+        out, err, file = (Path(scratch, name).absolute() for name in ("out", "err", "request.json"))
+        if isinstance(asked, Request):
+            file.write_bytes(to_bytes(asked))
+            words, stdin = command_of(HANDED_OVER, str(file), WITH_STDIN), subprocess.PIPE
+        else:
+            words, stdin = command_of("evaltools.cli.main", *asked), subprocess.DEVNULL
+        with open(out, "wb") as printed, open(err, "wb") as complaints:
+            process = subprocess.Popen(words, cwd=folder, stdin=stdin, stdout=printed, stderr=complaints)
+            try:
+                process.wait()
+            finally:
+                _end(process)
+        return Ended(process.returncode, _text(out), _text(err))
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
-    """End a process: one with a request ends by itself when its stdin closes; all are killed that do not end."""
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process, by killing it where it does not end otherwise."""
     if process.stdin is None:
         process.terminate()
-    close_stdin(process)
+    else:
+        process.stdin.close()
     try:
         process.wait(_SECONDS_TO_END)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def close_stdin(process: subprocess.Popen[bytes]) -> None:
-    """Close the pipe to a process, which has it end."""
-    if process.stdin is not None:
-        process.stdin.close()
-
-
-def carry_out(asked: Request | Sequence[str], folder: Path) -> Ended:
-    """Carry out a request, or a command, in ``folder`` and wait for the end; with an error here the process ends."""
-    with tempfile.TemporaryDirectory(prefix="evaltools-") as scratch:
-        place = Path(scratch)
-        out, err = place / "out", place / "err"
-        with open(out, "wb") as printed, open(err, "wb") as complaints:
-            process = start(asked, folder, place, complaints, printed)
-            try:
-                process.wait()
-            finally:
-                end(process)
-        return Ended(process.returncode, _text(out), _text(err))
 
 
 def _text(path: Path) -> str:

@@ -86,39 +86,35 @@ def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnP
     }
     tally = Tally(done=count - len(missing))
     with progress(count) as on_progress:
-        for _ in OnRay(ray).carry_out(missing):
+        for _ in _carry_out(ray, missing):
             tally.done += 1
             on_progress(tally)
     return folders
 
 
-class OnRay:
-    """A Ray cluster that was joined: a :class:`~evaltools.runs.evaluate.Place`."""
+def _carry_out(ray: Any, ranges: Mapping[Path, Request]) -> Iterator[Path]:
+    """Each range as a task; gives each folder as soon as the journal of its range lies there.
 
-    def __init__(self, ray: Any) -> None:
-        self._ray = ray
-
-    def carry_out(self, ranges: Mapping[Path, Request]) -> Iterator[Path]:
-        """Each range as a task; raises :class:`UsageError` where one failed or was lost."""
-        ray = self._ray
-        task = ray.remote(num_cpus=1, max_retries=_RETRIES)(carry_out_range)
-        tasks = {task.remote(to_plain(request)): folder for folder, request in ranges.items()}
-        while tasks:
-            (finished,), _ = ray.wait(list(tasks), num_returns=1)
-            folder = tasks.pop(finished)
-            try:
-                done: RangeDone = ray.get(finished)
-            except ray.exceptions.RayTaskError as error:
-                raise UsageError(
-                    f"{folder.name} failed on its node: {error.cause}. evaltools and the files must be there under the "
-                    "same paths"
-                ) from error
-            except ray.exceptions.RayError as error:
-                raise UsageError(f"{folder.name} was lost {_RETRIES + 1} times: {error}") from error
-            if done.code not in MEASURED:
-                raise UsageError(f"{folder.name} ended with exit code {done.code}: {done.reason.strip()}")
-            _keep(done.journal, folder)
-            yield folder
+    Raises :class:`UsageError` where one failed or was lost; what others did is kept.
+    """
+    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(carry_out_range)
+    tasks = {task.remote(to_plain(request)): folder for folder, request in ranges.items()}
+    while tasks:
+        (finished,), _ = ray.wait(list(tasks), num_returns=1)
+        folder = tasks.pop(finished)
+        try:
+            done: RangeDone = ray.get(finished)
+        except ray.exceptions.RayTaskError as error:
+            raise UsageError(
+                f"{folder.name} failed on its node: {error.cause}. evaltools and the files must be there under the "
+                "same paths"
+            ) from error
+        except ray.exceptions.RayError as error:
+            raise UsageError(f"{folder.name} was lost {_RETRIES + 1} times: {error}") from error
+        if done.code not in MEASURED:
+            raise UsageError(f"{folder.name} ended with exit code {done.code}: {done.reason.strip()}")
+        _keep(done.journal, folder)
+        yield folder
 
 
 def _for_tasks(request: Request) -> Request:

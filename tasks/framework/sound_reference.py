@@ -13,8 +13,6 @@ from evaltools.model import ModelFile
 from evaltools.preprocess import Normalization, parse_normalization
 from evaltools.runtime.session import Array
 
-UNSOUND: Final = "unsound outputs of the reference"
-"""The fact of a run that counts the examples in which the reference's outputs are not sound."""
 _LARGEST: Final = 1e30
 _NAMED: Final = ("unit", "native", "none")
 _CLOSE: Final = 0.1
