@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -201,7 +202,8 @@ def test_a_place_without_a_quiet_phase_has_the_times_of_its_pass(tmp_path: Path)
         "test@R58M": [100, 101, 102, 103],
     }
     (ratio,) = latency_ratios(times, [("test@host", "test@R58M")]).values()
-    assert (ratio.pairs, ratio.ratio) == (2, pytest.approx(100.5 / 35)), "those of the same examples"
+    assert ratio.pairs == 2, "those of the same examples"
+    assert ratio.ratio == pytest.approx(np.median([100, 101]) / np.median([30, 40]))
     assert times_with_reading(times["test@host"]) == [1030, 1040]
     assert times_with_reading(times["test@R58M"]) == [101, 102, 103, 104], "a reading takes 1"
 
