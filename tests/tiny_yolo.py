@@ -23,6 +23,7 @@ SIDE = 64
 STRIDES = (8, 16, 32)
 CELLS = 84
 CLASSES = 3
+MAPS = 33
 NAMES = ("red", "green", "blue")
 Floats = npt.NDArray[np.float32]
 _WEIGHTS = {8: 0.6, 16: 0.8, 32: 1.0}
@@ -82,6 +83,37 @@ def yolox(decoded: bool = False, quantized: bool = False) -> bytes:
     return _model(boxes, 1, objectness=True, dtype="int8", scales=scales, blue_first=True)
 
 
+def pose(pixels: bool = False, rows: bool = False) -> bytes:
+    """``[1, 56, 84]``, as YOLOv8-pose has it: boxes, one score, x, y and score of 17 keypoints in each box."""
+    boxes = pixel_boxes(1) / np.float32(1 if pixels else SIDE)
+    return _model(
+        boxes, 1, objectness=False, dtype="", scales=None, columns=not rows, extra=keypoints(boxes), posing=True
+    )
+
+
+def keypoints(boxes: Floats) -> Floats:
+    """X, y and score of 17 keypoints in each box ``(N, 4)``, along its diagonal."""
+    steps = np.linspace(-0.4, 0.4, 17, dtype=np.float32)
+    places = boxes[:, None, :2] + steps[None, :, None] * boxes[:, None, 2:]
+    sure = np.broadcast_to(0.5 + steps[None, :, None], (len(boxes), 17, 1))
+    points: Floats = np.concatenate([places, sure], axis=2).reshape(len(boxes), 51).astype(np.float32)
+    return points
+
+
+def masks() -> bytes:
+    """``[1, 40, 84]`` beside ``[1, 16, 16, 33]``, as YOLOv8-seg: boxes, class scores, a coefficient for each map."""
+    coefficients = np.random.default_rng(3).normal(0, 1, (CELLS, MAPS)).astype(np.float32)
+    boxes = pixel_boxes(1) / np.float32(SIDE)
+    return _model(boxes, 1, objectness=False, dtype="", scales=None, columns=True, extra=coefficients, maps=True)
+
+
+def turned() -> bytes:
+    """``[1, 8, 84]``, as YOLOv8-obb has it: boxes, class scores, an angle."""
+    angles = np.linspace(-0.75, 2.3, CELLS, dtype=np.float32)[:, None]
+    boxes = pixel_boxes(1) / np.float32(SIDE)
+    return _model(boxes, 1, objectness=False, dtype="", scales=None, columns=True, extra=angles)
+
+
 def suppressing(pixels: bool = False) -> bytes:
     """``[1, 90, 6]``: left, top, right, bottom, score, class of every cell, and zeros to fill up."""
     graph = Graph()
@@ -122,8 +154,14 @@ def _model(
     blue_first: bool = False,
     junk: bool = False,
     planes: bool = False,
+    extra: Floats | None = None,
+    posing: bool = False,
+    maps: bool = False,
 ) -> bytes:
-    """Boxes that are fixed beside scores of the picture; ``scales`` are those of input and output."""
+    """Boxes that are fixed beside scores of the picture; ``scales`` are those of input and output.
+
+    ``extra`` are fixed values behind the scores. ``posing``: one score for all classes. ``maps``: a second output.
+    """
     graph = Graph()
     count = anchors * CELLS
     if planes:
@@ -142,16 +180,29 @@ def _model(
         scores = graph.node("MAXIMUM", [scores, graph.constant("least", least)], everywhere)
     repeated = _joined(graph, [scores] * anchors, 1, (1, count, CLASSES), "scores")
     parts = [graph.constant("boxes", boxes[None].astype(np.float32))]
-    parts += [_best(graph, repeated, anchors)] if objectness else []
-    width = 4 + objectness + CLASSES
-    head = _joined(graph, [*parts, repeated], 2, (1, count, width), "output0")
+    parts += [_best(graph, repeated, anchors)] if objectness or posing else []
+    parts += [] if posing else [repeated]
+    width = 4 + (1 if posing else objectness + CLASSES)
+    if extra is not None:
+        parts.append(graph.constant("extra", extra[None]))
+        width += extra.shape[1]
+    head = _joined(graph, parts, 2, (1, count, width), "output0")
     if columns:
         order = graph.constant("order", np.array([0, 2, 1], np.int32))
         head = graph.node("TRANSPOSE", [head, order], graph.tensor("turned", (1, width, count)), "TransposeOptions")
     if scales is not None:
         whole = graph.tensor("quantized", graph.shape(head), dtype, scales[1])
         head = graph.node("QUANTIZE", [head], whole, "QuantizeOptions")
-    return graph.to_bytes([picture], [head])
+    return graph.to_bytes([picture], [head, _maps(graph, real)] if maps else [head])
+
+
+def _maps(graph: Graph, picture: int) -> int:
+    """``[1, 16, 16, 33]``: the picture, a quarter as large, eleven times."""
+    side = SIDE // 4
+    sizes = {"StrideH": 4, "StrideW": 4, "FilterHeight": 4, "FilterWidth": 4}
+    small = graph.tensor("small", (1, side, side, CLASSES))
+    graph.node("AVERAGE_POOL_2D", [picture], small, "Pool2DOptions", Padding=tflite.Padding.VALID, **sizes)
+    return _joined(graph, [small] * (MAPS // CLASSES), 3, (1, side, side, MAPS), "output1")
 
 
 def _scores(graph: Graph, picture: int, blue_first: bool) -> int:

@@ -161,7 +161,7 @@ def _input_advice(run: TaskRun, sessions: Mapping[str, Session]) -> str:
     if not isinstance(stated, str) or not is_of_pictures or session is None or run.reference_model is not None:
         return ""
     try:
-        fed = picture_transform(run.tensors[0].inputs[0], stated).value_range()
+        fed = run.task.fed_range or picture_transform(run.tensors[0].inputs[0], stated).value_range()
     except TaskError:
         return ""
 

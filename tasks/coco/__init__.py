@@ -21,7 +21,7 @@ from evaltools.tasks.framework.common_options import (
 )
 from evaltools.tasks.framework.definition import Setting, Task, task
 
-DECODERS: Final = ("yolov5", "yolov8", "yolox", "yolo_nms")
+DECODERS: Final = ("yolov5", "yolov8", "yolov8_pose", "yolox", "yolo_nms")
 """The raw heads that can be read; how, says ``yolo_heads.py``."""
 _IN_THE_RESULT: Final = NotNative("detections are in the JSON result, with --record_examples")
 _STRETCHES: Final = "the native tool stretches pictures"
@@ -133,7 +133,9 @@ def coco(
     resize: Annotated[Literal["auto", "stretch", "letterbox", "letterbox_top_left"], _RESIZE] = "auto",
     letterbox_fill: Annotated[int | None, _FILL] = None,
     channel_order: Annotated[Literal["auto", "rgb", "bgr"], _ORDER] = "auto",
-    decoder: Annotated[Literal["auto", "ssd", "none", "yolov5", "yolov8", "yolox", "yolo_nms"], _DECODER] = "auto",
+    decoder: Annotated[
+        Literal["auto", "ssd", "none", "yolov5", "yolov8", "yolov8_pose", "yolox", "yolo_nms"], _DECODER
+    ] = "auto",
     nms_iou: Annotated[float, _NMS] = 0.0,
     score_threshold: Annotated[float | None, _THRESHOLD] = None,
     output_map: Annotated[str, _MAP] = "auto",

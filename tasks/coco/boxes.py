@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -17,8 +17,9 @@ from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, class_pai
 from evaltools.tasks.coco.conclude import concluded
 from evaltools.tasks.coco.figures import compared, detected_pictures, measured
 from evaltools.tasks.coco.objects import Found
-from evaltools.tasks.coco.reading import Choice, DetectionData
+from evaltools.tasks.coco.reading import Choice, DetectionData, Side
 from evaltools.tasks.coco.result import ClassMappingUsed, CocoData, Detected
+from evaltools.tasks.coco.truth import Truth
 from evaltools.tasks.coco.warnings import general_warnings
 from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun, reference_among
 from evaltools.tasks.framework.definition import Whole
@@ -99,8 +100,9 @@ def conclude(
             of_head = side.mapping_of(choice.head)
             chosen[place] = choose_mapping(side.mapping, side.category_ids, pairs, of_head, choice.shown)
     resamples = judging.resamples if len(places) > 1 else 0
+    known = [_known(truth, side, choice) for side, choice in zip(data.sides, metric.choices, strict=True)]
     taken = {
-        name: measured(name, every[name], truth, chosen[place][0], judging.used, resamples)
+        name: measured(name, every[name], known[place], chosen[place][0], judging.used, resamples)
         for name, place in places.items()
     }
     for name, (thresholds, overall) in (stated or {}).items():
@@ -123,9 +125,24 @@ def conclude(
         reference_among(configurations),
         run,
         facts_of(data_of(data, metric.choices[0])),
-        list(general_warnings(data.sides[0].model, pictures, data.labels, detected, every)),
+        [*general_warnings(data.sides[0].model, pictures, data.labels, detected, every), *_left_out(truth, known[0])],
         judging.keeps_pictures or run.keeps_examples,
     )
+
+
+def _known(truth: Truth | None, side: Side, choice: Choice) -> Truth | None:
+    """The objects that count: of a head with keypoints those of the categories that it knows, else all."""
+    posing = side.posing(choice.head)
+    return truth.of(posing) if truth is not None and posing else truth
+
+
+def _left_out(truth: Truth | None, known: Truth | None) -> Iterator[str]:
+    if truth is not None and known is not None and len(known.categories) < len(truth.categories):
+        names = ", ".join(category.name for category in known.categories)
+        yield (
+            f"mAP is of {names} alone: the model finds people with their keypoints, and the other "
+            f"{len(truth.categories) - len(known.categories)} of {len(truth.categories)} categories do not count"
+        )
 
 
 def facts_of(data: CocoData) -> dict[str, str]:

@@ -27,7 +27,8 @@ class Head(Struct, frozen=True):
     """What the shape of an output says: ``count`` boxes with ``values`` numbers each, for an input of this size.
 
     ``layout`` is rows for ``[1, count, values]`` and columns for ``[1, values, count]``. ``strides`` are those of the
-    feature maps whose cells the boxes are, empty where boxes are not of cells.
+    feature maps whose cells the boxes are, empty where boxes are not of cells. Of the values the last ``extra`` are of
+    no detection: keypoints of a person, or coefficients of a mask. ``place`` is the number of the output.
     """
 
     layout: Layout
@@ -37,6 +38,13 @@ class Head(Struct, frozen=True):
     height: int
     width: int
     strides: tuple[int, ...] = ()
+    extra: int = 0
+    place: int = 0
+
+    @property
+    def before_classes(self) -> int:
+        """How many values stand before the class scores: those of the box, and objectness where there is one."""
+        return self.values - self.classes - self.extra
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -64,10 +72,10 @@ class Boxes(Struct, frozen=True):
 class Decoder(Struct, frozen=True):
     """One kind of raw head.
 
-    ``output`` says in words what it is. ``fits`` says from an output's shape and the input's height and width whether
-    it may be one. ``coordinates`` says from the rows of a few pictures in what boxes are given, or that they
-    contradict this reading; ``decode`` takes the boxes with a score of the threshold or more, from rows, head and
-    coordinates.
+    ``output`` says in words what it is. ``fits`` says from an output's shape, the input's height and width, and how
+    many coefficients of a mask each box has, whether it may be one. ``coordinates`` says from the rows of a few
+    pictures in what boxes are given, or that they contradict this reading; ``decode`` takes the boxes with a score of
+    the threshold or more, from rows, head and coordinates.
 
     The rest is as the authors' own validation has it: the IoU above which a box suppresses another one of its class
     (None: the model has done so), the least score, whether boxes are cut at the picture's edge, and how pictures become
@@ -76,7 +84,7 @@ class Decoder(Struct, frozen=True):
 
     name: str
     output: str
-    fits: Callable[[Sequence[int], int, int], Head | None]
+    fits: Callable[[Sequence[int], int, int, int], Head | None]
     coordinates: Callable[[Floats, Head], Coordinates]
     decode: Callable[[Floats, Head, Coordinates, float], Boxes]
     nms_iou: float | None
@@ -97,15 +105,22 @@ def cell_count(height: int, width: int, strides: Sequence[int]) -> int:
 
 
 def head_of_cells(
-    shape: Sequence[int], height: int, width: int, anchors: int, before_classes: int, layouts: Sequence[Layout]
+    shape: Sequence[int],
+    height: int,
+    width: int,
+    extra: int = 0,
+    *,
+    anchors: int,
+    before_classes: int,
+    layouts: Sequence[Layout],
 ) -> Head | None:
     """The head that an output of this shape is, with ``anchors`` boxes per cell; None where the number does not fit.
 
-    ``before_classes`` numbers of each box stand before its class scores.
+    ``before_classes`` numbers of each box stand before its class scores, ``extra`` behind them.
 
-    >>> head_of_cells((1, 25200, 85), 640, 640, 3, 5, ["rows"]).classes
+    >>> head_of_cells((1, 25200, 85), 640, 640, anchors=3, before_classes=5, layouts=["rows"]).classes
     80
-    >>> head_of_cells((1, 8400, 85), 640, 640, 3, 5, ["rows"]) is None
+    >>> head_of_cells((1, 8400, 85), 640, 640, anchors=3, before_classes=5, layouts=["rows"]) is None
     True
     """
     if len(shape) != 3 or shape[0] != 1:
@@ -113,8 +128,9 @@ def head_of_cells(
     for layout in layouts:
         count, values = (shape[1], shape[2]) if layout == "rows" else (shape[2], shape[1])
         for strides in STRIDES:
-            if count == anchors * cell_count(height, width, strides) and values > before_classes:
-                return Head(layout, count, values, values - before_classes, height, width, strides)
+            classes = values - before_classes - extra
+            if count == anchors * cell_count(height, width, strides) and classes > 0:
+                return Head(layout, count, values, classes, height, width, strides, extra)
     return None
 
 

@@ -62,7 +62,9 @@ def load_data(
             outputs = stated_output_map(options.output_map, model)
         is_native = options.native and options.class_offset == "auto"
         mapping = stated_mapping("1" if is_native else options.class_offset, ids)
-        sides.append(Side(model, to_tensor, outputs, mapping, ids, fitting))
+        named = pictures.truth.categories if pictures.truth else ()
+        person = next((category.id for category in named if category.name == "person"), None)
+        sides.append(Side(model, to_tensor, outputs, mapping, ids, fitting, person))
     return DetectionData(tuple(sides), pictures, labels, options)
 
 
@@ -78,6 +80,7 @@ def detection(data: DetectionData, judging: Judging, choices: Sequence[Choice] |
         prepare=partial(fed, [to_tensor for to_tensor, _ in readers]),
         score=partial(_score, boxes.name, [read for _, read in readers]),
         metrics=[boxes],
+        fed_range=readers[0][0].value_range(),
         check=partial(_check, data),
         chosen=partial(_chosen, data, judging),
         facts=facts_of(data_of(data, known[0])),

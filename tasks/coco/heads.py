@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.errors import ModelError, UsageError
-from evaltools.model import ModelFile
+from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import ImageToTensor, parse_normalization
 from evaltools.tasks.coco.decoders import Coordinates, Decoder, Head, suppressed
 from evaltools.tasks.coco.detector import OUTPUT_TYPES, SSD, DetectorOptions, check_detector, detector_input
@@ -23,6 +24,9 @@ from evaltools.tasks.framework.image_input import (
     picture_size,
 )
 from evaltools.tasks.framework.tensors import Outputs
+
+_OF_MAPS: Final = 4
+"""Pixels per cell of the maps of which masks are made."""
 
 
 class DecoderCandidate(Struct, frozen=True):
@@ -39,7 +43,7 @@ class DecoderCandidate(Struct, frozen=True):
     def found(self, outputs: Outputs, coordinates: Coordinates) -> FoundObjects:
         """The detections in a picture, best first, with boxes as shares of the picture."""
         picture: PictureFrame = outputs.context
-        rows = self.head.rows(outputs.real(0))
+        rows = self.head.rows(outputs.real(self.head.place))
         finite = np.isfinite(rows).all(axis=1)
         if not finite.all():
             rows = np.where(finite[:, None], rows, np.float32(0))
@@ -95,14 +99,32 @@ def candidates_of(model: ModelFile, options: DetectorOptions) -> dict[str, Decod
 
 
 def _fitting(model: ModelFile, options: DetectorOptions) -> dict[str, Head]:
-    """The decoders by name that the shape of a model's only output fits."""
-    if len(model.inputs) != 1 or len(model.outputs) != 1 or model.outputs[0].dtype not in OUTPUT_TYPES:
+    """The decoders by name that the shape of a model's only output fits, or of that beside the maps of masks."""
+    size = _input_size(model, options) if len(model.inputs) == 1 else None
+    if size is None or any(output.dtype not in OUTPUT_TYPES for output in model.outputs):
         return {}
-    size = _input_size(model, options)
-    if size is None:
+    maps = mask_maps(model.outputs, *size)
+    heads = [place for place in range(len(model.outputs)) if place not in maps]
+    if len(heads) != 1 or len(maps) > 1:
         return {}
-    found = {each.name: each.fits(model.outputs[0].shape, *size) for each in DECODERS.values()}
-    return {name: head for name, head in found.items() if head is not None}
+    masks = next(iter(maps.values()), 0)
+    shape = model.outputs[heads[0]].shape
+    found = {each.name: each.fits(shape, *size, masks) for each in DECODERS.values()}
+    return {name: replace(head, place=heads[0]) for name, head in found.items() if head is not None}
+
+
+def mask_maps(outputs: Sequence[TensorInfo], height: int, width: int) -> dict[int, int]:
+    """The outputs that are maps of which masks are made, a quarter of the picture's size, and how many there are.
+
+    A YOLO for segmentation gives these beside its head, which has a coefficient of each map for every box.
+    """
+    found = {}
+    for place, output in enumerate(outputs):
+        if len(output.shape) == 4 and output.shape[0] == 1:
+            for sizes, count in ((output.shape[1:3], output.shape[3]), (output.shape[2:], output.shape[1])):
+                if sizes == (-(-height // _OF_MAPS), -(-width // _OF_MAPS)):
+                    found[place] = count
+    return found
 
 
 def _input_size(model: ModelFile, options: DetectorOptions) -> tuple[int, int] | None:

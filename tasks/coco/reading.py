@@ -16,7 +16,7 @@ from evaltools.errors import DataError, InferenceError, ModelError
 from evaltools.model import ModelFile
 from evaltools.preprocess import ImageToTensor
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, class_pairs, mapping_of_head, undecided
-from evaltools.tasks.coco.decoders import Coordinates
+from evaltools.tasks.coco.decoders import Coordinates, Floats
 from evaltools.tasks.coco.detector import DetectorOptions
 from evaltools.tasks.coco.heads import DecoderCandidate
 from evaltools.tasks.coco.objects import Found, FoundObjects, read_objects
@@ -24,6 +24,7 @@ from evaltools.tasks.coco.outputs import NATIVE_ORDER, recognised_output_map, re
 from evaltools.tasks.coco.result import HeadSource, HeadUsed, OutputMap
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth, lying_on
 from evaltools.tasks.coco.warnings import findings_of
+from evaltools.tasks.coco.yolo_heads import YOLOV8_POSE, is_turned
 from evaltools.tasks.framework.definition import Trial, Tried, WithContext
 from evaltools.tasks.framework.image_input import load_picture
 from evaltools.tasks.framework.tensors import Outputs, TaskTensor
@@ -38,7 +39,7 @@ class Side(Struct, frozen=True):
     """One model and what is known of it beforehand; ``outputs`` and ``mapping`` None: not stated, to be recognised.
 
     ``to_tensor`` feeds it as the options say. ``candidates`` are the decoders that may read a raw head, by name; none
-    where the outputs are no raw head.
+    where the outputs are no raw head. ``person`` is the category of that name.
     """
 
     model: ModelFile
@@ -47,10 +48,21 @@ class Side(Struct, frozen=True):
     mapping: ClassMapping | None
     category_ids: tuple[int, ...]
     candidates: Mapping[str, DecoderCandidate] = field(default_factory=dict)
+    person: int | None = None
 
     def mapping_of(self, head: HeadUsed | None) -> ClassMapping | None:
         """What category a class is, by the raw head; None where it does not say."""
-        return None if head is None else mapping_of_head(self.candidates[head.decoder].head.classes, self.category_ids)
+        if head is None:
+            return None
+        posing = self.posing(head)
+        return mapping_of_head(self.candidates[head.decoder].head.classes, posing or self.category_ids)
+
+    def posing(self, head: HeadUsed | None) -> tuple[int, ...]:
+        """The categories that a head with keypoints knows: persons, or the first ones; none for another head."""
+        if head is None or head.decoder != YOLOV8_POSE.name:
+            return ()
+        classes = self.candidates[head.decoder].head.classes
+        return (self.person,) if self.person is not None and classes == 1 else self.category_ids[:classes]
 
 
 class DetectionData(Struct, frozen=True):
@@ -169,6 +181,8 @@ def _head_used(side: Side, data: DetectionData, trial: Trial) -> HeadUsed:
             units[name] = "shares" if more == "unknown" else more
     possible = {name: each for name, each in side.candidates.items() if units[name] != "contradicted"}
     if not possible or units.get(stated) == "contradicted":
+        for name, each in side.candidates.items():
+            _require_upright(side.model, each, _finite_rows(each, tried[name]))
         raise _contradicted(side, list(possible), stated)
     right, compared = {}, 0
     if truth is not None:
@@ -179,21 +193,49 @@ def _head_used(side: Side, data: DetectionData, trial: Trial) -> HeadUsed:
     coordinates = units[name]
     assert coordinates != "contradicted"
     assert coordinates != "unknown"
-    return HeadUsed(name, list(possible[name].head.shape), coordinates, source, compared, right, better)
+    head = possible[name].head
+    ignored = (
+        "" if not head.extra else "coefficients of masks" if len(side.model.outputs) > 1 else "values of keypoints"
+    )
+    return HeadUsed(
+        name,
+        list(head.shape),
+        coordinates,
+        source,
+        compared,
+        right,
+        better,
+        ignored=f"{head.extra} {ignored}" if ignored else "",
+    )
 
 
 def _coordinates(model: ModelFile, candidate: DecoderCandidate, tried: Sequence[Tried]) -> Coordinates:
     """What unit the boxes are in, from all rows with finite numbers; unknown where there are none."""
-    real = [each.outputs.real(0) for each in tried]
+    real = [each.outputs.real(candidate.head.place) for each in tried]
     for output in real:
         if output.shape != candidate.head.shape:
             raise ModelError(
                 f"{model.path}: the runtime gives an output of {list(output.shape)}, the file says "
                 f"{list(candidate.head.shape)}; convert the model again with fixed sizes"
             )
-    rows = np.concatenate([candidate.head.rows(output) for output in real])
-    rows = rows[np.isfinite(rows).all(axis=1)]
+    rows = _finite_rows(candidate, tried)
     return candidate.decoder.coordinates(rows, candidate.head) if len(rows) else "unknown"
+
+
+def _require_upright(model: ModelFile, candidate: DecoderCandidate, rows: Floats) -> None:
+    if is_turned(rows, candidate.head):
+        raise ModelError(
+            f"{model.path}: the last of the {candidate.head.values} values of each box goes from "
+            f"{rows[:, -1].min():.3g} to {rows[:, -1].max():.3g}, so it is no score but an angle: these are oriented "
+            "boxes (OBB), of which COCO's mAP knows nothing. Give a detector without angles, or compare the outputs "
+            "with evaltools diff"
+        )
+
+
+def _finite_rows(candidate: DecoderCandidate, tried: Sequence[Tried]) -> Floats:
+    rows = np.concatenate([candidate.head.rows(each.outputs.real(candidate.head.place)) for each in tried])
+    finite: Floats = rows[np.isfinite(rows).all(axis=1)]
+    return finite
 
 
 def right_boxes(

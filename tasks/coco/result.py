@@ -42,7 +42,7 @@ class HeadUsed(Struct, frozen=True):
     ``shape`` is that of the output, ``coordinates`` says in what it gives boxes: shares or pixels of the input, or raw
     values of the grid. Of the ``compared`` best boxes, as many per picture as it has objects, ``right`` says by decoder
     how many lie on an object of their class (IoU 0.5 or more). ``better`` names a decoder that gets clearly more right
-    than the one in use.
+    than the one in use. ``ignored`` are values of each box that are of no detection.
     """
 
     decoder: str
@@ -52,6 +52,7 @@ class HeadUsed(Struct, frozen=True):
     compared: int = 0
     right: dict[str, int] = field(default_factory=dict)
     better: str | None = None
+    ignored: str = ""
 
     def describe(self) -> str:
         """One line: decoder, output, in what boxes are given, and the evidence."""
@@ -65,7 +66,8 @@ class HeadUsed(Struct, frozen=True):
         counts = ", ".join(f"{name}: {count}" for name, count in self.right.items())
         evidence = f"; right of the {self.compared} best boxes with {counts}" if self.compared else ""
         source = known.get(self.source, self.source)
-        return f"decoder = {self.decoder}, [{shape}] in {units[self.coordinates]} ({source}{evidence})"
+        without = f", without its {self.ignored}" if self.ignored else ""
+        return f"decoder = {self.decoder}, [{shape}] in {units[self.coordinates]}{without} ({source}{evidence})"
 
 
 MappingSource = Literal["stated", "decoder", "detected", "default"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.datasets.coco_instances import parse_instances
 from evaltools.datasets.files import read_bytes
@@ -45,6 +46,19 @@ class Truth(Struct, frozen=True):
     native: tuple[NativePicture, ...]
     missing: tuple[str, ...]
     unlisted_annotations: int = 0
+
+    def of(self, ids: Collection[int]) -> Truth:
+        """The same with the objects of these categories alone."""
+        images = [
+            replace(image, annotations=tuple(each for each in image.annotations if each.category_id in ids))
+            for image in self.images
+        ]
+        native = []
+        for picture in self.native:
+            are_of = np.isin(picture.class_ids, [*ids])
+            native.append(replace(picture, class_ids=picture.class_ids[are_of], boxes=picture.boxes[are_of]))
+        categories = tuple(category for category in self.categories if category.id in ids)
+        return replace(self, categories=categories, images=tuple(images), native=tuple(native))
 
 
 def lying_on(

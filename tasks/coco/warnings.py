@@ -21,6 +21,8 @@ from evaltools.tasks.coco.truth import EvaluatedPictures, Truth, lying_on
 _FEWEST_DETECTIONS: Final = 20
 _FAR_BEYOND: Final = 0.5
 _FEWEST_SWAPPED: Final = 10
+_A_STEP: Final = 1 / 128
+"""Of 8 bits: scores of 0..1 may end one step further."""
 
 
 def general_warnings(
@@ -219,7 +221,7 @@ def _about_counts(pictures: Sequence[FoundObjects]) -> Iterator[str]:
 
 def _about_scores(scores: npt.NDArray[np.float32]) -> Iterator[str]:
     low, high = float(scores.min()), float(scores.max())
-    if low < 0 or high > 1:
+    if low < 0 or high > 1 + _A_STEP:
         yield f"scores go from {low:g} to {high:g}, not 0..1: are they logits, or is another output meant?"
     if low == high and len(scores) >= _FEWEST_DETECTIONS:
         yield f"all {len(scores)} detections have the same score, {low:g}"

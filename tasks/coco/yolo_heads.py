@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from evaltools.tasks.coco.decoders import (
     Boxes,
@@ -33,6 +34,13 @@ _LARGEST_LOGARITHM: Final = 20.0
 _MOST_ROWS: Final = 1000
 _VALUES: Final = 6
 _WITH_OBJECTNESS: Final = 5
+_KEYPOINTS: Final = 3 * 17
+"""Values of the keypoints of a person: x, y and score of each."""
+_MOST_POSING: Final = 10
+"""Classes of a head with keypoints."""
+_FOLLOWS: Final = 0.7
+_NO_SCORE: Final = 0.02
+"""So far outside of 0..1 a value is no score."""
 _LARGEST_CLASS: Final = 2**24
 """Up to here float32 holds every whole number."""
 
@@ -67,9 +75,10 @@ def decode_cells(
     >>> found.corners.tolist(), found.scores.tolist(), found.classes.tolist()
     ([[0.25, 0.0, 0.75, 1.0]], [0.25], [1])
     """
-    has_objectness = head.values - head.classes == _WITH_OBJECTNESS
-    likely = np.flatnonzero((rows[:, 4] if has_objectness else rows[:, 4:].max(axis=1)) >= threshold)
-    scores = rows[likely, 5:] * rows[likely, 4:5] if has_objectness else np.ascontiguousarray(rows[likely, 4:])
+    has_objectness = head.before_classes == _WITH_OBJECTNESS
+    every_score = rows[:, head.before_classes : head.before_classes + head.classes]
+    likely = np.flatnonzero((rows[:, 4] if has_objectness else every_score.max(axis=1)) >= threshold)
+    scores = every_score[likely] * rows[likely, 4:5] if has_objectness else np.ascontiguousarray(every_score[likely])
     chosen, classes = choose(scores, threshold)
     taken = likely[chosen]
     centres = rows[taken, :4]
@@ -100,11 +109,72 @@ counts (``non_max_suppression`` in ``utils/general.py`` with ``multi_label``; ``
 """
 
 
+def head_of_poses(shape: Sequence[int], height: int, width: int, extra: int = 0) -> Head | None:
+    """The head of a YOLOv8 with keypoints: 17 behind the scores of a few classes, or any number behind that of one.
+
+    >>> [head_of_poses((1, values, 8400), 640, 640).classes for values in (56, 58, 4 + 1 + 21 * 3, 14)]
+    [1, 3, 1, 1]
+    >>> head_of_poses((1, 84, 8400), 640, 640) is None
+    True
+    """
+    if extra:
+        return None
+    head = head_of_cells(shape, height, width, anchors=1, before_classes=4, layouts=("columns", "rows"))
+    if head is None:
+        return None
+    keypoints = _KEYPOINTS if 0 < head.classes - _KEYPOINTS <= _MOST_POSING else head.classes - 1
+    if not keypoints or keypoints % 3:
+        return None
+    return replace(head, classes=head.classes - keypoints, extra=keypoints)
+
+
+def are_keypoints(rows: Floats, head: Head) -> bool:
+    """Whether the values behind the class scores are x, y and score of keypoints, which lie about their box.
+
+    That is so in every cell, also where nothing is found: places that follow the box's centre are no class scores.
+    """
+    places = rows[:, head.values - head.extra :].reshape(len(rows), -1, 3)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        follow = [
+            np.corrcoef(rows[:, axis], places[:, number, axis])[0, 1] > _FOLLOWS
+            for axis in (0, 1)
+            for number in range(places.shape[1])
+        ]
+    return 2 * sum(map(bool, follow)) > len(follow)
+
+
+def of_poses(rows: Floats, head: Head) -> Coordinates:
+    """As :func:`shares_or_pixels`; contradicted also where no keypoints lie about the boxes."""
+    return shares_or_pixels(rows, head) if are_keypoints(rows, head) else "contradicted"
+
+
+def of_scores(rows: Floats, head: Head) -> Coordinates:
+    """As :func:`shares_or_pixels`; contradicted also where what would be class scores are keypoints, or an angle."""
+    poses = head_of_poses(head.shape, head.height, head.width, head.extra)
+    others = is_turned(rows, head) or (poses is not None and are_keypoints(rows, poses))
+    return "contradicted" if others else shares_or_pixels(rows, head)
+
+
+def is_turned(rows: Floats, head: Head) -> bool:
+    """Whether the last value of each box is its angle, which is no score, while those before it are.
+
+    >>> head = head_of_cells((1, 7, 8400), 640, 640, anchors=1, before_classes=4, layouts=["columns"])
+    >>> rows = np.array([[9, 9, 9, 9, 0.5, 0.1, -0.7], [9, 9, 9, 9, 0, 0, 1.5]], np.float32)
+    >>> is_turned(rows, head), is_turned(np.abs(rows) % 1, head)
+    (True, False)
+    """
+    if head.extra or head.classes < 2:
+        return False
+    scores = rows[:, head.before_classes :]
+    sound = (scores >= -_NO_SCORE) & (scores <= 1 + _NO_SCORE)
+    return bool(sound[:, :-1].all() and not sound[:, -1].all())
+
+
 YOLOV8: Final = Decoder(
     name="yolov8",
     output="[1,4+classes,N] or [1,N,4+classes] with 1 box per cell",
     fits=partial(head_of_cells, anchors=1, before_classes=4, layouts=("columns", "rows")),
-    coordinates=shares_or_pixels,
+    coordinates=of_scores,
     decode=decode_cells,
     nms_iou=0.7,
     score_threshold=0.001,
@@ -116,6 +186,22 @@ turn it into ``[1, N, 4 + classes]``. A box is centre x, centre y, width, height
 there is no objectness. Exports to TensorFlow Lite give shares of the input, others pixels (``Detect`` in
 ``ultralytics/nn/modules/head.py``, which divides for the formats tflite and edgetpu). Every class of a box that reaches
 the threshold counts (``yolo val``: confidence 0.001, IoU 0.7).
+"""
+
+
+YOLOV8_POSE: Final = Decoder(
+    name="yolov8_pose",
+    output="[1,4+classes+3*keypoints,N] or [1,N,4+classes+3*keypoints] with 1 box per cell",
+    fits=head_of_poses,
+    coordinates=of_poses,
+    decode=decode_cells,
+    nms_iou=0.7,
+    score_threshold=0.001,
+)
+"""The head of YOLOv8 with keypoints, which YOLO11 shares: ``[1, 56, N]`` for a person's 17.
+
+As :data:`YOLOV8`, and behind the class scores x, y and score of each keypoint, in the unit of the box (``Pose`` in
+``ultralytics/nn/modules/head.py``).
 """
 
 
@@ -157,15 +243,19 @@ picture's edge. Pictures lie at the top left, blue first, 0..255 (``preproc`` in
 """
 
 
-def fits_rows(shape: Sequence[int], height: int, width: int) -> Head | None:
-    """Whether an output may be ``[1, N, 6]``.
+def fits_rows(shape: Sequence[int], height: int, width: int, masks: int = 0) -> Head | None:
+    """Whether an output may be ``[1, N, 6]``, and behind each box 17 keypoints or the coefficients of its mask.
 
     >>> fits_rows((1, 300, 6), 640, 640).count, fits_rows((1, 300, 7), 640, 640)
     (300, None)
+    >>> fits_rows((1, 300, 57), 640, 640).extra, fits_rows((1, 300, 38), 640, 640, 32).extra
+    (51, 32)
     """
-    if len(shape) != 3 or shape[0] != 1 or shape[2] != _VALUES or not 1 < shape[1] <= _MOST_ROWS:
+    if len(shape) != 3 or shape[0] != 1 or not 1 < shape[1] <= _MOST_ROWS:
         return None
-    return Head("rows", shape[1], _VALUES, 0, height, width)
+    extra = shape[2] - _VALUES
+    known = (masks,) if masks else (0, _KEYPOINTS)
+    return Head("rows", shape[1], shape[2], 0, height, width, extra=extra) if extra in known else None
 
 
 def found_in(rows: Floats, _head: Head) -> Coordinates:
@@ -207,9 +297,9 @@ YOLO_NMS: Final = Decoder(
 """A YOLO that suppresses overlapping boxes itself.
 
 One output ``[1, N, 6]``, N being 300 as a rule: left, top, right, bottom, score, class, in shares or in pixels of the
-input, with scores of 0 where less was found (``export(nms=True)`` of ultralytics, and YOLOv10, which needs no
-suppression).
+input, with scores of 0 where less was found (``export(nms=True)`` of ultralytics, and YOLOv10 and YOLO26, which need no
+suppression). Behind these there may be keypoints or coefficients of a mask.
 """
 
-DECODERS: Final = {each.name: each for each in (YOLOV5, YOLOV8, YOLOX, YOLO_NMS)}
+DECODERS: Final = {each.name: each for each in (YOLOV5, YOLOV8, YOLOV8_POSE, YOLOX, YOLO_NMS)}
 """In the order in which they are taken where a shape fits several and nothing else distinguishes them."""

@@ -289,8 +289,10 @@ class Task:
     ``in_order``: inputs are made one after the other, as random numbers are. Each configuration runs the first example
     ``warmup_runs`` times before anything counts, and every example ``invocations`` times. ``models`` are those that
     run, where they are not the models of the :class:`Setting` as they were read. ``pictures`` are the files that inputs
-    are made of, where they are not what the examples have as their input. ``beside`` is called after the pass with a
-    :class:`~evaltools.tasks.framework.collecting.AfterPass`, and measures what the figures are to be compared with.
+    are made of, where they are not what the examples have as their input. ``fed_range`` is between which values their
+    pixels are fed, where that is not what the option ``normalization`` alone says. ``beside`` is called after the pass
+    with a :class:`~evaltools.tasks.framework.collecting.AfterPass`, and measures what the figures are to be compared
+    with.
 
     ``native(result, row)`` gives the lines that stdout gets of a measured configuration, as a native tool for the same
     prints them: ``row.figures["iou"].value`` is one of its figures. None: a line for each metric.
@@ -321,6 +323,7 @@ class Task:
     invocations: int = 1
     models: Sequence[ModelFile] = ()
     pictures: Sequence[Path] | None = None
+    fed_range: tuple[float, float] | None = None
     beside: Callable[[Any], Any] | None = None
     native: Callable[[Result, Row], Sequence[str]] | None = None
 

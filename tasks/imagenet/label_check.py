@@ -7,6 +7,7 @@ front. What the model answered goes into pure functions, a diagnosis comes out.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
@@ -29,6 +30,7 @@ _MOST_COMPARED: Final = 256
 _ONE_SIDED_SIGNIFICANCE: Final = 0.05
 _LOW_ACCURACY_DIVISOR: Final = 5
 """Other input values are tried where at most one picture in five is right."""
+_PUT_IN_ORDER: Final = "Put the lines in the order in which the model was trained"
 _Item = TypeVar("_Item")
 
 
@@ -100,17 +102,73 @@ def offset_advice(offset: int) -> str:
 def diagnose(
     answers: Sequence[int], truths: Sequence[str], labels: Sequence[str], class_count: int, offset: int
 ) -> Diagnosis | None:
-    """Say what is wrong with the label list, or None where it fits as well as with a line more or less in front.
+    """Say what is wrong with the label list: a line more or less in front, or lines in another order; None if nothing.
 
     ``answers`` are the classes that the model put first for the probes, ``truths`` their right labels.
     """
-    near = (offset, offset + 1, offset - 1)
-    hits = {each: count_hits(answers, truths, shifted(labels, class_count, each)) for each in near}
-    best = max(near[1:], key=lambda each: hits[each])
-    if not clearly_better(hits[best], hits[offset], truths):
-        return None
-    finding = f"of {len(answers)} pictures tried, {hits[offset]} are right as given, {hits[best]} "
-    return Diagnosis(finding + offset_in_words(best), offset_advice(best))
+    as_given = count_hits(answers, truths, shifted(labels, class_count, offset))
+    readings = [
+        (count_hits(answers, truths, shifted(labels, class_count, each)), offset_in_words(each), offset_advice(each))
+        for each in (offset + 1, offset - 1)
+    ]
+    for name, lines in other_orders(labels).items():
+        hits = count_hits(answers, truths, shifted(lines, class_count, offset))
+        readings.append((hits, f"with the lines {name}", f"{_PUT_IN_ORDER}: {name}"))
+    hits, name, advice = max(readings, key=lambda reading: reading[0])
+    matched = hits_by_the_others(answers, truths)
+    finding = f"of {len(answers)} pictures tried, {as_given} are right as given, "
+    if matched > 2 * hits and 2 * matched >= len(answers) and clearly_better(matched, as_given, truths):
+        pairs = Counter(zip(answers, truths, strict=True)).most_common(3)
+        shown = ", ".join(f"class {answer} is {truth!r} in {count}" for (answer, truth), count in pairs)
+        return Diagnosis(
+            f"{finding}but {matched} where each class has the label that it mostly meets ({shown}): the lines stand in "
+            "another order than the classes",
+            f"{_PUT_IN_ORDER}; folders are often sorted as text: 0, 1, 10, 2",
+        )
+    return Diagnosis(f"{finding}{hits} {name}", advice) if clearly_better(hits, as_given, truths) else None
+
+
+def other_orders(labels: Sequence[str]) -> dict[str, list[str]]:
+    """The lines in the orders that tools and people give them, without those that change nothing.
+
+    >>> other_orders(["0", "1", "10", "2"])
+    {'in reverse': ['2', '10', '1', '0'], 'sorted as numbers': ['0', '1', '2', '10']}
+    """
+    by_text = sorted(range(len(labels)), key=str)
+    back = sorted(range(len(labels)), key=by_text.__getitem__)
+    orders = {
+        "in reverse": [*reversed(labels)],
+        "sorted as text": sorted(labels),
+        "sorted as numbers": sorted(labels, key=_as_numbers),
+        "sorted by their numbers as text (0, 1, 10, 11, 2)": [labels[place] for place in by_text],
+        "sorted back from the order of their numbers as text": [labels[place] for place in back],
+    }
+    different: dict[str, list[str]] = {}
+    for name, lines in orders.items():
+        if lines != [*labels] and lines not in different.values():
+            different[name] = lines
+    return different
+
+
+def _as_numbers(label: str) -> list[tuple[int, str]]:
+    """A key by which ``class 2`` comes before ``class 10``."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split("([0-9]+)", label)]
+
+
+def hits_by_the_others(answers: Sequence[int], truths: Sequence[str]) -> int:
+    """How many answers carry the label which that class mostly has in the other pictures.
+
+    So many would be right with the lines in the best order; a class that is answered only once counts for nothing.
+
+    >>> hits_by_the_others([7, 7, 7, 3], ["a", "a", "b", "c"])
+    2
+    """
+    hits = 0
+    counts = Counter(zip(answers, truths, strict=True))
+    for answer, truth in zip(answers, truths, strict=True):
+        others = {label: count - (label == truth) for (given, label), count in counts.items() if given == answer}
+        hits += others[truth] > 0 and others[truth] == max(others.values())
+    return hits
 
 
 def clearly_better(hits: int, as_given: int, truths: Sequence[str]) -> bool:

@@ -67,7 +67,7 @@ class YoloHead:
         Such are heads of poses, masks and boxes that are turned.
         """
         decoder, head, coordinates = _reading(output, reference)
-        scores = head.rows(reference.astype(np.float32))[:, head.values - head.classes :]
+        scores = head.rows(reference.astype(np.float32))[:, head.before_classes :]
         if scores.min() < -_NO_SCORE or scores.max() > 1 + _NO_SCORE:
             return None
         sides = [_boxes(decoder, head, coordinates, side) for side in (test, reference)]
@@ -115,7 +115,7 @@ def _shaped(output: Output) -> list[tuple[Decoder, Head]]:
     picture = output.picture
     if picture is None:
         return []
-    fitting = [(decoder, decoder.fits(output.shape, *picture[:2])) for decoder in DECODERS.values()]
+    fitting = [(decoder, decoder.fits(output.shape, *picture[:2], 0)) for decoder in DECODERS.values()]
     return [(decoder, head) for decoder, head in fitting if head is not None and head.strides]
 
 

@@ -9,12 +9,13 @@ from typing import Annotated, Final, Literal
 from evaltools.command import Accuracy
 from evaltools.tasks.framework import comes_with_evaltools
 from evaltools.tasks.framework.common_options import ExampleOrder, Images, Normalized, NumImages, Seed
-from evaltools.tasks.framework.definition import SHARE, Mean, Task, pooled, share_of, task
+from evaltools.tasks.framework.definition import SHARE, Mean, Setting, Task, pooled, share_of, task
 
 
 @task
 def keypoints(
     images: Images,
+    setting: Setting,
     annotations: Annotated[Path | None, "COCO person keypoints, a JSON file."] = None,
     people: Annotated[
         Literal["picture", "boxes"],
@@ -31,12 +32,18 @@ def keypoints(
 ) -> Task:
     """OKS AP and PCK of a model that finds the 17 keypoints of a person.
 
-    Outputs are y, x and score of each keypoint, [1,1,17,3] in shares of the input (MoveNet), or heat maps
-    [1,height,width,17]. Pictures keep their aspect ratio: a border fills the input. Without annotations: how far the
-    keypoints are from the reference's, those that the reference is not sure of apart.
+    Outputs are y, x and score of each keypoint, [1,1,17,3] in shares of the input (MoveNet), heat maps
+    [1,height,width,17], or the head of a YOLO, of which the best box counts, [1,56,N]. Pictures keep their aspect
+    ratio: a border fills the input. Without annotations: how far the keypoints are from the reference's, those that the
+    reference is not sure of apart.
     """
-    from evaltools.tasks.keypoints import examples, scoring
+    from evaltools.tasks.keypoints import examples, pose_head, scoring
 
+    model = setting.models[0]
+    is_yolo = any(pose_head.is_pose_head(output.shape) for output in model.outputs)
+    is_stated = normalization != "auto" or model.normalization is not None
+    if is_yolo and not is_stated:
+        normalization = pose_head.NORMALIZATION
     truth: list[Mean] = [
         pooled("oks_ap", scoring.oks_ap, bounds=SHARE),
         pooled("oks_ap50", scoring.oks_ap50, bounds=SHARE),
@@ -45,7 +52,9 @@ def keypoints(
     agreement = [pooled("same_keypoints", share_of, bounds=SHARE), pooled("keypoint_shift", share_of, better="lower")]
     return Task(
         examples=examples.listed(images, annotations, people == "boxes", num_images, order, seed),
-        prepare=partial(examples.model_input, normalization=normalization),
+        prepare=partial(
+            examples.model_input, normalization=normalization, fill=pose_head.FILL if is_yolo else examples.BLACK
+        ),
         score=partial(scoring.score, pck_share) if annotations else None,
         agree=partial(scoring.agree, min_score),
         metrics=[*truth, *agreement] if annotations else agreement,

@@ -25,6 +25,7 @@ from evaltools.tasks.framework.pictures import pairs, picture_transform
 from evaltools.tasks.framework.tensors import TaskTensor
 
 KEYPOINTS: Final = 17
+BLACK: Final = 0
 _PADDED: Final = 1.25
 """How much larger than its box a person's part of the picture is, as pose models are trained."""
 Box = tuple[float, float, float, float]
@@ -120,8 +121,8 @@ def _people(annotations: Path) -> dict[str, tuple[Person, ...]]:
     return {printable_name(Path(image.file_name).name): tuple(by_image[image.id]) for image in document.images}
 
 
-def model_input(seen: Seen, tensors: Sequence[TaskTensor], normalization: str) -> tuple[Array, ...]:
-    """The part of a picture at the input's aspect ratio, black where it is beyond the border."""
+def model_input(seen: Seen, tensors: Sequence[TaskTensor], normalization: str, fill: int = BLACK) -> tuple[Array, ...]:
+    """The part of a picture at the input's aspect ratio, of this grey where it is beyond the border."""
     if len(tensors) != 1:
         raise TaskError(f"the model has {len(tensors)} inputs; expected is one, a picture [1,height,width,3]")
     tensor = replace(tensors[0], dtype=np.dtype("uint8")) if tensors[0].dtype == np.int32 else tensors[0]
@@ -130,7 +131,9 @@ def model_input(seen: Seen, tensors: Sequence[TaskTensor], normalization: str) -
     left, top, width, height = region(seen, image.size, transform.width / transform.height)
     extent = (left, top, left + width, top + height)
     size = (transform.width, transform.height)
-    part = image.transform(size, Image.Transform.EXTENT, extent, Image.Resampling.BILINEAR)
+    part = image.transform(
+        size, Image.Transform.EXTENT, extent, Image.Resampling.BILINEAR, fillcolor=(fill, fill, fill)
+    )
     return (transform(np.asarray(part), already_sized=True),)
 
 

@@ -17,6 +17,7 @@ from evaltools.tasks.framework.definition import Example
 from evaltools.tasks.framework.pictures import panel, small_size
 from evaltools.tasks.framework.tensors import Outputs
 from evaltools.tasks.keypoints.examples import KEYPOINTS, Person, Seen, Truth, region
+from evaltools.tasks.keypoints.pose_head import is_pose_head, person_in
 
 Floats = npt.NDArray[np.float64]
 _ELSEWHERE: Final = 0.05
@@ -29,11 +30,11 @@ _BORDER: Final = (0, 0, 0)
 
 def score(pck_share: float, outputs: Outputs, truth: Truth) -> dict[str, Floats]:
     """What COCO's evaluation matches of the one person found, and how many keypoints of that person are near."""
-    found = located(outputs)
+    found, person_score = located(outputs)
     rows, columns = outputs.inputs[0].picture_size
     left, top, width, height = region(truth.seen, _size_of(truth.seen.picture), columns / rows)
     found = np.column_stack([left + found[:, 0] * width, top + found[:, 1] * height, found[:, 2]])
-    matches, best = coco_matches(found, truth.people)
+    matches, best = coco_matches(found, person_score, truth.people)
     near = np.zeros(2)
     if best is not None:
         expected = np.reshape(best.keypoints, (KEYPOINTS, 3))
@@ -58,23 +59,32 @@ def agree(min_score: float, outputs: Outputs, reference: Outputs, _truth: object
 
 def _counted(min_score: float, outputs: Outputs, reference: Outputs) -> tuple[Floats, Floats]:
     """X and y of the keypoints of both sides to which the reference gives ``min_score`` or more."""
-    ours, theirs = located(outputs), located(reference)
+    (ours, _), (theirs, _) = located(outputs), located(reference)
     counts = theirs[:, 2] >= min_score
     return ours[counts, :2], theirs[counts, :2]
 
 
-def located(outputs: Outputs) -> Floats:
-    """X and y in shares of the input, and the score, of each keypoint (17, 3); raises :class:`TaskError`."""
+def located(outputs: Outputs) -> tuple[Floats, float]:
+    """X and y in shares of the input, and the score, of each keypoint (17, 3), and the score of the person.
+
+    That is the mean of the keypoints' scores where the model gives none. Raises :class:`TaskError`.
+    """
     for number, values in enumerate(outputs):
+        if is_pose_head(values.shape):
+            return person_in(_finite(outputs.real(number)), outputs.inputs[0].picture_size)
         if values.shape[-2:] == (KEYPOINTS, 3) and values.size == KEYPOINTS * 3:
-            return _finite(outputs.real(number).reshape(KEYPOINTS, 3)[:, [1, 0, 2]])
+            return _of_one(_finite(outputs.real(number).reshape(KEYPOINTS, 3)[:, [1, 0, 2]]))
         if values.ndim == 4 and values.shape[0] == 1 and values.shape[3] == KEYPOINTS:
-            return from_heat_maps(_finite(outputs.real(number)[0]))
+            return _of_one(from_heat_maps(_finite(outputs.real(number)[0])))
     shapes = ", ".join(f"{values.dtype}{list(values.shape)}" for values in outputs)
     raise TaskError(
         f"no output of the model has the {KEYPOINTS} keypoints of a person, but {shapes}; expected are y, x and score, "
-        f"[1,1,{KEYPOINTS},3], or heat maps [1,height,width,{KEYPOINTS}]"
+        f"[1,1,{KEYPOINTS},3], heat maps [1,height,width,{KEYPOINTS}], or the head of a YOLO, [1,{5 + 3 * KEYPOINTS},N]"
     )
+
+
+def _of_one(points: Floats) -> tuple[Floats, float]:
+    return points, float(points[:, 2].mean())
 
 
 def from_heat_maps(maps: Floats) -> Floats:
@@ -109,7 +119,7 @@ def _finite(values: npt.NDArray[Any]) -> Floats:
     return values.astype(np.float64)
 
 
-def coco_matches(found: Floats, people: Sequence[Person]) -> tuple[Floats, Person | None]:
+def coco_matches(found: Floats, person_score: float, people: Sequence[Person]) -> tuple[Floats, Person | None]:
     """What pycocotools matches of one person ``(17, 3)`` in a picture, and the annotated person that fits best.
 
     A row: how many people count, the score, for each of ten similarities whether it is matched, and whether ignored.
@@ -121,7 +131,7 @@ def coco_matches(found: Floats, people: Sequence[Person]) -> tuple[Floats, Perso
     sides = (x.max() - x.min(), y.max() - y.min())
     found_person = {
         "id": 1,
-        "score": float(found[:, 2].mean()),
+        "score": person_score,
         "keypoints": found.ravel().tolist(),
         "area": float(sides[0] * sides[1]),
         "bbox": [float(x.min()), float(y.min()), *map(float, sides)],

@@ -16,7 +16,7 @@ from evaltools.tasks.coco import boxes, conclude
 from evaltools.tasks.coco.result import CocoData
 from tests import tiny_yolo
 from tests.command import Completed, evaltools_here, one_test
-from tests.tasks.coco.yolo_by_hand import YOLOV5, YOLOV8, YOLOX, Family, map_of
+from tests.tasks.coco.yolo_by_hand import POSE, YOLOV5, YOLOV8, YOLOX, Family, map_of
 from tests.tiny_detectors import postprocess_detector
 from tests.tiny_yolo import make_yolo_set
 
@@ -110,6 +110,52 @@ def test_the_map_is_that_of_plain_loops(
     assert (data.nms_iou, data.score_threshold) == (family.iou, family.threshold)
     assert data.channel_order == ("bgr" if family.blue_first else "rgb")
     assert data.output_map is None
+
+
+def of_persons(converted: Converted, folder: Path, *others: str) -> Converted:
+    """The same pictures, in which every object is a person; ``others`` are categories without an object."""
+    persons = Converted(folder / "persons")
+    shutil.copytree(converted.folder, persons.folder)
+    document = json.loads(persons.annotations.read_text())
+    names = (*others, "person")
+    document["categories"] = [{"id": number, "name": name} for number, name in enumerate(names, 1)]
+    for entry in document["annotations"]:
+        entry["category_id"] = len(names)
+    persons.annotations.write_text(json.dumps(document))
+    return persons
+
+
+@pytest.mark.parametrize("pixels", [False, True])
+def test_a_head_with_keypoints_gives_the_boxes_of_persons(converted: Converted, tmp_path: Path, pixels: bool) -> None:
+    persons = of_persons(converted, tmp_path)
+    expected = map_of(tiny_yolo.pose(), POSE, persons.images, persons.annotations)
+    assert expected > 0.05, "else nothing is shown"
+    maps, data = evaluated(persons, tmp_path, tiny_yolo.pose(pixels))
+    assert maps == pytest.approx([expected] * 2, abs=TENTH_OF_A_POINT)
+    assert data.head is not None
+    described = data.head.describe()
+    assert described.startswith("decoder = yolov8_pose, [1,56,84] in ")
+    assert "without its 51 values of keypoints" in described
+    beside = of_persons(converted, tmp_path / "beside", "dog", "cat")
+    completed = ran(beside, tmp_path, tiny_yolo.pose(pixels))
+    assert "mAP is of person alone" in completed.err
+    rows = json.loads((tmp_path / "result.json").read_text())["rows"]
+    assert [row["figures"]["ap"]["value"] for row in rows] == maps
+
+
+def test_coefficients_of_masks_do_not_count(converted: Converted, tmp_path: Path) -> None:
+    expected = map_of(tiny_yolo.masks(), YOLOV8, converted.images, converted.annotations)
+    maps, data = evaluated(converted, tmp_path, tiny_yolo.masks())
+    assert maps == pytest.approx([expected] * 2, abs=TENTH_OF_A_POINT)
+    assert data.head is not None
+    assert "yolov8, [1,40,84] in shares of the input, without its 33 coefficients of masks" in data.head.describe()
+
+
+def test_turned_boxes_are_refused_by_name(converted: Converted, tmp_path: Path) -> None:
+    completed = ran(converted, tmp_path, tiny_yolo.turned())
+    assert completed.code == 2
+    assert "the last of the 8 values of each box goes from -0.75 to 2.3" in completed.err
+    assert "oriented boxes (OBB)" in completed.err
 
 
 def test_an_input_of_planes_finds_the_same(converted: Converted, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from tests.tiny_yolo import CELLS, SIDE, Floats, cells, pixel_boxes
 
 
 def fitting(shape: tuple[int, ...], height: int = 640, width: int = 640) -> list[str]:
-    return [each.name for each in DECODERS.values() if each.fits(shape, height, width) is not None]
+    return [each.name for each in DECODERS.values() if each.fits(shape, height, width, 0) is not None]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_shape_tells_which_decoders_may_read_it(
 
 
 def head_of(name: str, table: Floats) -> Head:
-    head = DECODERS[name].fits(table.shape, SIDE, SIDE)
+    head = DECODERS[name].fits(table.shape, SIDE, SIDE, 0)
     assert head is not None
     return head
 
@@ -141,7 +141,7 @@ def test_a_turned_output_is_the_same_head() -> None:
 
 def test_the_size_of_an_input_that_is_no_square_counts_by_its_sides() -> None:
     decoder = DECODERS["yolov8"]
-    head = decoder.fits((1, 5, 6300), 480, 640)
+    head = decoder.fits((1, 5, 6300), 480, 640, 0)
     assert head is not None
     row = np.array([[320, 120, 64, 48, 0.5]], np.float32)
     corners = decoder.decode(row, head, "pixels", 0.1).corners
@@ -222,7 +222,7 @@ def test_boxes_without_an_area_stay() -> None:
     assert len(suppressed(Boxes(corners, np.ones(3, np.float32), np.zeros(3, np.int64)), 0.5).scores) == 3
 
 
-def six_boxes(shape: Sequence[int], height: int, width: int) -> Head | None:
+def six_boxes(shape: Sequence[int], height: int, width: int, _extra: int) -> Head | None:
     """Six boxes that are ready; the shape is also that of a YOLOv8 with four cells and two classes."""
     return Head("rows", 6, 4, 1, height, width) if tuple(shape) == (1, 6, 4) else None
 

@@ -10,6 +10,7 @@ import io
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from tests.interpreters import make_interpreter
-from tests.tiny_yolo import SIDE, cells
+from tests.tiny_yolo import CLASSES, SIDE, cells
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom in pixels of the input."""
@@ -55,11 +56,11 @@ def decode_yolov5(output: Any, threshold: float) -> list[Found]:
     return found
 
 
-def decode_yolov8(output: Any, threshold: float) -> list[Found]:
+def decode_yolov8(output: Any, threshold: float, classes: int = CLASSES) -> list[Found]:
     """``[1, 4 + classes, N]``, boxes in shares: each class above the threshold."""
     found = []
     for row in zip(*output[0].tolist(), strict=True):
-        for number, score in enumerate(row[4:]):
+        for number, score in enumerate(row[4 : 4 + classes]):
             if score > threshold:
                 found.append((score, number, corners(*(value * SIDE for value in row[:4]))))
     return found
@@ -79,6 +80,7 @@ def decode_yolox(output: Any, threshold: float) -> list[Found]:
 
 YOLOV5 = Family(decode_yolov5, centred=True, unit=True, blue_first=False, threshold=0.001, iou=0.6, clipped=True)
 YOLOV8 = Family(decode_yolov8, centred=True, unit=True, blue_first=False, threshold=0.001, iou=0.7, clipped=True)
+POSE = Family(partial(decode_yolov8, classes=1), True, True, False, threshold=0.001, iou=0.7, clipped=True)
 YOLOX = Family(decode_yolox, centred=False, unit=False, blue_first=True, threshold=0.01, iou=0.65, clipped=False)
 
 
@@ -134,7 +136,8 @@ def map_of(model: bytes, family: Family, images: Path, annotations: Path) -> flo
 
 def _run(interpreter: Any, pixels: Any, unit: bool) -> Any:
     """The real values of the output; integer inputs and outputs by their scales."""
-    (given,), (taken,) = interpreter.get_input_details(), interpreter.get_output_details()
+    (given,) = interpreter.get_input_details()
+    (taken,) = (each for each in interpreter.get_output_details() if len(each["shape"]) == 3)
     values = pixels.astype(np.float32) / (255 if unit else 1)
     if given["dtype"] != np.float32:
         scale, zero = given["quantization"]

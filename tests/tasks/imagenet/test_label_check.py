@@ -73,10 +73,33 @@ def test_a_binary_model_at_chance_is_no_label_problem() -> None:
         assert diagnose(answers, ["no", "yes"] * 20, ["no", "yes"], 2, 0) is None, seed
 
 
-def test_names_in_another_order_are_left_to_the_accuracy() -> None:
-    names = [f"name{index}" for index in range(12)]
-    answers, truths = simulated(names, 0.85, 5, 12)
-    assert diagnose(answers, truths, [*names[5:], *names[:5]], 12, 0) is None
+NAMES = ["owl", "cat", "dog", "fox", "cow", "bee", "ant", "eel", "elk", "gnu", "hen", "jay"]
+
+
+@pytest.mark.parametrize(
+    ("of_model", "given", "said"),
+    [
+        (NAMES, NAMES[::-1], "with the lines in reverse"),
+        (sorted(NAMES), NAMES, "with the lines sorted as text"),
+        (CLASSES_12, sorted(CLASSES_12), "with the lines sorted as numbers"),
+        (NAMES[:2] + NAMES[10:] + NAMES[2:10], NAMES, "with the lines sorted by their numbers as text"),
+        (NAMES, NAMES[:2] + NAMES[10:] + NAMES[2:10], "sorted back from the order of their numbers"),
+        (NAMES, NAMES[5:] + NAMES[:5], "the lines stand in another order than the classes"),
+    ],
+)
+def test_lines_in_another_order_are_named(of_model: list[str], given: list[str], said: str) -> None:
+    answers, truths = simulated(of_model, 0.85, 5, 12)
+    found = diagnose(answers, truths, given, 12, 0)
+    assert found is not None
+    assert said in found.finding
+
+
+def test_answers_that_are_mixed_up_are_no_order_of_the_lines() -> None:
+    """A model that cannot see the difference between pairs of classes."""
+    _, truths = simulated(NAMES, 1.0, 5, 12)
+    chance = random.Random(3)
+    answers = [2 * chance.randrange(6) + 1 - NAMES.index(truth) % 2 for truth in truths]
+    assert diagnose(answers, truths, NAMES, 12, 0) is None
 
 
 def test_offsets() -> None:

@@ -17,7 +17,8 @@ from pycocotools.cocoeval import COCOeval
 
 import evaltools as et
 from evaltools.errors import DataError, TaskError
-from evaltools.tasks.framework.definition import Pooled, share_of
+from evaltools.model import read_model
+from evaltools.tasks.framework.definition import Pooled, Setting, share_of
 from evaltools.tasks.framework.tensors import Outputs, TaskTensor
 from evaltools.tasks.keypoints import keypoints
 from evaltools.tasks.keypoints.examples import Person, Seen, Truth, model_input
@@ -27,6 +28,7 @@ from tests.tasks.declared import outputs_of as one_output
 
 FOLDER = SAMPLE / "keypoints"
 INPUT = TaskTensor("picture", (1, 64, 64, 3), np.dtype("float32"))
+MOVENET = Setting([read_model(SAMPLE / "keypoints" / "model.tflite")])
 Found = list[dict[str, Any]]
 
 
@@ -85,7 +87,7 @@ def with_more_people(folder: Path) -> Path:
 
 def test_the_average_precision_is_that_of_pycocotools(tmp_path: Path) -> None:
     annotations = with_more_people(tmp_path)
-    task = keypoints(images=FOLDER / "images", annotations=annotations)
+    task = keypoints(images=FOLDER / "images", setting=MOVENET, annotations=annotations)
     found, outputs = moved(annotations, task, np.random.default_rng(3))
     rows = [score(0.2, each, example.target) for each, example in zip(outputs, task.examples, strict=True)]
     figures = [
@@ -103,7 +105,7 @@ def test_the_sample_has_the_figures_of_its_heat_maps(result: et.Result) -> None:
     around = np.sqrt(1 - heights**2)
     colours = np.stack([around * np.cos(turns), around * np.sin(turns), heights], 1)
     near, annotated, found = 0, 0, []
-    task = keypoints(images=FOLDER / "images", annotations=FOLDER / "annotations.json")
+    task = keypoints(images=FOLDER / "images", setting=MOVENET, annotations=FOLDER / "annotations.json")
     for example, annotation in zip(task.examples, annotations, strict=True):
         [picture] = model_input(example.input, [INPUT], "auto")
         maps = picture[0].astype(np.float64).reshape(32, 2, 32, 2, 3).mean((1, 3)) @ colours.T
@@ -139,7 +141,7 @@ def test_keypoints_that_the_reference_is_not_sure_of_do_not_count() -> None:
 
 
 def test_boxes_are_examples_of_their_own_and_lead_back_to_the_picture() -> None:
-    task = keypoints(images=FOLDER / "images", annotations=FOLDER / "annotations.json", people="boxes")
+    task = keypoints(images=FOLDER / "images", setting=MOVENET, annotations=FOLDER / "annotations.json", people="boxes")
     example = task.examples[0]
     assert example.id == "01.jpg person 1"
     [person] = example.target.people
@@ -174,12 +176,12 @@ def test_annotations_that_do_not_fit_are_told(change: dict[str, Any], message: s
     document = json.loads((FOLDER / "annotations.json").read_text())
     (tmp_path / "wrong.json").write_text(json.dumps(document | change))
     with pytest.raises(DataError, match=message):
-        keypoints(images=FOLDER / "images", annotations=tmp_path / "wrong.json")
+        keypoints(images=FOLDER / "images", setting=MOVENET, annotations=tmp_path / "wrong.json")
 
 
 def test_boxes_need_annotations() -> None:
     with pytest.raises(DataError, match="takes the boxes of --annotations"):
-        keypoints(images=FOLDER / "images", people="boxes")
+        keypoints(images=FOLDER / "images", setting=MOVENET, people="boxes")
 
 
 def test_points_of_both_sides_and_of_the_truth_are_drawn_where_they_are(tmp_path: Path) -> None:
