@@ -9,8 +9,7 @@ from msgspec import Struct, field
 
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run_folder import Fact
-from evaltools.engine.steps import StageTimes
-from evaltools.result.execution import ProcessMemory
+from evaltools.result.execution import ExecutionUsed
 from evaltools.result.facts import Environment, Load
 from evaltools.result.result import Row
 from evaltools.runtime.session import Crashes
@@ -21,13 +20,12 @@ Kind = TypeVar("Kind")
 class PassFacts(Struct, frozen=True):
     """How a pass went, and what was measured after it.
 
-    ``is_over`` is false until everything of the run was measured; ``interrupted``: Ctrl-C ended it. ``examples_run``
-    are those of this part of the run, ``elapsed_s`` and ``stages`` are its times, ``environment`` is where it ran.
-    ``quiet`` has the latencies of the quiet phase, None if there was none: with one worker the pass itself is quiet.
-    ``crashes`` and ``peak_memory_kb`` are by configuration; the latter is the largest resident memory of one of its
-    processes, in units of 1024 bytes. ``not_clean`` says by configuration what else makes figures no clean pass.
-    ``startup_seconds`` are the phases before the pass. ``not_traced`` says why the trace could not be written, None if
-    it was or none was wanted. ``memory`` is that of the processes during the pass. ``one_worker``: more are refused.
+    ``is_over`` is false until everything of the run was measured; ``interrupted``: Ctrl-C ended it. ``execution`` says
+    how this part of the run was carried out, ``elapsed_s`` is its time, ``environment`` is where it ran.
+    ``most_workers`` is over all parts. ``quiet`` has the latencies of the quiet phase, None if there was none: with one
+    worker the pass itself is quiet. ``crashes`` and ``peak_memory_kb`` are by configuration; the latter is the largest
+    resident memory of one of its processes, in units of 1024 bytes. ``not_clean`` says by configuration what else makes
+    figures no clean pass. ``not_traced`` says why the trace could not be written, None if it was or none was wanted.
     ``load`` is what else the machine did while the latencies were measured, None where nobody looked.
     ``unsound`` counts the examples in which the reference's outputs are NaN, infinite or nearly so. ``warnings`` are
     those of runtimes, and about files that changed meanwhile.
@@ -35,21 +33,16 @@ class PassFacts(Struct, frozen=True):
 
     is_over: bool = False
     interrupted: bool = False
-    workers: int = 0
+    execution: ExecutionUsed = field(default_factory=ExecutionUsed)
     most_workers: int = 0
-    examples_run: int = 0
     elapsed_s: float = 0.0
     environment: Environment | None = None
     quiet: QuietTimes | None = None
     crashes: dict[str, Crashes] = field(default_factory=dict)
     not_clean: dict[str, str] = field(default_factory=dict)
     unsound: int = 0
-    startup_seconds: dict[str, float] = field(default_factory=dict)
-    stages: StageTimes = field(default_factory=StageTimes)
     not_traced: str | None = None
-    one_worker: bool = False
     peak_memory_kb: dict[str, int] = field(default_factory=dict)
-    memory: list[ProcessMemory] = field(default_factory=list)
     load: Load | None = None
     warnings: list[str] = field(default_factory=list)
 

@@ -48,12 +48,12 @@ class ExecutionUsed(Struct, frozen=True):
     those before them, so that more workers are refused.
     """
 
-    workers: int
-    examples_run: int
-    quiet_latency_examples: int | None
-    startup_seconds: dict[str, float]
-    stage_seconds: dict[str, float]
-    bound: Literal["input", "inference", "metrics", "journal"] | None
+    workers: int = 0
+    examples_run: int = 0
+    quiet_latency_examples: int | None = None
+    startup_seconds: dict[str, float] = field(default_factory=dict)
+    stage_seconds: dict[str, float] = field(default_factory=dict)
+    bound: Literal["input", "inference", "metrics", "journal"] | None = None
     one_worker: bool = False
     worker_seconds: list[dict[str, float]] = field(default_factory=list)
     inference_seconds: dict[str, InferenceSeconds] = field(default_factory=dict)

@@ -18,7 +18,6 @@ from evaltools.known_tasks import OWN, with_other_metrics
 from evaltools.metrics.latency import LatencyRatio, drift, latency_ratio, summarise_latency
 from evaltools.report.page.sections.run import conditions, pipeline
 from evaltools.report.words.facts import drift_in_words, load_in_words
-from evaltools.result.execution import ExecutionUsed
 from evaltools.result.facts import Environment, FailedExample, Load
 from evaltools.result.metrics import figures_of, latency_figures
 from evaltools.result.places import reference_of, with_cpu_ratios
@@ -68,8 +67,7 @@ def conclude(recorded: Recorded, environment: Environment) -> Result:
     )
     result = _complete_with_all_records(with_concluded(result, found), recorded)
     result = _with_lines(run.task, with_other_metrics(result))
-    execution = describe_execution(facts)
-    how_it_went = as_in_file([conditions(result, execution), pipeline(result, execution)])
+    how_it_went = as_in_file([conditions(result, facts.execution), pipeline(result, facts.execution)])
     return replace(result, blocks=[*result.blocks, *how_it_went])
 
 
@@ -164,23 +162,6 @@ def latency_ratios(times: Mapping[str, Sequence[QuietTime]], pairs: Iterable[Pai
         if ratio is not None:
             found[baseline, other] = ratio
     return found
-
-
-def describe_execution(facts: PassFacts) -> ExecutionUsed:
-    """How the evaluation was carried out."""
-    quiet, stages = facts.quiet, facts.stages
-    return ExecutionUsed(
-        workers=facts.workers,
-        examples_run=facts.examples_run,
-        quiet_latency_examples=None if quiet is None else quiet.examples,
-        one_worker=facts.one_worker,
-        startup_seconds=dict(facts.startup_seconds),
-        stage_seconds=dict(stages.seconds),
-        bound=stages.bound,
-        worker_seconds=[stages.by_worker[worker] for worker in sorted(stages.by_worker)],
-        inference_seconds=dict(stages.inference),
-        memory=list(facts.memory),
-    )
 
 
 def _rows(

@@ -26,6 +26,7 @@ from evaltools.engine.steps import Prepared, StageTimes
 from evaltools.engine.trace import CaptureAnswers, Trace
 from evaltools.errors import InferenceError
 from evaltools.metrics.latency import FEWEST_PROCESSES, latency_ratio
+from evaltools.result.execution import ExecutionUsed
 from evaltools.result.facts import NOT_REPEATABLE, load_of_parts
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Open, Session, Watched
@@ -88,9 +89,8 @@ class _PassHere:
         self._earlier: Final = PASS.read(journal) or PassFacts()
         self.facts = PassFacts()
         self.state(
-            workers=count,
+            execution=ExecutionUsed(workers=count, one_worker=run.keeps_state),
             most_workers=max(count, self._earlier.most_workers),
-            one_worker=run.keeps_state,
             crashes=self._earlier.crashes,
             not_clean=self._earlier.not_clean,
             unsound=self._earlier.unsound,
@@ -114,18 +114,19 @@ class _PassHere:
         ):
             with LoadOverTime(self._process_ids) as load:
                 outcome = self._run_examples(startup)
-            loads = [load] if self.facts.examples_run else []
-            if outcome.stopped is None and self.facts.examples_run and not self._steps.in_order:
+            loads = [load] if self.facts.execution.examples_run else []
+            if outcome.stopped is None and self.facts.execution.examples_run and not self._steps.in_order:
                 outcome = self._look_whether_repeatable(outcome)
             if outcome.stopped is None and (self.facts.most_workers > 1 or self._execution.latency_examples):
                 with LoadOverTime(self._process_ids) as load_in_quiet:
                     outcome = self._measure_in_quiet(outcome)
                 loads = [load_in_quiet] if load_in_quiet.has_seen_enough else [*loads, load_in_quiet]
             self.state(
-                startup_seconds=startup.seconds,
+                execution=replace(
+                    self.facts.execution, startup_seconds=dict(startup.seconds), memory=memory.by_process
+                ),
                 peak_memory_kb=self._peak_memory_kb,
                 load=load_of_parts([each.load for each in loads]),
-                memory=memory.by_process,
             )
         return outcome
 
@@ -175,9 +176,15 @@ class _PassHere:
                 self.state(crashes=self._crashes)
         journal.flush()
         self.state(
-            examples_run=tally.done - len(done),
+            execution=replace(
+                self.facts.execution,
+                examples_run=tally.done - len(done),
+                stage_seconds=stages.seconds,
+                bound=stages.bound,
+                worker_seconds=[own for _, own in sorted(stages.by_worker.items())],
+                inference_seconds=stages.inference,
+            ),
             elapsed_s=time.perf_counter() - start,
-            stages=stages,
             unsound=self._earlier.unsound + unsound.count,
             not_traced=trace.why_useless,
         )
@@ -223,7 +230,9 @@ class _PassHere:
                 for _ in range(len(examples) - sum(part.examples for part in parts)):
                     step()  # what is not needed is done
         quiet = pooled(parts, lambda name, number: self._own[number][name] is self._own[0][name])
-        self.state(quiet=quiet if quiet.examples else None)
+        if quiet.examples:
+            execution = replace(self.facts.execution, quiet_latency_examples=quiet.examples)
+            self.state(quiet=quiet, execution=execution)
         return outcome.interrupted() if quiet.interrupted else outcome
 
     def _usable(self, sessions: Mapping[str, Session], outcome: PassOutcome[Any]) -> dict[str, Session]:

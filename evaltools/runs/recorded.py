@@ -17,6 +17,7 @@ from evaltools.engine.quiet_latency import pooled, time_of
 from evaltools.engine.records import Records
 from evaltools.errors import UsageError
 from evaltools.metrics.latency import Latency, summarise_latency
+from evaltools.result.execution import ExecutionUsed
 from evaltools.result.facts import load_of_parts
 from evaltools.result.result import PREPROCESSING, Row
 from evaltools.runs.first_look import FOUND, FirstLook
@@ -197,6 +198,7 @@ def _together(by_place: Sequence[Sequence[PassFacts]], outcome: PassOutcome[Any]
         is_over=all(facts.is_over for facts in every),
         interrupted=any(facts.interrupted for facts in every),
         quiet=together,
+        execution=ExecutionUsed(quiet_latency_examples=None if together is None else together.examples),
         crashes=crashes,
         not_clean=not_clean,
         unsound=sum(facts.unsound for facts in by_place[0]),

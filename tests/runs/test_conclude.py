@@ -15,7 +15,7 @@ from evaltools.engine.ledger import GivenUp, PassOutcome
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes, Taken, invoke_times, times_with_reading
 from evaltools.engine.steps import Failure, Record
 from evaltools.result.result import DRIFT, Row
-from evaltools.runs.conclude import describe_execution, judge_records, latency_ratios, sum_up, with_sums
+from evaltools.runs.conclude import judge_records, latency_ratios, sum_up, with_sums
 from evaltools.runs.one_pass import FIRST_TURN, OPENING, STARTING, Startup, are_known
 from tests.results import configuration
 
@@ -77,17 +77,6 @@ def test_a_configuration_that_was_not_measured_stays_as_it_was() -> None:
     judged = judge_records(described, found)
     assert judged is described
     assert summed([judged], found) == [described]
-
-
-def test_conditions_are_those_of_the_pass() -> None:
-    facts = PassFacts(workers=3, quiet=QuietTimes(11), startup_seconds={OPENING: 0.5})
-    facts.stages.seconds["decode"] = 2.0
-    used = describe_execution(facts)
-    assert (used.workers, used.quiet_latency_examples) == (3, 11)
-    assert (used.startup_seconds, used.bound) == ({OPENING: 0.5}, "input")
-    assert used.stage_seconds["decode"] == 2.0
-    alone = describe_execution(PassFacts())
-    assert (alone.quiet_latency_examples, alone.bound) == (None, None)
 
 
 def test_phases_of_the_start_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:

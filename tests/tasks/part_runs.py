@@ -15,6 +15,7 @@ from evaltools.engine.journal import open_journal
 from evaltools.engine.quiet_latency import QuietTime, QuietTimes
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.engine.steps import Failure, Record, Steps
+from evaltools.result.execution import ExecutionUsed
 from evaltools.result.result import Row
 from evaltools.runs.first_look import FOUND, FirstLook
 from evaltools.runs.identity import begin_run
@@ -74,7 +75,7 @@ class Part(Struct, frozen=True):
                 journal.add([self._record(example, name) for name in names])
         journal.flush()
         FOUND.write(journal, FirstLook(can_run=True))
-        PASS.write(journal, PassFacts(is_over=True, workers=1, quiet=self.quiet))
+        PASS.write(journal, PassFacts(is_over=True, execution=ExecutionUsed(workers=1), quiet=self.quiet))
         journal.close()
         return folder
 
