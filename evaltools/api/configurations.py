@@ -30,16 +30,16 @@ class Configuration:
         self.flags = dict(flags)
         self.named(name or TEST_NAME)
 
-    def named(self, name: str, native: bool = False) -> NamedConfiguration:
+    def named(self, name: str, native: bool = False, kernels: str = "default") -> NamedConfiguration:
         """The configuration under a name; raises :class:`~evaltools.errors.UsageError` for flags that are wrong.
 
-        ``native``: of ``compat="native"``.
+        ``native``: of ``compat="native"``. ``kernels`` are its own where it states none.
 
         >>> Configuration(use_xnnpack=True).named("fast").to_flags()
         ['--use_xnnpack=true']
         """
         flags = [(flag, _text(flag, value)) for flag, value in self.flags.items()]
-        return NamedConfiguration.from_flags(name, flags, native)
+        return NamedConfiguration.from_flags(name, flags, native, kernels)
 
     def __repr__(self) -> str:
         stated = {"name": self.name} if self.name else {}
@@ -98,12 +98,8 @@ def read_reference(reference: OneConfiguration, native: bool, kernels: str) -> N
     >>> read_reference(Configuration(runtime="litert"), native=False, kernels="builtin").to_flags()
     ['--runtime=litert', '--kernels=builtin']
     """
-    if isinstance(reference, str):
-        is_none = reference.strip() == "none"
-        return None if is_none else NamedConfiguration.from_text("reference", reference, native, kernels)
-    flags = reference.flags if isinstance(reference, Configuration) else reference
-    given = [(flag, _text(flag, value)) for flag, value in flags.items()]
-    return NamedConfiguration.from_flags("reference", given, native, kernels)
+    is_none = isinstance(reference, str) and reference.strip() == "none"
+    return None if is_none else _named("reference", reference, native, kernels, within="")
 
 
 def _is_flags(tests: Mapping[str, Any]) -> bool:
@@ -111,14 +107,16 @@ def _is_flags(tests: Mapping[str, Any]) -> bool:
     return bool(tests) and all(name in CONFIGURATION_NAMES for name in tests)
 
 
-def _named(name: str, entry: Any, native: bool) -> NamedConfiguration:
+def _named(
+    name: str, entry: Any, native: bool, kernels: str = "default", within: str = "tests: "
+) -> NamedConfiguration:
     if isinstance(entry, Configuration):
-        return entry.named(name, native)
+        return entry.named(name, native, kernels)
     if isinstance(entry, str):
-        return NamedConfiguration.from_text(name, entry, native)
+        return NamedConfiguration.from_text(name, entry, native, kernels)
     if isinstance(entry, Mapping):
         for flag in entry:
             if flag not in CONFIGURATION_NAMES:
-                raise UsageError(f"tests: {name}: no flag {flag!r}.{did_you_mean(str(flag), CONFIGURATION_NAMES)}")
-        return Configuration(**entry).named(name, native)
-    raise UsageError(f"tests: {name}: expected evaltools.Configuration(...) or the text of flags, got {entry!r}")
+                raise UsageError(f"{within}{name}: no flag {flag!r}.{did_you_mean(str(flag), CONFIGURATION_NAMES)}")
+        return Configuration(**entry).named(name, native, kernels)
+    raise UsageError(f"{within}{name}: expected evaltools.Configuration(...) or the text of flags, got {entry!r}")

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from evaltools.api.configurations import AnyPath, OneConfiguration, Tests, read_reference, read_tests
 from evaltools.api.inputs import Inputs, input_options
-from evaltools.api.locating import located_after
 from evaltools.api.options import options_of, with_options
 from evaltools.api.progress import OnProgress, observer_of
 from evaltools.api.result import Models, Result
@@ -155,6 +154,10 @@ def _evaluate_one(
     stated = options_of({"model_file": model, **inputs}, task.parameters, options, _ARGUMENTS)
     request = _request(task, stated, reference, tests)
     result = measure(task, request, observer_of(progress))
+    if "locate" not in request.options or not request.options.is_on("locate"):
+        return Result(result)
+    from evaltools.api.locating import located_after
+
     return Result(result, located_after(request, result))
 
 

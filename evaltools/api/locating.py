@@ -25,9 +25,7 @@ OnPart = Callable[[int, int], object]
 
 
 def located_after(request: Request, result: Result) -> dict[str, Located]:
-    """What ``locate=True`` of a diff finds, by configuration; nothing without it."""
-    if "locate" not in request.options or not request.options.is_on("locate"):
-        return {}
+    """What ``locate=True`` of a diff finds, by configuration."""
     return {name: Located(search(read_request(each))) for name, each in searches_after(request, result).items()}
 
 
