@@ -27,7 +27,7 @@ from evaltools.commands.evaluation import (
 from evaltools.errors import UsageError
 from evaltools.known_tasks import OWN, task_command
 from evaltools.request import Options, Request
-from evaltools.runs.measure import measure
+from evaltools.runs.evaluate import measure
 from evaltools.tasks.framework import own_command
 from evaltools.tasks.framework.definition import Task, is_task
 from evaltools.tasks.framework.loading import located

@@ -142,7 +142,7 @@ def _evaluated(words: list[str], console: Console) -> str:
     from evaltools.report.page.rendering.terminal import show_page
     from evaltools.report.page.sections.answer import first_screen
     from evaltools.report.page.sections.summary import answer_of
-    from evaltools.runs.measure import measure
+    from evaltools.runs.evaluate import measure
     from evaltools.tasks.framework.observer import Observer
 
     task, *options = words

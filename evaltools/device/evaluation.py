@@ -55,9 +55,9 @@ from evaltools.report.files.evaluation import planned_files, planned_files_of_ta
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.device import HOST, DeviceLeftOut, DeviceRun
+from evaltools.runs.evaluate import FinishedShards
 from evaltools.runs.first_look import check_on_host
 from evaltools.runs.identity import RunAtPlace, run_identity
-from evaltools.runs.measure import FinishedShards
 from evaltools.runs.task_run import TaskRun
 from evaltools.tasks.framework import read
 from evaltools.tasks.framework.observer import Observer

@@ -1,18 +1,19 @@
-"""The steps of an evaluation, from the request to the typed result, which all tasks share: see :func:`evaluate`."""
+"""From a request to the result of a task: here, on a cluster, or from records that exist; see :func:`measure`."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools import exit_codes
+from evaltools.command import TaskCommand
 from evaltools.configuration import Configuration
 from evaltools.engine.facts import PASS, PassFacts
 from evaltools.engine.journal import JOURNAL_NAME, Journal
@@ -21,10 +22,14 @@ from evaltools.engine.opening import OpenConfigurations, Opened, open_all
 from evaltools.engine.run_folder import require_same_files, run_journal
 from evaltools.errors import EvaltoolsError
 from evaltools.known_tasks import task_command
+from evaltools.request import Request
 from evaltools.request.plain import from_plain
+from evaltools.result.device import DeviceRun
 from evaltools.result.environment import describe_environment
 from evaltools.result.facts import Environment
-from evaltools.result.result import Result
+from evaltools.result.host_names import HostNames, with_host_names
+from evaltools.result.places import on_devices
+from evaltools.result.result import Result, Row
 from evaltools.runs.conclude import conclude
 from evaltools.runs.first_look import FOUND, check_sessions, first_look
 from evaltools.runs.identity import RunAtPlace, begin_run, changed_meanwhile
@@ -40,6 +45,76 @@ from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.framework.other_kernels import changes_of_other_kernels
 from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.framework.steps import steps_of
+
+
+class FinishedShards(Struct, frozen=True):
+    """The folders of finished shards, as ``places``. The other fields are for shards that devices did.
+
+    ``device_run`` says how devices did them, ``command`` is the user's command, ``started_at`` (ISO 8601) and
+    ``elapsed_s`` are the times of the run on devices. ``host_names`` are the names of files on the host, by those on
+    devices.
+    """
+
+    places: tuple[RunAtPlace, ...]
+    device_run: DeviceRun | None = None
+    command: tuple[str, ...] = ()
+    host_names: HostNames = field(default_factory=HostNames)
+    started_at: str = ""
+    elapsed_s: float = 0.0
+
+    @classmethod
+    def of_one_run(cls, folders: Sequence[Path]) -> FinishedShards:
+        """The shards of a run on the host, which lie in ``folders``."""
+        return cls((RunAtPlace(tuple(folders)),))
+
+    def complete(self, merged: Result, configurations: Sequence[Configuration]) -> Result:
+        """The merged result of ``configurations``, with facts about devices, and the host's names of files."""
+        environment = merged.environment
+        if self.device_run is not None:
+            load = environment.load
+            environment = describe_environment(list(self.command), self.started_at, self.elapsed_s, load=load)
+        flags = {configuration.name: configuration.to_flags() for configuration in configurations}
+        named = replace(
+            merged,
+            environment=environment,
+            rows=[self._named(row, flags) for row in merged.rows],
+            failed=[replace(entry, reason=self.host_names.text(entry.reason)) for entry in merged.failed],
+        )
+        return on_devices(named, self.device_run, environment)
+
+    def _named(self, entry: Row, flags: Mapping[str, list[str]]) -> Row:
+        names = self.host_names
+        place = f"@{entry.place}" if entry.place else ""
+        return replace(
+            entry,
+            flags=flags.get(entry.name.removesuffix(place), entry.flags),
+            delegates=names.delegates(entry.delegates),
+            reason=names.text(entry.reason),
+            texts={name: names.text(text) for name, text in entry.texts.items()},
+        )
+
+
+def measure(
+    task: TaskCommand,
+    request: Request,
+    observer: Observer,
+    shards: FinishedShards | None = None,
+) -> Result:
+    """Evaluate here or on a cluster, as the request says, or take the records from finished ``shards``.
+
+    Raises :class:`~evaltools.errors.UsageError` and its kinds before any long work for what is wrong, and for shards
+    that are not all those of this run, each finished.
+    """
+    if shards is None and request.options.text("executor") == "ray":
+        from evaltools.runs.on_ray import shards_on_ray
+
+        with shards_on_ray(task, request, partial(observer.progress, "shards"), carry_out_range) as folders:
+            return measure(task, request.of_no_run(), observer, FinishedShards.of_one_run(folders))
+    asked = read(task, request)
+    if shards is None:
+        return evaluate(asked, observer)
+    result = shards.complete(merge(asked, shards.places, observer), asked.configurations)
+    return with_host_names(result, shards.host_names)
 
 
 def evaluate(
@@ -74,24 +149,19 @@ def record(request: TaskRequest, observer: Observer) -> int:
     return exit_codes.OK if is_whole else exit_codes.NOT_MEASURED
 
 
-class RangeDone(Struct, frozen=True):
-    """What a process elsewhere gives back: the exit code, the journal, and why there is none."""
+def carry_out_range(plain: dict[str, Any]) -> tuple[int, bytes, str]:
+    """Carry out a request, as plain values, for its records alone; in this process, wherever that is.
 
-    code: int
-    journal: bytes
-    reason: str
-
-
-def carry_out_range(plain: dict[str, Any]) -> RangeDone:
-    """Carry out a request, as plain values, for its records alone; in this process, wherever that is."""
+    Returns the exit code, the journal, and why there is none.
+    """
     with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
         try:
             request = seen_from(from_plain(plain, {}), Path.cwd()).stating(run_dir=f"{folder}/run")
             code = record(read(task_command(request.task), request), Observer())
         except EvaltoolsError as error:
-            return RangeDone(error.exit_code, b"", str(error))
+            return error.exit_code, b"", str(error)
         journal = Path(folder, "run", JOURNAL_NAME)
-        return RangeDone(code, journal.read_bytes() if journal.exists() else b"", "")
+        return code, journal.read_bytes() if journal.exists() else b"", ""
 
 
 def merge(

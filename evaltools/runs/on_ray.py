@@ -24,7 +24,6 @@ from evaltools.errors import OutputError, UsageError
 from evaltools.exit_codes import MEASURED
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
-from evaltools.runs.evaluate import RangeDone, carry_out_range
 from evaltools.tasks.framework import read
 from evaltools.tasks.framework.request import flags_to_repeat
 
@@ -33,12 +32,18 @@ TASKS: Final = "tasks on the cluster"
 _RETRIES: Final = 5
 """How often a task is started again elsewhere when its node or process is lost."""
 _SECONDS_TO_CONNECT: Final = 5.0
+CarryOut = Callable[[dict[str, Any]], tuple[int, bytes, str]]
+"""What does a request, as plain values: its exit code, its journal, and why there is none."""
 OnProgress = Callable[[int], AbstractContextManager[Callable[[Tally], None]]]
 
 
 @contextlib.contextmanager
-def shards_on_ray(task: TaskCommand, request: Request, progress: OnProgress) -> Iterator[list[Path]]:
+def shards_on_ray(
+    task: TaskCommand, request: Request, progress: OnProgress, carry_out: CarryOut
+) -> Iterator[list[Path]]:
     """The folders of a request's shards, done on a cluster; ``progress`` is a context, entered with their number.
+
+    ``carry_out`` does one of them on a node.
 
     Raises :class:`UsageError` where Ray is not installed, the cluster is not reachable, or the request is wrong.
     """
@@ -56,8 +61,13 @@ def shards_on_ray(task: TaskCommand, request: Request, progress: OnProgress) -> 
         with joined(ray, options.text("ray_address")):
             count = tasks or stated or max(1, int(ray.cluster_resources().get("CPU", 1)))
             journal.state({TASKS: str(count)})
-            folders = _collect(ray, request, count, folder, progress)
-        yield folders
+            ranges = _missing(request, count, folder)
+            with progress(count) as on_progress:
+                tally = Tally(done=count - len(ranges))
+                for _ in _carried_out(ray, ranges, carry_out):
+                    tally.done += 1
+                    on_progress(tally)
+        yield [folder / f"shard-{index}-of-{count}" for index in range(count)]
 
 
 def _begin(journal: Journal, folder: Path, request: Request) -> int:
@@ -75,35 +85,25 @@ def _begin(journal: Journal, folder: Path, request: Request) -> int:
     return int(journal.fact(TASKS) or 0)
 
 
-def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnProgress) -> list[Path]:
-    """Do the missing shards; returns the folders of all shards."""
-    folders = [folder / f"shard-{index}-of-{count}" for index in range(count)]
+def _missing(request: Request, count: int, folder: Path) -> dict[Path, Request]:
+    """The requests of the shards whose records do not lie in the folder yet, by their own folders."""
     asked = _for_tasks(request).stating(shard_count=count, workers="1")
-    missing = {
-        shard: asked.stating(shard_index=index)
-        for index, shard in enumerate(folders)
-        if not (shard / JOURNAL_NAME).exists()
-    }
-    tally = Tally(done=count - len(missing))
-    with progress(count) as on_progress:
-        for _ in _carry_out(ray, missing):
-            tally.done += 1
-            on_progress(tally)
-    return folders
+    shards = {folder / f"shard-{index}-of-{count}": asked.stating(shard_index=index) for index in range(count)}
+    return {shard: own for shard, own in shards.items() if not (shard / JOURNAL_NAME).exists()}
 
 
-def _carry_out(ray: Any, ranges: Mapping[Path, Request]) -> Iterator[Path]:
+def _carried_out(ray: Any, ranges: Mapping[Path, Request], carry_out: CarryOut) -> Iterator[Path]:
     """Each range as a task; gives each folder as soon as the journal of its range lies there.
 
     Raises :class:`UsageError` where one failed or was lost; what others did is kept.
     """
-    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(carry_out_range)
+    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(carry_out)
     tasks = {task.remote(to_plain(request)): folder for folder, request in ranges.items()}
     while tasks:
         (finished,), _ = ray.wait(list(tasks), num_returns=1)
         folder = tasks.pop(finished)
         try:
-            done: RangeDone = ray.get(finished)
+            code, journal, reason = ray.get(finished)
         except ray.exceptions.RayTaskError as error:
             raise UsageError(
                 f"{folder.name} failed on its node: {error.cause}. evaltools and the files must be there under the "
@@ -111,9 +111,9 @@ def _carry_out(ray: Any, ranges: Mapping[Path, Request]) -> Iterator[Path]:
             ) from error
         except ray.exceptions.RayError as error:
             raise UsageError(f"{folder.name} was lost {_RETRIES + 1} times: {error}") from error
-        if done.code not in MEASURED:
-            raise UsageError(f"{folder.name} ended with exit code {done.code}: {done.reason.strip()}")
-        _keep(done.journal, folder)
+        if code not in MEASURED:
+            raise UsageError(f"{folder.name} ended with exit code {code}: {reason.strip()}")
+        _keep(journal, folder)
         yield folder
 
 

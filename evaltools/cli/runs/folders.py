@@ -70,7 +70,7 @@ def merge(arguments: list[str]) -> int:
         raise UsageError(f"{folder} holds {what}, which has no shards: give evaltools resume its folder")
     request = changed(stored, read_given(stored, words.others), lambda parameter: parameter.about == "result")
     from evaltools.cli.carry_out import carry_out
-    from evaltools.runs.measure import FinishedShards
+    from evaltools.runs.evaluate import FinishedShards
 
     return carry_out(request.of_no_run(), FinishedShards.of_one_run(folders)).exit_code
 
