@@ -17,7 +17,7 @@ from evaltools.model.contents import operator_counts, read_contents
 from evaltools.result.facts import DelegateUsed, DelegationProof, Model, RuntimeUsed, Tensor
 from evaltools.result.metrics import figures_of, figures_of_nodes
 from evaltools.result.result import Row
-from evaltools.runtime import DelegateCoverage, Delegation, Open, RuntimeFacts, Session
+from evaltools.runtime import DelegateCoverage, Open, Session
 from evaltools.runtime.did_not_run import require_delegates_ran
 from evaltools.runtime.session import Crashes
 
@@ -123,6 +123,11 @@ def describe_row(entry: Opened | NotMeasured, model: int = 0) -> Row:
     """The row of a configuration before it is measured: its flags, runtime and delegates, and no figures."""
     configuration = entry.configuration
     opened = entry if isinstance(entry, Opened) else None
+    runtime = proof = None
+    if opened is not None:
+        facts, taken = opened.session.facts, opened.session.delegation
+        runtime = RuntimeUsed(facts.name, facts.package, facts.version, facts.kernels, facts.messages, facts.emulator)
+        proof = DelegationProof(taken.total_nodes, taken.delegated_nodes, dict(taken.cpu_operators))
     return Row(
         configuration.name,
         status="measured" if opened else "not measured",
@@ -132,9 +137,9 @@ def describe_row(entry: Opened | NotMeasured, model: int = 0) -> Row:
         model=model,
         flags=configuration.to_flags(),
         num_threads=configuration.num_threads,
-        runtime=_runtime_used(opened.session.facts) if opened else None,
+        runtime=runtime,
         delegates=_delegates_used(configuration, opened),
-        delegation=_proof(opened.session.delegation) if opened else None,
+        delegation=proof,
     )
 
 
@@ -225,14 +230,6 @@ def _is_namesake(one: Row, other: Row) -> bool:
 
 def _name_anywhere(entry: Row) -> str:
     return entry.name.removesuffix(f"@{entry.place}")
-
-
-def _runtime_used(facts: RuntimeFacts) -> RuntimeUsed:
-    return RuntimeUsed(facts.name, facts.package, facts.version, facts.kernels, facts.messages, facts.emulator)
-
-
-def _proof(delegation: Delegation) -> DelegationProof:
-    return DelegationProof(delegation.total_nodes, delegation.delegated_nodes, dict(delegation.cpu_operators))
 
 
 def _delegates_used(configuration: Configuration, opened: Opened | None) -> list[DelegateUsed]:
