@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from evaltools.gates.bottleneck import bottleneck, most_threads
 from evaltools.report.words.facts import load_in_words
 from evaltools.result.execution import ExecutionUsed
 from evaltools.result.result import Result
@@ -58,13 +57,25 @@ def advice_in_words(result: Result, execution: ExecutionUsed) -> str:
 
 
 def _flags_in_words(result: Result, execution: ExecutionUsed) -> Iterator[str]:
-    """Flags that would use more cores, unless others used them."""
-    cores = result.environment.cpu_count
+    """Flags that would use more cores, unless others used them.
+
+    Inputs and inference have processes of their own by worker; metrics and the journal are only this process's. More
+    workers than examples have nothing to do, and runs that depend on those before them must have one. -1 thread lets
+    the runtime take all cores.
+    """
+    cores, workers = result.environment.cpu_count, execution.workers
     asked = [row.num_threads for row in result.rows if row.status == "measured"]
-    found = bottleneck(execution, cores, most_threads(asked, cores))
-    if found is not None and found.helps and not load_in_words(result.environment.load):
-        flags = " or ".join(each.typed for each in found.helps)
-        yield f"it asked for {found.cores - found.unused_cores} of {found.cores} cores: {flags} asks for more"
+    threads = max([1, *(cores if each < 0 else each for each in asked)])
+    more_workers = 1 if execution.one_worker else min(cores // threads, execution.examples_run)
+    can_help = any(execution.stage_seconds.values()) and not load_in_words(result.environment.load)
+    if not workers or not can_help or execution.bound not in ("input", "inference"):
+        return
+    flags = [f"--workers={more_workers}"] if more_workers > workers else []
+    if execution.bound == "inference" and cores // workers > threads:
+        flags.append(f"--num_threads={cores // workers}")
+    if flags:
+        used = min(cores, workers * threads)
+        yield f"it asked for {used} of {cores} cores: {' or '.join(flags)} asks for more"
 
 
 def conditions_in_words(result: Result, execution: ExecutionUsed) -> str:
