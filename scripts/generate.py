@@ -50,27 +50,14 @@ def delegate_flags() -> bytes:
 
 def result_page() -> bytes:
     """The reference page of the results, from the descriptions of their types, and of the figures that limits name."""
-    from evaltools.gates.outcome import GateOutcome
     from evaltools.result.json_file import json_schema
     from evaltools.result.result import Result
 
-    files = "evaltools/result"
-    documents = {
-        "Results": (
-            "every task, `benchmark`, `locate`, `inspect` and `suite`",
-            f"{files}/result.schema.json",
-            json_schema(Result, ""),
-        ),
-        "Verdicts": ("`evaltools gate`", "", json_schema(GateOutcome, "")),
-    }
-    parts = [_RESULT_HEAD, f"## Figures\n\n{_figures_table()}"]
-    described: set[str] = set()
-    for heading, (writer, file, schema) in documents.items():
-        schema_file = f"; its JSON Schema is `{file}`, installed with the package" if file else ""
-        text = f"## {heading}\n\nWritten by {writer}{schema_file}."
-        new = {name: entry for name, entry in schema["$defs"].items() if name not in described}
-        described |= set(new)
-        parts += [text, *(_object_described(name, entry) for name, entry in new.items())]
+    schema = json_schema(Result, "")
+    writers = "every task, `benchmark`, `locate`, `inspect`, `suite` and `gate`"
+    file = "its JSON Schema is `evaltools/result/result.schema.json`, installed with the package"
+    parts = [_RESULT_HEAD, f"## Figures\n\n{_figures_table()}", f"## Results\n\nWritten by {writers}; {file}."]
+    parts += [_object_described(name, entry) for name, entry in schema["$defs"].items()]
     return ("\n\n".join(parts) + "\n").encode()
 
 

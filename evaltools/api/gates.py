@@ -16,15 +16,15 @@ from evaltools.errors import LimitNotKept, UsageError
 from evaltools.gates.check import NO_OLD
 from evaltools.gates.compare import Old
 from evaltools.gates.criteria import Criterion, parse_criterion
-from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
+from evaltools.gates.decide import Decision
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import earlier_parts, hold_all
 from evaltools.gates.no_worse import compare_results
 from evaltools.gates.run_rows import parts_of
 from evaltools.known_tasks import OWN, other_metrics, task_command
-from evaltools.report.words.gates import decision_in_words
 from evaltools.result.metrics import METRICS, of_task
 from evaltools.result.result import Result as Whole
+from evaltools.result.verdict import GateVerdict, worst_verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -38,7 +38,7 @@ class GateReport(Struct, frozen=True):
     @property
     def verdict(self) -> GateVerdict:
         """The worst one: ``pass``, ``inconclusive``, ``fail`` or ``not measured``."""
-        return worst_verdict(self.decisions)
+        return worst_verdict(each.verdict for each in self.decisions)
 
     @property
     def passed(self) -> bool:
@@ -48,7 +48,7 @@ class GateReport(Struct, frozen=True):
     def require(self) -> None:
         """Raise :class:`~evaltools.errors.LimitNotKept` unless every limit is kept."""
         if not self.passed:
-            raise LimitNotKept("\n".join(decision_in_words(each) for each in self.decisions if each.verdict != "pass"))
+            raise LimitNotKept("\n".join(each.text for each in self.decisions if each.verdict != "pass"))
 
     def __bool__(self) -> bool:
         return self.passed
@@ -83,7 +83,7 @@ class GateReport(Struct, frozen=True):
         return html_table(self.rows)
 
     def __repr__(self) -> str:
-        return "\n".join(decision_in_words(each) for each in self.decisions)
+        return "\n".join(each.text for each in self.decisions)
 
 
 @errors_in_python({})

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from evaltools.gates.bounds import change_of, compared
 from evaltools.gates.criteria import Criterion, parse_criterion
-from evaltools.gates.decide import Decision, Found, GateVerdict
+from evaltools.gates.decide import Decision, Found
 from evaltools.gates.evidence import (
     NOTHING_ALLOWED,
     Allowed,
@@ -38,6 +38,7 @@ from evaltools.metrics.power import Change, CountedChange
 from evaltools.metrics.resampled import ResampledChange
 from evaltools.result.facts import Load, Model, Tensor
 from evaltools.result.result import Row
+from evaltools.result.verdict import GateVerdict
 
 Earlier = TypeVar("Earlier")
 Part = TypeVar("Part")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,10 +20,9 @@ from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange
 from evaltools.metrics.power import POWER, Change, examples_to_place
 from evaltools.metrics.proportions import share_bound
 from evaltools.parameter import did_you_mean
+from evaltools.report.words.numbers import in_unit, number_in
+from evaltools.result.verdict import GateVerdict
 
-GateVerdict = Literal["skipped", "pass", "inconclusive", "fail", "not measured"]
-GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("skipped", "pass", "inconclusive", "fail", "not measured")
-"""From best to worst; ``skipped`` is what cannot exist here, where the gate has ``allow_missing``."""
 _NO_OLD: Final = (
     "there is no earlier evaluation to compare with; give --against=OLD.json, or against in the run (of benchmarks "
     "--against compares the times by itself)"
@@ -64,6 +63,29 @@ class Found(Struct, frozen=True):
     unit: str = ""
     of_medians: bool = False
 
+    @property
+    def number(self) -> str:
+        """What was found without the name of the figure, for a cell beside the limit, which names it.
+
+        >>> Found("top1 drop", 0.0, -0.0123, 0.0123, unit="points").number
+        '0 points [-1.23, 1.23]'
+        >>> Found("latency_ratio", 0.5, 0.45, 0.6, processes=1).number
+        '0.5 [0.45, 0.6] of these processes'
+        """
+        span = "" if self.low is None else f" [{number_in(self.low, self.unit)}, {number_in(self.high, self.unit)}]"
+        where = "" if self.output is None else f" in {self.output}"
+        basis = {None: "", 1: " of these processes"}.get(self.processes, f" of such ({self.processes}) processes")
+        return f"{in_unit(self.value, self.unit)}{span}{where}{' of medians' if self.of_medians else basis}"
+
+    @property
+    def text(self) -> str:
+        """The figure with what was found.
+
+        >>> Found("max_error", None, output="boxes").text
+        'max_error no number in boxes'
+        """
+        return f"{self.figure} {self.number}"
+
 
 class Decision(Struct, frozen=True):
     """The verdict on one limit for one configuration.
@@ -80,6 +102,18 @@ class Decision(Struct, frozen=True):
     reason: str = ""
     examples_needed: int | None = None
     examples: int = 0
+
+    @property
+    def text(self) -> str:
+        """The decision in one line.
+
+        >>> Decision("xnnpack", "top1 >= 0.7", "pass", Found("top1", 0.75)).text
+        'xnnpack: top1 >= 0.7: pass: top1 0.75'
+        """
+        found = "" if self.found is None else self.found.text
+        return ": ".join(
+            filter(None, (self.configuration, self.limit, self.verdict, "; ".join(filter(None, (found, self.reason)))))
+        )
 
 
 def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -> Decision:
@@ -337,8 +371,3 @@ def _keeps(criterion: Criterion, value: float) -> bool:
 
 def _missing(criterion: Criterion, evidence: Evidence, reason: str) -> Decision:
     return Decision(evidence.configuration, criterion.text, "not measured", reason=reason)
-
-
-def worst_verdict(decisions: Sequence[Decision]) -> GateVerdict:
-    """The worst verdict; ``not measured`` if there are none, since nothing was shown."""
-    return max((decision.verdict for decision in decisions), key=GATE_VERDICTS.index, default="not measured")

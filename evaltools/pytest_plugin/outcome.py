@@ -10,16 +10,14 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from evaltools.gates.check import GateDecisions
-from evaltools.gates.decide import Decision, worst_verdict
-from evaltools.gates.ending import ending_of
+from evaltools.gates.decide import Decision
 from evaltools.gates.run_rows import RunRows
 from evaltools.gates.verdict import PASSES
 from evaltools.parameter import did_you_mean
 from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.pytest_plugin.settings import Settings
-from evaltools.report.words.gates import found_in_words
 from evaltools.result.result import Result
-from evaltools.result.verdict import kind_in_words
+from evaltools.result.verdict import ending_of, kind_in_words, worst_verdict
 from evaltools.tasks.inference_diff.options import INPUT_KINDS
 from evaltools.text import printable
 
@@ -39,7 +37,7 @@ class Outcome(Struct, frozen=True):
 def judge(reports: Sequence[GateDecisions], settings: Settings) -> Outcome:
     """The outcome of one limit over everything that it is compared with, mostly one configuration; the worst counts."""
     found = [(report, decision) for report in reports for decision in report.decisions]
-    verdict = worst_verdict([decision for _, decision in found])
+    verdict = worst_verdict(decision.verdict for _, decision in found)
     kind = ending_of(verdict, settings.inconclusive != "fail").test
     if kind == "pass":
         return Outcome(kind)
@@ -59,7 +57,7 @@ def properties(reports: Sequence[GateDecisions], results: Mapping[str, RunRows])
             values = {
                 "model": report.model,
                 "verdict": decision.verdict,
-                "found": found_in_words(decision.found),
+                "found": decision.found.text if decision.found else "",
                 "reason": decision.reason,
                 "examples_needed": "" if decision.examples_needed is None else str(decision.examples_needed),
             }
@@ -84,7 +82,7 @@ def _line(entries: Sequence[tuple[GateDecisions, Decision]]) -> str:
 
 
 def _headline(report: GateDecisions, decision: Decision) -> str:
-    text = found_in_words(decision.found) or decision.reason
+    text = decision.found.text if decision.found else decision.reason
     return f"{_place(report, decision)}: {decision.verdict}: {text}"
 
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from importlib.metadata import version
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
 import pytest
-from msgspec.structs import replace
 
 from evaltools.errors import EvaltoolsError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.gate_file import read_gate_file
-from evaltools.gates.outcome import GateOutcome, outcome_of
+from evaltools.gates.outcome import outcome_of
 from evaltools.gates.run_rows import RunRows
 from evaltools.pytest_plugin.session_runs import session_runs
 from evaltools.report.content import Sources
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.file import page_file, require_page_file
-from evaltools.report.page.from_files import sources_of
+from evaltools.result.environment import describe_environment
 from evaltools.result.result import Result
 from evaltools.runs.folders import read_any_result
 
@@ -44,7 +43,7 @@ class SessionReport:
         terminalreporter.section("evaltools")
         try:
             sources = self._sources()
-            if not sources.count:
+            if not sources.results:
                 terminalreporter.write_line(f"{self._path} is not written: no test evaluated anything")
                 return
             write_file(self._path, page_file(sources, self._path))
@@ -55,7 +54,6 @@ class SessionReport:
 
     def _sources(self) -> Sources:
         results: dict[str, Result] = {}
-        outcomes: dict[str, GateOutcome] = {}
         runs = session_runs(self._config)
         for file in self._gate_files:
             gate_file = read_gate_file(file)
@@ -70,11 +68,12 @@ class SessionReport:
                     results[_free(source.name, file, results)] = result
             if parts:
                 held = [each for gate in gate_file.gates for each in runs.held(gate, parts, gate_file.runs)]
-                outcome = outcome_of(version("evaltools"), str(file), held + compared)
-                outcomes[_free(file.stem, file, outcomes)] = outcome
+                now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+                environment = describe_environment(["pytest", *self._config.invocation_params.args], now, 0.0)
+                results[_free(file.stem, file, results)] = outcome_of(str(file), held + compared, environment)
         for path in runs.other_files():
             results[_free(path.stem, path, results)] = read_any_result(path)
-        return replace(sources_of(results), outcomes=outcomes)
+        return Sources(results)
 
 
 def _free(name: str, file: Path, taken: Container[str]) -> str:

@@ -16,9 +16,9 @@ from evaltools.result.section import Block, Cell, Gallery, Lines, Note, Picture,
 from evaltools.text import shortened
 
 if TYPE_CHECKING:
-    from evaltools.gates.outcome import GateOutcome
     from evaltools.result.result import Result
 
+_GATE: Final = "gate"
 MOST_NOTES: Final = 12
 MOST_WARNINGS: Final = 12
 MOST_LINES: Final = 40
@@ -44,12 +44,11 @@ class Sources(Struct, frozen=True):
     located: Mapping[str, Sequence[Result]] = field(default_factory=dict)
     saved: Mapping[str, bytes] = field(default_factory=dict)
     folders: Mapping[str, Path] = field(default_factory=dict)
-    outcomes: Mapping[str, GateOutcome] = field(default_factory=dict)
 
     @property
-    def count(self) -> int:
-        """How many results there are."""
-        return len(self.results) + len(self.outcomes)
+    def outcomes(self) -> dict[str, Result]:
+        """What came of gates, which a page begins with."""
+        return {name: each for name, each in self.results.items() if each.command == _GATE}
 
     @property
     def evaluations(self) -> dict[str, Result]:
@@ -59,7 +58,8 @@ class Sources(Struct, frozen=True):
     @property
     def others(self) -> dict[str, Result]:
         """The results of other commands."""
-        return {name: each for name, each in self.results.items() if not each.is_of_examples}
+        known = self.outcomes | self.evaluations
+        return {name: each for name, each in self.results.items() if name not in known}
 
 
 class Download(Struct, frozen=True):

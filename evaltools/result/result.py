@@ -51,6 +51,8 @@ INVOKE_US: Final = "invoke_us"
 """The series of single times of runs, in microseconds."""
 DRIFT: Final = "drift"
 """The text which says that times rose or fell while they were measured."""
+LIMIT: Final = "limit"
+"""The role of a row in a row: a limit on it, named by its text; its figure is what was found."""
 SHARD: Final = "shard"
 """What is given, where the result is of one of several shards: ``i/n``."""
 EXAMPLES: Final = "examples"
@@ -63,12 +65,12 @@ class Row(Struct, frozen=True, omit_defaults=True):
     """A configuration, an operator, a chip or a device: what was asked, what ran, what came out.
 
     A field that a file lacks is empty; ``role`` and ``status`` are always there. ``role`` says what it is: the
-    ``reference``, a ``test``, an ``operator``, a ``chip``, a ``device``. ``reason`` says why it was not measured;
-    ``not_clean`` why measured figures are no clean pass; ``fallback`` why the CPU did what a delegate was asked for.
-    ``cannot_exist``: no runtime here can create what was asked for. ``command`` and ``model`` are what gave the row,
-    the latter by its place in the result's models; ``other_model`` is the one that it ran in the place of that. ``job``
-    is what a suite calls the command, ``place`` the device, or ``host``, where several did the same. ``flags`` give
-    the same configuration again.
+    ``reference``, a ``test``, an ``operator``, a ``chip``, a ``device``, a ``limit`` on the row that it is a part of.
+    ``reason`` says why it was not measured; ``not_clean`` why measured figures are no clean pass; ``fallback`` why the
+    CPU did what a delegate was asked for. ``cannot_exist``: no runtime here can create what was asked for. ``command``
+    and ``model`` are what gave the row, the latter by its place in the result's models; ``other_model`` is the one that
+    it ran in the place of that. ``job`` is what a suite calls the command, ``place`` the device, or ``host``, where
+    several did the same. ``flags`` give the same configuration again.
 
     ``runtime``, ``delegates`` and ``delegation`` are what ran, and the proof. ``load`` is what else the machine did
     while it was timed, null where nobody looked. ``counts`` are whole numbers by name, such as ``rounds``. ``texts``
@@ -176,9 +178,10 @@ class Result(Struct, frozen=True):
     """What a command found.
 
     ``command`` is what gave it, such as ``imagenet`` or ``benchmark``; ``own`` of every task of one's own, whose name
-    is the ``subject``, which else is empty. ``complete`` is false where it ended early, or where a row has neither an
-    answer nor a failure for some examples; ``stopped`` says why. ``examples_done`` counts the examples that were tried,
-    failed ones included, of ``example_count`` over all shards; both are 0 where there are no examples.
+    is the ``subject``; that of a gate is its file, else it is empty. ``complete`` is false where it ended early, or
+    where a row has neither an answer nor a failure for some examples; ``stopped`` says why. ``examples_done`` counts
+    the examples that were tried, failed ones included, of ``example_count`` over all shards; both are 0 where there are
+    no examples.
 
     ``given`` is everything beside model and configuration that decides the figures, as texts by name: two results with
     the same texts are of the same examples. ``options`` are the flags in force. ``failed`` are examples without an

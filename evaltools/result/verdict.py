@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
 from msgspec import Struct, field
+
+from evaltools import exit_codes
+from evaltools.result.section import Tone
 
 VerdictKind = Literal[
     "identical",
@@ -21,6 +25,14 @@ VerdictKind = Literal[
     "not measured",
 ]
 """A precision means: different, but within what is expected of it."""
+GateVerdict = Literal["skipped", "pass", "inconclusive", "fail", "not measured"]
+"""The kinds of verdicts on limits; ``skipped`` is what cannot exist here, where the gate has ``allow_missing``."""
+GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("skipped", "pass", "inconclusive", "fail", "not measured")
+"""From best to worst."""
+_TONES: Final[Mapping[str, Tone]] = {
+    "identical": "good", "equivalent": "good", "better": "good", "fp16": "near", "bf16": "near", "int8": "near",
+    "worse": "bad", "diverged": "bad", "pass": "good", "fail": "bad", "not measured": "missing", "skipped": "missing",
+}  # fmt: skip
 OF_OUTPUTS: Final = "outputs"
 """The metric of verdicts on the outputs themselves."""
 _PRECISIONS: Final = ("fp16", "bf16", "int8")
@@ -55,6 +67,11 @@ class Verdict(Struct, frozen=True):
     seen: Literal["", "identical", "unchanged"] = ""
 
     @property
+    def tone(self) -> Tone:
+        """The colour of its kind; open ones say neither yes nor no."""
+        return _TONES.get(self.kind, "open")
+
+    @property
     def why(self) -> str:
         """The output that decides, and all that the verdict rests on."""
         texts = "; ".join(self.texts)
@@ -77,3 +94,40 @@ def kind_in_words(kind: str) -> str:
     ('within expected precision of fp16', 'diverged')
     """
     return f"within expected precision of {kind}" if kind in _PRECISIONS else kind
+
+
+class Ending(Struct, frozen=True):
+    """What becomes of a verdict on a limit; ``junit`` and ``github`` are None where nothing is to be said.
+
+    An element ``failure`` or ``error``, an exit code other than 0 and a test that failed go together.
+    """
+
+    exit_code: int
+    junit: Literal["failure", "error", "skipped"] | None
+    test: Literal["pass", "fail", "skip"]
+    github: Literal["error", "warning", "notice"] | None
+
+
+_ENDINGS: Final[Mapping[str, Ending]] = {
+    "skipped": Ending(exit_codes.OK, "skipped", "skip", "notice"),
+    "pass": Ending(exit_codes.OK, None, "pass", None),
+    "inconclusive": Ending(exit_codes.INCONCLUSIVE, "failure", "fail", "error"),
+    "fail": Ending(exit_codes.LIMIT_BROKEN, "failure", "fail", "error"),
+    "not measured": Ending(exit_codes.NOT_MEASURED, "error", "fail", "error"),
+}
+_ALLOWED_INCONCLUSIVE: Final = Ending(exit_codes.OK, "skipped", "skip", "warning")
+
+
+def ending_of(kind: str, is_inconclusive_allowed: bool) -> Ending:
+    """Exit code, element of JUnit, outcome of a test, and line on GitHub of a verdict on a limit.
+
+    >>> ending_of("inconclusive", is_inconclusive_allowed=True).exit_code, ending_of("not measured", True).exit_code
+    (0, 3)
+    """
+    is_allowed = kind == "inconclusive" and is_inconclusive_allowed
+    return _ALLOWED_INCONCLUSIVE if is_allowed else _ENDINGS[kind]
+
+
+def worst_verdict(kinds: Iterable[GateVerdict]) -> GateVerdict:
+    """The worst verdict on limits; ``not measured`` if there are none, since nothing was shown."""
+    return max(kinds, key=GATE_VERDICTS.index, default="not measured")

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.report.page.sections.rows import tone_of_kind
 from evaltools.report.words.facts import counted, load_in_words
 from evaltools.report.words.numbers import in_times_with_interval, milliseconds, percent
 from evaltools.result.figure import Figure
@@ -63,7 +62,7 @@ def tone(row: Row) -> Tone:
         return "bad" if row.texts.get(STATE) == "failed" else "missing"
     if row.fallback or row.not_clean:
         return "bad"
-    return "good" if row.verdict is None else tone_of_kind(row.verdict.kind)
+    return "good" if row.verdict is None else row.verdict.tone
 
 
 def _is_shown(row: Row) -> bool:

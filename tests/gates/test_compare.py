@@ -12,7 +12,7 @@ from scipy import stats
 from evaltools.gates.check import GateDecisions, hold_against_old
 from evaltools.gates.compare import Old, slowdown
 from evaltools.gates.criteria import parse_criterion
-from evaltools.gates.decide import Decision, decide, worst_verdict
+from evaltools.gates.decide import Decision, decide
 from evaltools.gates.evidence import Allowed, Evidence
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import hold_all
@@ -20,6 +20,7 @@ from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.result.facts import Load, Model, Tensor
 from evaltools.result.result import SHARD, Result, Row
+from evaltools.result.verdict import worst_verdict
 from tests.results import configuration, of_ranks, part, result, result_with, row_with
 
 NOBODY = 0.0
@@ -113,7 +114,9 @@ def test_a_result_without_configurations_or_times_is_said() -> None:
     report = compared(replace(made, rows=untimed), made)
     assert "not compared: times of fast, as not both have them" in report.warnings
     unknown = [replace(each, delegation=None) for each in made.rows]
-    assert worst_verdict(compared(replace(made, rows=unknown), made).decisions) == "not measured"
+    assert (
+        worst_verdict(each.verdict for each in compared(replace(made, rows=unknown), made).decisions) == "not measured"
+    )
 
 
 @pytest.mark.parametrize(
@@ -251,7 +254,7 @@ def test_a_reference_that_became_slower_is_the_machine() -> None:
     old = measured(GOOD)
     slow = [row_with(old.rows[0], latency=summarise_latency([90_000.0] * 30))]
     report = compared(replace(old, rows=[*slow, old.rows[1]]), old)
-    assert worst_verdict(report.decisions) == "pass"
+    assert worst_verdict(each.verdict for each in report.decisions) == "pass"
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from scipy import optimize, stats
 
 from evaltools.gates.criteria import parse_criterion
-from evaltools.gates.decide import GATE_VERDICTS, Decision, Found, GateVerdict, decide, worst_verdict
+from evaltools.gates.decide import Decision, Found, decide
 from evaltools.gates.evidence import Allowed, Evidence
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.proportions import PairedCounts, change_bound, change_scores
-from evaltools.report.words.gates import found_in_words
 from evaltools.result.facts import Load
 from evaltools.result.figure import Change, Figure, Part
+from evaltools.result.verdict import GATE_VERDICTS, GateVerdict, worst_verdict
 
 QUANTILE_95 = 1.6448536269514722
 
@@ -61,6 +61,11 @@ def outputs(*values: tuple[str, dict[str, float | None]]) -> Evidence:
 
 def plain(**values: float | None) -> dict[str, Figure]:
     return {name: Figure(value) for name, value in values.items()}
+
+
+def text_of(found: Decision) -> str:
+    assert found.found is not None
+    return found.found.text
 
 
 def shown_interval(found: Decision) -> tuple[float, float]:
@@ -107,12 +112,12 @@ def test_a_figure_at_the_limit_keeps_it() -> None:
     evidence = Evidence("x", figures=plain(latency_ms=5.0, top1=0.9))
     assert [verdict(f"latency_ms <= {limit}", evidence) for limit in (4.99, 5, 5.01)] == ["fail", "pass", "pass"]
     assert [verdict(f"top1 >= {limit}", evidence) for limit in (0.89, 0.9, 0.91)] == ["pass", "pass", "fail"]
-    assert found_in_words(decided("latency_ms <= 4", evidence).found) == "latency_ms 5 ms"
+    assert text_of(decided("latency_ms <= 4", evidence)) == "latency_ms 5 ms"
 
 
 def test_a_figure_that_is_nan_breaks_limits_and_one_without_a_value_shows_nothing() -> None:
     damaged = decided("latency_ms <= 5", Evidence("x", figures=plain(latency_ms=math.nan)))
-    assert (damaged.verdict, found_in_words(damaged.found)) == ("fail", "latency_ms nan")
+    assert (damaged.verdict, text_of(damaged)) == ("fail", "latency_ms nan")
     nothing = decided("ap_small >= 0.5", Evidence("x", figures=plain(ap_small=None)))
     assert nothing.verdict == "not measured"
     assert "ap_small has no value" in nothing.reason
@@ -277,8 +282,8 @@ def test_so_many_examples_with_the_same_flips_would_decide_a_drop() -> None:
 def test_a_drop_without_a_confidence_is_the_one_that_was_found() -> None:
     evidence = flips(200, 3, 2)
     assert [verdict(f"top1 drop <= {limit}", evidence) for limit in ("0.4 points", "0.5 points")] == ["fail", "pass"]
-    assert found_in_words(decided("top1 drop <= 0", evidence).found) == "top1 drop 0.005"
-    assert found_in_words(decided("top1 drop <= 0", flips(200, 0, 0)).found) == "top1 drop 0"
+    assert text_of(decided("top1 drop <= 0", evidence)) == "top1 drop 0.005"
+    assert text_of(decided("top1 drop <= 0", flips(200, 0, 0))) == "top1 drop 0"
 
 
 def resampled(differences: Sequence[float], change: float = -0.01, examples: int = 100) -> Evidence:
@@ -310,7 +315,7 @@ def test_a_ratio_is_compared_with_its_interval() -> None:
     assert verdict("latency_ratio <= 0.5", evidence) == "pass"
     assert verdict("latency_ratio <= 0.49", evidence) == "fail"
     undecided = decided("latency_ratio <= 0.5 at 95 %", evidence)
-    assert found_in_words(undecided.found).endswith("0.5 [0.45, 0.6]")
+    assert text_of(undecided).endswith("0.5 [0.45, 0.6] of these processes")
 
 
 def test_a_ratio_of_one_pair_or_of_none() -> None:
@@ -322,7 +327,7 @@ def test_a_ratio_of_one_pair_or_of_none() -> None:
 
 def test_the_worst_output_decides_and_is_named() -> None:
     evidence = outputs(("a", {"max_quanta": 2.0}), ("b", {"max_error": 9.0}), ("c", {"max_quanta": 5.0}))
-    assert found_in_words(decided("max_quanta <= 1", evidence).found) == "max_quanta 5 quanta in c"
+    assert text_of(decided("max_quanta <= 1", evidence)) == "max_quanta 5 quanta in c"
     assert verdict("max_quanta <= 5", evidence) == "pass"
     snr = outputs(("a", {"snr_db": 60.0}), ("b", {"snr_db": 30.0}), ("c", {"snr_db": math.inf}))
     worst = Found("snr_db", 30.0, output="b", unit="dB")
@@ -334,7 +339,7 @@ def test_the_worst_output_decides_and_is_named() -> None:
 def test_an_output_without_a_number_breaks_every_limit(broken: float | None) -> None:
     found = decided("max_error <= 999", outputs(("a", {"max_error": 0.0}), ("b", {"max_error": broken})))
     assert found.verdict == "fail"
-    assert found_in_words(found.found) in ("max_error no number in b", "max_error nan in b")
+    assert text_of(found) in ("max_error no number in b", "max_error nan in b")
 
 
 def test_one_output_by_name_or_number_leaves_the_others_alone() -> None:
@@ -355,7 +360,6 @@ def test_an_output_that_is_not_there_is_not_measured() -> None:
 
 def test_not_measured_is_worse_than_fail_and_that_than_inconclusive() -> None:
     assert GATE_VERDICTS == ("skipped", "pass", "inconclusive", "fail", "not measured")
-    made = {name: Decision("x", "top1 >= 0.5", name) for name in GATE_VERDICTS}
     for place, name in enumerate(GATE_VERDICTS):
-        assert worst_verdict([made[other] for other in reversed(GATE_VERDICTS[: place + 1])]) == name
+        assert worst_verdict(GATE_VERDICTS[each] for each in range(place, -1, -1)) == name
     assert worst_verdict([]) == "not measured"

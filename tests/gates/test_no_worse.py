@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from msgspec.structs import replace
 
+from evaltools.gates.check import GateDecisions
 from evaltools.gates.compare import Old
 from evaltools.gates.criteria import parse_criterion
+from evaltools.gates.decide import Decision
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import earlier_parts, hold_all
 from evaltools.gates.no_worse import compare_results, is_slower
-from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.gates.run_rows import parts_of
 from evaltools.metrics.interval import Interval
 from evaltools.result.facts import DelegationProof, Load, Model
 from evaltools.result.figure import Figure
 from evaltools.result.result import ALL, Result, Row, standing_alone
+from evaltools.result.verdict import GateVerdict, worst_verdict
 from evaltools.suite.conclude import conclude
 from tests.gates.test_compare import GOOD, NOBODY, measured
 from tests.report.benchmark_samples import benchmark, row
@@ -37,9 +41,23 @@ def suite(*entries: SuiteJob) -> Result:
     return conclude(MADE.environment, [model for model, _ in entries], rows)
 
 
-def compared(now: Result, before: Result) -> GateOutcome:
+class Compared(NamedTuple):
+    """The verdicts on a result since an earlier one."""
+
+    reports: list[GateDecisions]
+
+    @property
+    def decisions(self) -> list[Decision]:
+        return [decision for report in self.reports for decision in report.decisions]
+
+    @property
+    def verdict(self) -> GateVerdict:
+        return worst_verdict(decision.verdict for decision in self.decisions)
+
+
+def compared(now: Result, before: Result) -> Compared:
     then = replace(before, environment=replace(before.environment, started_at="earlier"))
-    return outcome_of("1", "old.json", compare_results("night", now, Old("old.json", then)))
+    return Compared(compare_results("night", now, Old("old.json", then)))
 
 
 def timed(us: float, name: str = "fast") -> Row:

@@ -7,8 +7,8 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -30,13 +30,13 @@ from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
 from evaltools.gates.hold import earlier_parts, hold_all, unjudged
 from evaltools.gates.no_worse import compare_results
-from evaltools.gates.outcome import outcome_of
+from evaltools.gates.outcome import exit_code_of, outcome_of
 from evaltools.gates.run_rows import RunRows, parts_of
 from evaltools.report.files.output_file import require_output_file, write_file
-from evaltools.report.page.from_files import sources_of
-from evaltools.report.page.screens import print_gates
+from evaltools.report.page.screens import print_rows
 from evaltools.request import require_apart
 from evaltools.request.flags import GivenFlags
+from evaltools.result.environment import describe_environment
 from evaltools.result.json_file import encode_json
 from evaltools.result.result import Result
 from evaltools.runs.folders import read_any_result
@@ -65,6 +65,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
 
     Returns the exit code. From before anything is measured, no file tells of an earlier run.
     """
+    started_at, start = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
     file = _limits(flags, results)
     sources = [_compared(source, flags) for source in (_named(results, file) if results else _runs(file))]
     _require_one_each(sources)
@@ -83,11 +84,11 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
         replace(report, elapsed_s=carried.seconds.get(report.run, report.elapsed_s))
         for report in held + unjudged(file.gates, left)
     ]
-    outcome = outcome_of(
-        version("evaltools"), str(file.path), timed, inconclusive_allowed=flags.is_on("allow_inconclusive")
-    )
-    is_printed = say(f"{text_for_stdout(partial(print_gates, outcome))}\n{_summary(held)}")
-    not_written = carried.not_kept + write_verdicts(outcome, files, sources_of(carried.results))
+    words = ["evaltools", "gate", *results, *(f"--{name}={text}" for name, text in flags.given)]
+    environment = describe_environment(words, started_at, time.monotonic() - start)
+    outcome = outcome_of(str(file.path), timed, environment, flags.is_on("allow_inconclusive"))
+    is_printed = say(f"{text_for_stdout(partial(print_rows, outcome))}\n{_summary(held)}")
+    not_written = carried.not_kept + write_verdicts(outcome, files, carried.results)
     not_written += show_on_github(outcome, file)
     if not is_printed:
         not_written.append(OutputError("stdout cannot be written"))
@@ -95,7 +96,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
         console.print(f"evaltools: {error}", style="bold red")
     if not_written:
         return exit_codes.NOT_WRITTEN
-    return outcome.exit_code
+    return exit_code_of(outcome)
 
 
 def _limits(flags: GivenFlags, results: Sequence[str]) -> GateFile:

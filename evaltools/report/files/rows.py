@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from xml.etree import ElementTree
 
-from evaltools.gates.check import GateDecisions
-from evaltools.gates.decide import Decision, GateVerdict
-from evaltools.gates.outcome import outcome_of
-from evaltools.report.files.gates import junit_xml
 from evaltools.report.page.rendering.csv_text import csv_of
-from evaltools.report.page.sections.rows import tone_of_kind
 from evaltools.result.result import Result, Row
 from evaltools.result.section import Cell, Number, Table, Tone
+from evaltools.result.verdict import GateVerdict, ending_of
+from evaltools.text import printable
 
+_COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 _VERDICTS: Final[Mapping[Tone, GateVerdict]] = {"bad": "fail", "open": "inconclusive", "missing": "not measured"}
 
 
@@ -46,29 +46,90 @@ def _cell(value: Any) -> Cell:
     return Number(str(value), value) if isinstance(value, int | float) else "" if value is None else str(value)
 
 
-def junit_of_rows(result: Result) -> bytes:
-    """A test case for each row but references that were measured, in a suite for each model and job."""
-    found: dict[tuple[str, str], list[Row]] = {}
+class _Case(NamedTuple):
+    """A test case about a configuration, whose own time is ``own_s``, 0 where nobody knows it."""
+
+    configuration: str
+    what: str
+    verdict: str
+    why: str
+    own_s: float = 0.0
+    found: str = ""
+
+
+def junit_of_rows(result: Result, is_inconclusive_allowed: bool = False) -> bytes:
+    """A test suite per model and job, with a test case for each row but references that were measured.
+
+    Of a gate: a suite per run, a case per limit and configuration. Each that is no pass says why in its message;
+    :func:`~evaltools.result.verdict.ending_of` says which element that is. The time of a suite is that of its run,
+    which configurations share by what each took itself, and the cases of one evenly.
+    """
+    suites: dict[str, list[Row]] = {}
     for row in result.rows:
-        found.setdefault((result.model_names[row.model], row.job or result.command), []).append(row)
-    reports = [
-        GateDecisions(
-            f"{model}, {job}",
-            model,
-            tuple(_decision(row) for row in rows if row.role == "test" or row.status == "not measured"),
-            elapsed_s=rows[0].value("elapsed_s") or 0.0,
-        )
-        for (model, job), rows in found.items()
-    ]
-    return junit_xml(outcome_of(result.environment.evaltools, "", reports, result.command))
+        own = row.job or result.command
+        name = printable(own if row.rows else f"{result.model_names[row.model]}, {own}")
+        suites.setdefault(name, []).append(row)
+    root = ElementTree.Element("testsuites", {"name": f"evaltools {result.command}"})
+    every: list[ElementTree.Element] = []
+    total = 0.0
+    for name, rows in suites.items():
+        seconds = max(row.value("elapsed_s") or 0.0 for row in rows)
+        cases = [case for row in rows for case in _cases(row)]
+        suite = ElementTree.SubElement(root, "testsuite", {"name": name})
+        properties = ElementTree.SubElement(suite, "properties")
+        for model in dict.fromkeys(result.models[row.model].file for row in rows):
+            ElementTree.SubElement(properties, "property", name="model", value=printable(Path(model).name))
+        for text in result.warnings:
+            if text.startswith(f"{name}: "):
+                ElementTree.SubElement(properties, "property", name="warning", value=text.removeprefix(f"{name}: "))
+        found = [_element(name, case, seconds * _share(case, cases), is_inconclusive_allowed) for case in cases]
+        suite.extend(found)
+        suite.attrib |= _numbers(found, seconds)
+        every += found
+        total += seconds
+    root.attrib |= _numbers(every, total)
+    ElementTree.indent(root)
+    return bytes(ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)) + b"\n"
 
 
-def _decision(row: Row) -> Decision:
-    limit = "measured" if row.verdict is None else "as the reference"
+def _cases(row: Row) -> Iterator[_Case]:
+    """Those of its limits, or the one of a row without."""
+    for limit in row.rows:
+        of = f"of {limit.counts['examples']} examples" if limit.counts else ""
+        found = " ".join(filter(None, (*limit.figures, limit.texts.get("found", ""), of)))
+        for each in limit.verdicts:
+            yield _Case(row.name, limit.name, each.kind, each.why, row.value("inference_s") or 0.0, found)
+    if row.rows or (row.role != "test" and row.status == "measured"):
+        return
     failed = row.texts.get("first_failure", "") if row.failed_examples else ""
     obstacle = row.fallback or row.not_clean or (row.reason if row.status == "not measured" else failed)
-    verdict = "pass" if row.verdict is None else _VERDICTS.get(tone_of_kind(row.verdict.kind), "pass")
+    verdict: GateVerdict = "pass" if row.verdict is None else _VERDICTS.get(row.verdict.tone, "pass")
     if obstacle or row.status == "not measured":
         verdict = "not measured"
-    text = obstacle or (row.verdict.kind if row.verdict is not None and verdict != "pass" else "")
-    return Decision(row.name, limit, verdict, reason=text)
+    why = obstacle or (row.verdict.kind if row.verdict is not None and verdict != "pass" else "")
+    yield _Case(row.name, "measured" if row.verdict is None else "as the reference", verdict, why)
+
+
+def _share(case: _Case, cases: Sequence[_Case]) -> float:
+    """The share, 0..1, of its run's time that a configuration took; equal shares where the times are not known."""
+    own_s = {each.configuration: each.own_s for each in cases}
+    count = sum(each.configuration == case.configuration for each in cases)
+    return case.own_s / sum(own_s.values()) / count if sum(own_s.values()) else 1 / len(cases)
+
+
+def _element(suite: str, case: _Case, seconds: float, is_inconclusive_allowed: bool) -> ElementTree.Element:
+    name = printable(f"{case.configuration}: {case.what}")
+    found = ElementTree.Element("testcase", classname=suite, name=name, time=f"{seconds:.3f}")
+    kind = ending_of(case.verdict, is_inconclusive_allowed).junit
+    if kind is not None:
+        reason = ElementTree.SubElement(found, kind, message=printable(f"{case.verdict}: {case.why}"))
+        if kind != "skipped":
+            reason.set("type", case.verdict)
+    if case.found:
+        ElementTree.SubElement(found, "system-out").text = case.found
+    return found
+
+
+def _numbers(cases: Sequence[ElementTree.Element], seconds: float) -> dict[str, str]:
+    counted = {name: str(sum(case.find(kind) is not None for case in cases)) for name, kind in _COUNTED.items()}
+    return {"tests": str(len(cases)), **counted, "time": f"{seconds:.3f}"}

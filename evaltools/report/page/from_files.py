@@ -1,17 +1,15 @@
-"""Reads what a page is about from files: results of every kind, outcomes of gates."""
+"""Reads what a page is about from files: results of every command."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 import msgspec
-from msgspec.structs import replace
 
 from evaltools.errors import DataError, UsageError
-from evaltools.gates.outcome import GateOutcome
 from evaltools.report.content import Sources
 from evaltools.result.json_file import json_in, read_content
 from evaltools.result.result import Result
@@ -19,10 +17,9 @@ from evaltools.result_file import result_in
 from evaltools.text import printable
 
 _OF_OPERATORS: Final = "locate"
-Source = Result | GateOutcome
 
 
-def source_in(content: bytes, path: Path) -> Source:
+def source_in(content: bytes, path: Path) -> Result:
     """What the content of a file of ours is, by the fields that it has.
 
     Raises :class:`DataError` for one that holds nothing that a page can show.
@@ -30,9 +27,7 @@ def source_in(content: bytes, path: Path) -> Source:
     document = json_in(content, path, dict[str, msgspec.Raw], "JSON result of evaltools")
     if "baseline_version" in document:
         raise DataError(f"{path} is a baseline of an earlier evaltools; a saved result takes its place: measure again")
-    if "reports" in document and "gates" in document:
-        return json_in(content, path, GateOutcome, "outcome of evaltools gate")
-    if not {"rows", "configurations", "entries", "suspects", "culprits"}.isdisjoint(document):
+    if not {"rows", "configurations", "entries", "suspects", "culprits", "reports"}.isdisjoint(document):
         return result_in(content, path)
     raise DataError(
         f"{path} holds no result: it has {', '.join(map(printable, list(document)[:5])) or 'no fields'}; give "
@@ -58,36 +53,26 @@ def read_sources(paths: Iterable[Path], read: Callable[[Path], bytes] = read_con
     names = _by_model(names, sources)
     saved = dict(zip(names, contents, strict=True))
     found = dict(zip(names, sources, strict=True))
-    shown = sources_of(found)
-    results, evaluations = dict(shown.results), shown.evaluations
+    evaluations = Sources(found).evaluations
     located: dict[str, list[Result]] = {}
-    for name in [name for name, each in results.items() if each.command == _OF_OPERATORS]:
-        sha256 = results[name].models[0].sha256
+    for name in [name for name, each in found.items() if each.command == _OF_OPERATORS]:
+        sha256 = found[name].model.sha256
         of_model = [own for own, each in evaluations.items() if each.model.sha256 == sha256]
         if len(of_model) == 1:
-            located.setdefault(of_model[0], []).append(results.pop(name))
-    return replace(
-        shown,
-        results=results,
+            located.setdefault(of_model[0], []).append(found.pop(name))
+    return Sources(
+        results=found,
         located=located,
         saved=saved,
         folders={name: path.absolute().parent for name, path in zip(names, files, strict=True)},
     )
 
 
-def sources_of(found: Mapping[str, Source]) -> Sources:
-    """What a page is about, from everything by its name."""
-    return Sources(
-        results={name: each for name, each in found.items() if isinstance(each, Result)},
-        outcomes={name: each for name, each in found.items() if isinstance(each, GateOutcome)},
-    )
-
-
-def _by_model(names: list[str], sources: list[Source]) -> list[str]:
+def _by_model(names: list[str], sources: list[Result]) -> list[str]:
     """The names with only the model, where files are ``RESULT.MODEL.json`` as one command writes them for several."""
     short = [
         Path(source.model.file).stem
-        if isinstance(source, Result) and source.is_of_examples and name.endswith(f".{Path(source.model.file).stem}")
+        if source.is_of_examples and name.endswith(f".{Path(source.model.file).stem}")
         else name
         for name, source in zip(names, sources, strict=True)
     ]

@@ -11,14 +11,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from evaltools.command import TaskCommand
-from evaltools.gates.outcome import GateOutcome
 from evaltools.known_tasks import task_command
 from evaltools.report.content import Download, Page, Part, Sources, bounded, bounded_first
 from evaltools.report.page.joined import first_of_results
 from evaltools.report.page.sections.accuracy import accuracy
 from evaltools.report.page.sections.answer import at, first_of_task, own_sections, warnings_of
 from evaltools.report.page.sections.devices import devices
-from evaltools.report.page.sections.gates import limits
 from evaltools.report.page.sections.proof import proof
 from evaltools.report.page.sections.run import origin
 from evaltools.report.page.sections.speed import speed
@@ -30,10 +28,10 @@ from evaltools.result.section import Section
 
 def page_of(sources: Sources) -> Page:
     """All that is shown of results; sections without data are left out."""
-    first = [limits(name, outcome) for name, outcome in sources.outcomes.items()]
+    first = [each for name, outcome in sources.outcomes.items() for each in first_of_results({name: outcome})]
     first += [first_of_task(results, sources.located) for results in by_task(sources.evaluations)]
     first += first_of_results(sources.others)
-    parts = [_of_gates(name, outcome, sources) for name, outcome in sources.outcomes.items()]
+    parts = [_of_result(name, outcome, sources) for name, outcome in sources.outcomes.items()]
     parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
     parts += [_of_result(name, result, sources) for name, result in sources.others.items()]
     return Page(_title(parts, sources), tuple(map(bounded_first, first)), tuple(map(bounded, parts)), _below(sources))
@@ -133,7 +131,7 @@ def _of_result(name: str, result: Result, sources: Sources) -> Part:
     return Part(
         source=name,
         folders=_folders(name, result.environment.folder, sources),
-        about=f"{about}: {result.command}",
+        about=f"{result.subject}: evaltools {result.command}" if result.subject else f"{about}: {result.command}",
         sections=tuple(section for section in result.blocks if section.place != "first"),
         warnings=texts[WARNING],
         hints=texts[HINT],
@@ -151,12 +149,6 @@ def _folders(name: str, asked_in: str, sources: Sources) -> tuple[Path, ...]:
     known = [Path(asked_in)] if asked_in else []
     known += [sources.folders[name]] if name in sources.folders else []
     return tuple(known) or (Path(),)
-
-
-def _of_gates(name: str, outcome: GateOutcome, sources: Sources) -> Part:
-    of = "limits" if outcome.gates.startswith("--") else Path(outcome.gates).name
-    about = f"{of}: evaltools {outcome.command}"
-    return Part(name, about, (), downloads=(_download(name, outcome, sources),))
 
 
 def _download(name: str, result: Any, sources: Sources) -> Download:

@@ -19,7 +19,6 @@ from evaltools.result.result import Result, Row
 from evaltools.result.section import Section
 
 if TYPE_CHECKING:
-    from evaltools.gates.outcome import GateOutcome
     from evaltools.result.result import Result
 
 _HINT: Final = "--verbose shows all figures and reasons"
@@ -76,13 +75,6 @@ def print_rows(result: Result, console: Console, is_quiet: bool = False) -> None
         failed = tuple(note for note in first.notes if note.tone in ("bad", "missing"))
         page = Page(page.title, (replace(first, notes=failed, steps=()),), ())
     show_page(page, console, "answer" if is_quiet else "figures")
-
-
-def print_gates(outcome: GateOutcome, console: Console) -> None:
-    """The counts, one row per limit and configuration, why some did not pass."""
-    from evaltools.report.page.make import page_of
-
-    show_page(page_of(Sources(outcomes={"gates": outcome})), console)
 
 
 def print_devices(found: DeviceList, console: Console) -> None:

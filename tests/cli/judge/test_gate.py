@@ -22,6 +22,7 @@ from evaltools.datasets import sample
 from evaltools.gates.gate_file import GateFile, RunSource
 from tests.cli.evaluate.sample_runs import imagenet
 from tests.command import Completed, evaltools_here
+from tests.limits import limits_in, worst_in
 
 PICTURES = 20
 FAST = "fast | <b>x</b>"
@@ -92,7 +93,7 @@ def test_the_exit_code_is_that_of_the_worst(
     write_gates(folder, *limits, configuration=configuration)
     completed = gate(folder, "nightly.json", "--output_file_path=out.json")
     assert completed.code == code, completed.err
-    assert json.loads((folder / "out.json").read_text())["verdict"] == verdict
+    assert worst_in(folder / "out.json") == verdict
     assert completed.err == ""
 
 
@@ -125,7 +126,7 @@ def test_all_files_are_written_and_can_be_read(folder: Path) -> None:
     assert markdown[2] == "**1 of 6 limits is kept: 1 failed, 3 not measured, 1 inconclusive, 1 passed.**"
     assert [line.count("|") for line in markdown if line.startswith("|")] == [6] * 8
     assert "fast &#124; &lt;b&gt;x&lt;/b&gt;" in markdown[6]
-    decisions = json.loads((folder / "o.json").read_text())["reports"][0]["decisions"]
+    decisions = limits_in(folder / "o.json")
     assert [entry["verdict"] for entry in decisions] == ["pass", "fail", "inconclusive"] + ["not measured"] * 3
     assert decisions[2]["examples_needed"] > PICTURES
 
@@ -161,13 +162,13 @@ def test_without_words_the_runs_of_the_file_are_read_and_run(folder: Path) -> No
     took = time.perf_counter() - start
     assert completed.err.startswith("run 1 of 1: live ..., ")
     assert completed.out.splitlines()[-1] == "2 limits, 2 measured, 2 kept"
-    reports = json.loads((elsewhere / "o.json").read_text())["reports"]
-    assert [(report["run"], report["model"]) for report in reports] == [
+    assert [(each["run"], each["model"]) for each in limits_in(elsewhere / "o.json")] == [
         ("night", "float32.tflite"),
         ("live", "float32.tflite"),
     ]
-    assert reports[1]["own_s"][FAST] > 0
-    assert reports[1]["own_s"][FAST] < reports[1]["elapsed_s"] < took, "the whole command, its start included"
+    written = json.loads((elsewhere / "o.json").read_text())
+    times = {name: each["value"] for name, each in written["rows"][1]["figures"].items()}
+    assert 0 < times["inference_s"] < times["elapsed_s"] < took, "the whole command, its start included"
     assert sorted(entry.name for entry in folder.iterdir()) == ["elsewhere", "gates.toml", "nightly.json"]
     assert [entry.name for entry in elsewhere.iterdir()] == ["o.json"]
 
@@ -178,10 +179,9 @@ def test_a_command_that_gives_no_result_stops_no_other_run(folder: Path) -> None
     write_gates(folder, "latency_ms <= 999", configuration="*t*", more=runs)
     completed = gate(folder, "--junit=j.xml", "--markdown=m.md", "--json=o.json", "--keep_results=kept")
     assert completed.code == 3
-    broken, night = json.loads((folder / "o.json").read_text())["reports"]
-    [decision] = broken["decisions"]
-    assert (broken["run"], decision["configuration"], decision["verdict"]) == ("broken", "test", "not measured")
-    assert [each["verdict"] for each in night["decisions"]] == ["pass"]
+    decision, night = limits_in(folder / "o.json")
+    assert (decision["run"], decision["configuration"], decision["verdict"]) == ("broken", "test", "not measured")
+    assert night["verdict"] == "pass"
     why = "no result (exit code 2): labels.txt "
     assert why in completed.err
     assert why in decision["reason"]
@@ -204,8 +204,9 @@ def test_what_cannot_be_compared_with_its_earlier_result_is_not_measured(folder:
     )
     completed = gate(folder, "--json=o.json")
     assert completed.code == 3, completed.err
-    reports = {each["run"]: each["decisions"][0] for each in json.loads((folder / "o.json").read_text())["reports"]}
-    assert [each["verdict"] for each in reports.values()] == ["not measured", "not measured", "inconclusive"]
+    reports = {each["run"]: each for each in reversed(limits_in(folder / "o.json"))}
+    found = [reports[run]["verdict"] for run in ("broken", "other", "night")]
+    assert found == ["not measured", "not measured", "inconclusive"]
     assert "labels.txt" in reports["broken"]["reason"]
     assert "other.json is about imagenet" in reports["other"]["reason"]
 
@@ -233,7 +234,7 @@ def test_everything_that_is_wrong_is_told_at_once_and_nothing_is_run(folder: Pat
     ]
     assert [text for text in expected if not any(text in problem for problem in problems)] == []
     assert len(problems) == len(expected)
-    assert json.loads((folder / "o.json").read_text())["verdict"] == "not measured"
+    assert worst_in(folder / "o.json") == "not measured"
 
 
 @pytest.mark.parametrize(
@@ -279,8 +280,8 @@ def test_one_command_is_run_for_several_models(tmp_path: Path) -> None:
     )
     completed = gate(tmp_path, "--json=o.json", "--keep_results=kept")
     assert completed.code == 0, completed.err
-    reports = json.loads((tmp_path / "o.json").read_text())["reports"]
-    assert [(each["run"], each["model"]) for each in reports] == [
+    limits = limits_in(tmp_path / "o.json")
+    assert [(each["run"], each["model"]) for each in limits] == [
         ("all/float32", "float32.tflite"),
         ("all/int8", "int8.tflite"),
         ("all/int8", "int8.tflite"),
@@ -349,9 +350,9 @@ def test_benchmarks_and_suites_are_compared_with_limits(tmp_path: Path) -> None:
     )
     completed = gate(tmp_path, "--json=o.json", "--keep_results=kept", "--report=page.html")
     assert completed.code == 3, completed.err
-    speed, night = json.loads((tmp_path / "o.json").read_text())["reports"]
-    assert [each["verdict"] for each in speed["decisions"]] == ["pass", "pass", "pass", "not measured"]
-    assert (night["run"], [each["verdict"] for each in night["decisions"]]) == ("night/int8/d", ["pass", "pass"])
+    found = [(each["run"], each["verdict"]) for each in limits_in(tmp_path / "o.json")]
+    assert [verdict for _, verdict in found[:4]] == ["pass", "pass", "pass", "not measured"]
+    assert found[4:] == [("night/int8/d", "pass"), ("night/int8/d", "pass")]
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "gates.toml",
         "int8.tflite",

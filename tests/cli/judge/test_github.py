@@ -10,7 +10,6 @@ import pytest
 
 from evaltools.cli.judge.github import line_of_limit
 from evaltools.gates.gate_file import read_gate_file
-from evaltools.report.words.gates import GateLine
 from tests.cli.evaluate.sample_runs import imagenet
 from tests.command import Completed, evaltools_here
 
@@ -107,5 +106,5 @@ def test_equal_limits_are_distinguished_by_what_they_are_about(
         '[runs.a]\nresult = "a.json"\n[runs."b"]\nresult = "b.json"\n[[gates]]\nrun = "a"\nlimits = ["top1 >= 0.5"]\n'
         '[[gates]]\nrun = "b"\nlimits = ["top1 >= 0.5"]\nconfiguration = "gpu"\n'
     )
-    line = GateLine(run, "m.tflite", configuration, limit, "", "", "fail", "", "", 0.0, 0.0)
-    assert line_of_limit(path.read_text(), read_gate_file(path).gates, line) == expected
+    found = line_of_limit(path.read_text(), read_gate_file(path).gates, limit, run, configuration, "m.tflite")
+    assert found == expected

@@ -15,6 +15,7 @@ from evaltools.result.json_file import encode_json
 from evaltools.result.result import Result
 from tests.command import Completed, evaltools_here
 from tests.gates.test_compare import GOOD, measured
+from tests.limits import limits_in, worst_in
 from tests.results import earlier, row_with
 
 MADE = measured(GOOD)
@@ -104,7 +105,7 @@ def test_a_result_that_is_not_whole_or_not_clean_is_not_measured(made: Result, s
     assert completed.code == 3
     everywhere(tmp_path, completed, said)
     assert completed.out.splitlines()[-1] == "2 limits, 0 measured, 0 kept"
-    assert json.loads((tmp_path / "o.json").read_text())["verdict"] == "not measured"
+    assert worst_in(tmp_path / "o.json") == "not measured"
     assert json.loads((tmp_path / "b.json").read_text())["color"] != "brightgreen"
 
 
@@ -147,7 +148,7 @@ def test_a_copy_of_the_earlier_result_is_refused(edited: dict[str, Any], tmp_pat
     completed = gate(tmp_path, "--against=old.json")
     assert completed.code == 2
     assert "the result of new is a copy of old.json: both began at now and have the same records" in completed.err
-    assert json.loads((tmp_path / "o.json").read_text())["verdict"] == "not measured"
+    assert worst_in(tmp_path / "o.json") == "not measured"
 
 
 @pytest.mark.parametrize("place", ["models/m.tflite", "{folder}/models/m.tflite"])
@@ -175,10 +176,7 @@ def test_the_same_result_again_is_green_and_says_of_how_many_examples(tmp_path: 
     written(tmp_path, new=MADE, old=MADE)
     completed = gate(tmp_path, "--against=old.json")
     assert completed.code == 0
-    decisions = [
-        each for report in json.loads((tmp_path / "o.json").read_text())["reports"] for each in report["decisions"]
-    ]
-    assert {each["examples"] for each in decisions} == {200}
+    assert {each["examples"] for each in limits_in(tmp_path / "o.json")} == {200}
     assert "| 200 | **pass** |" in (tmp_path / "m.md").read_text()
     assert "of 200 examples" in (tmp_path / "j.xml").read_text()
 
@@ -247,10 +245,7 @@ def test_several_runs_are_compared_with_a_folder_of_results(tmp_path: Path) -> N
     completed = evaltools_here("gate", *OUTPUTS, cwd=tmp_path)
     assert completed.code == 1
     failed = [
-        (report["run"], each["verdict"])
-        for report in json.loads((tmp_path / "o.json").read_text())["reports"]
-        for each in report["decisions"]
-        if each["limit"].startswith("top1")
+        (each["run"], each["verdict"]) for each in limits_in(tmp_path / "o.json") if each["limit"].startswith("top1")
     ]
     assert failed == [("new", "pass"), ("other", "fail")]
     one_file = evaltools_here("gate", "new.json", "other.json", "--against=new.json", cwd=tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -14,6 +13,7 @@ from evaltools.result.result import Result
 from evaltools.runs.gate_runs import Run
 from tests.cli.judge.test_never_green import MADE, OUTPUTS, written
 from tests.command import evaltools_here
+from tests.limits import worst_in
 from tests.results import earlier
 
 FILES = (*OUTPUTS, "--report=p.html")
@@ -35,7 +35,7 @@ def green(folder: Path) -> list[str]:
         "b.json": "brightgreen",
         "j.xml": 'failures="0" errors="0"',
         "m.md": "The limit is kept",
-        "o.json": '"verdict": "pass"',
+        "o.json": '"kind": "pass"',
         "p.html": "The limit is kept",
     }
     return [name for name, text in kept.items() if text in (folder / name).read_text()]
@@ -46,11 +46,11 @@ def test_a_run_that_is_ended_leaves_no_earlier_verdict(
     ended_by: signal.Signals | None, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a killed run leaves is what is there while it measures."""
-    during = []
+    during: list[object] = []
 
     def measure(run: Run, output: Path) -> Result:
         during.append(green(folder))
-        during.append(json.loads((folder / "o.json").read_text())["verdict"])
+        during.append(worst_in(folder / "o.json"))
         if ended_by is None:
             raise RuntimeError("a fault")
         os.kill(os.getpid(), ended_by)
@@ -78,13 +78,13 @@ def test_a_run_that_is_ended_leaves_no_earlier_verdict(
 @pytest.mark.parametrize("flag", ["--json", "--output", "--output-file-path"])
 def test_a_command_that_is_wrong_leaves_no_earlier_verdict(words: tuple[str, ...], flag: str, folder: Path) -> None:
     assert evaltools_here("gate", *words, f"{flag}=o.json", cwd=folder).code == 2
-    assert json.loads((folder / "o.json").read_text())["verdict"] == "not measured"
+    assert worst_in(folder / "o.json") == "not measured"
 
 
 def test_two_flags_with_one_file_leave_no_earlier_verdict(folder: Path) -> None:
     words = ("new.json", "--limit=top1 >= 0.5", "--json=o.json", "--junit=new", "--markdown=new")
     assert evaltools_here("gate", *words, cwd=folder).code == 2
-    assert json.loads((folder / "o.json").read_text())["verdict"] == "not measured"
+    assert worst_in(folder / "o.json") == "not measured"
     assert not (folder / "new").exists()
 
 

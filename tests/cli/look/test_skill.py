@@ -13,9 +13,8 @@ import yaml
 from evaltools import exit_codes
 from evaltools.commands.names import command_names
 from evaltools.datasets import sample
-from evaltools.gates.decide import GATE_VERDICTS
 from evaltools.gates.verdict import GRADES
-from evaltools.result.verdict import VerdictKind
+from evaltools.result.verdict import GATE_VERDICTS, VerdictKind
 from tests.command import evaltools_here
 
 SKILL = evaltools_here("skill").out

@@ -14,11 +14,11 @@ import pytest
 
 from evaltools.datasets import sample
 from evaltools.exit_codes import NOT_WRITTEN
-from evaltools.gates.outcome import outcome_of
 from evaltools.report.page.rendering import drawing
 from evaltools.result.json_file import encode_json
 from tests.command import evaltools_here, one_test
 from tests.evaluation_set import make_evaluation_set
+from tests.limits import outcome
 from tests.report.benchmark_samples import benchmark, row
 from tests.report.page.reading import PageRead, at
 from tests.report.page.samples import STORED, classifier, search
@@ -43,7 +43,7 @@ def test_results_of_every_kind_are_distinguished_by_what_they_hold(tmp_path: Pat
         "evaluation": made,
         "timed": benchmark(row("a", 10)),
         "layers": search(),
-        "limits": outcome_of("1", "gates.toml", []),
+        "limits": outcome("gates.toml"),
     }.items():
         (tmp_path / f"{name}.json").write_bytes(encode_json(content))
     files = [str(tmp_path / f"{name}.json") for name in ("evaluation", "timed", "layers", "limits")]

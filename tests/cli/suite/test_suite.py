@@ -20,6 +20,7 @@ from evaltools.datasets import sample
 from evaltools.result.result import ALL, Row
 from evaltools.suite.screen import found as found_in_words
 from tests.command import Completed, evaltools_here
+from tests.limits import limits_in
 
 pytestmark = pytest.mark.once
 QUICK = "--job=diff: diff --num_runs=2 --noise_floor_runs=1"
@@ -183,8 +184,7 @@ def test_a_gate_finds_what_is_worse_than_in_an_earlier_suite(models: Path, tmp_p
     def gate(now: Path, before: Path) -> tuple[Completed, dict[str, str]]:
         """What it printed, and its verdicts but those on times, of which two runs are chance."""
         done = evaltools_here("gate", str(now), f"--against={before}", f"--json={tmp_path / 'o.json'}")
-        reports = json.loads((tmp_path / "o.json").read_text())["reports"]
-        found = {each["limit"]: each["verdict"] for report in reports for each in report["decisions"]}
+        found = {each["limit"]: each["verdict"] for each in limits_in(tmp_path / "o.json")}
         return done, {limit: verdict for limit, verdict in found.items() if "slowdown" not in limit}
 
     before, nothing = measured("before", broken, good, TESTS[0]), measured("nothing", broken, TESTS[0])

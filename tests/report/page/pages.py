@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
-from evaltools.gates.outcome import outcome_of
 from evaltools.locate.rows import figure, figures
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Drift, summarise_latency
@@ -30,6 +29,7 @@ from evaltools.result.figure import Figure
 from evaltools.result.result import DRIFT, Result, Row
 from evaltools.result.rounds import Phase
 from evaltools.tasks.framework.definition import Better
+from tests.limits import outcome
 from tests.locate import found as located
 from tests.report.benchmark_samples import PROFILE, QUIET, a_round, benchmark, changed, row
 from tests.report.device_samples import BOARD, PHONE, lost, run_of, work
@@ -160,8 +160,8 @@ def several() -> Sources:
         {
             **{"host": result_with(host, warnings=["mind"]), "phone": phone, "diff": stored("inference_diff")},
             **{"x": here, "y": there},
+            "gate": outcome("gates.toml", GateDecisions("run", "m.tflite", (kept, broken))),
         },
-        outcomes={"gate": outcome_of("1", "gates.toml", [GateDecisions("run", "m.tflite", (kept, broken))])},
     )
 
 

@@ -14,7 +14,6 @@ from PIL import Image
 
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
-from evaltools.gates.outcome import outcome_of
 from evaltools.locate.answer import Answer
 from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
@@ -24,6 +23,7 @@ from evaltools.result.json_file import encode_json
 from evaltools.result.result import Result
 from evaltools.result.verdict import Verdict as JudgedVerdict
 from evaltools.tasks.framework.definition import Better
+from tests.limits import outcome
 from tests.report.benchmark_samples import benchmark, row
 from tests.report.page.pages import alone, lone, not_as_asked, timed
 from tests.report.page.reading import PageRead
@@ -92,7 +92,6 @@ def hostile() -> Sources:
     texts = {"operator": HOSTILE, "tensor": HOSTILE, "ran_on": HOSTILE}
     hostile = [replace(row, name=HOSTILE + row.name, texts=row.texts | texts) for row in operators()]
     decision = Decision(HOSTILE, HOSTILE, "fail", Found("top1", 0.5))
-    outcome = outcome_of("1", HOSTILE, [GateDecisions(HOSTILE, HOSTILE, (decision,))])
     return Sources(
         {
             **{HOSTILE: evaluation, "other": made},
@@ -100,8 +99,8 @@ def hostile() -> Sources:
             "bench": benchmark(row(HOSTILE, 10), row(f"{HOSTILE}2", 20)),
             "search": searched(hostile),
             "suite": suite(HOSTILE),
+            f"{HOSTILE}3": outcome(HOSTILE, GateDecisions(HOSTILE, HOSTILE, (decision,))),
         },
-        outcomes={HOSTILE: outcome},
     )
 
 
@@ -258,7 +257,7 @@ def test_what_differs_stands_in_its_column_and_there_is_no_front(
             "inter",
         ),
         (Sources(results={"b": benchmark()}), "Nothing was measured"),
-        (Sources(outcomes={"gate": outcome_of("1", "gates.toml", [])}), "No limit was checked"),
+        (Sources({"gate": outcome("gates.toml")}), "No limit was checked"),
     ],
     ids=["evaluation", "interrupted", "benchmark", "gates"],
 )

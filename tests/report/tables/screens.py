@@ -20,13 +20,11 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.gates.accuracy_verdict import in_words
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
-from evaltools.gates.outcome import outcome_of
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.page.screens import (
     print_configurations,
     print_devices,
-    print_gates,
     print_models,
     print_result,
     print_rows,
@@ -37,6 +35,7 @@ from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.topk_report import ChangedAnswer, Comparison, FirstAnswer
 from evaltools.text import wrapped
 from tests import results
+from tests.limits import outcome
 from tests.report.benchmark_samples import benchmark, lost, on_front, row
 from tests.report.tables.cases import CASES, in_turn
 from tests.results import row_with
@@ -110,7 +109,7 @@ def _gates(console: Console) -> None:
         Decision("xnnpack with four threads", limits[1], "fail", found[1]),
         *(Decision(GPU, limit, "not measured", reason=NO_GPU) for limit in limits),
     ]
-    print_gates(outcome_of("1", "gates.toml", [GateDecisions("nightly", "m.tflite", tuple(decisions))]), console)
+    print_rows(outcome("gates.toml", GateDecisions("nightly", "m.tflite", tuple(decisions))), console)
 
 
 def _coco_with_verdicts() -> Result:

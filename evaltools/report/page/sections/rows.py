@@ -19,11 +19,6 @@ from evaltools.result.verdict import Verdict, kind_in_words
 _OF_OUTPUTS: Final = "outputs"
 _SIZE: Final = "relative_rms"
 """The figure that says how far outputs are apart."""
-_TONES: Final[Mapping[str, Tone]] = {
-    "identical": "good", "equivalent": "good", "better": "good", "fp16": "near", "bf16": "near", "int8": "near",
-    "worse": "bad", "diverged": "bad", "not measured": "missing",
-    "not decided": "open", "not judged": "open", "the reference is the odd one out": "open",
-}  # fmt: skip
 
 
 class ModelRow(Struct, frozen=True):
@@ -167,14 +162,9 @@ def is_share(entry: Row, verdict: Verdict) -> bool:
     return figure is not None and figure.is_share
 
 
-def tone_of_kind(kind: str) -> Tone:
-    """The colour of a kind of verdict; open ones say neither yes nor no."""
-    return _TONES.get(kind, "open")
-
-
 def tone_of_verdict(verdict: Verdict | None) -> Tone:
     """The colour of a verdict, that of an open question where there is none."""
-    return "open" if verdict is None else tone_of_kind(verdict.kind)
+    return "open" if verdict is None else verdict.tone
 
 
 def tone_of(row: ModelRow) -> Tone:

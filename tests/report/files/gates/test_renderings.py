@@ -13,21 +13,26 @@ import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from msgspec.structs import replace
 
+from evaltools.cli.judge.github import markdown_summary
+from evaltools.cli.judge.verdict_files import badge_json
 from evaltools.cli.shared.terminal import make_console
 from evaltools.gates.check import GateDecisions
-from evaltools.gates.decide import Decision, Found, GateVerdict
-from evaltools.gates.outcome import GateOutcome, outcome_of
-from evaltools.report.files.gates import badge_json, junit_xml, markdown_summary
+from evaltools.gates.decide import Decision, Found
+from evaltools.gates.outcome import counts
+from evaltools.report.files.rows import junit_of_rows
 from evaltools.report.page.rendering.markdown import escape
-from evaltools.report.page.screens import print_gates
-from evaltools.report.words.gates import counts
+from evaltools.report.page.screens import print_rows
 from evaltools.result.json_file import encode_json
+from evaltools.result.reading import rows_in
+from evaltools.result.result import Result
+from evaltools.result.verdict import GateVerdict
+from tests.limits import outcome as outcome_of
 
 NASTY = 'a|b <script>&amp; `x` *y* _z_ [l](u) \\| "q" \x1b[31m\x00\udc80\ufffe line\r\nbreak\n\n# h'
 
 
-def outcome(*reports: GateDecisions) -> GateOutcome:
-    return outcome_of("1.2", "ci/gates.toml", reports)
+def outcome(*reports: GateDecisions) -> Result:
+    return outcome_of("ci/gates.toml", *reports)
 
 
 def decision(verdict: GateVerdict = "pass", configuration: str = "fast", **more: object) -> Decision:
@@ -56,18 +61,18 @@ HOSTILE = outcome(
 EMPTY_NAMES = outcome(GateDecisions("", "", (Decision("", "top1 >= 0.5", "not measured", reason="no result"),)))
 
 
-def printed(made: GateOutcome, width: int = 160) -> list[str]:
+def printed(made: Result, width: int = 160) -> list[str]:
     text = io.StringIO()
     console = make_console(text)
     console.width = width
-    print_gates(made, console)
+    print_rows(made, console)
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
 
-def read_junit(made: GateOutcome, folder: Path) -> dict[str | None, list[TestCase]]:
+def read_junit(made: Result, folder: Path) -> dict[str | None, list[TestCase]]:
     """The suites as another program reads them, after its own check of the numbers."""
     path = folder / "junit.xml"
-    path.write_bytes(junit_xml(made))
+    path.write_bytes(junit_of_rows(made))
     suites = JUnitXml.fromfile(str(path))
     found: dict[str | None, list[TestCase]] = {}
     total = 0
@@ -90,8 +95,8 @@ def test_the_table_has_a_row_for_each_and_a_reason_for_what_did_not_pass() -> No
     assert "a m.tflite fast top1 >= 0.9 0.9 fail" in rows
     assert lines[-6:-2] == [
         "a, fast, top1 >= 0.9: fail: found top1 0.9",
-        "b, fast, top1 >= 0.9: inconclusive: found top1 0.9; about 500 would do",
         "a, fast, top1 >= 0.9: not measured: it died",
+        "b, fast, top1 >= 0.9: inconclusive: found top1 0.9; about 500 would do",
         "b, fast, top1 >= 0.9: skipped: no NNAPI",
     ]
 
@@ -120,7 +125,7 @@ def test_junit_has_a_suite_per_run_and_a_case_per_decision(tmp_path: Path) -> No
     assert (case.classname, case.name, case.system_out) == ("b", "fast: top1 >= 0.9", "top1 0.9")
     assert case.result[0].message == "inconclusive: found top1 0.9; about 500 would do"
     assert suites["b"][1].result[0].message == "skipped: no NNAPI"
-    root = ElementTree.fromstring(junit_xml(MIXED))
+    root = ElementTree.fromstring(junit_of_rows(MIXED))
     reasons = [element for element in root.iter() if element.get("message")]
     assert [element.text for element in reasons] == [None] * 4, "each reason is there once"
     assert [entry.get("value") for entry in root.iter("property")] == ["m.tflite", "n.tflite"]
@@ -129,7 +134,7 @@ def test_junit_has_a_suite_per_run_and_a_case_per_decision(tmp_path: Path) -> No
 def test_junit_can_be_read_whatever_the_names_hold(tmp_path: Path) -> None:
     (cases,) = read_junit(HOSTILE, tmp_path).values()
     assert len(cases) == 3
-    content = junit_xml(HOSTILE)
+    content = junit_of_rows(HOSTILE)
     for element in ElementTree.fromstring(content).iter():
         for text in (element.text or "", *element.attrib.values()):
             assert text.replace("\n", "").isprintable()
@@ -137,7 +142,7 @@ def test_junit_can_be_read_whatever_the_names_hold(tmp_path: Path) -> None:
 
 
 def test_markdown_has_verdicts_in_words_and_reasons_below() -> None:
-    assert markdown_summary(MIXED).decode().splitlines()[:-3] == [
+    assert markdown_summary(MIXED).decode().splitlines()[:-5] == [
         "# gates.toml: evaltools gate",
         "",
         "**1 of 5 limits is kept: 1 failed, 1 not measured, 1 inconclusive, 1 passed, 1 skipped.**",
@@ -146,13 +151,13 @@ def test_markdown_has_verdicts_in_words_and_reasons_below() -> None:
         "| --- | --- | --- | --- | --- | --- |",
         "| a | m.tflite | fast | top1 &gt;= 0.9 | 0.9 | **pass** |",
         "| a | m.tflite | fast | top1 &gt;= 0.9 | 0.9 | **fail** |",
-        "| b | n.tflite | fast | top1 &gt;= 0.9 | 0.9 | **inconclusive** |",
         "| a | m.tflite | fast | top1 &gt;= 0.9 |  | **not measured** |",
+        "| b | n.tflite | fast | top1 &gt;= 0.9 | 0.9 | **inconclusive** |",
         "| b | n.tflite | fast | top1 &gt;= 0.9 |  | **skipped** |",
         "",
         "* **a, fast, top1 &gt;= 0.9**: fail: found top1 0.9",
-        "* **b, fast, top1 &gt;= 0.9**: inconclusive: found top1 0.9; about 500 would do",
         "* **a, fast, top1 &gt;= 0.9**: not measured: it died",
+        "* **b, fast, top1 &gt;= 0.9**: inconclusive: found top1 0.9; about 500 would do",
         "* **b, fast, top1 &gt;= 0.9**: skipped: no NNAPI",
     ]
     assert "**The limit is kept.**" in markdown_summary(PASSED).decode().splitlines()
@@ -162,7 +167,7 @@ def test_the_reason_of_several_limits_is_told_once() -> None:
     why = "no GPU"
     limits = [replace(decision("not measured", reason=why), limit=limit) for limit in ("a <= 1", "b <= 1")]
     other = replace(decision("not measured", reason="it died"), limit="c <= 1")
-    made = outcome_of("1", "gates.toml", [GateDecisions("r", "m.tflite", (*limits, other))])
+    made = outcome(GateDecisions("r", "m.tflite", (*limits, other)))
     assert printed(made)[-2:] == [
         "r, fast, 2 limits: not measured: no GPU",
         "r, fast, c <= 1: not measured: it died",
@@ -178,7 +183,7 @@ def test_a_reason_of_several_configurations_is_told_once() -> None:
     ]
     alone = decision("not measured", configuration="npu", reason="no NPU")
     reports = [GateDecisions("r", "m.tflite", (*decisions, alone)), GateDecisions("s", "m.tflite", (decisions[0],))]
-    made = outcome_of("1", "gates.toml", reports)
+    made = outcome(*reports)
     assert printed(made)[-3:] == [
         "r, gpu, gpu fp16, 2 limits: not measured: no GPU",
         "r, npu, top1 >= 0.9: not measured: no NPU",
@@ -191,7 +196,7 @@ def test_configurations_share_the_time_of_their_run_by_what_each_took() -> None:
     decisions = (decision(configuration="slow"), decision("fail", configuration="slow"), decision(configuration="fast"))
     gone = decision("not measured", configuration="gone", reason="it died")
     report = GateDecisions("a", "m", (*decisions, gone), 8.0, {"slow": 0.3, "fast": 0.1, "reference": 5.0})
-    root = ElementTree.fromstring(junit_xml(outcome_of("1", "gates.toml", [report])))
+    root = ElementTree.fromstring(junit_of_rows(outcome(report)))
     assert [case.get("time") for case in root.iter("testcase")] == ["3.000", "3.000", "2.000", "0.000"]
 
 
@@ -201,7 +206,7 @@ def test_the_time_of_a_run_is_that_of_its_suite() -> None:
         GateDecisions("a", "m", (decision(),), 1.5),
         GateDecisions("b", "m", (decision(),), 0.25),
     ]
-    root = ElementTree.fromstring(junit_xml(outcome_of("1", "gates.toml", reports)))
+    root = ElementTree.fromstring(junit_of_rows(outcome(*reports)))
     assert [element.get("time") for element in root.iter()  if element.get("time")] == [
         "1.750", "1.500", "0.500", "0.500", "0.500", "0.250", "0.250",
     ]  # fmt: skip
@@ -219,6 +224,7 @@ def test_no_name_breaks_out_of_the_markdown_table() -> None:
         "* **a",
         "* **a",
         "* **n",
+        "evalt",
     ]
     assert "<" not in text
     assert text.replace("\n", "").isprintable()
@@ -233,37 +239,19 @@ def test_escaped_text_reads_as_it_was() -> None:
         assert re.search(r"(?<!\\)[`*_\[\]~$]", escaped) is None
 
 
-def test_json_has_every_decision() -> None:
-    found = json.loads(encode_json(MIXED))
-    assert (found["evaltools"], found["gates"], found["verdict"]) == ("1.2", "ci/gates.toml", "not measured")
-    assert found["reports"][1] == {
-        "run": "b",
-        "model": "n.tflite",
-        "decisions": [
-            {
-                "configuration": "fast",
-                "limit": "top1 >= 0.9",
-                "verdict": "inconclusive",
-                "found": {
-                    "figure": "top1",
-                    "value": 0.9,
-                    "low": None,
-                    "high": None,
-                    "output": None,
-                    "processes": None,
-                    "unit": "",
-                    "of_medians": False,
-                },
-                "reason": "about 500 would do",
-                "examples_needed": 500,
-                "examples": 0,
-            }
-        ],
-        "elapsed_s": 0.0,
-        "own_s": {},
-        "warnings": [],
-    }
-    assert json.loads(encode_json(HOSTILE))["reports"][0]["decisions"][0]["verdict"] == "fail"
+def test_the_result_has_every_limit_and_can_be_read_again() -> None:
+    content = encode_json(MIXED)
+    assert rows_in(content, Path("o.json")) == MIXED
+    found = json.loads(content)
+    assert (found["command"], found["given"]["gates"], found["limits_broken"]) == ("gate", "ci/gates.toml", True)
+    night = found["rows"][1]
+    assert (night["job"], night["name"], night["verdicts"][0]["kind"]) == ("b", "fast", "inconclusive")
+    limit = night["rows"][0]
+    assert (limit["name"], limit["figures"]["top1"]["value"]) == ("top1 >= 0.9", 0.9)
+    verdict = limit["verdicts"][0]
+    assert (verdict["kind"], verdict["examples_needed"]) == ("inconclusive", 500)
+    assert verdict["texts"] == ["found top1 0.9", "about 500 would do"]
+    assert json.loads(encode_json(HOSTILE))["rows"][0]["rows"][0]["verdicts"][0]["kind"] == "fail"
 
 
 @pytest.mark.parametrize(
@@ -276,6 +264,6 @@ def test_json_has_every_decision() -> None:
     ],
 )
 def test_a_badge_is_red_where_anything_failed(verdicts: tuple[GateVerdict, ...], colour: str) -> None:
-    made = outcome_of("1", "gates.toml", [GateDecisions("r", "m", tuple(map(decision, verdicts)))])
+    made = outcome(GateDecisions("r", "m", tuple(map(decision, verdicts))))
     badge = json.loads(badge_json(made))
     assert badge == {"schemaVersion": 1, "label": "evaltools", "message": counts(made), "color": colour}
