@@ -11,8 +11,7 @@ import pytest
 
 from evaltools.benchmark import command as benchmark
 from evaltools.cli import convert, delegates, demo, doctor, inspect
-from evaltools.cli.device import clean as device_clean
-from evaltools.cli.device import list as device_list
+from evaltools.cli.device import CLEAN_PARAMETERS, LIST_PARAMETERS
 from evaltools.cli.judge import gate, power
 from evaltools.cli.runs import capture
 from evaltools.cli.runs.folders import RUN_DIR, RUN_DIRS
@@ -35,8 +34,8 @@ COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     "capture": capture.PARAMETERS,
     "delegates": delegates.PARAMETERS,
     "demo": demo.PARAMETERS,
-    "device clean": device_clean.PARAMETERS,
-    "device list": device_list.PARAMETERS,
+    "device clean": CLEAN_PARAMETERS,
+    "device list": LIST_PARAMETERS,
     "device run": device_run_flags.PARAMETERS,
     "doctor": doctor.PARAMETERS,
     "gate": gate.PARAMETERS,

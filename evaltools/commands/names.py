@@ -44,7 +44,7 @@ QUESTIONS: Final[Mapping[str, Mapping[str, Listed]]] = {
         "suite": Listed(
             "suite.command:run", "Many models in many configurations: one table, one report, what changed since"
         ),
-        "device": Listed("device.command:run", "Phones and boards over adb: what they are; any task there"),
+        "device": Listed("device:run", "Phones and boards over adb: what they are; any task there"),
     },
     "What of a run that was begun, and of its results?": {
         "resume": Listed("runs.folders:resume", "Go on with an interrupted run, from the journal of its --run_dir"),

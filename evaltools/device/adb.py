@@ -1,6 +1,7 @@
 """A client of adb: it runs the binary with a limit of time, proves that each answer is whole, and can be patient.
 
-A command goes to a device's shell in a form by which the answer proves that it is whole.
+A command goes to a device's shell in a form by which the answer proves that it is whole. The ``kind`` of an error says
+in a word what may have happened to the work, for results; the message says what was wrong, what was got, the next step.
 """
 
 from __future__ import annotations
@@ -17,13 +18,12 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.device.errors import MAY_PASS, ConnectionLost, DeviceAway, DeviceError, DeviceStopped, DeviceTimeout
-from evaltools.errors import UsageError
+from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.text import last_words, printable
 
 _STOP_LOOK_S: Final = 0.2
@@ -32,6 +32,52 @@ _INSTALL: Final = (
 )
 _LONGEST_QUOTE: Final = 200
 _LAST_LINES: Final = 3
+
+
+class DeviceError(EvaltoolsError):
+    """A device cannot do what was asked, however often; all errors of devices that are raised on purpose are of it."""
+
+    exit_code = 3
+    kind: ClassVar[str] = "device"
+
+
+class DeviceAway(DeviceError):
+    """The device, or the adb server, is not there or does not answer."""
+
+    kind = "away"
+
+
+class ConnectionLost(DeviceError):
+    """The link or the device's daemon broke before a command said that it had ended; it may still run there."""
+
+    kind = "connection lost"
+
+
+class DeviceTimeout(DeviceError):
+    """There was no answer within the time given; the command may still run on the device."""
+
+    kind = "time-out"
+
+
+class CommandFailed(DeviceError):
+    """A command failed on the device, or a file did not arrive as it was sent; another try may help."""
+
+    kind = "command"
+
+
+class FileMissing(CommandFailed):
+    """A file that is to be fetched is not there."""
+
+
+class DeviceStopped(DeviceError):
+    """What was under way was stopped from here."""
+
+    exit_code = 130
+    kind = "stopped"
+
+
+MAY_PASS = (ConnectionLost, DeviceTimeout, DeviceAway)
+"""What a device that reboots or reconnects goes through, or an adb server that is started again; trying again helps."""
 
 
 class Answer(Struct, frozen=True):
@@ -49,6 +95,11 @@ class Answer(Struct, frozen=True):
     def text(self) -> str:
         """What it printed to stdout; bytes that are no UTF-8 are replaced."""
         return self.out.decode("utf-8", "replace")
+
+    @property
+    def complaints(self) -> str:
+        """What it printed to stderr; bytes that are no UTF-8 are replaced."""
+        return self.err.decode("utf-8", "replace")
 
     def quote(self) -> str:
         r"""The last line of stderr, else of stdout, to be put behind a message; empty where nothing was printed.
@@ -194,19 +245,18 @@ def next_step(state: str) -> str:
     return step or f"the state {state!r} is not known here; {_RECONNECT}"
 
 
-def error_of_state(serial: str, state: str, doing: str) -> DeviceError:
-    """The error of an action that failed, from the device's state afterwards.
+def error_of_state(serial: str, state: str) -> DeviceError:
+    """The error of a command that failed, by the state of the device afterwards.
 
-    ``doing`` is the action, such as ``adb shell``. If the device's state is good, it lost the connection for a moment.
+    If that is good, the connection was lost for a moment.
     """
     if state == USABLE:
         return ConnectionLost(
-            f"{serial}: the connection was lost during {doing}: no word that it ended; "
-            "look at the cable or the network, then run it again",
-            serial,
+            f"{serial}: the connection was lost during adb shell: no word that it ended; "
+            "look at the cable or the network, then run it again"
         )
     kind = DeviceError if state.startswith(("unauthorized", "no permissions")) else DeviceAway
-    return kind(f"{serial}: {doing} is not possible, the device is {state}; {next_step(state)}", serial)
+    return kind(f"{serial}: adb shell is not possible, the device is {state}; {next_step(state)}")
 
 
 class Adb:
@@ -271,7 +321,7 @@ class Adb:
             return usable[0]
         if len(found) == 1:
             ((serial, state),) = found.items()
-            raise error_of_state(serial, state, "adb shell")
+            raise error_of_state(serial, state)
         if found:
             states = ", ".join(f"{serial} is {state}" for serial, state in found.items())
             raise DeviceAway(f"no device can be used: {states}; evaltools device list says what to do")
@@ -318,17 +368,16 @@ class Link(Struct, frozen=True):
             return answer
         self.require_no_stop()
         if f"{mark}e".encode() in done.out:  # what belongs to stderr came on stdout
-            raise DeviceError(f"{serial}: its shell gives no exit codes; use Android 7 or later", serial)
+            raise DeviceError(f"{serial}: its shell gives no exit codes; use Android 7 or later")
         state = self.adb.devices().get(serial, NOT_LISTED)
         if done.code < 0 and state == USABLE:
             raise DeviceTimeout(
                 f"{serial}: adb shell gave no answer within {timeout_s:g} s; the command may still run there. "
-                "Look at the device, the cable and the network",
-                serial,
+                "Look at the device, the cable and the network"
             )
         # If it printed anything, the device was connected at that time, whatever its state is now.
-        error = error_of_state(serial, USABLE if done.out else state, "adb shell")
-        raise type(error)(f"{error}{done.quote()}", serial)
+        error = error_of_state(serial, USABLE if done.out else state)
+        raise type(error)(f"{error}{done.quote()}")
 
     def patiently(self, act: Callable[[], Found]) -> Found:
         """Do ``act``, again and again while the device or the adb server is away, for :attr:`patience_s` at most.
@@ -353,4 +402,4 @@ class Link(Struct, frozen=True):
     def require_no_stop(self) -> None:
         """Raise :class:`DeviceStopped` where ``stop`` is set."""
         if self.stop.is_set():
-            raise DeviceStopped(f"{self.serial}: stopped as asked; run it again to go on", self.serial)
+            raise DeviceStopped(f"{self.serial}: stopped as asked; run it again to go on")

@@ -5,17 +5,15 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.device.adb import last_lines
+from evaltools.device.adb import DeviceError
 from evaltools.device.device import Device
-from evaltools.device.errors import DeviceError
-from evaltools.device.native_program import KILLED, ProgramRun, finished, text_of
+from evaltools.device.native_program import KILLED, REFUSED, ProgramRun, finished, run_steps
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceWork
 from evaltools.text import printable
@@ -42,7 +40,7 @@ def app_script(
     """Starts of the app, one after the other, each with the flags of a step, for at most ``timeout_s`` seconds.
 
     ``component`` is the package with the activity, as in ``am start -n``; forks rename both.
-    Each leaves ``start-N``, what ``am`` said, and ``log-N``, Android's log from the start on. ``readable`` are files
+    Each leaves ``out-N``, what ``am`` said, and ``log-N``, Android's log from the start on. ``readable`` are files
     below ``root`` which the app, another user, must be able to read. An app that runs already is ended before.
 
     The log is followed, so that no line is lost where Android forgets old ones meanwhile. A mark in it keeps the lines
@@ -64,8 +62,8 @@ def app_script(
         lines += [
             f"n={number}; t=$(date '+%m-%d %H:%M:%S.000'); log -t evaltools {mark}-{number}.",
             f'logcat -v threadtime -T "$t" > log-{number} 2>&1 & l=$!',
-            f"{start_command(component, step)} > start-{number} 2>&1; c=$?",
-            f"grep -Eq '^(Error|java.lang.|Exception)' start-{number} && c=1",
+            f"{start_command(component, step)} > out-{number} 2>&1; c=$?",
+            f"grep -Eq '^(Error|java.lang.|Exception)' out-{number} && c=1",
             f"echo $c > code-{number}; i=0",
             f"while [ $c = 0 ] && [ $i -lt {max(1, int(timeout_s))} ] && ! over",
             "do i=$((i+1)); sleep 1; done",
@@ -76,7 +74,7 @@ def app_script(
 
 def _refusal(why: str) -> str:
     """The shell command that ends the script with a reason."""
-    return f"{{ echo {shlex.quote(why)} >&2; exit 3; }}"
+    return f"{{ echo {shlex.quote(why)} >&2; exit {REFUSED}; }}"
 
 
 def package_of(component: str) -> str:
@@ -120,7 +118,6 @@ def run_app(
     """
     serial, root, package = device.serial, device.flags.root, package_of(component)
     script = app_script(component, steps, timeout_s, root, list(files.values()))
-    names = [f"{kind}-{number}" for number in range(len(steps)) for kind in ("code", "start", "log")]
     last = device.link.unstoppable(_PATIENCE_AT_END_S)
     stop = partial(last.shell, shlex.join(["am", "force-stop", package]))
 
@@ -128,27 +125,21 @@ def run_app(
         device.put_all(files)
         return script
 
-    with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+    try:
+        work, runs = run_steps(device, prepare, len(steps))
+    finally:
         try:
-            done = device.do(prepare, names, Path(temporary))
-        finally:
-            try:
-                last.patiently(stop)
-            except DeviceError as error:
-                device.report(printable(f"evaltools: afterwards the app {package} could not be ended: {error}"))
-        if done.code != 0:
-            raise DeviceError(f"{serial}: {last_lines(done.err)}", serial)
-        found = {name: text_of(done.folder / name) for name in names}
-    for number in range(len(steps)):
-        if found[f"code-{number}"].strip() != "0":
-            said = [line.strip() for line in found[f"start-{number}"].splitlines() if line.startswith(("E", "java"))]
+            last.patiently(stop)
+        except DeviceError as error:
+            device.report(printable(f"evaltools: afterwards the app {package} could not be ended: {error}"))
+    for run in runs:
+        if run.code != 0:
+            said = [line.strip() for line in run.out.splitlines() if line.startswith(("E", "java"))]
             raise DeviceError(
                 f"{serial}: the app {package} is there, but {component} cannot be started: "
-                f"{said[-1] if said else 'am says nothing'}; look at the name of its activity",
-                serial,
+                f"{said[-1] if said else 'am says nothing'}; look at the name of its activity"
             )
-    runs = [read_app_log(found[f"log-{number}"], package, timeout_s) for number in range(len(steps))]
-    return finished(device, done.work, runs)
+    return finished(device, work, [read_app_log(run.logcat, package, timeout_s) for run in runs])
 
 
 def install_app(device: Device, apk: Path, timeout_s: float = _INSTALL_S) -> None:
@@ -158,12 +149,11 @@ def install_app(device: Device, apk: Path, timeout_s: float = _INSTALL_S) -> Non
     :class:`DeviceError`, also where the device refuses it. The device's ``stop`` ends the waiting.
     """
     command = shlex.join(["pm", "install", "-r", "-d", "-g", device.put(apk)])
-    answer = device.shell(f"{command} 2>&1", timeout_s)
+    answer = device.link.shell(f"{command} 2>&1", timeout_s)
     if answer.code != 0 or "Success" not in answer.text:
         raise DeviceError(
             f"{device.serial}: {apk} cannot be installed{answer.quote()}; it must be built for the device's ABI, an "
-            "app of that name with another signature must go first (adb uninstall), and the phone may ask",
-            device.serial,
+            "app of that name with another signature must go first (adb uninstall), and the phone may ask"
         )
 
 

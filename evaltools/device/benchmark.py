@@ -22,8 +22,7 @@ from evaltools.benchmark.conclude import Asked
 from evaltools.benchmark.request import BenchmarkRequest, read_request
 from evaltools.benchmark.run import Begun
 from evaltools.device.app import install_app, run_app
-from evaltools.device.device import Device
-from evaltools.device.devices import devices_used, run_on_each
+from evaltools.device.device import Device, devices_used, run_on_each
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_program import (
     ProgramRun,
@@ -34,8 +33,13 @@ from evaltools.device.native_program import (
     run_binary,
     signal_of,
 )
-from evaltools.device.python_program import carry_out_on
-from evaltools.device.request import SentFiles, carry_out_on_host, device_request, without_host_options
+from evaltools.device.python_program import (
+    SentFiles,
+    carry_out_on,
+    carry_out_on_host,
+    device_request,
+    without_host_options,
+)
 from evaltools.device.store import stored_folder
 from evaltools.errors import UsageError
 from evaltools.native.logs.benchmark import measured_of_logs
@@ -109,8 +113,8 @@ def _by_evaltools(asked: Request, request: BenchmarkRequest, flags: DeviceFlags,
                 console.print(f"{device.serial}: {line.decode('utf-8', 'replace')}", style="dim")
 
         with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
-            done = carry_out_on(device, COMMAND, there, sent, _RECORDS, Path(folder), on_line)
-            return done.work, _read_place(Path(folder), request, names, done.out)
+            work, answer = carry_out_on(device, COMMAND, there, sent, _RECORDS, Path(folder), on_line)
+            return work, _read_place(Path(folder), request, names, answer.text)
 
     return measure
 

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from evaltools.device.adb import Answer, Link
-from evaltools.device.errors import CommandFailed, DeviceError, DeviceStopped, DeviceTimeout
+from evaltools.device.adb import Answer, CommandFailed, DeviceError, DeviceStopped, DeviceTimeout, Link
 
 VARIABLE: Final = "EVALTOOLS_RUN"
 """In the environment of a run: its folder, then ``/.``, so that no folder is the beginning of another."""
@@ -118,8 +117,7 @@ def start(link: Link, command: str, folder: str, unseen_s: float = _UNSEEN_S) ->
     if answer.code != 0:
         raise CommandFailed(
             f"{link.serial}: nothing can be started in {folder}{answer.quote()}; it needs a folder that can be "
-            "written, space there, and the program setsid",
-            link.serial,
+            "written, space there, and the program setsid"
         )
 
 
@@ -161,8 +159,7 @@ def wait(
             last.patiently(partial(end, last, folder))
         except DeviceError as error:
             raise DeviceStopped(
-                f"{stopped}. The command in {folder} could not be ended: {error}; it ends itself later",
-                link.serial,
+                f"{stopped}. The command in {folder} could not be ended: {error}; it ends itself later"
             ) from error
         raise
 
@@ -176,9 +173,7 @@ def _look(link: Link, folder: str, out_offset: int, err_offset: int) -> tuple[An
     answer = link.shell(look_script(folder, out_offset, err_offset, mark))
     sections = answer.out.split(mark.encode())
     if answer.code != 0 or len(sections) != 3:
-        raise CommandFailed(
-            f"{link.serial}: {folder} is gone or cannot be read{answer.quote()}; run it again", link.serial
-        )
+        raise CommandFailed(f"{link.serial}: {folder} is gone or cannot be read{answer.quote()}; run it again")
     out, err, end_line = sections
     alive, *code = end_line.split()
     return Answer(int(code[0]) if code else -1, out, err), alive != b"0"
@@ -188,13 +183,11 @@ def _why_ended(serial: str, folder: str, printed: Answer, silence_s: float | Non
     """The error of a command that was ended after ``silence_s`` seconds; None: that vanished."""
     if silence_s is not None:
         return DeviceTimeout(
-            f"{serial}: the command in {folder} printed nothing for {silence_s:g} s and was ended{printed.quote()}",
-            serial,
+            f"{serial}: the command in {folder} printed nothing for {silence_s:g} s and was ended{printed.quote()}"
         )
     return CommandFailed(
         f"{serial}: the command in {folder} vanished without an exit code{printed.quote()}; memory or space "
-        "ran out, or the device restarted: see adb logcat and df, then run it again",
-        serial,
+        "ran out, or the device restarted: see adb logcat and df, then run it again"
     )
 
 
@@ -203,7 +196,7 @@ def end(link: Link, folder: str, script: str = "") -> None:
     answer = link.shell(script or end_script(folder))
     if answer.code != 0:
         raise CommandFailed(
-            f"{link.serial}: the command in {folder} cannot be ended{answer.quote()}; restart the device", link.serial
+            f"{link.serial}: the command in {folder} cannot be ended{answer.quote()}; restart the device"
         )
 
 

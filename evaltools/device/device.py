@@ -1,4 +1,4 @@
-"""One device of a run: what is sent to it, the program that it runs, and how it is left."""
+"""The devices of a run: what is sent to each, what it runs, how it is left; what one loses, it does again."""
 
 from __future__ import annotations
 
@@ -8,25 +8,35 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
+from rich.console import Console
 from rich.filesize import decimal
 
 from evaltools.device import detached
-from evaltools.device.adb import SHELL_TIMEOUT_S, Adb, Answer, Link
-from evaltools.device.errors import CommandFailed, DeviceError, FileMissing
-from evaltools.device.facts import conditions_now, masks_of_cpus
-from evaltools.device.flags import DEFAULT_ROOT, DeviceFlags
+from evaltools.device.adb import MAY_PASS, Adb, Answer, CommandFailed, DeviceError, DeviceStopped, FileMissing, Link
+from evaltools.device.facts import conditions_now, find_devices, masks_of_cpus
+from evaltools.device.flags import DEFAULT_ROOT, KINDS_OF_CPUS, DeviceFlags, ProgramName
 from evaltools.device.store import RUNS, DeviceLock, archives, remote_path, remove_runs, stored_folder
 from evaltools.device.transfer import pull, push
 from evaltools.errors import OutputError
-from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceWork, LostAttempt, hottest
+from evaltools.result.device import (
+    DeviceConditions,
+    DeviceFacts,
+    DeviceFinding,
+    DeviceLeftOut,
+    DeviceRun,
+    DeviceWork,
+    LostAttempt,
+    hottest,
+)
 from evaltools.text import printable
 
 _LARGE: Final = 10_000_000
@@ -37,23 +47,14 @@ _BETWEEN_LOOKS_S: Final = 5.0
 _LONGEST_COOLING_S: Final = 600.0
 
 
-class WorkDone(Struct, frozen=True):
-    """Finished work: its facts, exit code, output, and the folder with its results."""
-
-    work: DeviceWork
-    code: int
-    out: str
-    err: str
-    folder: Path
-
-
 class Device:
     """A device that does one work at a time; files can be sent while its :attr:`lock` is held.
 
-    ``stop`` ends everything that is under way. ``report`` gets lines for the user.
+    ``stop`` ends everything that is under way.
 
     Attributes:
         link: the way to it
+        report: shows a line to the user
         facts: at the beginning; the Python in them is the one that is used
         lock: that of evaltools' folder there
         known: files that the device has had since it was away
@@ -79,10 +80,6 @@ class Device:
         self.python = ""
         self.lost: list[LostAttempt] = []
         self._may_run = False
-
-    def shell(self, command: str, timeout_s: float = SHELL_TIMEOUT_S) -> Answer:
-        """Run a command once, as :meth:`Link.shell` does."""
-        return self.link.shell(command, timeout_s)
 
     def put(self, local: Path, remote: str = "") -> str:
         """Send a file unless the device has its content; returns its path on the device. Raises as :func:`push` does.
@@ -145,7 +142,7 @@ class Device:
         results: Sequence[str],
         folder: Path,
         on_line: Callable[[bytes], None] = lambda _line: None,
-    ) -> WorkDone:
+    ) -> tuple[DeviceWork, Answer]:
         """Wait until the device is cool, run a command in a folder of its own, fetch its ``results`` into ``folder``.
 
         ``prepare`` sends what the command needs, and gives it. ``on_line`` gets each line that it prints to stderr.
@@ -153,20 +150,21 @@ class Device:
         If the device goes away afterwards, the work still counts, and the conditions after it are not known. Raises
         :class:`DeviceError` where the device did not finish, or another has taken its lock.
         """
+        look = partial(self.link.patiently, partial(conditions_now, self.link))
         self.lock.take()
         self.link.patiently(self._remove_runs)  # earlier commands may have left some
-        before, waited_s = self._begin()
+        before, waited_s = self.cool_down(look)
         started_at, started = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
         answer = self._run(self._with_libraries(prepare()), results, folder, on_line)
         elapsed_s = round(time.monotonic() - started, 3)
         try:
-            after = self._conditions()
+            after = look()
         except DeviceError:
             after = DeviceConditions()
-        self.clean_up()
+        with suppress(DeviceError):  # the next attempt tries it again
+            self._remove_runs()
         lost = tuple(self.lost)
-        done = DeviceWork(self.serial, started_at, round(waited_s, 3), elapsed_s, before, after, lost=lost)
-        return WorkDone(done, answer.code, answer.text, answer.err.decode("utf-8", "replace"), folder)
+        return DeviceWork(self.serial, started_at, round(waited_s, 3), elapsed_s, before, after, lost=lost), answer
 
     def _run(self, command: str, results: Sequence[str], folder: Path, on_line: Callable[[bytes], None]) -> Answer:
         flags = self.flags
@@ -192,37 +190,56 @@ class Device:
         signal_processor = f'ADSP_LIBRARY_PATH={own}"${{ADSP_LIBRARY_PATH:+;$ADSP_LIBRARY_PATH}}"'
         return f"export {loader} {signal_processor}\n{command}"
 
-    def _begin(self) -> tuple[DeviceConditions, float]:
-        if self.flags.cool_down_c is None:
-            return self._conditions(), 0.0
-        return cool_down(self._conditions, self.serial, self.flags.cool_down_c, self.link.stop, report=self.report)
+    def cool_down(self, look: Callable[[], DeviceConditions]) -> tuple[DeviceConditions, float]:
+        """Wait until no temperature that ``look`` finds is above that of ``--cool_down``, which None leaves out.
 
-    def _conditions(self) -> DeviceConditions:
-        return self.link.patiently(partial(conditions_now, self.link))
-
-    def clean_up(self) -> DeviceError | None:
-        """End and delete what still runs there. If that fails, the next attempt tries it again.
-
-        Returns the error if something may still run or lie there, None if not.
+        Returns the conditions then, and the seconds waited: after :data:`_LONGEST_COOLING_S` it goes on all the same.
+        Raises :class:`CommandFailed` where the device states no temperature.
         """
-        try:
-            if self._may_run:
-                self._remove_runs()
-        except DeviceError as error:
-            return error
-        return None
+        started, limit = time.monotonic(), self.flags.cool_down_c
+        is_announced = False
+        while True:
+            conditions = look()
+            temperature, waited = hottest(conditions), time.monotonic() - started
+            if limit is None:
+                return conditions, 0.0
+            if temperature is None:
+                raise CommandFailed(
+                    f"{self.serial}: it states no temperature, so --cool_down cannot be kept; leave the flag out"
+                )
+            if temperature <= limit:
+                return conditions, waited
+            sensors = (name for name, degrees in conditions.temperatures.items() if degrees == temperature)
+            warm = f"{temperature:.1f} C (sensor {printable(next(sensors, 'battery'))})"
+            if waited >= _LONGEST_COOLING_S:
+                self.report(
+                    f"{self.serial}: warning: still {warm} after {_LONGEST_COOLING_S:g} s of waiting for {limit:g} C; "
+                    "it goes on all the same, so its figures may be those of a throttled device. Raise --cool_down"
+                )
+                return conditions, waited
+            if not is_announced:
+                self.report(
+                    f"{self.serial}: {warm}, waiting until all are at most {limit:g} C, for up to "
+                    f"{_LONGEST_COOLING_S:g} s"
+                )
+                is_announced = True
+            if self.link.stop.wait(_BETWEEN_LOOKS_S):
+                return conditions, waited
 
     def _remove_runs(self) -> None:
         remove_runs(self.link.unstoppable(self.link.patience_s), self.flags.root)
         self._may_run = False
 
     def leave(self) -> None:
-        """End what still runs there; what stays is said."""
-        flags, problem = self.flags, self.clean_up()
-        words = ["evaltools", "device", "clean", f"--serials={self.serial}"]
-        words += [f"--adb={flags.adb}"] if flags.adb else []
-        words += [f"--device_folder={flags.root}"] if flags.root != DEFAULT_ROOT else []
-        if problem is not None:
+        """End and delete what still runs there; what stays is said."""
+        try:
+            if self._may_run:
+                self._remove_runs()
+        except DeviceError as problem:
+            flags = self.flags
+            words = ["evaltools", "device", "clean", f"--serials={self.serial}"]
+            words += [f"--adb={flags.adb}"] if flags.adb else []
+            words += [f"--device_folder={flags.root}"] if flags.root != DEFAULT_ROOT else []
             self.report(
                 f"evaltools: {self.serial}: something may still run there, and its files be left ({problem}); it ends "
                 f"itself after {flags.ends_itself_after_s / 60:.0f} minutes, and {shlex.join(words)} --force ends and "
@@ -230,43 +247,132 @@ class Device:
             )
 
 
-def cool_down(
-    look: Callable[[], DeviceConditions],
-    serial: str,
-    limit_celsius: float,
-    stop: threading.Event,
-    timeout_s: float = _LONGEST_COOLING_S,
-    between_looks_s: float = _BETWEEN_LOOKS_S,
-    report: Callable[[str], None] = lambda _line: None,
-) -> tuple[DeviceConditions, float]:
-    """Wait until no temperature that ``look`` finds is above the limit.
+class DevicesUsed(Struct):
+    """The devices that a run may use, and those that cannot be used, where all were asked for.
 
-    Returns the conditions then, and the seconds waited.
-
-    It goes on after ``timeout_s`` seconds even if the device is too warm. ``report`` gets a line when the waiting
-    begins, and one when it goes on too warm. Raises :class:`CommandFailed` where the device states no temperature.
+    ``stop`` is set to have everything on the devices ended.
     """
-    started = time.monotonic()
-    is_announced = False
+
+    by_serial: dict[str, Device] = field(default_factory=dict)
+    left_out: list[DeviceLeftOut] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+@contextmanager
+def devices_used(flags: DeviceFlags, console: Console) -> Iterator[DevicesUsed]:
+    """The devices that flags ask for, with the lock of the folder on each; a context.
+
+    At its end nothing runs there any more, or is said to. Raises :class:`DeviceError` where there is no device, or one
+    that was named cannot be used.
+    """
+    adb, used = Adb(flags.adb), DevicesUsed()
+    wanted = flags.serials
+    if not flags.all_devices and not wanted:
+        wanted = (adb.choose(),)
+    for serial in wanted:
+        adb.connect(serial)
+    with ExitStack() as held:
+        for found in find_devices(adb, wanted):
+            try:
+                device = Device(adb, _usable(found, flags), flags, used.stop, console.print)
+                held.enter_context(device.lock)
+            except DeviceError as error:
+                if not flags.all_devices:
+                    raise
+                used.left_out.append(DeviceLeftOut(found.serial, str(error)))
+                console.print(f"left out: {error}")
+            else:
+                held.callback(device.leave)
+                used.by_serial[found.serial] = device
+        if not used.by_serial:
+            reasons = "".join(f"\n  {entry.reason}" for entry in used.left_out)
+            raise DeviceError(f"no device can be used; evaltools device list says what to do{reasons}")
+        yield used
+
+
+def _usable(found: DeviceFinding, flags: DeviceFlags) -> DeviceFacts:
+    """The facts of a device; raises :class:`DeviceError` for one that cannot be used."""
+    if found.facts is None:
+        raise DeviceError(found.problem)
+    if flags.taskset in KINDS_OF_CPUS and not masks_of_cpus(found.facts.conditions.cpu_frequencies):
+        raise DeviceError(f"{found.serial}: it does not say which CPUs are {flags.taskset}")
+    return found.facts
+
+
+Done = TypeVar("Done")
+
+MOST_ATTEMPTS: Final = 3
+"""A device that lost its work so often is left out."""
+_WORTH_ANOTHER_TRY: Final = (*MAY_PASS, CommandFailed)
+
+
+def do_on_each(
+    devices: DevicesUsed, serials: Sequence[str], do: Callable[[Device], Done], console: Console
+) -> tuple[dict[str, Done], list[DeviceLeftOut]]:
+    """Call ``do`` for each of these devices, in a thread of its own, as far as the devices can.
+
+    Returns what they did, by serial number, and the devices that were left out, here and before.
+
+    ``do`` raises :class:`DeviceError` where the device did not finish. Raises any other error of it, and
+    :class:`KeyboardInterrupt`; before that it asks the devices to stop, and waits for them.
+    """
+    done, left_out = dict[str, Done](), list(devices.left_out)
+
+    def work(device: Device) -> None:
+        found = _do_on(device, do, console)
+        if isinstance(found, DeviceLeftOut):
+            left_out.append(found)
+        else:
+            done[device.serial] = found
+
+    with ThreadPoolExecutor(max(1, len(serials))) as pool:
+        try:
+            working = [pool.submit(work, devices.by_serial[serial]) for serial in serials]
+            for finished in as_completed(working):
+                finished.result()
+        finally:
+            devices.stop.set()
+    return done, left_out
+
+
+def _do_on(device: Device, do: Callable[[Device], Done], console: Console) -> Done | DeviceLeftOut:
+    """Call ``do`` until it gives something, or the device is left out."""
+    device.lost = []
     while True:
-        conditions = look()
-        temperature, waited = hottest(conditions), time.monotonic() - started
-        if temperature is None:
-            raise CommandFailed(
-                f"{serial}: it states no temperature, so --cool_down cannot be kept; leave the flag out", serial
-            )
-        if temperature <= limit_celsius:
-            return conditions, waited
-        sensors = (name for name, degrees in conditions.temperatures.items() if degrees == temperature)
-        warm = f"{temperature:.1f} C (sensor {printable(next(sensors, 'battery'))})"
-        if waited >= timeout_s:
-            report(
-                f"{serial}: warning: still {warm} after {timeout_s:g} s of waiting for {limit_celsius:g} C; it goes on "
-                "all the same, so its figures may be those of a throttled device. Raise --cool_down"
-            )
-            return conditions, waited
-        if not is_announced:
-            report(f"{serial}: {warm}, waiting until all are at most {limit_celsius:g} C, for up to {timeout_s:g} s")
-            is_announced = True
-        if stop.wait(between_looks_s):
-            return conditions, waited
+        started = time.monotonic()
+        try:
+            return do(device)
+        except DeviceStopped:
+            raise
+        except DeviceError as error:
+            attempt = LostAttempt(error.kind, str(error), round(time.monotonic() - started, 3))
+            device.lost.append(attempt)
+            console.print(f"{printable(attempt.reason)} [{attempt.kind}]", markup=False)
+            may_pass = isinstance(error, _WORTH_ANOTHER_TRY) and len(device.lost) < MOST_ATTEMPTS
+            if not (may_pass and device.is_back()):
+                return DeviceLeftOut(device.serial, attempt.reason)
+
+
+def require_any(done: Collection[str], left_out: Sequence[DeviceLeftOut], step: str = "") -> None:
+    """Raise :class:`DeviceError` where no device did its work; ``step`` ends the message."""
+    if not done:
+        raise DeviceError(f"no device did its work: {'; '.join(dict.fromkeys(each.reason for each in left_out))}{step}")
+
+
+def run_on_each(
+    do: Callable[[Device], tuple[DeviceWork, Done]], program: ProgramName, devices: DevicesUsed, console: Console
+) -> tuple[Mapping[str, Done], DeviceRun]:
+    """What every device gives, by serial number, with what the result says of devices; ``do`` gives both for one.
+
+    Raises :class:`DeviceError` where no device did its work.
+    """
+    found, left_out = do_on_each(devices, [*devices.by_serial], do, console)
+    require_any(found, left_out)
+    done = {serial: device for serial, device in devices.by_serial.items() if serial in found}
+    run = DeviceRun(
+        program=program,
+        devices=tuple(device.facts for device in done.values()),
+        work=tuple(found[serial][0] for serial in done),
+        left_out=tuple(left_out),
+    )
+    return {serial: found[serial][1] for serial in done}, run

@@ -1,14 +1,19 @@
-"""An evaluation on devices with evaltools itself: each does everything, and its records are fetched."""
+"""An evaluation on devices with evaltools itself: each does everything, and its records are fetched.
+
+In the run folder each device has a folder of its own with the journal of its run, which says in the end how the device
+did it.
+"""
 
 from __future__ import annotations
 
 import posixpath
+import re
 import shlex
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -19,29 +24,25 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.command import TaskCommand
-from evaltools.device.device import Device
-from evaltools.device.devices import DevicesUsed, devices_used, do_on_each, require_any
+from evaltools.device.device import Device, DevicesUsed, devices_used, do_on_each, require_any
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.python_program import carry_out_on
-from evaltools.device.records import (
-    RECORDS,
-    RUN,
-    KeptWork,
-    folder_of,
-    is_kept,
-    keep,
-    messages_in,
-    progress_of,
-    read_kept,
-    together,
+from evaltools.device.python_program import (
+    SentFiles,
+    carry_out_on,
+    carry_out_on_host,
+    device_request,
+    without_host_options,
 )
-from evaltools.device.request import SentFiles, carry_out_on_host, device_request, without_host_options
 from evaltools.device.store import KEPT, stored_folder
+from evaltools.documents import json_as
+from evaltools.engine.facts import CONFIGURATIONS
+from evaltools.engine.journal import JOURNAL_NAME, open_journal, read_journal
 from evaltools.engine.ledger import Tally
 from evaltools.engine.run_folder import (
     REQUEST,
     Fact,
     RunIdentity,
+    digest,
     request_facts,
     require_same_run,
     run_folder,
@@ -54,19 +55,34 @@ from evaltools.native.logs.delegates import delegate_lines
 from evaltools.report.files.evaluation import planned_files, planned_files_of_task
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
-from evaltools.result.device import HOST, DeviceLeftOut, DeviceRun
+from evaltools.result.device import HOST, DeviceFacts, DeviceLeftOut, DeviceRun, DeviceWork
 from evaltools.runs.evaluate import FinishedShards
 from evaltools.runs.first_look import check_on_host
-from evaltools.runs.identity import RunAtPlace, run_identity
+from evaltools.runs.identity import RunAtPlace
 from evaltools.runs.task_run import TaskRun
 from evaltools.tasks.framework import read
 from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.framework.request import flags_to_repeat
 
+RUN: Final = "run"
+"""The run folder, in the folder of a device here, and in the folder that a program works in there."""
+RECORDS: Final = f"{RUN}/{JOURNAL_NAME}"
 _SERIALS: Final = Fact[list[str]]("devices", list[str])
 _KEPT_AS: Final = "folder of records on devices"
 _REFERENCE: Final = "reference"
 _REFERENCE_ON_HOST: Final = "that of the reference run on this computer"
+_PROGRESS: Final = b'{"phase": "evaluation"'
+
+
+class KeptWork(Struct, frozen=True):
+    """How the work was done, and the device that did it."""
+
+    work: DeviceWork
+    device: DeviceFacts
+
+
+DONE: Final = Fact[KeptWork]("done on a device", KeptWork)
+"""What is added to the journal of a device; from then on the work is not done again."""
 
 
 @contextmanager
@@ -81,35 +97,53 @@ def records_of_devices(
     its work.
     """
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    run_dir = request.options.path("run_dir")
+    run_dir, task = request.options.path("run_dir"), task_command(request.task)
     device_request(request, flags.root, flags.libraries)
-    examples = examples_of(task_command(request.task), request)
+    examples = examples_of(task, request)
     with run_folder(run_dir) as folder, run_journal(folder) as journal:
         serials = _SERIALS.read(journal) or []
-        identity = identity_of(flags, request, examples)
+        identity = _identity_of(flags, request, examples)
         require_same_run(journal, identity, has_begun=bool(serials))
-        is_done = bool(serials) and all(is_kept(folder_of(folder, serial)) for serial in serials)
-        with nullcontext() if is_done else devices_used(flags, console) as devices:
-            if devices is not None and not serials:
+        is_done = bool(serials) and not missing_in(folder, serials)
+        with nullcontext(DevicesUsed()) if is_done else devices_used(flags, console) as devices:
+            if not serials:
                 serials = list(devices.by_serial)
                 journal.state({_KEPT_AS: uuid.uuid4().hex})
                 _SERIALS.write(journal, serials)
                 if not REQUEST.read(journal):
                     journal.state(request_facts(to_plain(request), identity))
             is_one = len(serials) == 1 and not flags.include_host
-            evaluation = DeviceEvaluation(request, flags, examples, folder, is_one)
-            host = (evaluation.on_host(console),) if flags.include_host else ()
+            wanted = request if is_one else _of_several(task, request, folder)
+            told, sent = device_request(wanted, flags.root, flags.libraries)
+            there = _for_place(task, told, is_one).stating(run_dir=RUN, progress="json")
+            places = []
+            if flags.include_host:
+                console.print("on this computer first ...", style="dim")
+                here = _for_place(task, wanted, is_one)
+                carry_out_on_host(here.stating(run_dir=folder / HOST, progress="none"))
+                places.append(RunAtPlace((folder / HOST,), HOST, flags_to_repeat(here.options)))
             kept_there = posixpath.join(flags.root, KEPT, str(journal.fact(_KEPT_AS)))
-            left_out = [] if devices is None else evaluation.do(serials, kept_there, devices, console, observer)
-        done = [serial for serial in serials if is_kept(folder_of(folder, serial))]
+            on_devices = OnDevices(task, there, sent, examples, kept_there)
+            missing, left_out = missing_in(folder, serials), list[DeviceLeftOut]()
+            if missing:
+                with observer.progress("on devices", len(missing) * examples.example_count) as on_progress:
+                    left_out = on_devices.do(missing, folder, devices, console, on_progress)
+        done = {serial: kept for serial in serials if (kept := work_kept_in(folder_of(folder, serial)))}
         step = f"; evaltools resume {shlex.quote(str(run_dir))} goes on" if run_dir is not None else ""
         require_any(done, left_out, step)
-        records = replace(
-            evaluation.finished(done, left_out, host),
-            started_at=started_at,
-            elapsed_s=round(time.perf_counter() - clock, 3),
+        for serial in done:
+            run = folder_of(folder, serial) / RUN
+            places.append(RunAtPlace((run,), "" if is_one else serial, flags_to_repeat(there.options)))
+        facts, work = tuple(kept.device for kept in done.values()), tuple(kept.work for kept in done.values())
+        records = FinishedShards(
+            tuple(places),
+            DeviceRun("evaltools", facts, work, tuple(left_out)),
+            request.command,
+            sent.host_names("" if wanted is request else _REFERENCE_ON_HOST),
+            started_at,
+            round(time.perf_counter() - clock, 3),
         )
-        yield evaluation.merge_request, records, len(done) == len(serials)
+        yield replace(wanted, devices=None).of_no_run(), records, len(done) == len(serials)
 
 
 def examples_of(task: TaskCommand, request: Request) -> TaskRun:
@@ -124,7 +158,7 @@ def examples_of(task: TaskCommand, request: Request) -> TaskRun:
     return task_run
 
 
-def identity_of(flags: DeviceFlags, request: Request, examples: TaskRun) -> RunIdentity:
+def _identity_of(flags: DeviceFlags, request: Request, examples: TaskRun) -> RunIdentity:
     """The identity of a run on devices: that of the same run here, and what of the devices decides its figures."""
     found = examples.identity()
     libraries = "" if flags.libraries is None else stored_folder(flags.root, flags.libraries)[0]
@@ -137,16 +171,17 @@ def identity_of(flags: DeviceFlags, request: Request, examples: TaskRun) -> RunI
     )
 
 
-def _against_host_outputs(task: TaskCommand, request: Request, folder: Path) -> Request | None:
-    """The request that compares every place with the reference's outputs on the host; None if the task has no such.
+def _of_several(task: TaskCommand, request: Request, folder: Path) -> Request:
+    """The request for several places: if the task has such, they are compared with outputs of the reference here.
 
     The host computes these outputs once, into a folder below ``folder``. Raises :class:`UsageError` where it cannot.
     """
+    require_one_file(task, request)
     saved, unfinished = folder / _REFERENCE, folder / f"{_REFERENCE}.part"
     outputs = task.reference_outputs
     saving: Request | None = None if outputs is None else outputs.saving_reference(request, unfinished)
     if outputs is None or saving is None:
-        return None
+        return request
     if not saved.is_dir():
         shutil.rmtree(unfinished, ignore_errors=True)
         carry_out_on_host(saving, (OK, LIMIT_BROKEN, EXAMPLES_FAILED))
@@ -167,137 +202,102 @@ def require_one_file(task: TaskCommand, request: Request) -> None:
         )
 
 
-class DeviceEvaluation:
-    """An evaluation that each device does as a whole; what is done is kept in the run folder ``folder``.
+def _for_place(task: TaskCommand, request: Request, is_one: bool) -> Request:
+    """The request without what the host makes of the records; of several places also what only it measures."""
+    request = without_host_options(request).for_records()
+    outputs = task.reference_outputs
+    return request if is_one or outputs is None else outputs.for_places(request)
 
-    ``is_one``: one device alone does it. Several are compared with outputs of the host where the task has such.
 
-    Attributes:
-        on_devices: the request that is sent, for records alone
-        merge_request: the one by which the host makes the result of the records
+class OnDevices(Struct):
+    """What each device does: a ``request`` for records, whose files are ``sent``.
+
+    ``examples`` says which pictures are needed. Records of work that is not finished stay in the folder ``kept_there``,
+    so that they are not lost with an attempt.
     """
 
-    def __init__(
-        self, request: Request, flags: DeviceFlags, examples: TaskRun, folder: Path, is_one: bool = True
-    ) -> None:
-        self._task = task_command(request.task)
-        self._examples = examples
-        self._folder = folder
-        self._is_one = is_one
-        against_host = None
-        if not is_one:
-            require_one_file(self._task, request)
-            against_host = _against_host_outputs(self._task, request, folder)
-        self._request = request if against_host is None else against_host
-        asked, self._sent = device_request(self._request, flags.root, flags.libraries)
-        self._host_names = self._sent.host_names("" if against_host is None else _REFERENCE_ON_HOST)
-        self.on_devices = self._for_place(asked).stating(run_dir=RUN, progress="json")
-        self.merge_request = replace(self._request, devices=None).of_no_run()
-
-    def _for_place(self, request: Request) -> Request:
-        """The request without what the host makes of the records; of several places also what only it measures."""
-        request = without_host_options(request).for_records()
-        outputs = self._task.reference_outputs
-        return request if self._is_one or outputs is None else outputs.for_places(request)
-
-    def on_host(self, console: Console) -> RunAtPlace:
-        """Do everything on the host as well; finished by an earlier command, it is kept."""
-        console.print("on this computer first ...", style="dim")
-        request = self._for_place(self._request)
-        folders = tuple(ThisComputer().carry_out({self._folder / HOST: request}))
-        return RunAtPlace(folders, HOST, flags_to_repeat(request.options))
+    task: TaskCommand
+    request: Request
+    sent: SentFiles
+    examples: TaskRun
+    kept_there: str
 
     def do(
-        self, serials: Sequence[str], kept_there: str, devices: DevicesUsed, console: Console, observer: Observer
+        self,
+        missing: Sequence[str],
+        folder: Path,
+        devices: DevicesUsed,
+        console: Console,
+        on_progress: Callable[[Tally], None],
     ) -> list[DeviceLeftOut]:
-        """Do what is missing, as far as the devices can; returns those that cannot.
+        """Do the work that is ``missing`` in a run folder, as far as the devices can; returns those that cannot.
 
-        ``kept_there`` is the folder on devices for records of work that is not finished. The ``observer`` is shown the
-        progress of all.
+        ``on_progress`` gets the progress of all.
         """
-        missing = [serial for serial in serials if not is_kept(folder_of(self._folder, serial))]
         here = [serial for serial in missing if serial in devices.by_serial]
         progress: dict[str, Tally] = {}
 
-        def report(serial: str, tally: Tally) -> None:
-            progress[serial] = tally
-            on_progress(together([*progress.values()]))
+        def do(device: Device) -> None:
+            def on_line(line: bytes) -> None:
+                tally = progress_of(line)
+                if tally is not None:
+                    progress[device.serial] = tally
+                    on_progress(together([*progress.values()]))
 
-        def do(device: Device) -> list[Path]:
-            on_line = partial(report, device.serial)
-            place = OnDevice(device, self._task, self._sent, self._examples, kept_there, on_line)
-            return list(place.carry_out({folder_of(self._folder, device.serial): self.on_devices}))
+            self._carry_out(device, folder_of(folder, device.serial), on_line)
 
-        with observer.progress("on devices", len(missing) * self._examples.example_count) as on_progress:
-            left_out = do_on_each(devices, here, do, console).left_out
+        _, left_out = do_on_each(devices, here, do, console)
         away = set(missing) - {*here, *(entry.serial for entry in left_out)}
         why = "began this run and is not among the devices now: connect it, name it in --serials, then resume the run"
         return [*(DeviceLeftOut(serial, f"{serial} {why}") for serial in missing if serial in away), *left_out]
 
-    def finished(
-        self, serials: Sequence[str], left_out: Sequence[DeviceLeftOut], host: tuple[RunAtPlace, ...] = ()
-    ) -> FinishedShards:
-        """What these devices have done, and the run on the ``host``; :attr:`merge_request` makes a result of them."""
-        kept = [read_kept(folder_of(self._folder, serial)) for serial in serials]
-        work, facts = tuple(entry.work for entry in kept), tuple(entry.device for entry in kept)
-        repeated = flags_to_repeat(self.on_devices.options)
-        places = tuple(
-            RunAtPlace((folder_of(self._folder, serial) / RUN,), "" if self._is_one else serial, repeated)
-            for serial in serials
+    def _carry_out(self, device: Device, folder: Path, on_line: Callable[[bytes], None]) -> None:
+        """Do everything on a device; the journal lies in :data:`RUN` of the folder then."""
+        kept, pictures_of = shlex.quote(self.kept_there), self.examples.pictures_of
+        before = f"mkdir -p {kept} && ln -s {kept} {RUN} || exit 3\n"
+        work, answer = carry_out_on(
+            device, self.task, self.request, self.sent, RECORDS, folder, on_line, pictures_of, before
         )
-        device_run = DeviceRun("evaltools", facts, work, tuple(left_out))
-        return FinishedShards(host + places, device_run, self._request.command, self._host_names)
+        device.link.patiently(partial(device.link.shell, f"rm -rf {kept}"))
+        with closing(open_journal(folder / RUN)) as journal:
+            described = CONFIGURATIONS.required(journal)
+            messages = [entry.runtime.messages for entry in described if entry.runtime is not None]
+            lines = delegate_lines("\n".join([*messages, answer.complaints]))
+            DONE.write(journal, KeptWork(replace(work, delegate_lines=lines), device.facts))
 
 
-class ThisComputer:
-    """The computer here as one of several places that carry out ranges of a run."""
-
-    def carry_out(self, ranges: Mapping[Path, Request]) -> Iterator[Path]:
-        """Each range in a process of its own; raises :class:`UsageError` where one does not end well."""
-        for folder, request in ranges.items():
-            carry_out_on_host(request.stating(run_dir=folder, progress="none"))
-            yield folder
+def missing_in(run_dir: Path, serials: Sequence[str]) -> list[str]:
+    """The devices whose work is not in a run folder."""
+    return [serial for serial in serials if work_kept_in(folder_of(run_dir, serial)) is None]
 
 
-class OnDevice(Struct):
-    """A device with Python, which carries out ranges of a run.
+def folder_of(run_dir: Path, serial: str) -> Path:
+    """The folder with the records of a device, which may not be there yet."""
+    return run_dir / f"{re.sub('[^A-Za-z0-9-]', '_', serial)}-{digest([serial])[:6]}"
 
-    ``sent`` are the files of its requests, ``examples`` says which pictures are needed. Records of work that is not
-    finished stay in the folder ``kept_there``, so that they are not lost with an attempt.
+
+def work_kept_in(folder: Path) -> KeptWork | None:
+    """How a device did its work, perhaps in an earlier run; None where it has not done it."""
+    return DONE.read(read_journal(folder / RUN)) if (folder / RECORDS).exists() else None
+
+
+def progress_of(line: bytes) -> Tally | None:
+    """The progress of an evaluation in a line; None if it is any other line.
+
+    >>> progress_of(b'{"phase": "evaluation", "done": 20, "total": 50, "failed_examples": 1, "failed": {"test": 1}}')
+    Tally(done=20, failed_examples=1, failed={'test': 1})
     """
+    try:
+        return json_as(line, Tally) if line.startswith(_PROGRESS) else None
+    except ValueError:
+        return None
 
-    device: Device
-    task: TaskCommand
-    sent: SentFiles
-    examples: TaskRun
-    kept_there: str
-    on_progress: Callable[[Tally], None]
 
-    def carry_out(self, ranges: Mapping[Path, Request]) -> Iterator[Path]:
-        """One range after the other; the journal lies in :data:`RUN` of its folder.
-
-        Raises :class:`DeviceError` where the device did not finish.
-        """
-        device, kept = self.device, shlex.quote(self.kept_there)
-        for folder, request in ranges.items():
-            done = carry_out_on(
-                device,
-                self.task,
-                request,
-                self.sent,
-                RECORDS,
-                folder,
-                self._on_line,
-                self.examples.pictures_of,
-                before=f"mkdir -p {kept} && ln -s {kept} {RUN} || exit 3\n",
-            )
-            device.link.patiently(partial(device.shell, f"rm -rf {kept}"))
-            run_identity(folder / RUN)
-            lines = delegate_lines(f"{messages_in(folder / RUN)}\n{done.err}")
-            keep(folder, KeptWork(replace(done.work, delegate_lines=lines), device.facts))
-            yield folder
-
-    def _on_line(self, line: bytes) -> None:
-        progress = progress_of(line)
-        if progress is not None:
-            self.on_progress(progress)
+def together(each: Sequence[Tally]) -> Tally:
+    """The progress of several devices."""
+    failed = {name for one in each for name in one.failed}
+    return Tally(
+        sum(one.done for one in each),
+        sum(one.failed_examples for one in each),
+        {name: sum(one.failed.get(name, 0) for one in each) for name in sorted(failed)},
+    )

@@ -12,8 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 from rich.console import Console
 
-from evaltools.device.device import Device
-from evaltools.device.devices import devices_used, run_on_each
+from evaltools.device.device import Device, devices_used, run_on_each
 from evaltools.device.evaluation import require_one_file
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_inputs import NativeInputs
@@ -27,7 +26,7 @@ from evaltools.device.native_program import (
     task_flags,
 )
 from evaltools.device.native_result import assemble_native
-from evaltools.device.request import SentFiles
+from evaltools.device.python_program import SentFiles
 from evaltools.known_tasks import task_command
 from evaltools.request import Request
 from evaltools.result.device import DeviceWork

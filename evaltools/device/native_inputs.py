@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.datasets.labels import LabelFile, read_labels
+from evaltools.datasets.labels import read_labels
 from evaltools.datasets.native_ground_truth import NativeGroundTruth
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.gates.criteria import Criterion
 from evaltools.model import ModelFile, read_model
 from evaltools.native.logs.evaluation import NativeTask
-from evaltools.preprocess import NATIVE, ImageToTensor
+from evaltools.preprocess import NATIVE
 from evaltools.tasks.coco.boxes import Boxes, Judging
 from evaltools.tasks.coco.classes import ClassMapping
 from evaltools.tasks.coco.detector import SSD, DetectorOptions, check_detector
@@ -26,6 +26,7 @@ from evaltools.tasks.coco.reading import Choice
 from evaltools.tasks.framework.image_input import describe_normalization, input_transform
 from evaltools.tasks.framework.request import TaskRequest, require_margin
 from evaltools.tasks.imagenet.data import LabelledImages, check_model, class_count, load_labelled_images
+from evaltools.tasks.imagenet.evaluation import facts_of
 from evaltools.tasks.inference_diff.material import limits_of
 from evaltools.tasks.inference_diff.output_comparison import check_types, output_names
 
@@ -45,7 +46,7 @@ class NativeInputs(Struct, Generic[Data], frozen=True):
     ``data`` is what a result says of them: :class:`LabelledImages` of imagenet, :class:`Boxes` of coco,
     the limits of inference_diff, which makes its own random numbers for ``num_runs`` runs. ``truth`` is
     the content of the file with the ground truth, None where there is none. ``label_text`` is the content of
-    ``--model_output_labels``, None where the tool takes none.
+    ``--model_output_labels``, None where the tool takes none. ``given`` decides the figures beside the pictures.
     """
 
     task: NativeTask
@@ -54,10 +55,10 @@ class NativeInputs(Struct, Generic[Data], frozen=True):
     data: Data
     pictures: tuple[Path, ...] = ()
     truth: bytes | None = None
-    labels: LabelFile | None = None
     label_text: bytes | None = None
-    to_tensor: ImageToTensor | None = None
     num_runs: int | None = None
+    given: Mapping[str, str] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
 
     @property
     def configurations(self) -> tuple[Configuration, ...]:
@@ -114,9 +115,9 @@ def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
         images,
         pictures=tuple(images.paths),
         truth=_text(images.truths),
-        labels=labels,
         label_text=_text(labels.lines),  # a label with the line end of Windows would be another one
-        to_tensor=input_transform(model, model.inputs[0], native=True),
+        given=facts_of(images, labels, 0, input_transform(model, model.inputs[0], native=True)),
+        warnings=normalization_warnings(model),
     )
 
 
@@ -170,9 +171,8 @@ def prepare_coco(request: TaskRequest) -> NativeInputs[Boxes]:
         Boxes(data=as_native, judging=judging, choices=(Choice(NATIVE_ORDER),)),
         pictures=tuple(pictures.paths),
         truth=NativeGroundTruth(truth).to_bytes() if pictures.truth else None,
-        labels=labels,
         label_text=_text([*lines, *["???"] * missing]),
-        to_tensor=to_tensor,
+        warnings=normalization_warnings(model),
     )
 
 
@@ -205,11 +205,9 @@ def prepare_native(request: TaskRequest) -> NativeInputs[Any]:
     return prepare(request)
 
 
-def normalization_warnings(inputs: NativeInputs[Any]) -> list[str]:
+def normalization_warnings(model: ModelFile) -> list[str]:
     """A warning where the model's metadata ask for other values of pictures than the native tool feeds."""
-    if inputs.to_tensor is None:
-        return []
-    stated = input_transform(inputs.model, inputs.model.inputs[0], crop_fraction=None)
+    stated = input_transform(model, model.inputs[0], crop_fraction=None)
     wanted = stated.normalization
     if wanted is None or (set(wanted.mean), set(wanted.std)) == (set(NATIVE.mean), set(NATIVE.std)):
         return []

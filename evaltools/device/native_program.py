@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import signal
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,9 +19,8 @@ from msgspec.structs import replace
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import PARAMETERS, parse_external_options
 from evaltools.delegates.npu import NPU
-from evaltools.device.adb import last_lines
-from evaltools.device.device import Device, WorkDone
-from evaltools.device.errors import CommandFailed
+from evaltools.device.adb import CommandFailed, DeviceError, last_lines
+from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.transfer import sha256_of
 from evaltools.errors import UsageError
@@ -135,6 +134,8 @@ _KINDS: Final = ("out", "err", "code", "log", "crash")
 _OUTPUT: Final = "proto"
 PICTURES: Final = "pictures"
 """The folder of the pictures, where a program runs."""
+REFUSED, UNREADY = range(3, 5)
+"""Exit codes of scripts with steps: one says why it does not begin, the files of another could not be made ready."""
 _DIGITS_OF_SHA256: Final = 12
 _SIGNALLED: Final = 128
 KILLED: Final = _SIGNALLED + signal.SIGKILL
@@ -186,7 +187,7 @@ def native_script(binary: str, steps: Sequence[Sequence[str]], affinity: str = "
     ``binary`` is a path on the device; each step writes :func:`output_file` of its number. A line is printed after
     each, by which it is seen that it goes on.
     """
-    lines = [f"chmod +x {shlex.quote(binary)} || exit 3"]
+    lines = [f"chmod +x {shlex.quote(binary)} || exit {UNREADY}"]
     for number, step in enumerate(steps):
         lines.append(_NOW)
         lines.append(f"( exec {affinity}{shlex.join([binary, *step])} ) > out-{number} 2> err-{number} < /dev/null &")
@@ -208,8 +209,7 @@ def finished(device: Device, work: DeviceWork, runs: Sequence[ProgramRun]) -> tu
     if killed and not any(_WAS_KILLED in lost.reason for lost in device.lost):
         raise CommandFailed(
             f"{device.serial}: run {killed[0]} {_WAS_KILLED}, as Android does where memory runs out; it is tried once "
-            "more",
-            device.serial,
+            "more"
         )
     lines = dict.fromkeys(line for run in runs for line in run.delegate_lines)
     return replace(work, delegate_lines=tuple(lines)), runs
@@ -231,14 +231,29 @@ def run_binary(
     def script() -> str:
         device.put_all(files)
         packed = device.put_folder(pictures[0].parent, pictures) if pictures else []
-        unpacked = [f"tar -xf {shlex.quote(path)} -C {PICTURES} || exit 3" for path in packed]
+        unpacked = [f"tar -xf {shlex.quote(path)} -C {PICTURES} || exit {UNREADY}" for path in packed]
         ran = native_script(device.put(binary), steps, device.affinity)
-        return "\n".join([f"mkdir {PICTURES} || exit 3", *unpacked, ran])
+        return "\n".join([f"mkdir {PICTURES} || exit {UNREADY}", *unpacked, ran])
 
-    names = [f"{kind}-{number}" for number in range(len(steps)) for kind in (*_KINDS, _OUTPUT)]
+    return finished(device, *run_steps(device, script, len(steps)))
+
+
+def run_steps(device: Device, prepare: Callable[[], str], count: int) -> tuple[DeviceWork, Sequence[ProgramRun]]:
+    """Run a script of so many steps, which ``prepare`` gives, and read what each left in files with its number.
+
+    Raises :class:`DeviceError` where the script refused to begin, :class:`CommandFailed` where it could not, or a step
+    left no exit code.
+    """
+    names = [f"{kind}-{number}" for number in range(count) for kind in (*_KINDS, _OUTPUT)]
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
-        done = device.do(script, names, Path(temporary))
-        return finished(device, done.work, read_runs(done, len(steps), device.facts))
+        work, answer = device.do(prepare, names, Path(temporary))
+        said = f"{device.serial}: {{}}{last_lines(answer.complaints)}"
+        if answer.code == REFUSED:
+            raise DeviceError(said.format(""))
+        if answer.code != 0:
+            why = "the files could not be unpacked, or the binary not be made executable: "
+            raise CommandFailed(said.format(why))
+        return work, read_runs(Path(temporary), count, device.facts)
 
 
 def native_runtime(binary: Path) -> RuntimeUsed:
@@ -263,28 +278,20 @@ def output_file(step: int) -> str:
     return f"{_OUTPUT}-{step}"
 
 
-def read_runs(done: WorkDone, count: int, facts: DeviceFacts) -> list[ProgramRun]:
-    """Read what each of the runs on a device with these ``facts`` gave.
+def read_runs(folder: Path, count: int, facts: DeviceFacts) -> list[ProgramRun]:
+    """What each of the steps on a device with these ``facts`` gave, in files that lie in a folder here.
 
-    Raises :class:`CommandFailed` where they could not be started, or one left no exit code.
+    Raises :class:`CommandFailed` where one left no exit code.
     """
-    serial = done.work.serial
-    if done.code != 0:
-        last = done.err.strip().splitlines()[-1:] or ["nothing"]
-        raise CommandFailed(
-            f"{serial}: the files could not be unpacked, or the binary not be made executable: {last[0]}",
-            serial,
-        )
     found = []
     for number in range(count):
-        out, err, ended, log, crashes = (text_of(done.folder / f"{kind}-{number}") for kind in _KINDS)
+        out, err, ended, log, crashes = (text_of(folder / f"{kind}-{number}") for kind in _KINDS)
         code, _, process = ended.strip().partition(" ")
-        output = done.folder / output_file(number)
+        output = folder / output_file(number)
         if not code.isdigit():
             raise CommandFailed(
-                f"{serial}: run {number + 1} left no exit code; memory or space ran out there: see adb shell df, "
-                "then run it again",
-                serial,
+                f"{facts.serial}: run {number + 1} left no exit code; memory or space ran out there: see adb shell "
+                "df, then run it again"
             )
         proto = output.read_bytes() if output.is_file() else None
         why = why_not_started(int(code), last_lines(err), facts)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.image_folder import printable_name
-from evaltools.device.native_inputs import NATIVE_CLASS_OFFSET, NativeInputs, normalization_warnings
+from evaltools.device.native_inputs import NATIVE_CLASS_OFFSET, NativeInputs
 from evaltools.device.native_program import ProgramRun, signal_of
 from evaltools.engine.ledger import PassOutcome
 from evaltools.engine.opening import comparison_pairs, describe_model
@@ -54,7 +54,6 @@ from evaltools.tasks.framework.request import folder_of_pictures, given_of
 from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.framework.topk_figures import accuracies
 from evaltools.tasks.imagenet.data import LabelledImages
-from evaltools.tasks.imagenet.evaluation import facts_of
 from evaltools.tasks.inference_diff.differences import concluded
 from evaltools.tasks.inference_diff.figures import parts_of
 from evaltools.tasks.inference_diff.output_comparison import output_names
@@ -116,7 +115,7 @@ def assemble_native(
     else:
         rows, found = _with_references(inputs, outcomes, runtime), _compared(inputs, outcomes)
     is_measured = any(row.status == "measured" for row in rows)
-    notes = [*normalization_warnings(inputs), *found.warnings]
+    notes = [*inputs.warnings, *found.warnings]
     notes += [_WHAT_IS_NOT_KNOWN[inputs.task]] if is_measured else []
     result = Result(
         command=inputs.task,
@@ -203,14 +202,10 @@ def _figures(inputs: NativeInputs[Any], run: ProgramRun, log: NativeEvaluationLo
 
 
 def _classified(inputs: NativeInputs[LabelledImages], outcomes: Sequence[Outcome]) -> Concluded:
-    images = inputs.data
-    assert inputs.labels is not None
-    assert inputs.to_tensor is not None
-    names = [printable_name(path.name) for path in images.paths]
-    facts = facts_of(images, inputs.labels, 0, inputs.to_tensor)
+    names = [printable_name(path.name) for path in inputs.pictures]
     return Concluded(
         figures={each.row.name: accuracies(each.figures.right, each.figures.runs) for each in outcomes if each.figures},
-        given=given_of(inputs.request.options, names, facts),
+        given=given_of(inputs.request.options, names, inputs.given),
     )
 
 
@@ -235,9 +230,9 @@ def _as_printed(path: Path) -> str:
 
 def _detected(inputs: NativeInputs[Boxes], outcomes: Sequence[Outcome]) -> Concluded:
     """What the detections in the logs give, as records; the mAP is the tool's own, 0 without a ground truth."""
-    assert inputs.to_tensor is not None
     asked, rows = inputs.request.options, [each.row for each in outcomes]
-    raw_size = (inputs.to_tensor.width, inputs.to_tensor.height)
+    to_tensor = inputs.data.data.sides[0].to_tensor
+    raw_size = (to_tensor.width, to_tensor.height)
     sizes = [picture_size(path, raw_size) for path in inputs.pictures]
     records, stated = {}, {}
     for outcome in outcomes:

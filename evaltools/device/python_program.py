@@ -1,32 +1,180 @@
-"""Evaltools on a device that has Python: sent as wheels, and unpacked into a folder of its own."""
+"""Evaltools on a device that has Python: sent as wheels, and started with a request whose files have other names."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
 import io
+import os
 import posixpath
 import re
 import shlex
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.command import Command
-from evaltools.device.adb import last_lines
-from evaltools.device.device import Device, WorkDone
-from evaltools.device.errors import CommandFailed, DeviceError
-from evaltools.device.request import SentFiles
-from evaltools.device.store import PROGRAMS
+from evaltools.device.adb import Answer, CommandFailed, DeviceError, last_lines
+from evaltools.device.device import Device
+from evaltools.device.store import PROGRAMS, names_in, remote_path, stored_folder, stored_path, sum_of
 from evaltools.device.transfer import sha256_of
-from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
+from evaltools.errors import DataError, UsageError
+from evaltools.exit_codes import EXAMPLES_FAILED, MEASURED, NOT_MEASURED, OK, USAGE
+from evaltools.known_tasks import command_named
+from evaltools.parameter import Parameter
 from evaltools.request import Request
-from evaltools.runs.stored import to_bytes
+from evaltools.result.device import DeviceWork
+from evaltools.result.host_names import HostNames
+from evaltools.runs.handing_over import Ended, carry_out, ending_in_words
+from evaltools.runs.identity import files_below
+from evaltools.runs.stored import rewritten, to_bytes
+from evaltools.tasks.framework.loading import files_beside
+from evaltools.tasks.inference_diff.result import loaded_from
+
+_PICTURES: Final = "evaltools-pictures-"
+_FOLDER: Final = "evaltools-folder-"
+"""What names of folders on devices begin with, so that no other word in what a device prints is one of them."""
+
+
+class SentFiles(Struct):
+    """The files that a request names, collected by :meth:`take` while the request is rewritten for devices.
+
+    ``files`` are single files with their paths below ``root`` on a device. ``pictures`` are folders of which only
+    what is needed is sent, by option; ``folders`` are sent whole, by their names on a device. ``beside`` are files that
+    must lie in the same folder as the file of the task. ``libraries`` is a folder that the device has anyway.
+    """
+
+    root: str
+    beside: Sequence[Path] = ()
+    libraries: Path | None = None
+    files: dict[Path, str] = field(default_factory=dict)
+    pictures: dict[str, Path] = field(default_factory=dict)
+    folders: dict[str, Path] = field(default_factory=dict)
+
+    def take(self, parameter: Parameter | None, path: Path) -> str:
+        """Collect the file or folder that a parameter names; returns its name on the device.
+
+        ``parameter`` is None for the file that the task itself is in.
+        """
+        if parameter is None:
+            return self._take_with_those_beside(path) if self.beside else self.take_file(path)
+        if not parameter.is_sent or parameter.role == "machine_path":
+            is_sent = self.libraries is not None and os.path.abspath(path) == os.path.abspath(self.libraries)
+            return stored_folder(self.root, path)[0] if is_sent else str(path)
+        if parameter.role == "pictures":
+            self.pictures[parameter.name] = path
+            return f"{_PICTURES}{parameter.name}"
+        if parameter.role in ("library", "settings_file") and not path.is_file():
+            return _on_device(parameter, path)
+        if parameter.role == "input_folder" or path.is_dir():
+            return self._take_folder(path)
+        return self.take_file(path)
+
+    def take_file(self, path: Path) -> str:
+        """Collect one file; returns its path on the device."""
+        if path not in self.files:
+            self.files[path] = remote_path(self.root, path)
+        return self.files[path]
+
+    def _take_with_those_beside(self, path: Path) -> str:
+        """Collect the file of the task with those beside it, in one folder that is named after all their contents."""
+        together = sorted({path, *self.beside})
+        names = {each: each.relative_to(path.parent).as_posix() for each in together}
+        self.files |= {each: stored_path(self.root, sum_of(names), name) for each, name in names.items()}
+        return self.files[path]
+
+    def _take_folder(self, path: Path) -> str:
+        name = next((name for name, known in self.folders.items() if known == path), f"{_FOLDER}{len(self.folders)}")
+        self.folders[name] = path
+        return name
+
+    def put(
+        self, device: Device, request: bytes, pictures_of: Callable[[str], Sequence[Path]] = lambda _option: ()
+    ) -> str:
+        """Send all of it and the request; returns the arguments of :mod:`evaltools.device.on_device`.
+
+        ``pictures_of`` gives the pictures of an option that are needed.
+        """
+        device.put_all(self.files)
+        words: list[str] = []
+        for option, folder in self.pictures.items():
+            names = device.put_content("names.json", names_in(folder))
+            words += ["--folder", f"{_PICTURES}{option}", names, *device.put_folder(folder, pictures_of(option))]
+        for name, folder in self.folders.items():
+            words += ["--folder", name, *device.put_folder(folder, files_below([folder]))]
+        return shlex.join([*words, "--", device.put_content("request.json", request)])
+
+    def host_names(self, reference: str = "") -> HostNames:
+        """The names that files and folders of devices have on the host; see :class:`HostNames`.
+
+        ``reference`` is what to say of outputs that the host saved for devices, empty where it saved none.
+        """
+        files = {on_device: str(on_host) for on_host, on_device in self.files.items()}
+        pictures = {f"{_PICTURES}{option}": str(on_host) for option, on_host in self.pictures.items()}
+        folders = {on_device: str(on_host) for on_device, on_host in self.folders.items()}
+        saved = {loaded_from(folder): reference for each in folders.items() for folder in each} if reference else {}
+        return HostNames(files | pictures | folders | saved)
+
+
+def _on_device(library: Parameter, path: Path) -> str:
+    """The path of a library that the host does not have, so that it must be on the device already."""
+    if posixpath.isabs(path):
+        return str(path)
+    raise DataError(
+        f"--{library.name}={path}: there is no such file here, and it is not an absolute path on the device"
+    )
+
+
+def device_request(request: Request, root: str, libraries: Path | None = None) -> tuple[Request, SentFiles]:
+    """The request with the names that files have on devices, and the files to send for it.
+
+    ``root`` is the folder for evaltools on devices, ``libraries`` that of --device_libraries.
+
+    Raises :class:`DataError` for files that are missing, :class:`UsageError` for configurations that only other
+    packages on the host know.
+    """
+    _require_what_devices_have(request)
+    sent = SentFiles(root, files_beside(request.task), libraries)
+    return rewritten(replace(request, devices=None), sent.take, Path()), sent
+
+
+def _require_what_devices_have(request: Request) -> None:
+    for configuration in request.configurations:
+        others = ", ".join(configuration.flags_from_outside)
+        if others:
+            raise UsageError(
+                f"configuration {configuration.name!r}: {others} comes from another package, which is not on devices; "
+                "use a delegate library that is built for them: --external_delegate_path"
+            )
+
+
+def without_host_options(request: Request) -> Request:
+    """The request without what is about the result, the run as a whole, or devices."""
+    parameters = request.options.parameters.values()
+    kept = request.without(*(each.name for each in parameters if not each.is_sent))
+    return replace(kept, devices=None, command=())
+
+
+def carry_out_on_host(request: Request, good_codes: Collection[int] = MEASURED) -> Ended:
+    """Carry out a request, whose relative paths start at the working directory.
+
+    Raises :class:`UsageError` with the last lines of stderr where the exit code is none of ``good_codes``.
+    """
+    ended = carry_out(request, Path.cwd())
+    if ended.code not in good_codes:
+        words = command_named(request.task).words
+        raise UsageError(
+            f"what was to run on this computer, evaltools {words}, did not end well ({ending_in_words(ended.code)}): "
+            f"{last_lines(ended.err)}. Try that command here by itself"
+        )
+    return ended
+
 
 _CHECK_S: Final = 180.0
 _UNPACK_S: Final = 600.0
@@ -49,7 +197,7 @@ def carry_out_on(
     on_line: Callable[[bytes], None],
     pictures_of: Callable[[str], Sequence[Path]] = lambda _option: (),
     before: str = "",
-) -> WorkDone:
+) -> tuple[DeviceWork, Answer]:
     """Have evaltools on a device carry out a request; the ``file`` that it writes is fetched into ``folder``.
 
     ``sent`` are the files of the request, ``pictures_of`` those of an option that are needed. ``before`` is a command
@@ -60,17 +208,16 @@ def carry_out_on(
     def prepare() -> str:
         return f"{before}exec {start} {sent.put(device, to_bytes(request), pictures_of)}"
 
-    done = device.do(prepare, (file,), folder, on_line)
-    quoted = last_lines(done.err, leave_out=_PROGRESS)
-    if done.code == USAGE:
-        raise DeviceError(f"{serial}: evaltools refused the command there: {quoted}", serial)
-    if done.code not in _WITH_RECORDS or not (folder / file).is_file():
+    work, answer = device.do(prepare, (file,), folder, on_line)
+    quoted = last_lines(answer.complaints, leave_out=_PROGRESS)
+    if answer.code == USAGE:
+        raise DeviceError(f"{serial}: evaltools refused the command there: {quoted}")
+    if answer.code not in _WITH_RECORDS or not (folder / file).is_file():
         device.python = ""  # a package may be gone
         raise CommandFailed(
-            f"{serial}: evaltools ended there with exit code {done.code} and no records; it printed last: {quoted}",
-            serial,
+            f"{serial}: evaltools ended there with exit code {answer.code} and no records; it printed last: {quoted}"
         )
-    return done
+    return work, answer
 
 
 def python_on(device: Device, asked: Command) -> str:
@@ -87,26 +234,24 @@ def python_on(device: Device, asked: Command) -> str:
     for wheel in wheels:
         together.update(sha256_of(wheel).encode())
     folder = posixpath.join(device.flags.root, PROGRAMS, together.hexdigest()[:16])
-    answer = device.shell(f"{shlex.quote(python)} --version && ls -d {shlex.quote(folder)} || true", _CHECK_S)
+    answer = device.link.shell(f"{shlex.quote(python)} --version && ls -d {shlex.quote(folder)} || true", _CHECK_S)
     found = _VERSION.match(answer.text)
     if found is None or (int(found[1]), int(found[2])) < OLDEST_PYTHON:
         raise DeviceError(
             f"{serial}: {python} is {found[0] if found else f'not there{answer.quote()}'}, evaltools needs Python "
             f"{'.'.join(map(str, OLDEST_PYTHON))} or newer; give TensorFlow's program for the device with "
-            "--native_binary=PATH, or name a Python with --device_python=PATH",
-            serial,
+            "--native_binary=PATH, or name a Python with --device_python=PATH"
         )
     if folder not in answer.text.splitlines():
         packages = [device.put_content("evaltools.zip", own_package()), *map(device.put, wheels)]
         _unpack(device, packages, python, folder)
     start = f"{device.affinity}{start_command(python, folder)}"
-    answer = device.shell(f"exec {start} --check {shlex.join(asked.modules_on_devices)}", _CHECK_S)
+    answer = device.link.shell(f"exec {start} --check {shlex.join(asked.modules_on_devices)}", _CHECK_S)
     if answer.code != 0:
         raise DeviceError(
             f"{serial}: evaltools {asked.words} cannot be started with {python}{answer.quote()}; install what it "
             "needs there (numpy, pillow, tflite-runtime or ai-edge-litert ...), or give a folder of wheels for the "
-            "device with --device_wheels",
-            serial,
+            "device with --device_wheels"
         )
     device.facts = replace(device.facts, python=found[0].removeprefix("Python "))
     device.python = start
@@ -127,15 +272,14 @@ def _unpack(device: Device, packages: Sequence[str], python: str, folder: str) -
     """Unpack all packages, which are on the device, into one folder, all or none."""
     part, whole = shlex.quote(f"{folder}.part"), shlex.quote(folder)
     unpacking = " && ".join(f"{shlex.quote(python)} -m zipfile -e {shlex.quote(each)} {part}" for each in packages)
-    answer = device.shell(
+    answer = device.link.shell(
         f"rm -rf {part}; mkdir -p {part} && {unpacking} && mv {part} {whole} || {{ c=$?; rm -rf {part}; exit $c; }}",
         _UNPACK_S,
     )
     if answer.code != 0:
         raise DeviceError(
             f"{device.serial}: the wheels cannot be unpacked in {folder}{answer.quote()}; look at the space "
-            "there, and whether its Python has the module zipfile",
-            device.serial,
+            "there, and whether its Python has the module zipfile"
         )
 
 

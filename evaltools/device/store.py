@@ -22,9 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.device.adb import Link
+from evaltools.device.adb import DeviceError, Link
 from evaltools.device.detached import remove
-from evaltools.device.errors import DeviceError
 from evaltools.device.transfer import sha256_of, size_of
 from evaltools.errors import DataError
 from evaltools.file_content import MODEL_BYTES, Unreadable, content_of
@@ -73,18 +72,15 @@ class DeviceLock:
             owner = next(iter(answer.text.splitlines()), "")
             raise DeviceError(
                 f"device {serial} is in use by {printable(owner) or 'another process'}; --force takes it, and "
-                "ends what runs there",
-                serial,
+                "ends what runs there"
             )
         if answer.code == OTHERS_FILES:
             raise DeviceError(
-                f"{serial}: {root} holds files that are not evaltools'; give a folder of its own with --device_folder",
-                serial,
+                f"{serial}: {root} holds files that are not evaltools'; give a folder of its own with --device_folder"
             )
         raise DeviceError(
             f"{serial}: {root} cannot be made or written{answer.quote()}; look at the space there, or give a folder "
-            "below /data/local/tmp with --device_folder",
-            serial,
+            "below /data/local/tmp with --device_folder"
         )
 
 
@@ -190,8 +186,7 @@ def is_there(link: Link, root: str) -> bool:
     if found.code not in (0, 1):
         raise DeviceError(
             f"{link.serial}: {root} is not a folder that evaltools has made, so that nothing is deleted in it; give "
-            "the --device_folder of a run",
-            link.serial,
+            "the --device_folder of a run"
         )
     return found.code == 0
 
@@ -209,8 +204,7 @@ def clear(link: Link, root: str) -> int:
     if answer.code != 0:
         raise DeviceError(
             f"{link.serial}: what is in {root} cannot be deleted{answer.quote()}; look at it with adb shell ls -l "
-            f"{root}",
-            link.serial,
+            f"{root}"
         )
     return int(answer.text.split()[0])
 

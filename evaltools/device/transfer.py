@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools import file_content
-from evaltools.device.adb import Answer, Link
-from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, DeviceTimeout, FileMissing
+from evaltools.device.adb import Answer, CommandFailed, ConnectionLost, DeviceError, DeviceTimeout, FileMissing, Link
 from evaltools.device.facts import free_bytes
 from evaltools.errors import DataError, OutputError
 from evaltools.file_content import Unreadable
@@ -67,8 +66,7 @@ exit {_DIFFERENT}""")
         if answer.code not in (0, _DIFFERENT):
             raise DeviceError(
                 f"{serial}: {remote} cannot be written{answer.quote()}; use a folder below /data/local/tmp, or adb "
-                "root; sha256sum must be there, too",
-                serial,
+                "root; sha256sum must be there, too"
             )
         return answer.code == 0
 
@@ -89,7 +87,7 @@ exit {_DIFFERENT}""")
         if sha256_of(local) != digest:
             raise DataError(f"{local} changed while it was sent to {serial}; let it rest, then try again")
         if free is not None and free < size:
-            raise DeviceError(f"{serial}: {size} bytes do not fit into {folder}, which has {free} free", serial)
+            raise DeviceError(f"{serial}: {size} bytes do not fit into {folder}, which has {free} free")
         raise _not_whole(serial, f"push of {remote}", int(arrived), size, done, limit_s)
 
     if link.patiently(is_there):
@@ -146,11 +144,9 @@ def _remote_sum(link: Link, path: str) -> tuple[int, str]:
         _SUM_TIMEOUT_S,
     )
     if answer.code == _MISSING:
-        raise FileMissing(f"{link.serial}: there is no file {path}; what should have written it did not", link.serial)
+        raise FileMissing(f"{link.serial}: there is no file {path}; what should have written it did not")
     if answer.code != 0:
-        raise DeviceError(
-            f"{link.serial}: {path} cannot be read{answer.quote()}; look at its permissions with ls -l", link.serial
-        )
+        raise DeviceError(f"{link.serial}: {path} cannot be read{answer.quote()}; look at its permissions with ls -l")
     size, digest, *_ = answer.text.split()
     return int(size), digest
 
@@ -160,19 +156,16 @@ def _not_whole(serial: str, doing: str, arrived: int, size: int, done: Answer, t
     if arrived >= size:
         return CommandFailed(
             f"{serial}: adb {doing} ({size} bytes) did not bring what was sent{done.quote()}; does something still "
-            "write the file? Try again when it does not",
-            serial,
+            "write the file? Try again when it does not"
         )
     if done.code < 0:
         return DeviceTimeout(
             f"{serial}: adb {doing} had brought {arrived} of {size} bytes after {timeout_s:g} s; "
-            "look at the device, the cable and the network",
-            serial,
+            "look at the device, the cable and the network"
         )
     return ConnectionLost(
         f"{serial}: the connection was lost during adb {doing}: {arrived} of {size} bytes arrived{done.quote()}; "
-        "look at the cable or the network, then run it again",
-        serial,
+        "look at the cable or the network, then run it again"
     )
 
 

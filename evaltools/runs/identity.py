@@ -140,14 +140,6 @@ def require_one_run(place: RunAtPlace, identity: RunIdentity) -> None:
         raise UsageError(f"the run in {first} was of something else: {'; '.join(changed)}; restore that")
 
 
-def run_identity(folder: Path) -> RunIdentity:
-    """The identity of the run in a folder, as shards of it on other machines have it, too.
-
-    Raises :class:`UsageError` where it never began.
-    """
-    return identity_in(read_journal(folder)).portable()
-
-
 def identity_in(shard: Journal) -> RunIdentity:
     """The identity of a shard; raises :class:`UsageError` where it never began."""
     identity = IDENTITY.read(shard)

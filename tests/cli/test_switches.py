@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from evaltools.cli.device.command import ACTIONS
+from evaltools.cli.device import ACTIONS
 from evaltools.cli.main import main
 from evaltools.commands.names import command_names
 from evaltools.request import flags

@@ -80,7 +80,7 @@ def carry_out(request: Request, with_stdin: bool = False, records_only: bool = F
     if with_stdin:
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     if request.devices is not None:
-        from evaltools.cli.device.command import carry_out_on_devices
+        from evaltools.cli.device_run import carry_out_on_devices
 
         return carry_out_on_devices(request)
     if request.task == BENCHMARK.name:

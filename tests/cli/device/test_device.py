@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evaltools.cli.device.command import run
+from evaltools.cli.device import run
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceList
 from tests.device.fixtures import SECOND, Devices, write_fake_adb

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from evaltools.datasets import sample
+from evaltools.device.evaluation import folder_of
 from tests import tiny_models
 from tests.cli.device import runs as device_runs
 from tests.cli.evaluate.sample_runs import coco, figures, figures_here, imagenet, inference_diff, journal_rows
@@ -49,8 +51,8 @@ def test_a_device_gives_the_result_of_this_computer(network: Network, devices: D
     assert again.code == 0, again.err
     assert figures(later) == expected
     assert device_runs.device_run(later)["work"] == told["work"], "nothing was done again"
-    (folder,) = (tmp_path / "run").glob("*/device.json")
-    rows = journal_rows(folder.parent / "run")
+    (folder,) = (tmp_path / "run").glob("*/run")
+    rows = journal_rows(folder)
     assert sorted(rows) == [(example, name) for example in range(40) for name in ("reference", "test")]
     assert not list((devices[1].folder / device_runs.ROOT / "kept").iterdir())
 
@@ -196,8 +198,7 @@ def test_a_run_of_every_device_goes_on_with_those_it_began_with(
     assert figures(tmp_path / "again.json") == figures(tmp_path / "whole.json")
 
     first, second = serials(devices)
-    (lost,) = [path for path in run_dir.glob("*/device.json") if second in path.read_text()]
-    lost.unlink()
+    shutil.rmtree(folder_of(run_dir, second))
     some = device_runs.run([*again, f"--serials={first}"])
     assert some.code == 3, some.err
     assert f"{second} began this run and is not among the devices now" in some.err

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device.command import carry_out_on_devices
-from evaltools.cli.device.command import run_task as run
+from evaltools.cli.device import run_task as run
+from evaltools.cli.device_run import carry_out_on_devices
 from evaltools.commands.device_run import command_on_devices
 from evaltools.device.flags import BY_NAME, DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags, read_root
 from evaltools.errors import UsageError
@@ -245,10 +245,10 @@ def test_wrong_flags_are_refused_without_looking_for_a_device(task: str, monkeyp
 @pytest.mark.parametrize(
     ("task", "flag", "program", "runner"),
     [
-        ("diff", "--device_program=evaltools", "evaltools", "evaluation.evaluate_on_devices"),
-        ("inference-diff", "--device_program=native", "native", "native.evaluate_natively_on_devices"),
-        ("imagenet", "--native-binary=x", "native", "native.evaluate_natively_on_devices"),
-        ("benchmark", "--app_apk=x", "app", "benchmark.benchmark_on_devices"),
+        ("diff", "--device_program=evaltools", "evaltools", "evaluate_on_devices"),
+        ("inference-diff", "--device_program=native", "native", "evaluate_natively_on_devices"),
+        ("imagenet", "--native-binary=x", "native", "evaluate_natively_on_devices"),
+        ("benchmark", "--app_apk=x", "app", "benchmark_on_devices"),
     ],
 )
 def test_a_task_and_a_program_have_their_runner_and_the_flags_are_distinguished(
@@ -260,7 +260,7 @@ def test_a_task_and_a_program_have_their_runner_and_the_flags_are_distinguished(
         asked.append((request, own))
         return 4
 
-    monkeypatch.setattr(f"evaltools.cli.device.{runner}", run_on_devices)
+    monkeypatch.setattr(f"evaltools.cli.device_run.{runner}", run_on_devices)
     words = [*required(task), "--use-gpu", flag, "--num_threads", "2", "--serials=R5", "--use_xnnpack=false"]
     assert run([task, *words]) == 4
     ((request, own),) = asked

@@ -11,8 +11,19 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.device import detached
-from evaltools.device.adb import Adb, Link, find_adb, next_step, parse_devices, read_answer
-from evaltools.device.errors import ConnectionLost, DeviceAway, DeviceError, DeviceStopped, DeviceTimeout
+from evaltools.device.adb import (
+    Adb,
+    ConnectionLost,
+    DeviceAway,
+    DeviceError,
+    DeviceStopped,
+    DeviceTimeout,
+    Link,
+    find_adb,
+    next_step,
+    parse_devices,
+    read_answer,
+)
 from evaltools.device.transfer import push
 from evaltools.errors import UsageError
 from tests.device.fault_proxy import FaultProxy

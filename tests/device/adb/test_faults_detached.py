@@ -12,8 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.device import detached
-from evaltools.device.adb import Link
-from evaltools.device.errors import DeviceStopped, DeviceTimeout
+from evaltools.device.adb import DeviceStopped, DeviceTimeout, Link
 from tests.device.fault_proxy import Direction, FaultProxy
 from tests.device.faults import FAULTS, Fault
 from tests.device.real_device import wait_until

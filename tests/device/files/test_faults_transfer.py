@@ -14,13 +14,15 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.device import detached
-from evaltools.device.adb import Adb, Answer, Link
-from evaltools.device.errors import (
+from evaltools.device.adb import (
     MAY_PASS,
+    Adb,
+    Answer,
     CommandFailed,
     DeviceError,
     DeviceStopped,
     DeviceTimeout,
+    Link,
 )
 from evaltools.device.transfer import pull, push
 from evaltools.errors import DataError, OutputError

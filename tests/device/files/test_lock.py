@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import Link
-from evaltools.device.errors import DeviceError
+from evaltools.device.adb import DeviceError, Link
 from evaltools.device.store import DeviceLock
 from tests.device.fault_proxy import FaultProxy
 from tests.device.shared_folder import SHARED_ROOT

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.device import detached
-from evaltools.device.adb import Link
-from evaltools.device.errors import DeviceError
+from evaltools.device.adb import DeviceError, Link
 from evaltools.device.store import DeviceLock, clear, is_there, remote_path
 from evaltools.errors import DataError
 from tests.device.fixtures import device_at

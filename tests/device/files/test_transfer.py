@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import Adb, Link
-from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, FileMissing
+from evaltools.device.adb import Adb, CommandFailed, ConnectionLost, DeviceError, FileMissing, Link
 from evaltools.device.transfer import pull, push
 
 CONTENT = bytes(range(256)) * 40

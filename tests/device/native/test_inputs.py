@@ -215,5 +215,5 @@ def test_what_a_native_tool_is_given_is_asked_for_in_the_same_words() -> None:
 )
 def test_a_model_that_asks_for_other_values_gets_a_warning(stated: InputNormalization | None, warned: bool) -> None:
     inputs = prepare_imagenet(imagenet_request(model_file=sample.model_file("float32")))
-    warnings = normalization_warnings(replace(inputs, model=replace(inputs.model, normalization=stated)))
+    warnings = normalization_warnings(replace(inputs.model, normalization=stated))
     assert [("mean=0;std=255" in warning) for warning in warnings] == [True] * warned

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import Adb, Answer, Link
+from evaltools.device.adb import Adb, Answer, ConnectionLost, DeviceError, DeviceStopped, Link
 from evaltools.device.app import install_app, run_app, start_command
-from evaltools.device.errors import ConnectionLost, DeviceError, DeviceStopped
 from evaltools.device.native_program import KILLED, ProgramRun
 from evaltools.errors import UsageError
 from evaltools.native.logs.benchmark import parse_benchmark_log
@@ -252,7 +251,7 @@ class Leaving(Adb):
 
     def run(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> Answer:
         if arguments[-1].startswith("( eval 'am force-stop"):
-            raise ConnectionLost(f"{arguments[1]}: it left", arguments[1])
+            raise ConnectionLost(f"{arguments[1]}: it left")
         return super().run(arguments, timeout_s, stop)
 
 

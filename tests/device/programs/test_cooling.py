@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 
 import pytest
+from msgspec.structs import replace
 
-from evaltools.device.device import cool_down
-from evaltools.device.errors import CommandFailed
+from evaltools.device.adb import Adb, CommandFailed
 from evaltools.result.device import DeviceConditions, hottest
+from tests.device.fixtures import device_at
 
 
 class Clock(threading.Event):
@@ -38,12 +39,18 @@ def at(celsius: float | None, battery: int | None = None) -> DeviceConditions:
     return DeviceConditions(battery_temperature=battery, temperatures=temperatures)
 
 
+@pytest.fixture(autouse=True)
+def looks_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every 100 s."""
+    monkeypatch.setattr("evaltools.device.device._BETWEEN_LOOKS_S", 100.0)
+
+
 def cooled(stop: threading.Event, *looks: DeviceConditions) -> tuple[DeviceConditions, float, list[str]]:
-    """What comes of these conditions, seen every 100 s, the last one again and again; and what is told."""
+    """What comes of these conditions, the last one again and again; and what is told."""
     left, told = list(looks), list[str]()
-    conditions, waited_s = cool_down(
-        lambda: left.pop(0) if len(left) > 1 else left[0], "R58M", 35.0, stop, 600.0, 100.0, told.append
-    )
+    device = device_at(Adb("/bin/true"), "R58M", stop=stop, report=told.append)
+    device.flags = replace(device.flags, cool_down_c=35.0)
+    conditions, waited_s = device.cool_down(lambda: left.pop(0) if len(left) > 1 else left[0])
     return conditions, waited_s, told
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaltools.device.device import WorkDone
-from evaltools.device.errors import CommandFailed
+from evaltools.device.adb import Answer, CommandFailed
 from evaltools.device.native_program import ProgramRun, native_script, read_runs, run_binary
 from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceWork, LostAttempt
 
@@ -67,33 +66,41 @@ def test_the_log_of_a_step_has_nothing_of_an_earlier_process_of_the_same_number(
         assert (folder / f"crash-{number}").read_text() == f"of the crash buffer, since {since}\n"
 
 
-def ended(folder: Path, *codes: int) -> WorkDone:
-    """Work whose steps ended with these codes; each printed a word and wrote its file."""
+NOTHING = DeviceConditions()
+WORK = DeviceWork("A", "", 0.0, 1.0, NOTHING, NOTHING)
+PHONE = DeviceFacts("A")
+
+
+def leave(folder: Path, *codes: int) -> None:
+    """What steps leave that ended with these codes; each printed a word and wrote its file."""
     for number, code in enumerate(codes):
         (folder / f"code-{number}").write_text(f"{code}\n")
         (folder / f"out-{number}").write_text("a word\n")
         (folder / f"proto-{number}").write_bytes(b"proto")
-    nothing = DeviceConditions()
-    return WorkDone(DeviceWork("A", "", 0.0, 1.0, nothing, nothing), 0, "", "", folder)
 
 
 @pytest.mark.parametrize("code", [0, 1, 134, 137, 139])
 def test_a_crash_of_a_binary_is_a_result(code: int, tmp_path: Path) -> None:
-    found = read_runs(ended(tmp_path, code), 1, DeviceFacts("A"))
+    leave(tmp_path, code)
+    found = read_runs(tmp_path, 1, PHONE)
     assert found == [ProgramRun("a word\n", code=code, output=b"proto")]
 
 
 def test_work_in_which_a_device_killed_the_binary_is_lost_once_and_then_a_result(tmp_path: Path) -> None:
-    done = ended(tmp_path, 0, 137, 0)
-    device: Any = SimpleNamespace(serial="A", facts=DeviceFacts("A"), do=lambda *_: done, lost=[])
+    def do(_prepare: object, _results: object, folder: Path) -> tuple[DeviceWork, Answer]:
+        leave(folder, 0, 137, 0)
+        return WORK, Answer(0, b"", b"")
+
+    device: Any = SimpleNamespace(serial="A", facts=PHONE, do=do, lost=[])
     for lost in ("the link broke", ""):
         with pytest.raises(CommandFailed, match=r"^A: run 2 was killed there \(SIGKILL\), as Android does") as caught:
             run_binary(device, tmp_path, [["one"]] * 3, {})
         device.lost.append(LostAttempt("", lost or str(caught.value), 1.0))
     work, found = run_binary(device, tmp_path, [["one"]] * 3, {})
-    assert (work, [run.code for run in found]) == (done.work, [0, 137, 0])
+    assert (work, [run.code for run in found]) == (WORK, [0, 137, 0])
 
 
 def test_a_run_without_an_exit_code_is_lost(tmp_path: Path) -> None:
+    leave(tmp_path, 0)
     with pytest.raises(CommandFailed, match=r"^A: run 2 left no exit code"):
-        read_runs(ended(tmp_path, 0), 2, DeviceFacts("A"))
+        read_runs(tmp_path, 2, PHONE)

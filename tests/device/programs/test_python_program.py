@@ -8,9 +8,8 @@ import threading
 import pytest
 from msgspec.structs import replace
 
-from evaltools.device.adb import Adb
+from evaltools.device.adb import Adb, DeviceError, DeviceStopped
 from evaltools.device.device import Device
-from evaltools.device.errors import DeviceError, DeviceStopped
 from evaltools.device.python_program import python_on
 from evaltools.known_tasks import task_command
 from tests.device.fixtures import Devices, device_at

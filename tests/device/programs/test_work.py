@@ -14,7 +14,7 @@ from rich.console import Console
 
 from evaltools.cli.shared.progress import show_progress
 from evaltools.device.adb import Adb, Answer
-from evaltools.device.records import progress_of
+from evaltools.device.evaluation import progress_of
 from evaltools.engine.ledger import Tally
 from evaltools.result.device import DeviceConditions
 from tests.device.fixtures import Devices, device_at
@@ -77,8 +77,8 @@ class Leaving(Adb):
 
 def test_what_a_device_did_before_it_left_counts(tmp_path: Path) -> None:
     device = device_at(Leaving(), "R58M", patience_s=0.1)
-    done = device.do(lambda: "true", (), tmp_path)
-    assert (done.code, done.work.after) == (0, DeviceConditions())
+    work, answer = device.do(lambda: "true", (), tmp_path)
+    assert (answer.code, work.after) == (0, DeviceConditions())
 
 
 @pytest.mark.parametrize("lines", [1, 20_000])
@@ -87,7 +87,7 @@ def test_a_command_of_any_length_is_run(lines: int, client: Adb, devices: Device
     device = device_at(client, devices[0].serial)
     command = "\n".join(["n='0'", *["n=$((n + 1))"] * lines, 'echo "é $n" > count; exit 3'])
     with device.lock:
-        done = device.do(lambda: command, ("count",), tmp_path)
+        _, done = device.do(lambda: command, ("count",), tmp_path)
     assert (done.code, (tmp_path / "count").read_text()) == (3, f"é {lines}\n")
 
 
@@ -97,5 +97,5 @@ def test_each_line_is_told_when_it_is_whole(client: Adb, devices: Devices, tmp_p
     device = device_at(client, devices[0].serial)
     cut = r"printf 'one\nGr\303' >&2; sleep 1.2; printf '\266\303\237e\n\nlast' >&2"
     with device.lock:
-        done = device.do(lambda: cut, (), tmp_path, told.append)
-    assert (told, done.err) == ([b"one", "Größe".encode(), b""], "one\nGröße\n\nlast")
+        _, done = device.do(lambda: cut, (), tmp_path, told.append)
+    assert (told, done.complaints) == ([b"one", "Größe".encode(), b""], "one\nGröße\n\nlast")

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.device.adb import Adb, Link
-from evaltools.device.devices import DevicesUsed, devices_used
-from evaltools.device.errors import DeviceError
+from evaltools.device.adb import Adb, DeviceError, Link
+from evaltools.device.device import DevicesUsed, devices_used
 from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags
 from evaltools.device.store import DeviceLock
 from evaltools.errors import UsageError
@@ -113,7 +112,7 @@ def test_of_two_serials_of_one_device_one_is_left_out(network: Network, devices:
 def test_kinds_of_cpus_that_a_device_does_not_name_are_refused(
     network: Network, devices: Devices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaltools.device.devices.masks_of_cpus", lambda _cpus: {})
+    monkeypatch.setattr("evaltools.device.device.masks_of_cpus", lambda _cpus: {})
     named = used([f"--adb={network.adb}", f"--serials={devices[0].serial}", "--taskset=big"])
     with pytest.raises(DeviceError, match=f"{devices[0].serial}: it does not say which CPUs are big"), named:
         pass

@@ -16,17 +16,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from evaltools.device.adb import last_lines
-from evaltools.device.device import Device
-from evaltools.device.devices import DevicesUsed, Outcome, do_on_each, require_any, run_on_each
-from evaltools.device.errors import (
+from evaltools.device.adb import (
     CommandFailed,
     ConnectionLost,
     DeviceAway,
     DeviceError,
     DeviceStopped,
     DeviceTimeout,
+    last_lines,
 )
+from evaltools.device.device import Device, DevicesUsed, do_on_each, require_any, run_on_each
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
 
@@ -48,7 +47,9 @@ def used(
     return DevicesUsed(devices, stop=stop or threading.Event())
 
 
-def done_by(devices: DevicesUsed, do: Callable[[Device], str], text: io.StringIO | None = None) -> Outcome[str]:
+def done_by(
+    devices: DevicesUsed, do: Callable[[Device], str], text: io.StringIO | None = None
+) -> tuple[dict[str, str], list[DeviceLeftOut]]:
     return do_on_each(devices, [*devices.by_serial], do, Console(file=text or io.StringIO(), width=200))
 
 
@@ -59,9 +60,9 @@ def test_every_device_does_everything_at_the_same_time() -> None:
         together.wait()
         return f"by {device.serial}"
 
-    outcome = done_by(used(["A", "B", "C"]), do)
-    assert outcome.done == {"A": "by A", "B": "by B", "C": "by C"}
-    assert outcome.left_out == []
+    done, left_out = done_by(used(["A", "B", "C"]), do)
+    assert done == {"A": "by A", "B": "by B", "C": "by C"}
+    assert left_out == []
 
 
 @pytest.mark.parametrize("kind", [ConnectionLost, DeviceTimeout, DeviceAway, CommandFailed])
@@ -74,12 +75,12 @@ def test_what_may_pass_is_tried_again_on_the_same_device_and_told(kind: type[Dev
     def do(device: Device) -> str:
         tries[device.serial] += 1
         if device.serial == "A" and tries["A"] < 3:
-            raise kind("A: the \x1b[2J[red]\nlink broke", "A")
+            raise kind("A: the \x1b[2J[red]\nlink broke")
         told[device.serial] = [(each.kind, each.reason) for each in device.lost]
         return "done"
 
-    outcome = done_by(used(["A", "B"]), do, text)
-    assert (outcome.done, outcome.left_out) == ({"A": "done", "B": "done"}, [])
+    done, left_out = done_by(used(["A", "B"]), do, text)
+    assert (done, left_out) == ({"A": "done", "B": "done"}, [])
     assert tries == {"A": 3, "B": 1}
     assert told == {"A": [(kind.kind, "A: the \x1b[2J[red]\nlink broke")] * 2, "B": []}
     assert f"A: the \\x1b[2J[red]\\nlink broke [{kind.kind}]\n" in text.getvalue()
@@ -104,9 +105,9 @@ def test_a_device_that_cannot_go_on_is_left_out_and_the_others_are_not(
             raise error
         return "done"
 
-    outcome = done_by(used(["A", "B"], lambda _serial: is_back), do)
-    assert outcome.done == {"B": "done"}
-    assert outcome.left_out == [DeviceLeftOut("A", str(error))]
+    done, left_out = done_by(used(["A", "B"], lambda _serial: is_back), do)
+    assert done == {"B": "done"}
+    assert left_out == [DeviceLeftOut("A", str(error))]
     assert begun == {"A": tries, "B": 1}
 
 
@@ -119,7 +120,7 @@ def test_an_error_that_is_no_devices_stops_all_and_is_raised() -> None:
             raise UsageError("A: the command was refused")
         b_is_at_work.set()
         assert stop.wait(LONGEST_S)
-        raise DeviceStopped("B: stopped as asked", "B")
+        raise DeviceStopped("B: stopped as asked")
 
     with pytest.raises(UsageError, match="A: the command was refused"):
         done_by(used(["A", "B"], stop=stop), do)
@@ -130,8 +131,8 @@ def test_ctrl_c_stops_the_devices_and_waits_for_them(tmp_path: Path) -> None:
     script = f"""
 import signal, threading, os
 from pathlib import Path
-from evaltools.device.errors import DeviceStopped
-from evaltools.device.devices import do_on_each
+from evaltools.device.adb import DeviceStopped
+from evaltools.device.device import do_on_each
 from rich.console import Console
 from tests.device.run.test_every_device import used
 stop, both = threading.Event(), threading.Barrier(2)
@@ -164,7 +165,7 @@ def test_the_result_names_the_devices_that_did_their_work_with_what_they_lost() 
     def do(device: Device) -> tuple[DeviceWork, str]:
         tries[device.serial] += 1
         if device.serial == "C" or (device.serial == "B" and tries["B"] == 1):
-            raise (DeviceError if device.serial == "C" else CommandFailed)(f"{device.serial} is full", device.serial)
+            raise (DeviceError if device.serial == "C" else CommandFailed)(f"{device.serial} is full")
         lost = tuple(device.lost)
         return DeviceWork(device.serial, "", 0.0, 1.5, nothing, nothing, lost=lost), f"by {device.serial}"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,22 +17,30 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.device.device import WorkDone
-from evaltools.device.devices import DevicesUsed
-from evaltools.device.errors import ConnectionLost, DeviceError
-from evaltools.device.evaluation import DeviceEvaluation
-from evaltools.device.flags import PARAMETERS, read_device_flags
-from evaltools.device.records import RECORDS, KeptWork, folder_of, is_kept, keep, messages_in, read_kept
+from evaltools.device.adb import Answer, ConnectionLost, DeviceError
+from evaltools.device.device import DevicesUsed
+from evaltools.device.evaluation import (
+    DONE,
+    RECORDS,
+    KeptWork,
+    OnDevices,
+    folder_of,
+    missing_in,
+    work_kept_in,
+)
+from evaltools.device.python_program import SentFiles
+from evaltools.engine.journal import open_journal
 from evaltools.engine.ledger import Tally
-from evaltools.errors import DataError, OutputError
-from evaltools.request.flags import parse_flags
+from evaltools.known_tasks import task_command
 from evaltools.result.device import DeviceConditions, DeviceCpu, DeviceFacts, DeviceLeftOut, DeviceWork, LostAttempt
 from evaltools.result.facts import RuntimeUsed
+from evaltools.result.result import Row
 from tests.requests import request_of
 from tests.tasks.part_runs import DESCRIBED, Part
 
 EXAMPLES = 10
 PYTHON = "env python3"
+TOOK = "Replacing 3 out of 9 node(s) with delegate (TfLiteGpuDelegateV2) node, yielding 2 partitions for subgraph 0."
 Line = Callable[[bytes], None]
 
 
@@ -49,21 +57,18 @@ def kept_work(run_dir: Path, work: DeviceWork) -> Path:
     """Work that is done, with its records."""
     folder = folder_of(run_dir, work.serial)
     Part(EXAMPLES, described=DESCRIBED).write(folder / "run")
-    keep(folder, KeptWork(work, facts_of(work.serial)))
+    with closing(open_journal(folder / "run")) as journal:
+        DONE.write(journal, KeptWork(work, facts_of(work.serial)))
     return folder
 
 
+def kept(run_dir: Path, serial: str) -> KeptWork:
+    found = work_kept_in(folder_of(run_dir, serial))
+    assert found is not None
+    return found
+
+
 # ----- the folder
-
-
-def test_work_is_done_once_it_is_kept(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path, "A")
-    folder.mkdir()
-    assert not is_kept(folder)
-    keep(folder, KeptWork(work_of("A"), facts_of("A")))
-    assert is_kept(folder)
-    assert [path.name for path in folder.iterdir()] == ["device.json"]
-    assert not is_kept(folder_of(tmp_path, "B"))
 
 
 def test_what_is_said_of_a_device_is_read_again_as_it_was(tmp_path: Path) -> None:
@@ -75,7 +80,14 @@ def test_what_is_said_of_a_device_is_read_again_as_it_was(tmp_path: Path) -> Non
         delegate_lines=("Replacing 3 out of 4", "zwei\nZeilen 漢字"),
         lost=(LostAttempt("no space", "full", 1.0),),
     )
-    assert read_kept(kept_work(tmp_path, work)) == KeptWork(work, facts_of("R58M"))
+    assert work_kept_in(kept_work(tmp_path, work)) == KeptWork(work, facts_of("R58M"))
+
+
+def test_records_of_work_that_was_not_finished_are_not_all(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "A")
+    assert work_kept_in(folder) is None
+    Part(EXAMPLES, described=DESCRIBED).write(folder / "run")
+    assert work_kept_in(folder) is None
 
 
 def test_devices_have_folders_of_their_own(tmp_path: Path) -> None:
@@ -86,38 +98,6 @@ def test_devices_have_folders_of_their_own(tmp_path: Path) -> None:
         assert place.parent == tmp_path
         assert place.name.isascii()
         assert ":" not in place.name
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{}", b"\xff", b'{"work": {"serial": 1}}', b'{"more": ' + b"[" * 200_000],
-    ids=["nothing", "empty", "no text", "wrong", "deep"],
-)
-def test_a_file_that_is_damaged_is_a_data_error_with_what_to_do(content: bytes, tmp_path: Path) -> None:
-    folder = kept_work(tmp_path, work_of("A"))
-    (folder / "device.json").write_bytes(content)
-    with pytest.raises(DataError, match=r"device\.json cannot be read: .*; delete its folder, then go on"):
-        read_kept(folder)
-
-
-def test_a_run_folder_that_cannot_be_written_is_an_output_error(tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("a file")
-    with pytest.raises(OutputError, match=r"device\.json cannot be written: .*: make room, then give the same command"):
-        keep(tmp_path / "run" / "A", KeptWork(work_of("A"), facts_of("A")))
-
-
-def test_messages_are_those_of_all_that_was_opened(tmp_path: Path) -> None:
-    """In the order of the configurations, one that was not measured as well; one without a runtime has none."""
-    first, second = (
-        replace(entry, runtime=replace(entry.runtime, messages=text))
-        for entry, text in zip(DESCRIBED, ("INFO: one\nINFO: two", ""), strict=True)
-        if entry.runtime is not None
-    )
-    lost = replace(first, name="lost", status="not measured", reason="no GPU", runtime=None)
-    runtime = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default", messages="INFO: three")
-    late = replace(first, name="late", runtime=runtime)
-    folder = Part(2, described=(first, second, lost, late)).write(tmp_path / "run")
-    assert [line for line in messages_in(folder).splitlines() if line] == ["INFO: one", "INFO: two", "INFO: three"]
 
 
 # ----- doing it
@@ -135,6 +115,7 @@ class Phone(Struct):
     leaves_records: bool = True
     fails: list[DeviceError] = field(default_factory=list)
     prints: Sequence[bytes] = ()
+    described: Sequence[Row] = DESCRIBED
     done: int = 0
     python: str = PYTHON
     lost: list[LostAttempt] = field(default_factory=list)
@@ -142,11 +123,12 @@ class Phone(Struct):
     @property
     def link(self) -> Any:
         """The way to it."""
-        return SimpleNamespace(patiently=lambda act: act())
 
-    def shell(self, command: str) -> None:
-        """What is run there is the deletion of what was kept."""
-        assert command == "rm -rf /there"
+        def shell(command: str) -> None:
+            """What is run there is the deletion of what was kept."""
+            assert command == "rm -rf /there"
+
+        return SimpleNamespace(patiently=lambda act: act(), shell=shell)
 
     @property
     def facts(self) -> DeviceFacts:
@@ -157,7 +139,9 @@ class Phone(Struct):
         """It always is."""
         return True
 
-    def do(self, _prepare: Callable[[], str], results: Sequence[str], folder: Path, on_line: Line) -> WorkDone:
+    def do(
+        self, _prepare: Callable[[], str], results: Sequence[str], folder: Path, on_line: Line
+    ) -> tuple[DeviceWork, Answer]:
         assert results == (RECORDS,)
         if self.fails:
             raise self.fails.pop(0)
@@ -165,9 +149,10 @@ class Phone(Struct):
             on_line(line)
         folder.mkdir(exist_ok=True)
         if self.leaves_records:
-            Part(EXAMPLES).write(folder / "run")
+            Part(EXAMPLES, described=self.described).write(folder / "run")
         self.done += 1
-        return WorkDone(replace(work_of(self.serial), lost=tuple(self.lost)), self.code, "", self.err, folder)
+        answer = Answer(self.code, b"", self.err.encode())
+        return replace(work_of(self.serial), lost=tuple(self.lost)), answer
 
 
 @pytest.fixture(autouse=True)
@@ -187,22 +172,23 @@ def do(
 ) -> list[DeviceLeftOut]:
     """An evaluation that began with some devices, on those that are there now; who is left out."""
     by_serial: dict[str, Any] = {phone.serial: phone for phone in phones}
-    examples: Any = SimpleNamespace(example_count=EXAMPLES, pictures_of=None)
-    observer: Any = SimpleNamespace(progress=lambda _phase, _total: nullcontext(on_progress))
-    flags = read_device_flags(parse_flags("", "", "", {"devices": PARAMETERS}, ()).options())
-    evaluation = DeviceEvaluation(request_of("imagenet"), flags, examples, folder)
-    console = make_console(io.StringIO())
-    return evaluation.do(serials or [*by_serial], "/there", DevicesUsed(by_serial), console, observer)
+    examples: Any = SimpleNamespace(pictures_of=None)
+    task, request = task_command("imagenet"), request_of("imagenet")
+    on_devices = OnDevices(task, request, SentFiles("/data"), examples, "/there")
+    missing = missing_in(folder, serials or [*by_serial])
+    return on_devices.do(missing, folder, DevicesUsed(by_serial), make_console(io.StringIO()), on_progress)
 
 
 def test_what_every_device_did_is_kept_with_what_its_delegates_said(tmp_path: Path) -> None:
-    phones = [Phone("A", err="INFO: Created TensorFlow Lite XNNPACK delegate for CPU.\nnothing else\n"), Phone("B")]
+    """While a model was loaded, and afterwards."""
+    loaded = replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default", messages=TOOK))
+    lost = replace(DESCRIBED[1], status="not measured", reason="no GPU", runtime=None)
+    said = "INFO: Created TensorFlow Lite XNNPACK delegate for CPU."
+    phones = [Phone("A", err=f"{said}\nnothing else\n", described=(loaded, lost)), Phone("B")]
     assert do(tmp_path, *phones) == []
-    kept = read_kept(folder_of(tmp_path, "A"))
-    assert (kept.work.serial, kept.device) == ("A", facts_of("A"))
-    assert [line for line in kept.work.delegate_lines if "XNNPACK" in line]
-    assert not [line for line in kept.work.delegate_lines if "nothing else" in line]
-    assert read_kept(folder_of(tmp_path, "B")).device == facts_of("B")
+    first, second = kept(tmp_path, "A"), kept(tmp_path, "B")
+    assert (first.work.serial, first.device, second.device) == ("A", facts_of("A"), facts_of("B"))
+    assert first.work.delegate_lines == (TOOK, said.removeprefix("INFO: "))
 
 
 def test_what_an_earlier_run_did_is_not_done_again_and_who_is_away_is_named(tmp_path: Path) -> None:
@@ -215,8 +201,8 @@ def test_what_an_earlier_run_did_is_not_done_again_and_who_is_away_is_named(tmp_
 
 
 def test_what_was_lost_is_kept_with_the_work(tmp_path: Path) -> None:
-    do(tmp_path, Phone("A", fails=[ConnectionLost("A: the link broke", "A")]))
-    (lost,) = read_kept(folder_of(tmp_path, "A")).work.lost
+    do(tmp_path, Phone("A", fails=[ConnectionLost("A: the link broke")]))
+    (lost,) = kept(tmp_path, "A").work.lost
     assert (lost.kind, lost.reason) == ("connection lost", "A: the link broke")
 
 
@@ -235,7 +221,7 @@ def test_work_is_done_where_its_code_says_so_and_its_records_are_there(
 ) -> None:
     phone = Phone("A", code=code, leaves_records=leaves_records, err="x\nKilled\n")
     left_out = do(tmp_path, phone)
-    assert is_kept(folder_of(tmp_path, "A")) is is_done
+    assert (work_kept_in(folder_of(tmp_path, "A")) is not None) is is_done
     assert bool(phone.python) is is_done, "a package may be gone"
     if not is_done:
         assert left_out[0].reason == (

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evaltools.commands.device_run import command_on_devices
 from evaltools.commands.evaluation import request_of_task
 from evaltools.configuration import Configuration
-from evaltools.device.request import device_request, without_host_options
+from evaltools.device.python_program import device_request, without_host_options
 from evaltools.device.store import remote_path, stored_folder
 from evaltools.errors import DataError
 from evaltools.known_tasks import task_command

@@ -12,14 +12,14 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.engine.execution import Execution, Shard
-from evaltools.engine.journal import open_journal
+from evaltools.engine.journal import open_journal, read_journal
 from evaltools.engine.quiet_latency import QuietTime, invoke_times, times_with_reading
 from evaltools.engine.run_folder import RunIdentity
 from evaltools.errors import UsageError
 from evaltools.result.facts import RuntimeUsed
 from evaltools.result.result import PREPROCESSING
 from evaltools.runs.conclude import latency_ratios, sum_up
-from evaltools.runs.identity import RunAtPlace, run_identity
+from evaltools.runs.identity import RunAtPlace, identity_in
 from evaltools.runs.recorded import Recorded, recorded_in, require_all
 from evaltools.runs.task_run import TaskRun
 from tests.tasks.part_runs import DESCRIBED, IDENTITY, Part, numbers, quiet
@@ -296,6 +296,6 @@ def test_flags_that_a_place_was_to_repeat_and_did_not_are_named(
 def test_a_run_that_never_began_has_no_identity(tmp_path: Path) -> None:
     open_journal(tmp_path / "empty").close()
     with pytest.raises(UsageError, match="ended before its first example"):
-        run_identity(tmp_path / "empty")
+        identity_in(read_journal(tmp_path / "empty"))
     with pytest.raises(UsageError, match="is not a run folder"):
-        run_identity(tmp_path)
+        identity_in(read_journal(tmp_path))

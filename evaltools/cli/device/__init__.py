@@ -1,1 +1,0 @@
-"""``evaltools device``: phones and boards over adb."""

@@ -1,0 +1,102 @@
+"""``evaltools device run TASK``, carried out: with evaltools itself on devices, or with TensorFlow's binary or app."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evaltools.cli.carry_out import Terminal, carry_out, has_native_lines, write_and_show
+from evaltools.cli.shared.terminal import make_console
+from evaltools.device.flags import DeviceFlags, read_device_flags
+from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN, OK
+from evaltools.request import Request
+from evaltools.runs.stored import seen_from
+from evaltools.signals import interrupts_restored
+
+
+def carry_out_on_devices(request: Request) -> int:
+    """Run the task of a request on its devices, print, write; returns the exit code."""
+    from evaltools.benchmark.command import COMMAND
+
+    request = seen_from(request, Path.cwd())
+    assert request.devices is not None
+    flags = read_device_flags(request.devices)
+    if request.task == COMMAND.name:
+        return benchmark_on_devices(request, flags)
+    return (
+        evaluate_natively_on_devices(request, flags)
+        if flags.program == "native"
+        else evaluate_on_devices(request, flags)
+    )
+
+
+def evaluate_on_devices(request: Request, flags: DeviceFlags) -> int:
+    """Run evaltools there, make a result of the records."""
+    from evaltools.device.evaluation import records_of_devices
+
+    console = make_console()
+    observer = Terminal(console, request.options)
+    with interrupts_restored(), records_of_devices(request, flags, console, observer) as found:
+        merge_request, records, are_all = found
+        code = carry_out(merge_request, records).exit_code
+    return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and not are_all else code
+
+
+def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
+    """Run TensorFlow's binary there, read what it said."""
+    from evaltools.device.native_evaluation import evaluate_native
+    from evaltools.device.native_inputs import prepare_native
+    from evaltools.device.native_program import refuse_options, require_binary
+    from evaltools.known_tasks import task_command
+    from evaltools.report.content import Sources
+    from evaltools.report.files.evaluation import planned_files, planned_report
+    from evaltools.report.files.output_file import write_report
+    from evaltools.report.page.screens import print_configurations
+    from evaltools.result.result import exit_code_of
+    from evaltools.tasks.framework import read
+
+    console, task = make_console(), task_command(request.task)
+    binary = require_binary(flags, task.words)
+    refuse_options(request.options, flags.program)
+    inputs = prepare_native(read(task, request))
+    files, page = planned_files(request), planned_report(request)
+    with interrupts_restored():
+        result, is_whole = evaluate_native(request, flags, inputs, binary, console)
+        print_configurations(result.rows, console)
+        not_written = write_and_show(result, files, console, request.options, has_native_lines(result, request.options))
+        not_written += write_report(page, Sources({inputs.request.model_file.stem: result}))
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    if not_written:
+        return NOT_WRITTEN
+    if not is_whole:
+        return NOT_MEASURED
+    return LIMIT_BROKEN if result.limits_broken else exit_code_of(result)
+
+
+def benchmark_on_devices(asked: Request, flags: DeviceFlags) -> int:
+    """Measure on every device, print and write as any benchmark."""
+    from evaltools.benchmark.conclude import conclude
+    from evaltools.cli.benchmark import contents_of, exit_code_of, written_whole
+    from evaltools.cli.shared.streams import say
+    from evaltools.device.benchmark import measure_on_devices, read_device_benchmark
+    from evaltools.report.files.output_file import planned_outputs, write_outputs
+    from evaltools.report.page.screens import print_rows
+
+    console = make_console()
+    request = read_device_benchmark(asked, flags)
+    files = planned_outputs(asked.options, written_whole(), asked.files_read)
+    facts, places, are_all = measure_on_devices(asked, flags, request, console)
+    records = {name: place.records for name, place in places.items()}
+    result = conclude(facts, records)
+    is_written = True
+    for serial, place in places.items():
+        if place.printed.strip():
+            heading = f"INFO: Device: {serial}\n" if len(places) > 1 else ""
+            is_written = say(heading + place.printed.rstrip("\n")) and is_written
+    print_rows(result, console, asked.options.is_on("quiet"))
+    not_written = write_outputs(files, contents_of(result, records, asked.options, files))
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    if not_written or not is_written:
+        return NOT_WRITTEN
+    return exit_code_of(result, request) if are_all else NOT_MEASURED
