@@ -27,24 +27,23 @@ class Progress(Struct, frozen=True):
 OnProgress = Callable[[Progress], object]
 
 
-class _Calling(Observer):
-    def __init__(self, on_step: OnProgress) -> None:
-        self._on_step = on_step
+class _Shown(Observer):
+    """A bar on stderr, or in the cell of a notebook, where ``progress`` is True, else a function that is called."""
+
+    def __init__(self, progress: bool | OnProgress) -> None:
+        self._progress = progress
 
     @contextmanager
     def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
-        """Call the function after each step."""
+        """Show each step."""
+        call = self._progress
+        if callable(call):
 
-        def update(tally: Tally) -> None:
-            self._on_step(Progress(phase, tally.done, total, tally.failed_examples))
+            def step(tally: Tally) -> None:
+                call(Progress(phase, tally.done, total, tally.failed_examples))
 
-        yield update
-
-
-class _Bar(Observer):
-    @contextmanager
-    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
-        """A bar on stderr, or in the cell of a notebook."""
+            yield step
+            return
         with bar(phase or "examples", total) as update:
             yield lambda tally: update(tally.done)
 
@@ -83,6 +82,4 @@ def shown_progress(
 
 def observer_of(progress: bool | OnProgress | None) -> Observer:
     """What shows an evaluation: nothing, a bar (True), or a function that is called after each example."""
-    if callable(progress):
-        return _Calling(progress)
-    return _Bar() if progress else Observer()
+    return _Shown(progress) if progress else Observer()

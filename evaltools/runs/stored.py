@@ -65,42 +65,32 @@ def seen_from(request: Request, folder: Path) -> Request:
     return rewritten(request, lambda _parameter, path: os.path.join(request.folder, path), folder)
 
 
-def _rewritten_options(options: Options, take: Callable[[Parameter, Path], str], folder: Path) -> Options:
-    def one(parameter: Parameter, value: Value) -> Value:
-        return parameter.rewrite(value, lambda path: take(parameter, path), folder)
-
-    def stated(parameter: Parameter, value: Stated) -> Stated:
-        if isinstance(value, tuple):
-            return tuple(str(one(parameter, each)) for each in value)
-        return one(parameter, value)
-
-    return options.rewritten(stated)
-
-
 def rewritten(request: Request, take: Callable[[Parameter | None, Path], str], folder: Path) -> Request:
     """The same request with ``take`` of every path that it names, for a process in ``folder``.
 
     ``take`` is called with the parameter whose value names the path, None for a file that the task itself is in.
     """
 
-    def options(own: Options) -> Options:
-        return _rewritten_options(own, take, request.folder)
-
-    def rewritten_value(parameter: Parameter, value: Value) -> Value:
+    def one(parameter: Parameter, value: Value) -> Value:
         return parameter.rewrite(value, lambda path: take(parameter, path), request.folder)
 
+    def stated(parameter: Parameter, value: Stated) -> Stated:
+        if isinstance(value, tuple):
+            return tuple(str(one(parameter, each)) for each in value)
+        return one(parameter, value)
+
     def configuration(own: Configuration) -> Configuration:
-        given = tuple((name, rewritten_value(PARAMETERS[name], value)) for name, value in own.delegates.given)
+        given = tuple((name, one(PARAMETERS[name], value)) for name, value in own.delegates.given)
         return replace(own, delegates=replace(own.delegates, given=given))
 
     return replace(
         request,
         task=moved(request.task, lambda path: take(None, path)),
         folder=folder,
-        options=options(request.options),
+        options=request.options.rewritten(stated),
         reference=None if request.reference is None else configuration(request.reference),
         tests=tuple(map(configuration, request.tests)),
-        devices=None if request.devices is None else options(request.devices),
+        devices=None if request.devices is None else request.devices.rewritten(stated),
     )
 
 
