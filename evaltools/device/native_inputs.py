@@ -81,7 +81,7 @@ def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
 
     Options about reading are not looked at: :mod:`evaltools.device.native_program` refuses those that the tool lacks.
     """
-    options = request.options.values
+    options = request.values
     model = read_model(request.model_file)
     check_model(model, native=True)
     input_type, output_type = model.inputs[0].dtype, model.outputs[0].dtype
@@ -123,8 +123,8 @@ def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
 
 def prepare_coco(request: TaskRequest) -> NativeInputs[Boxes]:
     """Read and check what coco is to evaluate, as :func:`prepare_imagenet` does."""
-    options = request.options.values
-    require_margin(request.options.margin)
+    options = request.values
+    require_margin(request.margin)
     judging = Judging(
         options["coco_evaluator"],
         options["bootstrap_resamples"],
@@ -147,7 +147,7 @@ def prepare_coco(request: TaskRequest) -> NativeInputs[Boxes]:
         )
     data = load_data(
         [model],
-        DetectorOptions(decoder=SSD, native=request.options.native),
+        DetectorOptions(decoder=SSD, native=request.native),
         options["ground_truth_images_path"],
         options["ground_truth_annotations"],
         options["ground_truth_proto"],
@@ -178,7 +178,7 @@ def prepare_coco(request: TaskRequest) -> NativeInputs[Boxes]:
 
 def prepare_diff(request: TaskRequest) -> NativeInputs[tuple[Criterion, ...]]:
     """Read and check what inference_diff is to compare, as :func:`prepare_imagenet` does."""
-    options = request.options.values
+    options = request.values
     model = read_model(request.model_file)
     check_types(model, native=True)
     if not model.outputs:
@@ -199,7 +199,7 @@ def prepare_native(request: TaskRequest) -> NativeInputs[Any]:
     native: dict[str, Callable[[TaskRequest], NativeInputs[Any]]] = {
         "imagenet": prepare_imagenet, "coco": prepare_coco, "inference_diff": prepare_diff
     }  # fmt: skip
-    prepare = native.get(request.options.loaded.name)
+    prepare = native.get(request.loaded.name)
     if prepare is None:
         raise UsageError(f"there is no native tool for this task; {_ELSEWHERE.removeprefix('or ')}")
     return prepare(request)

@@ -50,7 +50,7 @@ from evaltools.tasks.coco.boxes import conclude as conclude_boxes
 from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.truth import picture_size
 from evaltools.tasks.framework.collecting import Concluded, RecordsOfRun, with_concluded
-from evaltools.tasks.framework.request import folder_of_pictures, given_of
+from evaltools.tasks.framework.request import given_of
 from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.framework.topk_figures import accuracies
 from evaltools.tasks.imagenet.data import LabelledImages
@@ -205,7 +205,7 @@ def _classified(inputs: NativeInputs[LabelledImages], outcomes: Sequence[Outcome
     names = [printable_name(path.name) for path in inputs.pictures]
     return Concluded(
         figures={each.row.name: accuracies(each.figures.right, each.figures.runs) for each in outcomes if each.figures},
-        given=given_of(inputs.request.options, names, inputs.given),
+        given=given_of(inputs.request, names, inputs.given),
     )
 
 
@@ -230,7 +230,7 @@ def _as_printed(path: Path) -> str:
 
 def _detected(inputs: NativeInputs[Boxes], outcomes: Sequence[Outcome]) -> Concluded:
     """What the detections in the logs give, as records; the mAP is the tool's own, 0 without a ground truth."""
-    asked, rows = inputs.request.options, [each.row for each in outcomes]
+    asked, rows = inputs.request, [each.row for each in outcomes]
     to_tensor = inputs.data.data.sides[0].to_tensor
     raw_size = (to_tensor.width, to_tensor.height)
     sizes = [picture_size(path, raw_size) for path in inputs.pictures]
@@ -253,7 +253,7 @@ def _detected(inputs: NativeInputs[Boxes], outcomes: Sequence[Outcome]) -> Concl
         margin=asked.margin,
         keeps_examples=asked.record_examples,
         has_page=asked.has_page,
-        pictures=folder_of_pictures(asked),
+        pictures=asked.folder_of_pictures,
     )
     boxes = conclude_boxes(inputs.data, run, rows, stated)
     return replace(boxes, warnings=[*boxes.warnings, *([_SIX_DIGITS] if records else [])])

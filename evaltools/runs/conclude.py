@@ -30,7 +30,6 @@ from evaltools.tasks.framework.collecting import Concluded, Pair, RecordsOfRun, 
 from evaltools.tasks.framework.concluding import concluded
 from evaltools.tasks.framework.definition import Task, name_of
 from evaltools.tasks.framework.faults import FAULTS, place_of, sentence
-from evaltools.tasks.framework.request import folder_of_pictures
 from evaltools.tasks.framework.sound_reference import unsound_in_words
 
 
@@ -49,11 +48,11 @@ def conclude(recorded: Recorded, environment: Environment) -> Result:
     failed = failed_examples(sums)
     of_records = _records_of(recorded, judged, sums)
     counted = with_sums(judged, sums, recorded.outcome, facts, is_one_series=not recorded.merged)
-    found = concluded(run.task, run.options, of_records, counted)
+    found = concluded(run.task, run.request, of_records, counted)
     rows = _rows(recorded, [*found.also, *counted], of_records, failed, environment)
     result = Result(
         command=run.name,
-        subject=name_of(run.options.loaded.function) if run.name == OWN else "",
+        subject=name_of(run.request.loaded.function) if run.name == OWN else "",
         environment=environment,
         models=[describe_model(run.model)],
         rows=rows,
@@ -172,9 +171,9 @@ def _rows(
     environment: Environment,
 ) -> list[Row]:
     """The rows with what is known of each whatever the task."""
-    task, options = recorded.run.task, recorded.run.options
+    task, request = recorded.run.task, recorded.run.request
     rows = [_with_crashes(row, recorded.facts) for row in rows]
-    if not recorded.merged and (options.record_examples or (task.whole is not None and task.whole.keeps_times)):
+    if not recorded.merged and (request.record_examples or (task.whole is not None and task.whole.keeps_times)):
         rows = [_with_times(row, run.times) for row in rows]
     emulated = {row.name for row in rows if row.is_emulated}
     ratios = latency_ratios(run.times, (pair for pair in run.pairs if not emulated & {*pair}))
@@ -248,12 +247,12 @@ def _records_of(recorded: Recorded, judged: Sequence[Row], sums: Mapping[str, Su
         pairs=comparison_pairs(judged),
         times={name: own.times for name, own in sums.items()},
         reference=run.request.reference_name,
-        margin=run.options.margin,
-        keeps_examples=run.options.record_examples,
-        has_page=run.options.has_page,
+        margin=run.request.margin,
+        keeps_examples=run.request.record_examples,
+        has_page=run.request.has_page,
         first_run_us=recorded.found.first_run_us,
         beside=recorded.beside,
-        pictures=folder_of_pictures(run.options),
+        pictures=run.request.folder_of_pictures,
     )
 
 

@@ -98,7 +98,7 @@ def check_sessions(run: TaskRun, opened: OpenConfigurations) -> None:
     So it is with the scores of a classifier.
     """
     advice = "convert the model again"
-    if "input_shape" in run.options.values:
+    if "input_shape" in run.request.values:
         advice += ", or state the shape with --input_shape"
     for entry in opened.entries:
         for stated, actual in zip(entry.model.inputs, entry.session.inputs, strict=True):
@@ -154,8 +154,8 @@ def _checked(run: TaskRun, entries: Sequence[Opened], first_of_reference: Infere
 
 def _input_advice(run: TaskRun, sessions: Mapping[str, Session]) -> str:
     """Which normalisation fits, where pictures are fed other values than the model shows or can take."""
-    options = run.options
-    stated = options.values.get("normalization")
+    request = run.request
+    stated = request.values.get("normalization")
     session = sessions.get(run.request.reference_name or "")
     is_of_pictures = isinstance(run.task.examples[0].input, Path)
     if not isinstance(stated, str) or not is_of_pictures or session is None or run.reference_model is not None:
@@ -167,8 +167,8 @@ def _input_advice(run: TaskRun, sessions: Mapping[str, Session]) -> str:
 
     def outputs_with(name: str) -> Sequence[Array] | None:
         try:
-            changed = {**options.values, "normalization": name}
-            task = run.task if name == stated else make_task(options.loaded, changed, run.setting([run.model]))
+            changed = {**request.values, "normalization": name}
+            task = run.task if name == stated else make_task(request.loaded, changed, run.setting([run.model]))
             return session.run(prepared_for(task, run.tensors, 0).inputs).outputs
         except (UsageError, TaskError, ImageError, InferenceError):
             return None

@@ -52,7 +52,7 @@ def concluded(folder: Path) -> Result:
     recorded = recorded_in(run, [RunAtPlace((folder.resolve(),))])
     environment = recorded.facts.environment or describe_environment(list(request.command), "", 0.0)
     result = conclude(recorded, environment)
-    return result if run.options.record_examples else without_examples(result)
+    return result if run.request.record_examples else without_examples(result)
 
 
 def _is_here(stated: StoredRequest) -> bool:

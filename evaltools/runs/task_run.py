@@ -27,7 +27,7 @@ from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session, Tens
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.definition import Checked, Setting, name_of
 from evaltools.tasks.framework.faults import place_of
-from evaltools.tasks.framework.request import TaskOptions, TaskRequest, require_margin
+from evaltools.tasks.framework.request import TaskRequest, require_margin
 from evaltools.tasks.framework.steps import ObservedScores, recipe_of, steps_of
 from evaltools.tasks.framework.task import make_task, tensors_of_models
 
@@ -42,10 +42,9 @@ class TaskRun:
 
     def __init__(self, request: TaskRequest) -> None:
         self.request: Final = request
-        options = self.options
-        self.name: Final = options.loaded.task
-        if options.loaded.origin is None and request.execution.run_dir is not None:
-            function = options.loaded.function
+        self.name: Final = request.loaded.task
+        if request.loaded.origin is None and request.execution.run_dir is not None:
+            function = request.loaded.function
             raise UsageError(
                 f"{place_of(function)}: the task {name_of(function)} is in no file that could be loaded again, so "
                 "its run cannot be resumed; put it into a file of its own, under a name, or leave out run_dir"
@@ -54,20 +53,15 @@ class TaskRun:
         for model in models:
             _require_order(model, request)
         setting = self.setting(models)
-        self.task = self._stated = make_task(options.loaded, options.values, setting)
+        self.task = self._stated = make_task(request.loaded, request.values, setting)
         models = list(self.task.models) or models
         self.tensors: Final = tensors_of_models(models, setting)
         self.model: Final = models[0]
         self.reference_model: Final = models[1] if len(models) > 1 else None
         self.keeps_state: Final = any(model.stateful for model in models)
         if self.task.whole is not None:
-            require_margin(options.margin)
+            require_margin(request.margin)
         self._choice: Any = None
-
-    @property
-    def options(self) -> TaskOptions:
-        """Which task, and with which options."""
-        return self.request.options
 
     def as_checked(self, checked: Checked) -> TaskRun:
         """The run of the task as its check chose it."""
@@ -79,12 +73,12 @@ class TaskRun:
 
     def setting(self, models: Sequence[ModelFile]) -> Setting:
         """What the task's function gets beside its options."""
-        options, request = self.options, self.request
+        request = self.request
         return Setting(
             models,
-            options.input_layout,
-            options.channel_order,
-            options.native,
+            request.input_layout,
+            request.channel_order,
+            request.native,
             reference=request.reference,
             tests=request.tests,
         )
@@ -112,8 +106,8 @@ class TaskRun:
     @property
     def steps(self) -> Steps[ObservedScores[Any]]:
         """What the pass does with each example."""
-        options = self.options
-        recipe = recipe_of(options.loaded, options.values, self.task, self.tensors, self._choice)
+        request = self.request
+        recipe = recipe_of(request.loaded, request.values, self.task, self.tensors, self._choice)
         return steps_of(self.task, self.tensors, self.keeps_state, recipe)
 
     @property
@@ -122,11 +116,11 @@ class TaskRun:
         stated = self.task.pictures
         if stated is not None:
             return stated
-        return [example.input for example in self.task.examples] if self.options.pictures else []
+        return [example.input for example in self.task.examples] if self.request.pictures else []
 
     def pictures_of(self, option: str) -> tuple[Path, ...]:
         """The pictures in the folder of an option that a device needs, in the order of the examples."""
-        assert option == self.options.pictures
+        assert option == self.request.pictures
         return tuple(dict.fromkeys(self.pictures[: self.example_count]))
 
     def identity(self) -> RunIdentity:
@@ -134,7 +128,7 @@ class TaskRun:
 
         These are the task's file, its options and the files that they name, its examples, models and libraries.
         """
-        loaded, stated, shard = self.options.loaded, self._stated, self.request.execution.shard
+        loaded, stated, shard = self.request.loaded, self._stated, self.request.execution.shard
         own = {
             TASK: f"{self.name} {name_of(loaded.function)}",
             "the model": self.model.sha256,
@@ -153,8 +147,8 @@ class TaskRun:
         origin = loaded.origin
         if origin is not None and not origin.module:
             found = replace(found, code=checksums_of((origin.file, *origin.beside)))
-        for name, paths in self.options.content.items():
-            if paths and name == self.options.pictures:
+        for name, paths in self.request.content.items():
+            if paths and name == self.request.pictures:
                 found = with_files(found, "the pictures", self.pictures)
             elif paths and not stated.facts:
                 found = with_files(found, f"the files of {name}", files_below(paths))
@@ -216,7 +210,7 @@ def _require_order(model: ModelFile, request: TaskRequest) -> None:
             f"--shard_count={request.execution.shard.count}: {model.path} keeps a state from example to example, so "
             "that one host must do all; leave the shards out"
         )
-    if model.stateful and request.options.values.get("order") == "random":
+    if model.stateful and request.values.get("order") == "random":
         raise UsageError(
             f"--order=random: {model.path} keeps a state from example to example, so that all must run in their order; "
             "leave it out"

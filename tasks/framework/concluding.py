@@ -17,11 +17,11 @@ from evaltools.tasks.framework.definition import Pooled, Task
 from evaltools.tasks.framework.figures import FigureTable, ScoresSeen, WorstDrawings, verdicts_on
 from evaltools.tasks.framework.other_kernels import allowed_changes
 from evaltools.tasks.framework.report import Scores, joined, sections
-from evaltools.tasks.framework.request import TaskOptions, given_of
+from evaltools.tasks.framework.request import TaskRequest, given_of
 from evaltools.tasks.framework.steps import scored_at
 
 
-def concluded(task: Task, options: TaskOptions, run: RecordsOfRun, configurations: Sequence[Row]) -> Concluded:
+def concluded(task: Task, request: TaskRequest, run: RecordsOfRun, configurations: Sequence[Row]) -> Concluded:
     """The figures, verdicts on each metric, what to show beside them, warnings.
 
     ``configurations`` have what is known of them whatever the task.
@@ -60,7 +60,7 @@ def concluded(task: Task, options: TaskOptions, run: RecordsOfRun, configuration
         },
         warnings=[*of_whole.warnings, *_unknown(task, seen.values()), *_without_figure(task, figures, seen.values())],
         blocks=joined(of_whole.blocks, own_blocks),
-        given=of_whole.given or given_of(options, (example.id for example in task.examples), task.facts),
+        given=of_whole.given or given_of(request, (example.id for example in task.examples), task.facts),
         examples=of_whole.examples or ({"example": [example.id for example in task.examples]} if has_scores else {}),
         changed=of_whole.changed or (_changed(task, scores, reference) if has_scores else {}),
     )

@@ -25,16 +25,24 @@ from evaltools.tasks.framework.options import Option, values_of
 _MOST_WORKERS: Final = 1024
 
 
-class TaskOptions(Struct, frozen=True):
-    """Which task, and with which options.
+class TaskRequest(Struct, frozen=True, kw_only=True):
+    """What an evaluation is asked for, checked.
 
-    ``values`` are what the task's function is called with. ``margin`` is the change of a metric that counts as none
-    in verdicts. ``input_layout`` and ``channel_order`` are of pictures; the latter is empty where it was not stated.
-    ``native`` is ``--compat=native``. ``pictures`` is the option whose folder has the pictures that are the examples.
-    ``decisive`` are the options by which scores can differ, None: all. ``content`` has the files and folders that
-    options name, where what lies there is read. ``has_page``: a page is made of the result.
+    ``reference_model_file`` None: the reference runs the same model. ``loaded`` is the task, ``values`` are what its
+    function is called with. ``margin`` is the change of a metric that counts as none in verdicts. ``input_layout`` and
+    ``channel_order`` are of pictures; the latter is empty where it was not stated. ``native`` is ``--compat=native``.
+    ``pictures`` is the option whose folder has the pictures that are the examples. ``decisive`` are the options by
+    which scores can differ, None: all. ``content`` has the files and folders that options name, where what lies there
+    is read. ``has_page``: a page is made of the result.
+
+    ``flags`` are those that a resumed run must repeat. ``command`` is only recorded. ``source`` is the request that a
+    run folder keeps, None for a program of its own.
     """
 
+    model_file: Path
+    reference_model_file: Path | None = None
+    reference: Configuration | None
+    tests: tuple[Configuration, ...]
     loaded: Loaded
     values: Mapping[str, Any] = field(default_factory=dict)
     record_examples: bool = False
@@ -46,46 +54,6 @@ class TaskOptions(Struct, frozen=True):
     decisive: frozenset[str] | None = None
     content: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     has_page: bool = False
-
-    @property
-    def recorded(self) -> dict[str, Any]:
-        """The options by which scores can differ."""
-        values = {name: each for name, each in self.values.items() if self.decisive is None or name in self.decisive}
-        return {**values, **({"channel_order": "bgr"} if self.channel_order == "bgr" else {})}
-
-
-def folder_of_pictures(options: TaskOptions) -> str:
-    """The folder that an option of the task names; empty where it takes no pictures."""
-    return next((str(options.recorded[name]) for name in PICTURES if options.recorded.get(name) is not None), "")
-
-
-def given_of(options: TaskOptions, ids: Iterable[str], facts: Mapping[str, str]) -> dict[str, str]:
-    """What decides the figures: task and file, the ids of the examples, facts, options, of paths their last part."""
-    loaded = options.loaded
-    origin = None if loaded.is_built_in else loaded.origin
-    own = {
-        "task": name_of(loaded.function),
-        "the task's file": origin.sha256[:12] if origin else "",
-        "ids of examples": digest(ids)[:12],
-    }
-    stated = {name: str(value) for name, value in options.recorded.items() if value is not None}
-    named = {f"--{name}": value.rstrip("/").rpartition("/")[2] for name, value in stated.items()}
-    return own | dict(facts) | named
-
-
-class TaskRequest(Struct, frozen=True, kw_only=True):
-    """What an evaluation is asked for, checked.
-
-    ``reference_model_file`` None: the reference runs the same model. ``flags`` are those that a resumed run must
-    repeat. ``command`` is only recorded. ``source`` is the request that a run folder keeps, None for a program of its
-    own.
-    """
-
-    model_file: Path
-    reference_model_file: Path | None = None
-    reference: Configuration | None
-    tests: tuple[Configuration, ...]
-    options: TaskOptions
     allow_fallback: bool = False
     execution: Execution = field(default_factory=Execution)
     flags: Mapping[str, str] = field(default_factory=dict)
@@ -101,6 +69,31 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     def reference_name(self) -> str | None:
         """The name of the reference, if there is one."""
         return None if self.reference is None else self.reference.name
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """The options by which scores can differ."""
+        values = {name: each for name, each in self.values.items() if self.decisive is None or name in self.decisive}
+        return {**values, **({"channel_order": "bgr"} if self.channel_order == "bgr" else {})}
+
+    @property
+    def folder_of_pictures(self) -> str:
+        """The folder that an option of the task names; empty where it takes no pictures."""
+        return next((str(self.recorded[name]) for name in PICTURES if self.recorded.get(name) is not None), "")
+
+
+def given_of(request: TaskRequest, ids: Iterable[str], facts: Mapping[str, str]) -> dict[str, str]:
+    """What decides the figures: task and file, the ids of the examples, facts, options, of paths their last part."""
+    loaded = request.loaded
+    origin = None if loaded.is_built_in else loaded.origin
+    own = {
+        "task": name_of(loaded.function),
+        "the task's file": origin.sha256[:12] if origin else "",
+        "ids of examples": digest(ids)[:12],
+    }
+    stated = {name: str(value) for name, value in request.recorded.items() if value is not None}
+    named = {f"--{name}": value.rstrip("/").rpartition("/")[2] for name, value in stated.items()}
+    return own | dict(facts) | named
 
 
 def read_request(
@@ -130,7 +123,11 @@ def read_request(
     if request.is_native:
         require_native((INPUT_LAYOUT, layout), (CHANNEL_ORDER, channel_order or "rgb"))
     values = values_of(tuple(options), {name: given.stated[name] for name in names if name in given}, loaded.name)
-    stated = TaskOptions(
+    return TaskRequest(
+        model_file=Path(given.text("model_file")),
+        reference_model_file=other,
+        reference=request.reference,
+        tests=request.tests,
         loaded=loaded,
         values=values,
         record_examples=has_margin and given.is_on("record_examples"),
@@ -142,13 +139,6 @@ def read_request(
         decisive=frozenset(each.parameter.name for each in options if each.parameter.must_agree),
         content={each.parameter.name: _content(each.parameter, values[each.parameter.name]) for each in options},
         has_page=bool(given.text("report")),
-    )
-    return TaskRequest(
-        model_file=Path(given.text("model_file")),
-        reference_model_file=other,
-        reference=request.reference,
-        tests=request.tests,
-        options=stated,
         allow_fallback=given.is_on("allow_fallback"),
         execution=read_execution(given, request.is_native),
         flags=flags_to_repeat(given),

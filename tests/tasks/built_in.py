@@ -10,7 +10,6 @@ from evaltools.tasks import coco, imagenet
 from evaltools.tasks.framework import loaded_of, own_options
 from evaltools.tasks.framework.image_input import StatedLayout
 from evaltools.tasks.framework.options import values_of
-from evaltools.tasks.framework.request import TaskOptions
 
 
 def options_of(
@@ -19,19 +18,19 @@ def options_of(
     native: bool = False,
     input_layout: StatedLayout = "auto",
     record_examples: bool = False,
-) -> TaskOptions:
-    """These options of the task, and the defaults of the others."""
-    return TaskOptions(
-        loaded_of(task),
-        values_of(own_options(loaded_of(task).function), values, task.name),
-        record_examples=record_examples,
-        input_layout=input_layout,
-        native=native,
-        pictures="ground_truth_images_path",
-    )
+) -> dict[str, Any]:
+    """Fields of a request: these options of the task, and the defaults of the others."""
+    return {
+        "loaded": loaded_of(task),
+        "values": values_of(own_options(loaded_of(task).function), values, task.name),
+        "record_examples": record_examples,
+        "input_layout": input_layout,
+        "native": native,
+        "pictures": "ground_truth_images_path",
+    }
 
 
-def imagenet_options(images: Path, truths: Path, labels: Path, **changes: Any) -> TaskOptions:
+def imagenet_options(images: Path, truths: Path, labels: Path, **changes: Any) -> dict[str, Any]:
     """Labelled pictures, and other options than the defaults."""
     files = {"ground_truth_images_path": images, "ground_truth_labels": truths, "model_output_labels": labels}
     return options_of(imagenet.COMMAND, {**files, **changes})
@@ -43,7 +42,7 @@ def coco_options(
     record_examples: bool = False,
     input_layout: StatedLayout = "auto",
     **changes: Any,
-) -> TaskOptions:
+) -> dict[str, Any]:
     """Pictures, and other options than the defaults."""
     values = {"ground_truth_images_path": images, **changes}
     return options_of(coco.COMMAND, values, native, input_layout, record_examples)

@@ -37,8 +37,8 @@ Inputs = NativeInputs[Any]
 @pytest.fixture(scope="module")
 def coco() -> Inputs:
     made = coco_request()
-    options = replace(made.options, values={**made.options.values, "num_images": 12}, record_examples=True)
-    return prepare_coco(replace(made, options=options))
+    made = replace(made, values={**made.values, "num_images": 12}, record_examples=True)
+    return prepare_coco(made)
 
 
 @pytest.mark.once
@@ -79,8 +79,8 @@ def test_of_several_devices_tests_are_compared_with_the_first_reference(tmp_path
 
 def test_coco_without_a_ground_truth_compares_boxes(tmp_path: Path) -> None:
     made = coco_request(truth=False)
-    options = replace(made.options, values={**made.options.values, "num_images": 3}, record_examples=True)
-    inputs = prepare_coco(replace(made, options=options))
+    made = replace(made, values={**made.values, "num_images": 3}, record_examples=True)
+    inputs = prepare_coco(made)
     result = assembled(inputs, *stand_ins(tmp_path, inputs, REFERENCE, PLAIN))
     assert [entry.series[NATIVE_MAP] for entry in result.rows] == [[0.0], [0.0]]
     assert len(pictures_of(result, "test")) == 3

@@ -35,14 +35,14 @@ from tests.tasks.inference_diff.fakes import request_for
 def imagenet_request(**changes: Any) -> TaskRequest:
     options = imagenet_options(sample.images_dir(), sample.ground_truth_file(), sample.labels_file())
     return replace(
-        TaskRequest(model_file=sample.model_file("int8"), reference=REFERENCE, tests=(PLAIN,), options=options),
+        TaskRequest(model_file=sample.model_file("int8"), reference=REFERENCE, tests=(PLAIN,), **options),
         **changes,
     )
 
 
 def imagenet_with(**changes: Any) -> TaskRequest:
     made = imagenet_request()
-    return replace(made, options=replace(made.options, values={**made.options.values, **changes}))
+    return replace(made, values={**made.values, **changes})
 
 
 def coco_request(truth: bool = True, **changes: Any) -> TaskRequest:
@@ -52,9 +52,7 @@ def coco_request(truth: bool = True, **changes: Any) -> TaskRequest:
         model_output_labels=sample.detection_labels_file(),
     )
     return replace(
-        TaskRequest(
-            model_file=sample.detection_model_file("int8"), reference=REFERENCE, tests=(PLAIN,), options=options
-        ),
+        TaskRequest(model_file=sample.detection_model_file("int8"), reference=REFERENCE, tests=(PLAIN,), **options),
         **changes,
     )
 
@@ -69,11 +67,10 @@ def coco_request(truth: bool = True, **changes: Any) -> TaskRequest:
 )
 def test_what_coco_cannot_judge_is_refused_before_it_runs(option: dict[str, Any], message: str) -> None:
     made = coco_request()
-    options = replace(made.options, values={**made.options.values, **option})
     with pytest.raises(UsageError, match=message):
-        prepare_coco(replace(made, options=options))
+        prepare_coco(replace(made, values={**made.values, **option}))
     with pytest.raises(UsageError, match="--margin=2: use a share"):
-        prepare_coco(replace(made, options=replace(made.options, margin=2.0)))
+        prepare_coco(replace(made, margin=2.0))
 
 
 def diff_request(**changes: Any) -> TaskRequest:

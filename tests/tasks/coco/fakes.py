@@ -64,7 +64,7 @@ def asked(made: DetectionSet, changes: Mapping[str, Any] | None = None, **option
     """A reference and a test configuration on a set with its annotations."""
     fields: dict[str, Any] = {
         "model_file": made.model,
-        "options": coco_options(made.images, **{"ground_truth_annotations": made.annotations, **options}),
+        **coco_options(made.images, **{"ground_truth_annotations": made.annotations, **options}),
         "reference": Configuration("reference", kernels="builtin"),
         "tests": (Configuration("test"),),
     }

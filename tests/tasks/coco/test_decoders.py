@@ -252,8 +252,7 @@ def test_a_decoder_that_is_added_is_recognised_and_used(
     monkeypatch.setitem(DECODERS, "six_boxes", ADDED)
     made = make_detection_set(tmp_path / "set", detector(("boxes",)), count=2)
     request = asked(made, class_offset="1")
-    options = replace(request.options, values={**request.options.values, **stated})
-    request = replace(request, options=options)
+    request = replace(request, values={**request.values, **stated})
     detection = boxes_of(evaluate(request, Silent(), open_session))
     assert detection.data.head is not None
     assert (detection.data.head.decoder, detection.data.head.source) == ("six_boxes", source)

@@ -24,7 +24,7 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.framework.definition import Task
 from evaltools.tasks.framework.loading import Loaded, load_task
 from evaltools.tasks.framework.other_kernels import OTHER_KERNELS
-from evaltools.tasks.framework.request import TaskOptions, TaskRequest
+from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.framework.steps import prepared_for, recipe_of
 from tests import tiny_models
 from tests.runtime.fake import FakeSession
@@ -67,10 +67,8 @@ def asked(tmp_path: Path) -> TaskRequest:
         model_file=model,
         reference=Configuration("reference", kernels="builtin"),
         tests=(Configuration("a"),),
-        options=TaskOptions(
-            load_task(f"{write_task(tmp_path)}:brightness"),
-            {"values": write_values(tmp_path, EXAMPLES), "times": 1.0},
-        ),
+        loaded=load_task(f"{write_task(tmp_path)}:brightness"),
+        values={"values": write_values(tmp_path, EXAMPLES), "times": 1.0},
     )
 
 
@@ -130,8 +128,8 @@ def test_changes_are_of_the_same_examples(asked: TaskRequest) -> None:
 def test_the_verdict_knows_which_direction_is_better(
     asked: TaskRequest, shift: float, margin: float, verdicts: list[str]
 ) -> None:
-    values = {"values": write_values(Path(asked.options.values["values"]).parent, 60), "times": 1.0}
-    request = replace(asked, options=replace(asked.options, values=values, margin=margin))
+    values = {"values": write_values(Path(asked.values["values"]).parent, 60), "times": 1.0}
+    request = replace(asked, values=values, margin=margin)
     result = evaluate(request, Silent(), sessions(reference=lambda _value: 0.0, a=lambda value: shift + 1e-3 * value))
     assert [entry.kind for entry in result.rows[1].verdicts] == verdicts
     assert of_task(result.rows[1]).keys() == {"distance", "near"}
@@ -139,7 +137,7 @@ def test_the_verdict_knows_which_direction_is_better(
 
 def test_scores_without_a_metric_are_a_warning(asked: TaskRequest, tmp_path: Path) -> None:
     file = write_task(tmp_path, task_files.BRIGHTNESS.replace(', et.mean("near")', ""))
-    request = replace(asked, options=replace(asked.options, loaded=load_task(f"{file}:brightness")))
+    request = replace(asked, loaded=load_task(f"{file}:brightness"))
     result = evaluate(request, Silent(), sessions(reference=float, a=float))
     [warning] = result.warnings
     assert "score also gives 'near'; add evaltools.mean(\"near\") to the metrics to see it" in warning
@@ -154,8 +152,8 @@ def test_a_busy_machine_is_a_warning_beside_the_latencies(asked: TaskRequest) ->
 
 
 def test_a_run_that_is_to_be_resumed_needs_a_task_in_a_file(asked: TaskRequest, tmp_path: Path) -> None:
-    options = TaskOptions(Loaded(lambda: Task(examples=[], prepare=str, score=dict), None))  # type: ignore[arg-type]
-    request = replace(asked, options=options, execution=replace(asked.execution, run_dir=tmp_path / "run"))
+    loaded = Loaded(lambda: Task(examples=[], prepare=str, score=dict), None)  # type: ignore[arg-type]
+    request = replace(asked, loaded=loaded, values={}, execution=replace(asked.execution, run_dir=tmp_path / "run"))
     with pytest.raises(UsageError, match="is in no file that could be loaded again, so its run cannot be resumed"):
         TaskRun(request)
 
@@ -180,7 +178,7 @@ def test_a_delegate_may_agree_as_little_as_twice_what_other_cpu_kernels_do(
 ) -> None:
     task = load_task(f"{write_task(tmp_path, AGREEMENT, 'agreeing.py')}:brightness")
     values = {"values": write_values(tmp_path, 400), "times": 1.0}
-    request = replace(asked, options=replace(asked.options, loaded=task, values=values))
+    request = replace(asked, loaded=task, values=values)
     shifts = {"reference": float, "a": lambda value: value + shift, OTHER_KERNELS: lambda value: value + other_kernels}
     result = evaluate(request, Silent(), sessions(**shifts))
     assert [entry.kind for entry in result.rows[1].verdicts] == [verdict]
@@ -224,7 +222,7 @@ def choosing(asked: TaskRequest, tmp_path: Path) -> TaskRequest:
     """A task that sees 1 + what its first example gives, and multiplies by that."""
     (tmp_path / "choosing.py").write_text(CHOOSING)
     loaded = load_task(f"{tmp_path / 'choosing.py'}:brightness")
-    return replace(asked, options=TaskOptions(loaded, {"values": "", "factor": 1}))
+    return replace(asked, loaded=loaded, values={"values": "", "factor": 1})
 
 
 def test_what_a_task_chooses_by_its_first_outputs_is_carried_out(choosing: TaskRequest) -> None:
@@ -235,24 +233,24 @@ def test_what_a_task_chooses_by_its_first_outputs_is_carried_out(choosing: TaskR
 
 
 def test_another_process_prepares_what_was_chosen(choosing: TaskRequest) -> None:
-    run, options = TaskRun(choosing), choosing.options
+    run = TaskRun(choosing)
     assert run.task.chosen is not None
     for task, choice, value in ((run.task, None, 2.0), (run.task.chosen({"factor": 3}), {"factor": 3}, 6.0)):
-        recipe = recipe_of(options.loaded, options.values, task, run.tensors, choice)
+        recipe = recipe_of(choosing.loaded, choosing.values, task, run.tensors, choice)
         assert recipe is not None
         for prepared in (prepared_for(task, run.tensors, 1), recipe(1)()):
             assert prepared.inputs[0].tolist() == [[value] * 4]
 
 
 def test_a_check_that_needs_outputs_which_nothing_gives_leaves_nothing_to_measure(choosing: TaskRequest) -> None:
-    assert choosing.options.loaded.origin is not None
-    file = choosing.options.loaded.origin.file
+    assert choosing.loaded.origin is not None
+    file = choosing.loaded.origin.file
     file.write_text(
         CHOOSING.replace(
             "            (tried,)", "            if not trial.run([0]): raise trial.trouble\n            (tried,)"
         )
     )
-    request = replace(choosing, options=replace(choosing.options, loaded=load_task(f"{file}:brightness")))
+    request = replace(choosing, loaded=load_task(f"{file}:brightness"))
 
     def broken(_value: float) -> float:
         raise InferenceError("no such kernel")

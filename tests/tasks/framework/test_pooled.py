@@ -24,7 +24,7 @@ from evaltools.runs.evaluate import evaluate
 from evaltools.tasks.framework.definition import Task, mean, pooled
 from evaltools.tasks.framework.figures import FigureTable
 from evaltools.tasks.framework.loading import Loaded
-from evaltools.tasks.framework.request import TaskOptions, TaskRequest
+from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.framework.tensors import Outputs
 from tests import tiny_models
 from tests.tasks.framework.test_evaluation import sessions
@@ -82,7 +82,8 @@ def figures_of(folder: Path, task: Task, **shifts: Any) -> dict[str, dict[str, F
         model_file=model,
         reference=Configuration("reference", kernels="builtin"),
         tests=(Configuration("a"),),
-        options=TaskOptions(Loaded(partial(returned, task), None), record_examples=True),
+        loaded=Loaded(partial(returned, task), None),
+        record_examples=True,
     )
     return {entry.name: of_task(entry) for entry in evaluate(asked, Silent(), sessions(**shifts)).rows}
 

@@ -37,7 +37,7 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> EvaluationSet:
 def asked(evaluation: EvaluationSet) -> TaskRequest:
     return TaskRequest(
         model_file=evaluation.model,
-        options=imagenet_options(evaluation.images, evaluation.truths, evaluation.labels, label_check=False),
+        **imagenet_options(evaluation.images, evaluation.truths, evaluation.labels, label_check=False),
         reference=Configuration("reference", kernels="builtin"),
         tests=(Configuration("a"), Configuration("b")),
     )
@@ -53,7 +53,7 @@ class Answering(FakeSession):
 
 
 def with_values(asked: TaskRequest, **changes: Path) -> TaskRequest:
-    return replace(asked, options=replace(asked.options, values={**asked.options.values, **changes}))
+    return replace(asked, values={**asked.values, **changes})
 
 
 def sessions(**by_name: Session) -> Callable[[ModelFile, Configuration], Session]:
@@ -90,7 +90,7 @@ def test_accuracy_counts_the_right_answers(asked: TaskRequest, evaluation: Evalu
 
 
 def test_what_is_no_picture_is_skipped_and_counted(asked: TaskRequest, tmp_path: Path) -> None:
-    shutil.copytree(asked.options.values["ground_truth_images_path"], tmp_path / "images")
+    shutil.copytree(asked.values["ground_truth_images_path"], tmp_path / "images")
     for name in ("notes.txt", ".hidden.jpg"):
         (tmp_path / "images" / name).touch()
     asked = with_values(asked, ground_truth_images_path=tmp_path / "images")

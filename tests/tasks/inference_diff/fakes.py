@@ -89,12 +89,12 @@ def request_for(inputs: InputOptions = InputOptions(), native: bool = False, **f
     }
     of_request = {name: fields.pop(name) for name in TaskRequest.__struct_fields__ if name in fields}
     given = {"max_secs": 0.0, **{name: value for name, value in of_inputs.items() if value is not None}, **fields}
-    return TaskRequest(**of_request, options=options_of(COMMAND, given, native))
+    return TaskRequest(**of_request, **options_of(COMMAND, given, native))
 
 
 def stating(request: TaskRequest, **values: Any) -> TaskRequest:
     """The request with other values of the task's options."""
-    return replace(request, options=replace(request.options, values={**request.options.values, **values}))
+    return replace(request, values={**request.values, **values})
 
 
 def material_of(request: TaskRequest) -> DiffMaterial:
