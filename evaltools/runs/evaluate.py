@@ -40,9 +40,8 @@ from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Open
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.tasks.framework import read
-from evaltools.tasks.framework.collecting import AfterPass, Beside, beside_fact
+from evaltools.tasks.framework.beside import AfterPass, Beside, beside_fact, changes_of_other_kernels
 from evaltools.tasks.framework.observer import Observer
-from evaltools.tasks.framework.other_kernels import changes_of_other_kernels
 from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.framework.steps import steps_of
 

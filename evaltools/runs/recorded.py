@@ -24,7 +24,7 @@ from evaltools.runs.first_look import FOUND, FirstLook
 from evaltools.runs.identity import WHOLE, RunAtPlace, identity_in, require_one_run
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime.session import Crashes
-from evaltools.tasks.framework.collecting import beside_fact
+from evaltools.tasks.framework.beside import beside_fact
 
 _NO_TEST_THERE = "no test configuration can run there"
 

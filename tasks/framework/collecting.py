@@ -9,55 +9,14 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.configuration import Configuration
 from evaltools.engine.ledger import PassOutcome
-from evaltools.engine.opening import Opened
 from evaltools.engine.quiet_latency import QuietTime
-from evaltools.engine.run_folder import Fact
-from evaltools.engine.steps import Steps
-from evaltools.extensions import named
 from evaltools.known_tasks import task_command
-from evaltools.model import ModelFile
 from evaltools.result.figure import Figure, Part
 from evaltools.result.metrics import figures_of, in_order
 from evaltools.result.result import CHANGED, EXAMPLES, Result, Row
 from evaltools.result.section import Section
 from evaltools.result.verdict import Verdict
-from evaltools.runtime import Open
-from evaltools.tasks.framework.definition import Task, Whole
-from evaltools.tasks.framework.observer import Observer
-
-
-class AfterPass(Struct, frozen=True):
-    """A pass that is over, and what is needed to run more beside it.
-
-    ``task`` is the one whose ``outcome`` it is, ``of_reference`` are its steps on the reference's ``model``. ``opened``
-    are the configurations that can run on this computer; their sessions are closed. ``are_recorded``: their outputs are
-    those of the records, not of another computer.
-    """
-
-    task: Task
-    of_reference: Steps[Any]
-    model: ModelFile
-    reference: Configuration | None
-    outcome: PassOutcome[Any]
-    opened: Sequence[Opened]
-    are_recorded: bool
-    observer: Observer
-    open_with: Open
-
-
-class Beside(Struct, frozen=True):
-    """What was measured beside a pass; ``interrupted``: Ctrl-C ended it."""
-
-    found: Any = None
-    interrupted: bool = False
-
-
-def beside_fact(task: Task) -> Fact[Any]:
-    """What the journal says of what was measured beside the pass of a task."""
-    return Fact("beside", named(task.whole.found_beside if task.whole else Whole.found_beside))
-
 
 Pair = tuple[str, str]
 """The names of two configurations, ``(baseline, other)``."""

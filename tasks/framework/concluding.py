@@ -12,10 +12,10 @@ from evaltools.metrics.means import MeanChange
 from evaltools.result.figure import Change, Figure
 from evaltools.result.result import Row
 from evaltools.result.verdict import Verdict
+from evaltools.tasks.framework.beside import allowed_changes
 from evaltools.tasks.framework.collecting import Columns, Concluded, RecordsOfRun, columns, reference_among
 from evaltools.tasks.framework.definition import Pooled, Task
 from evaltools.tasks.framework.figures import FigureTable, ScoresSeen, WorstDrawings, verdicts_on
-from evaltools.tasks.framework.other_kernels import allowed_changes
 from evaltools.tasks.framework.report import Scores, joined, sections
 from evaltools.tasks.framework.request import TaskRequest, given_of
 from evaltools.tasks.framework.steps import scored_at

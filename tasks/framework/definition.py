@@ -80,7 +80,7 @@ class Whole(Mean):
 
     concluded_by: ClassVar[str] = ""
     kept: ClassVar[str] = "numpy:ndarray"
-    found_beside: ClassVar[str] = "evaltools.tasks.framework.other_kernels:Found"
+    found_beside: ClassVar[str] = "evaltools.tasks.framework.beside:Found"
     against_reference: ClassVar[bool] = False
     keeps_times: ClassVar[bool] = False
 
@@ -291,7 +291,7 @@ class Task:
     run, where they are not the models of the :class:`Setting` as they were read. ``pictures`` are the files that inputs
     are made of, where they are not what the examples have as their input. ``fed_range`` is between which values their
     pixels are fed, where that is not what the option ``normalization`` alone says. ``beside`` is called after the pass
-    with a :class:`~evaltools.tasks.framework.collecting.AfterPass`, and measures what the figures are to be compared
+    with a :class:`~evaltools.tasks.framework.beside.AfterPass`, and measures what the figures are to be compared
     with.
 
     ``native(result, row)`` gives the lines that stdout gets of a measured configuration, as a native tool for the same

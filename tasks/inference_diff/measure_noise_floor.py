@@ -15,9 +15,8 @@ from evaltools.errors import ImageError
 from evaltools.gates.verdict import seen_boxes
 from evaltools.runtime import Open
 from evaltools.runtime.session import Array
-from evaltools.tasks.framework.collecting import AfterPass, Beside
+from evaltools.tasks.framework.beside import AfterPass, Beside, RunInRole, run_role
 from evaltools.tasks.framework.observer import counted
-from evaltools.tasks.framework.roles import RunInRole, run_role
 from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.inference_diff.judgement import is_settled, judge, judges_of
 from evaltools.tasks.inference_diff.material import DiffMaterial, DiffOptions, spread

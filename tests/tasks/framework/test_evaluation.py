@@ -21,9 +21,9 @@ from evaltools.runs.evaluate import evaluate
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.session import Array
+from evaltools.tasks.framework.beside import OTHER_KERNELS
 from evaltools.tasks.framework.definition import Task
 from evaltools.tasks.framework.loading import Loaded, load_task
-from evaltools.tasks.framework.other_kernels import OTHER_KERNELS
 from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.framework.steps import prepared_for, recipe_of
 from tests import tiny_models

@@ -1,20 +1,34 @@
-"""How far other CPU kernels change the agreement with the reference; a delegate may change it as much."""
+"""What is measured beside a pass, after it: configurations in a role of their own, on a few examples.
+
+Without a ``beside`` of the task's own these are other CPU kernels: a delegate may change the agreement with the
+reference as much as they do.
+"""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
+
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
-from evaltools.engine.steps import Prepared
-from evaltools.errors import ImageError, TaskError
+from evaltools.engine.ledger import PassOutcome
+from evaltools.engine.opening import NotMeasured, Opened, open_configuration
+from evaltools.engine.run_folder import Fact
+from evaltools.engine.steps import Prepared, Steps
+from evaltools.errors import ImageError, InferenceError, TaskError
+from evaltools.extensions import named
 from evaltools.metrics.means import MeanChange
-from evaltools.tasks.framework.collecting import AfterPass, Beside
+from evaltools.model import ModelFile
+from evaltools.runtime import Inference, Open
+from evaltools.runtime.session import Array
+from evaltools.tasks.framework.definition import Task, Whole
 from evaltools.tasks.framework.figures import FigureTable, ScoresSeen
-from evaltools.tasks.framework.observer import counted
-from evaltools.tasks.framework.roles import RunInRole, run_role
+from evaltools.tasks.framework.observer import Observer, counted
+from evaltools.tasks.framework.trial import warm_up
 
 OTHER_KERNELS: Final = "plain C++ kernels"
 ALLOWED: Final = 2.0
@@ -25,6 +39,77 @@ _SECONDS: Final = 5.0
 
 
 Found = dict[str, MeanChange]
+
+
+class AfterPass(Struct, frozen=True):
+    """A pass that is over, and what is needed to run more beside it.
+
+    ``task`` is the one whose ``outcome`` it is, ``of_reference`` are its steps on the reference's ``model``. ``opened``
+    are the configurations that can run on this computer; their sessions are closed. ``are_recorded``: their outputs are
+    those of the records, not of another computer.
+    """
+
+    task: Task
+    of_reference: Steps[Any]
+    model: ModelFile
+    reference: Configuration | None
+    outcome: PassOutcome[Any]
+    opened: Sequence[Opened]
+    are_recorded: bool
+    observer: Observer
+    open_with: Open
+
+
+class Beside(Struct, frozen=True):
+    """What was measured beside a pass; ``interrupted``: Ctrl-C ended it."""
+
+    found: Any = None
+    interrupted: bool = False
+
+
+def beside_fact(task: Task) -> Fact[Any]:
+    """What the journal says of what was measured beside the pass of a task."""
+    return Fact("beside", named(task.whole.found_beside if task.whole else Whole.found_beside))
+
+
+class RunInRole(Struct, frozen=True):
+    """The inferences of some inputs in order, and ``first``, the very first one of the warm-up, None without one."""
+
+    first: Inference | None
+    inferences: list[Inference]
+
+
+def run_role(
+    model: ModelFile,
+    configuration: Configuration,
+    inputs: Sequence[Sequence[Array]],
+    open_with: Open,
+    *,
+    warmup_runs: int = 0,
+    invocations: int = 1,
+    until: float = math.inf,
+    on_step: Callable[[], None] = lambda: None,
+) -> RunInRole | str:
+    """Open, warm up, run all inputs and close; returns why there is nothing if so.
+
+    After the moment ``until`` of the monotonic clock no further run begins, but there is one.
+    """
+    if not inputs:
+        return "there are no inputs"
+    opened = open_configuration(model, configuration, open_with, allow_fallback=True)
+    if isinstance(opened, NotMeasured):
+        return opened.reason
+    try:
+        found = RunInRole(warm_up(opened.session, inputs[0], warmup_runs, invocations), [])
+        for values in inputs:
+            if not found.inferences or time.monotonic() < until:
+                found.inferences.append(opened.session.run(values, invocations))
+            on_step()
+        return found
+    except InferenceError as error:
+        return str(error)
+    finally:
+        opened.session.close()
 
 
 def changes_of_other_kernels(after: AfterPass) -> Beside:
