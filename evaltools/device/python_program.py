@@ -31,9 +31,9 @@ from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.result.device import DeviceWork
 from evaltools.result.host_names import HostNames
-from evaltools.runs.handing_over import Ended, carry_out, ending_in_words
+from evaltools.runs.handing_over import Ended, carry_out, ending_in_words, to_bytes
 from evaltools.runs.identity import files_below
-from evaltools.runs.stored import rewritten, to_bytes
+from evaltools.runs.stored import rewritten
 from evaltools.tasks.framework.loading import files_beside
 from evaltools.tasks.inference_diff.result import loaded_from
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,10 +12,18 @@ from typing import Final
 
 from msgspec import Struct
 
+from evaltools.engine.run_folder import encode
 from evaltools.request import Request
-from evaltools.runs.stored import HANDED_OVER, command_of, to_bytes
+from evaltools.request.plain import to_plain
 
-WITH_STDIN: Final = "with-stdin"
+_HANDED_OVER: Final = "evaltools.cli.runs.handed_over"
+"""The program that carries out a request in a file."""
+_START: Final = (
+    "import sys; sys.path[:1] = filter(None, sys.path[:1]); del sys.argv[0]; import runpy; "
+    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+)
+"""Runs a module as ``python -m`` does, but imports nothing from its folder: a ``random.py`` there is not ours."""
+_WITH_STDIN: Final = "with-stdin"
 """Has the process end when its stdin does: when whoever started it ends, however that happens."""
 _SECONDS_TO_END: Final = 10.0
 
@@ -36,10 +45,11 @@ def carry_out(asked: Request | Sequence[str], folder: Path) -> Ended:
         out, err, file = (Path(scratch, name).absolute() for name in ("out", "err", "request.json"))
         if isinstance(asked, Request):
             file.write_bytes(to_bytes(asked))
-            words, stdin = command_of(HANDED_OVER, str(file), WITH_STDIN), subprocess.PIPE
+            words, stdin = [_HANDED_OVER, str(file), _WITH_STDIN], subprocess.PIPE
         else:
-            words, stdin = command_of("evaltools.cli.main", *asked), subprocess.DEVNULL
+            words, stdin = ["evaltools.cli.main", *asked], subprocess.DEVNULL
         with open(out, "wb") as printed, open(err, "wb") as complaints:
+            words = [sys.executable, "-c", _START, *words]
             process = subprocess.Popen(words, cwd=folder, stdin=stdin, stdout=printed, stderr=complaints)
             try:
                 process.wait()
@@ -77,3 +87,8 @@ def ending_in_words(code: int) -> str:
         return f"ended by {signal.Signals(-code).name}"
     except ValueError:
         return f"ended by signal {-code}"
+
+
+def to_bytes(request: Request) -> bytes:
+    """A request as it is handed to another process, which runs ``_HANDED_OVER``."""
+    return encode(to_plain(request)).encode()

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
 
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
 from evaltools.engine.journal import read_journal
-from evaltools.engine.run_folder import IDENTITY, REQUEST, encode
+from evaltools.engine.run_folder import IDENTITY, REQUEST
 from evaltools.errors import UsageError
 from evaltools.known_tasks import moved
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
-from evaltools.request.plain import from_plain, stored_in, to_plain
+from evaltools.request.plain import from_plain, stored_in
 from evaltools.runs.identity import require_same_code
 from evaltools.text import printable
-
-HANDED_OVER: Final = "evaltools.cli.runs.handed_over"
-"""The program that carries out a request in a file."""
-_START: Final = (
-    "import sys; sys.path[:1] = filter(None, sys.path[:1]); del sys.argv[0]; import runpy; "
-    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
-)
 
 
 def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter]) -> Request:
@@ -109,16 +100,3 @@ def changed(request: Request, given: Options, allowed: Callable[[Parameter], boo
     if others and request.devices is not None:
         request = replace(request, devices=request.devices.stating(others))
     return replace(request, options=request.options.stating(own))
-
-
-def command_of(module: str, *arguments: str) -> list[str]:
-    """The command that runs a module with this Python, as ``python -m`` does, but imports nothing from its folder.
-
-    A ``random.py`` that lies there is not ours.
-    """
-    return [sys.executable, "-c", _START, module, *arguments]
-
-
-def to_bytes(request: Request) -> bytes:
-    """A request as it is handed to another process, which runs ``HANDED_OVER``."""
-    return encode(to_plain(request)).encode()

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from evaltools.datasets import sample
 from evaltools.result_file import read_result
-from evaltools.runs.stored import stored_request, to_bytes
+from evaltools.runs.handing_over import to_bytes
+from evaltools.runs.stored import stored_request
 from tests import tiny_models
 from tests.cli.evaluate.sample_runs import (
     XNNPACK,
