@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.engine.facts import CONFIGURATIONS
-from evaltools.engine.journal import JOURNAL_NAME, Journal, read_journal
+from evaltools.engine.journal import JOURNAL_NAME, Journal
 from evaltools.engine.run_folder import IDENTITY, REQUEST, RunIdentity, request_facts, require_same_run
 from evaltools.errors import UsageError
 from evaltools.file_content import Unreadable, sha256_of
@@ -119,10 +119,10 @@ class RunAtPlace(Struct, frozen=True):
         return f"@{self.name}" if self.name else ""
 
 
-def require_one_run(place: RunAtPlace, identity: RunIdentity) -> None:
+def require_one_run(place: RunAtPlace, shards: Sequence[Journal], identity: RunIdentity) -> None:
     """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
     first = place.folders[0]
-    identities = [identity_in(shard) for shard in map(read_journal, place.folders)]
+    identities = [identity_in(shard) for shard in shards]
     stated = identities[0].portable()
     for folder, found in zip(place.folders, identities, strict=True):
         task, own_task = (each.inputs.get(TASK, "none") for each in (stated, found))

@@ -73,9 +73,11 @@ def recorded_in(run: TaskRun, places: Sequence[RunAtPlace]) -> Recorded:
 
     Raises :class:`UsageError` for folders of other runs.
     """
-    for place in places:
-        require_one_run(place, run.identity())
-    return _recorded(run, [_AtPlace(place, list(map(read_journal, place.folders))) for place in places])
+    identity = run.identity()
+    at_places = [_AtPlace(place, list(map(read_journal, place.folders))) for place in places]
+    for place, journals in at_places:
+        require_one_run(place, journals, identity)
+    return _recorded(run, at_places)
 
 
 def _recorded(stated: TaskRun, at_places: Sequence[_AtPlace]) -> Recorded:
