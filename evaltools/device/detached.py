@@ -121,13 +121,7 @@ def start(link: Link, command: str, folder: str, unseen_s: float = _UNSEEN_S) ->
         )
 
 
-def wait(
-    link: Link,
-    folder: str,
-    silence_s: float,
-    on_line: Callable[[bytes], None] = lambda _line: None,
-    poll_s: float = _POLL_S,
-) -> Answer:
+def wait(link: Link, folder: str, silence_s: float, on_line: Callable[[bytes], None] = lambda _line: None) -> Answer:
     """Wait for the end of the command in ``folder``; ``on_line`` gets each line of stderr once it is whole.
 
     Raises :class:`DeviceTimeout` where it prints nothing for ``silence_s`` seconds and :class:`DeviceStopped`, when the
@@ -151,7 +145,7 @@ def wait(
             if is_late or not is_alive:
                 link.patiently(partial(end, link, folder))
                 raise _why_ended(link.serial, folder, printed, silence_s if is_alive else None)
-            link.stop.wait(max(0.0, min(poll_s, limit - time.monotonic())))
+            link.stop.wait(max(0.0, min(_POLL_S, limit - time.monotonic())))
             link.require_no_stop()
     except DeviceStopped as stopped:
         last = link.unstoppable(_PATIENCE_AT_STOP_S)
@@ -191,9 +185,12 @@ def _why_ended(serial: str, folder: str, printed: Answer, silence_s: float | Non
     )
 
 
-def end(link: Link, folder: str, script: str = "") -> None:
-    """End the command and its children, unless they have ended. Raises :class:`CommandFailed` if some stay."""
-    answer = link.shell(script or end_script(folder))
+def end(link: Link, folder: str, then: str = "") -> None:
+    """End the command and its children, unless they have ended, and ``then`` run another one.
+
+    Raises :class:`CommandFailed` if some stay.
+    """
+    answer = link.shell(f"({end_script(folder)}) || exit; {then}; exit 0" if then else end_script(folder))
     if answer.code != 0:
         raise CommandFailed(
             f"{link.serial}: the command in {folder} cannot be ended{answer.quote()}; restart the device"
@@ -202,4 +199,4 @@ def end(link: Link, folder: str, script: str = "") -> None:
 
 def remove(link: Link, folder: str) -> None:
     """End the command if it still runs, and delete its folder."""
-    end(link, folder, f"({end_script(folder)}) || exit; rm -rf {shlex.quote(folder)}; exit 0")
+    end(link, folder, f"rm -rf {shlex.quote(folder)}")

@@ -114,7 +114,7 @@ def records_of_devices(
                     journal.state(request_facts(to_plain(request), identity))
             is_one = len(serials) == 1 and not flags.include_host
             wanted = request if is_one else _of_several(task, request, folder)
-            told, sent = device_request(wanted, flags.root, flags.libraries)
+            told, sent = device_request(wanted, flags.root, flags.libraries, examples.pictures_of)
             there = _for_place(task, told, is_one).stating(run_dir=RUN, progress="json")
             places = []
             if flags.include_host:
@@ -123,7 +123,7 @@ def records_of_devices(
                 carry_out_on_host(here.stating(run_dir=folder / HOST, progress="none"))
                 places.append(RunAtPlace((folder / HOST,), HOST, flags_to_repeat(here.options)))
             kept_there = posixpath.join(flags.root, KEPT, str(journal.fact(_KEPT_AS)))
-            on_devices = OnDevices(task, there, sent, examples, kept_there)
+            on_devices = OnDevices(task, there, sent, kept_there)
             missing, left_out = missing_in(folder, serials), list[DeviceLeftOut]()
             if missing:
                 with observer.progress("on devices", len(missing) * examples.example_count) as on_progress:
@@ -212,14 +212,12 @@ def _for_place(task: TaskCommand, request: Request, is_one: bool) -> Request:
 class OnDevices(Struct):
     """What each device does: a ``request`` for records, whose files are ``sent``.
 
-    ``examples`` says which pictures are needed. Records of work that is not finished stay in the folder ``kept_there``,
-    so that they are not lost with an attempt.
+    Records of work that is not finished stay in the folder ``kept_there``, so that they are not lost with an attempt.
     """
 
     task: TaskCommand
     request: Request
     sent: SentFiles
-    examples: TaskRun
     kept_there: str
 
     def do(
@@ -253,11 +251,9 @@ class OnDevices(Struct):
 
     def _carry_out(self, device: Device, folder: Path, on_line: Callable[[bytes], None]) -> None:
         """Do everything on a device; the journal lies in :data:`RUN` of the folder then."""
-        kept, pictures_of = shlex.quote(self.kept_there), self.examples.pictures_of
+        kept = shlex.quote(self.kept_there)
         before = f"mkdir -p {kept} && ln -s {kept} {RUN} || exit 3\n"
-        work, answer = carry_out_on(
-            device, self.task, self.request, self.sent, RECORDS, folder, on_line, pictures_of, before
-        )
+        work, answer = carry_out_on(device, self.task, self.request, self.sent, RECORDS, folder, on_line, before)
         device.link.patiently(partial(device.link.shell, f"rm -rf {kept}"))
         with closing(open_journal(folder / RUN)) as journal:
             described = CONFIGURATIONS.required(journal)

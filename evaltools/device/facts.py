@@ -212,11 +212,6 @@ def _count(text: str) -> int | None:
     return None if text.startswith("-") else _whole(text)
 
 
-def device_facts(link: Link) -> DeviceFacts:
-    """Ask a device for its facts with one shell command; raises :class:`DeviceError`."""
-    return read_facts(link.serial, _ask(link, _COMMANDS))
-
-
 def conditions_now(link: Link) -> DeviceConditions:
     """What changes while a device works; raises :class:`DeviceError`."""
     return read_conditions(_ask(link, _THAT_CHANGE))
@@ -299,6 +294,6 @@ def _finding(adb: Adb, serial: str, state: str) -> DeviceFinding:
     if state != USABLE:
         return DeviceFinding(serial, state, None, f"{serial} is {state}; {next_step(state)}")
     try:
-        return DeviceFinding(serial, state, device_facts(Link(adb, serial)))
+        return DeviceFinding(serial, state, read_facts(serial, _ask(Link(adb, serial), _COMMANDS)))
     except DeviceError as error:
         return DeviceFinding(serial, state, None, str(error))

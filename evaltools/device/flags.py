@@ -181,6 +181,11 @@ def read_device_flags(flags: Options) -> DeviceFlags:
     for name in ("device_patience", "device_timeout"):
         if flags.real(name) <= 0:
             raise UsageError(f"--{name}={flags.real(name):g}: use a number of seconds above 0")
+    cool_down = flags.real("cool_down")
+    if not 0 <= cool_down <= _HOTTEST_C:
+        raise UsageError(
+            f"--cool_down={cool_down:g}: use degrees Celsius up to {_HOTTEST_C}, such as 35, or 0: do not wait"
+        )
     return DeviceFlags(
         serials=() if serials is None else read_serials(serials),
         all_devices=serials == ALL,
@@ -195,7 +200,7 @@ def read_device_flags(flags: Options) -> DeviceFlags:
         app_activity=flags.text("app_activity"),
         root=root,
         include_host=flags.is_on("include_host"),
-        cool_down_c=_cool_down(flags),
+        cool_down_c=cool_down or None,
         taskset=_mask(flags.text("taskset")),
         patience_s=flags.real("device_patience"),
         silence_s=flags.real("device_timeout"),
@@ -238,15 +243,6 @@ def _wheels(flags: Options) -> tuple[Path, ...]:
     if not found:
         raise UsageError(f"--device_wheels={folder}: no folder with *.whl files; fill it with pip download --platform")
     return tuple(wheel for name, wheel in found.items() if name != "evaltools")
-
-
-def _cool_down(flags: Options) -> float | None:
-    limit = flags.real("cool_down")
-    if not 0 <= limit <= _HOTTEST_C:
-        raise UsageError(
-            f"--cool_down={limit:g}: use degrees Celsius up to {_HOTTEST_C}, such as 35, or 0: do not wait"
-        )
-    return limit or None
 
 
 def _mask(text: str) -> str:

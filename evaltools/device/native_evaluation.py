@@ -67,7 +67,7 @@ def _steps(inputs: NativeInputs[Any], sent: SentFiles, folder: Path) -> list[lis
         return sent.take_file(folder / name)
 
     model = sent.take_file(inputs.request.model_file)
-    truth = written(inputs.ground_truth_name, inputs.truth)
+    truth = written(f"ground_truth.{'pb' if inputs.task == 'coco' else 'txt'}", inputs.truth)
     labels = written("labels.txt", inputs.label_text)
     steps = []
     for number, configuration in enumerate(inputs.configurations):

@@ -70,11 +70,6 @@ class NativeInputs(Struct, Generic[Data], frozen=True):
         """The pictures, or the runs."""
         return len(self.pictures) if self.num_runs is None else self.num_runs
 
-    @property
-    def ground_truth_name(self) -> str:
-        """The name of the file with the ground truth."""
-        return "ground_truth.pb" if self.task == "coco" else "ground_truth.txt"
-
 
 def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
     """Read and check what imagenet is to evaluate; raises :class:`UsageError` for what the native tool cannot.

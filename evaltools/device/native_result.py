@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -211,7 +210,8 @@ def _classified(inputs: NativeInputs[LabelledImages], outcomes: Sequence[Outcome
 
 def _require_detections(inputs: NativeInputs[Boxes], figures: NativeFigures, logged: Sequence[LoggedPicture]) -> None:
     """Raise :class:`DataError` where a run has not the detections of every picture, by which it is compared."""
-    wanted, found = [_as_printed(path) for path in inputs.pictures], [picture.name for picture in logged]
+    printed = (os.fsencode(path.name).decode("utf-8", errors="replace") for path in inputs.pictures)
+    wanted, found = [name.strip() for name in printed], [picture.name for picture in logged]
     if found != wanted:
         missing = [name for name in wanted if name not in found]
         what = f"{missing[0]!r} is missing" if missing else "they stand in another order"
@@ -221,11 +221,6 @@ def _require_detections(inputs: NativeInputs[Boxes], figures: NativeFigures, log
         )
     if (figures.overall is None) != (inputs.data.data.pictures.truth is None):
         raise DataError("the native tool's ground truth was not the one that it was given: it could not read it")
-
-
-def _as_printed(path: Path) -> str:
-    """A picture's name in the form in which it is printed."""
-    return os.fsencode(path.name).decode("utf-8", errors="replace").strip()
 
 
 def _detected(inputs: NativeInputs[Boxes], outcomes: Sequence[Outcome]) -> Concluded:

@@ -45,14 +45,15 @@ _FOLDER: Final = "evaltools-folder-"
 class SentFiles(Struct):
     """The files that a request names, collected by :meth:`take` while the request is rewritten for devices.
 
-    ``files`` are single files with their paths below ``root`` on a device. ``pictures`` are folders of which only
-    what is needed is sent, by option; ``folders`` are sent whole, by their names on a device. ``beside`` are files that
-    must lie in the same folder as the file of the task. ``libraries`` is a folder that the device has anyway.
+    ``files`` are single files with their paths below ``root`` on a device. ``pictures`` are folders of which only what
+    ``pictures_of`` gives is sent, by option; ``folders`` are sent whole, by their names on a device. ``beside`` are
+    files that must lie in the same folder as the file of the task. ``libraries`` is a folder that the device has anyway.
     """
 
     root: str
     beside: Sequence[Path] = ()
     libraries: Path | None = None
+    pictures_of: Callable[[str], Sequence[Path]] = lambda _option: ()
     files: dict[Path, str] = field(default_factory=dict)
     pictures: dict[str, Path] = field(default_factory=dict)
     folders: dict[str, Path] = field(default_factory=dict)
@@ -71,7 +72,12 @@ class SentFiles(Struct):
             self.pictures[parameter.name] = path
             return f"{_PICTURES}{parameter.name}"
         if parameter.role in ("library", "settings_file") and not path.is_file():
-            return _on_device(parameter, path)
+            if not posixpath.isabs(path):
+                raise DataError(
+                    f"--{parameter.name}={path}: there is no such file here, and it is not an absolute path on the "
+                    "device"
+                )
+            return str(path)
         if parameter.role == "input_folder" or path.is_dir():
             return self._take_folder(path)
         return self.take_file(path)
@@ -94,18 +100,13 @@ class SentFiles(Struct):
         self.folders[name] = path
         return name
 
-    def put(
-        self, device: Device, request: bytes, pictures_of: Callable[[str], Sequence[Path]] = lambda _option: ()
-    ) -> str:
-        """Send all of it and the request; returns the arguments of :mod:`evaltools.device.on_device`.
-
-        ``pictures_of`` gives the pictures of an option that are needed.
-        """
+    def put(self, device: Device, request: bytes) -> str:
+        """Send all of it and the request; returns the arguments of :mod:`evaltools.device.on_device`."""
         device.put_all(self.files)
         words: list[str] = []
         for option, folder in self.pictures.items():
             names = device.put_content("names.json", names_in(folder))
-            words += ["--folder", f"{_PICTURES}{option}", names, *device.put_folder(folder, pictures_of(option))]
+            words += ["--folder", f"{_PICTURES}{option}", names, *device.put_folder(folder, self.pictures_of(option))]
         for name, folder in self.folders.items():
             words += ["--folder", name, *device.put_folder(folder, files_below([folder]))]
         return shlex.join([*words, "--", device.put_content("request.json", request)])
@@ -122,29 +123,17 @@ class SentFiles(Struct):
         return HostNames(files | pictures | folders | saved)
 
 
-def _on_device(library: Parameter, path: Path) -> str:
-    """The path of a library that the host does not have, so that it must be on the device already."""
-    if posixpath.isabs(path):
-        return str(path)
-    raise DataError(
-        f"--{library.name}={path}: there is no such file here, and it is not an absolute path on the device"
-    )
-
-
-def device_request(request: Request, root: str, libraries: Path | None = None) -> tuple[Request, SentFiles]:
+def device_request(
+    request: Request, root: str, libraries: Path | None, pictures_of: Callable[[str], Sequence[Path]] = lambda _: ()
+) -> tuple[Request, SentFiles]:
     """The request with the names that files have on devices, and the files to send for it.
 
-    ``root`` is the folder for evaltools on devices, ``libraries`` that of --device_libraries.
+    ``root`` is the folder for evaltools on devices, ``libraries`` that of --device_libraries; ``pictures_of`` gives the
+    pictures of an option that are needed.
 
     Raises :class:`DataError` for files that are missing, :class:`UsageError` for configurations that only other
     packages on the host know.
     """
-    _require_what_devices_have(request)
-    sent = SentFiles(root, files_beside(request.task), libraries)
-    return rewritten(replace(request, devices=None), sent.take, Path()), sent
-
-
-def _require_what_devices_have(request: Request) -> None:
     for configuration in request.configurations:
         others = ", ".join(configuration.flags_from_outside)
         if others:
@@ -152,6 +141,8 @@ def _require_what_devices_have(request: Request) -> None:
                 f"configuration {configuration.name!r}: {others} comes from another package, which is not on devices; "
                 "use a delegate library that is built for them: --external_delegate_path"
             )
+    sent = SentFiles(root, files_beside(request.task), libraries, pictures_of)
+    return rewritten(replace(request, devices=None), sent.take, Path()), sent
 
 
 def without_host_options(request: Request) -> Request:
@@ -195,18 +186,17 @@ def carry_out_on(
     file: str,
     folder: Path,
     on_line: Callable[[bytes], None],
-    pictures_of: Callable[[str], Sequence[Path]] = lambda _option: (),
     before: str = "",
 ) -> tuple[DeviceWork, Answer]:
     """Have evaltools on a device carry out a request; the ``file`` that it writes is fetched into ``folder``.
 
-    ``sent`` are the files of the request, ``pictures_of`` those of an option that are needed. ``before`` is a command
-    for the shell, ``on_line`` gets the lines of stderr. Raises :class:`DeviceError` where it did not leave it.
+    ``sent`` are the files of the request. ``before`` is a command for the shell, ``on_line`` gets the lines of stderr.
+    Raises :class:`DeviceError` where it did not leave it.
     """
     serial, start = device.serial, python_on(device, asked)
 
     def prepare() -> str:
-        return f"{before}exec {start} {sent.put(device, to_bytes(request), pictures_of)}"
+        return f"{before}exec {start} {sent.put(device, to_bytes(request))}"
 
     work, answer = device.do(prepare, (file,), folder, on_line)
     quoted = last_lines(answer.complaints, leave_out=_PROGRESS)

@@ -70,7 +70,7 @@ def test_the_output_is_whole_and_there_once_whatever_happens(breaking: Link, pro
         if happening.ident is None:
             happening.start()
 
-    answer = detached.wait(breaking, run, 60.0, seen, poll_s=0.1)
+    answer = detached.wait(breaking, run, 60.0, seen)
     happening.join()
     assert (answer.code, answer.out, answer.err) == (5, OUT, ERR)
     assert told == ERR.splitlines()
@@ -91,7 +91,7 @@ def test_a_command_runs_once_wherever_the_link_breaks(
         run = f"{TMP}/run{place}{direction}"
         proxy.cut_after(direction, place)
         breaking.patiently(partial(detached.start, breaking, command, run))
-        answer = detached.wait(breaking, run, 60.0, poll_s=0.05)
+        answer = detached.wait(breaking, run, 60.0)
         assert (answer.code, answer.out, answer.err) == (3, b"out", b"err"), place
     assert ran.read_text() == "0\n20\n50\n400\n800\n2500\n"
 
@@ -104,7 +104,7 @@ def test_of_two_starts_at_once_one_command_runs(breaking: Link, proxy: FaultProx
         starter.start()
     for starter in starters:
         starter.join()
-    assert detached.wait(breaking, run, 60.0, poll_s=0.1).code == 0
+    assert detached.wait(breaking, run, 60.0).code == 0
     assert (proxy.device.folder / "ran").read_text() == "ran\n"
     detached.remove(breaking, run)
 
@@ -129,7 +129,7 @@ def begun(link: Link, number: int) -> str:
 def test_what_a_command_left_behind_ends_with_the_run(breaking: Link) -> None:
     run = f"{TMP}/leaving"
     detached.start(breaking, f"sleep {word(2)} > /dev/null 2>&1 & exit 4", run)
-    assert detached.wait(breaking, run, 60.0, poll_s=0.1).code == 4
+    assert detached.wait(breaking, run, 60.0).code == 4
     wait_until(lambda: processes(word(2)) == ["sleep"], "the child does not begin")
     detached.remove(breaking, run)
     assert processes(word(2)) == []
@@ -137,14 +137,15 @@ def test_what_a_command_left_behind_ends_with_the_run(breaking: Link) -> None:
 
 def test_a_time_out_ends_all_of_it(breaking: Link) -> None:
     with pytest.raises(DeviceTimeout, match="printed nothing for 0.5 s and was ended"):
-        detached.wait(breaking, begun(breaking, 5), 0.5, poll_s=0.1)
+        detached.wait(breaking, begun(breaking, 5), 0.5)
     assert processes(word(5)) == []
 
 
-def test_a_stop_ends_all_of_it(breaking: Link) -> None:
+def test_a_stop_ends_all_of_it_at_once(breaking: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltools.device.detached._POLL_S", 30.0)
     run = begun(breaking, 6)
     with pytest.raises(DeviceStopped, match=f"{breaking.serial}: stopped as asked; run it again to go on") as caught:
-        detached.wait(breaking, run, 60.0, lambda _line: breaking.stop.set(), poll_s=30.0)
+        detached.wait(breaking, run, 60.0, lambda _line: breaking.stop.set())
     assert caught.value.exit_code == 130
     assert processes(word(6)) == []
 

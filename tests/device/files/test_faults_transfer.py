@@ -178,7 +178,7 @@ def test_a_full_device_is_said_at_once(breaking: Link, model: Path, full: str) -
 def test_a_command_that_needs_more_space_than_there_is_says_so(breaking: Link, full: str) -> None:
     detached.start(breaking, "echo begun; cat /dev/zero > zeros", f"{full}/run")
     with pytest.raises(CommandFailed, match="it printed last: begun; memory or space ran out"):
-        detached.wait(breaking, f"{full}/run", 30.0, poll_s=0.1)
+        detached.wait(breaking, f"{full}/run", 30.0)
     with pytest.raises(CommandFailed, match=f"nothing can be started in {full}/"):
         detached.start(breaking, "true", f"{full}/another")
     assert breaking.shell(f"ls -A {full}").text.split() == ["run"]

@@ -172,9 +172,8 @@ def do(
 ) -> list[DeviceLeftOut]:
     """An evaluation that began with some devices, on those that are there now; who is left out."""
     by_serial: dict[str, Any] = {phone.serial: phone for phone in phones}
-    examples: Any = SimpleNamespace(pictures_of=None)
     task, request = task_command("imagenet"), request_of("imagenet")
-    on_devices = OnDevices(task, request, SentFiles("/data"), examples, "/there")
+    on_devices = OnDevices(task, request, SentFiles("/data"), "/there")
     missing = missing_in(folder, serials or [*by_serial])
     return on_devices.do(missing, folder, DevicesUsed(by_serial), make_console(io.StringIO()), on_progress)
 
