@@ -34,6 +34,7 @@ from evaltools.result.facts import RuntimeUsed
 from evaltools.text import printable
 
 _ELSEWHERE: Final = "leave it out, or take --device_program=evaltools"
+_DIGITS_OF_SHA256: Final = 12
 _VENDOR: Final = "npu_vendor"
 """It says which flags there may be; the programs know vendors by their libraries."""
 _OF_NPUS: Final = frozenset(parameter.name for parameter in NPU.parameters) - {"npu_soc"}
@@ -125,6 +126,23 @@ def refuse_options(options: Options, program: str) -> None:
             )
 
 
+def require_binary(flags: DeviceFlags, command: str) -> Path:
+    """The binary that was given; raises :class:`UsageError` where there is none."""
+    binary = flags.native_binary
+    if binary is None:
+        raise UsageError(f"--device_program=native needs --native_binary=PATH, {command}'s program for the device")
+    if instead := PROGRAMS_GONE.get(binary.name):
+        raise UsageError(f"--native_binary={binary} is gone: {instead}")
+    if not binary.is_file():
+        raise UsageError(f"--native_binary={binary}: no such file; build it with bazel for the device's ABI")
+    return binary
+
+
+def native_runtime(binary: Path) -> RuntimeUsed:
+    """What ran, as a result states it; native tools state no version: it is that of their content."""
+    return RuntimeUsed("native", binary.name, f"sha256 {sha256_of(binary)[:_DIGITS_OF_SHA256]}", "default")
+
+
 _NOW: Final = "t=$(date '+%m-%d %H:%M:%S.000')"
 # An earlier process may have had the same number.
 _LOGCAT: Final = 'command -v logcat > /dev/null && logcat -d -v threadtime -T "$t" --pid=$p'
@@ -136,11 +154,9 @@ PICTURES: Final = "pictures"
 """The folder of the pictures, where a program runs."""
 REFUSED, UNREADY = range(3, 5)
 """Exit codes of scripts with steps: one says why it does not begin, the files of another could not be made ready."""
-_DIGITS_OF_SHA256: Final = 12
 _SIGNALLED: Final = 128
 KILLED: Final = _SIGNALLED + signal.SIGKILL
-
-
+_WAS_KILLED: Final = "was killed there (SIGKILL)"
 _NOT_STARTED: Final = (126, 127)
 """What a shell ends with where it cannot run a program, or does not find it or what it needs."""
 _ANDROID: Final = {
@@ -151,7 +167,6 @@ _ANDROID: Final = {
 }
 _BOARDS: Final = {"aarch64": "elinux_aarch64", "armv7l": "elinux_armhf"}
 """TensorFlow's configurations of bazel, by Android's ABI and by what ``uname -m`` says."""
-_WAS_KILLED: Final = "was killed there (SIGKILL)"
 
 
 class ProgramRun(Struct, frozen=True):
@@ -181,6 +196,11 @@ class ProgramRun(Struct, frozen=True):
         return delegate_lines(f"{self.printed}\n{self.logcat}")
 
 
+def output_file(step: int) -> str:
+    """The name of the file that a step writes."""
+    return f"{_OUTPUT}-{step}"
+
+
 def native_script(binary: str, steps: Sequence[Sequence[str]], affinity: str = "") -> str:
     """A shell command that runs ``binary`` with the arguments of each step, whatever their exit codes.
 
@@ -196,23 +216,6 @@ def native_script(binary: str, steps: Sequence[Sequence[str]], affinity: str = "
         lines.append(f"{_CRASHES} > crash-{number} 2> /dev/null")
         lines.append(f"echo {number}")
     return "\n".join([*lines, "exit 0"])
-
-
-def finished(device: Device, work: DeviceWork, runs: Sequence[ProgramRun]) -> tuple[DeviceWork, Sequence[ProgramRun]]:
-    """The work with what delegates said in its runs.
-
-    Raises :class:`CommandFailed` the first time that a run was killed on a device, as where memory runs out: everything
-    is tried again there. If it happens again, it counts as a result, as a crash does: the configuration may need more
-    memory than there is.
-    """
-    killed = [number for number, run in enumerate(runs, 1) if run.code == KILLED]
-    if killed and not any(_WAS_KILLED in lost.reason for lost in device.lost):
-        raise CommandFailed(
-            f"{device.serial}: run {killed[0]} {_WAS_KILLED}, as Android does where memory runs out; it is tried once "
-            "more"
-        )
-    lines = dict.fromkeys(line for run in runs for line in run.delegate_lines)
-    return replace(work, delegate_lines=tuple(lines)), runs
 
 
 def run_binary(
@@ -247,35 +250,14 @@ def run_steps(device: Device, prepare: Callable[[], str], count: int) -> tuple[D
     names = [f"{kind}-{number}" for number in range(count) for kind in (*_KINDS, _OUTPUT)]
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         work, answer = device.do(prepare, names, Path(temporary))
-        said = f"{device.serial}: {{}}{last_lines(answer.complaints)}"
+        said = last_lines(answer.complaints)
         if answer.code == REFUSED:
-            raise DeviceError(said.format(""))
+            raise DeviceError(f"{device.serial}: {said}")
         if answer.code != 0:
-            why = "the files could not be unpacked, or the binary not be made executable: "
-            raise CommandFailed(said.format(why))
+            raise CommandFailed(
+                f"{device.serial}: the files could not be unpacked, or the binary not be made executable: {said}"
+            )
         return work, read_runs(Path(temporary), count, device.facts)
-
-
-def native_runtime(binary: Path) -> RuntimeUsed:
-    """What ran, as a result states it; native tools state no version: it is that of their content."""
-    return RuntimeUsed("native", binary.name, f"sha256 {sha256_of(binary)[:_DIGITS_OF_SHA256]}", "default")
-
-
-def require_binary(flags: DeviceFlags, command: str) -> Path:
-    """The binary that was given; raises :class:`UsageError` where there is none."""
-    binary = flags.native_binary
-    if binary is None:
-        raise UsageError(f"--device_program=native needs --native_binary=PATH, {command}'s program for the device")
-    if instead := PROGRAMS_GONE.get(binary.name):
-        raise UsageError(f"--native_binary={binary} is gone: {instead}")
-    if not binary.is_file():
-        raise UsageError(f"--native_binary={binary}: no such file; build it with bazel for the device's ABI")
-    return binary
-
-
-def output_file(step: int) -> str:
-    """The name of the file that a step writes."""
-    return f"{_OUTPUT}-{step}"
 
 
 def read_runs(folder: Path, count: int, facts: DeviceFacts) -> list[ProgramRun]:
@@ -297,6 +279,23 @@ def read_runs(folder: Path, count: int, facts: DeviceFacts) -> list[ProgramRun]:
         why = why_not_started(int(code), last_lines(err), facts)
         found.append(ProgramRun(out, err, int(code), log, proto, crash_of(crashes, process), why))
     return found
+
+
+def finished(device: Device, work: DeviceWork, runs: Sequence[ProgramRun]) -> tuple[DeviceWork, Sequence[ProgramRun]]:
+    """The work with what delegates said in its runs.
+
+    Raises :class:`CommandFailed` the first time that a run was killed on a device, as where memory runs out: everything
+    is tried again there. If it happens again, it counts as a result, as a crash does: the configuration may need more
+    memory than there is.
+    """
+    killed = [number for number, run in enumerate(runs, 1) if run.code == KILLED]
+    if killed and not any(_WAS_KILLED in lost.reason for lost in device.lost):
+        raise CommandFailed(
+            f"{device.serial}: run {killed[0]} {_WAS_KILLED}, as Android does where memory runs out; it is tried once "
+            "more"
+        )
+    lines = dict.fromkeys(line for run in runs for line in run.delegate_lines)
+    return replace(work, delegate_lines=tuple(lines)), runs
 
 
 def crash_of(log: str, process: str) -> str:

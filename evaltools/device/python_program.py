@@ -47,7 +47,7 @@ class SentFiles(Struct):
 
     ``files`` are single files with their paths below ``root`` on a device. ``pictures`` are folders of which only what
     ``pictures_of`` gives is sent, by option; ``folders`` are sent whole, by their names on a device. ``beside`` are
-    files that must lie in the same folder as the file of the task. ``libraries`` is a folder that the device has anyway.
+    files that must lie in the same folder as the file of the task. ``libraries`` is a folder that devices have anyway.
     """
 
     root: str
