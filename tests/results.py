@@ -12,7 +12,7 @@ from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Evidence, evidenc
 from evaltools.gates.run_rows import RunRows, parts_of
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Latency, summarise_latency
-from evaltools.report.page.sections.run import conditions, pipeline
+from evaltools.report.execution import conditions, pipeline
 from evaltools.result.execution import ExecutionUsed
 from evaltools.result.facts import DelegateUsed, DelegationProof, Environment, FailedExample, Model, RuntimeUsed
 from evaltools.result.figure import Figure

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from evaltools.errors import UsageError
 from evaltools.report.page.rendering.html import sections_html
-from evaltools.report.page.sections.answer import own_sections
 from evaltools.result.result import Result
 from evaltools.result.section import Gallery, Section
 
@@ -61,7 +60,7 @@ class ChangedFrame(pandas.DataFrame):  # type: ignore[misc]
 
 def _with_pictures_of(examples: Set[str], result: Result) -> Iterator[Section]:
     """The sections on what changed with the pictures of these examples, which are the worst ones of the result."""
-    for section in own_sections(result):
+    for section in result.blocks:
         galleries = [block for block in section.blocks if section.place == "changes" and isinstance(block, Gallery)]
         shown = [replace(each, pictures=[one for one in each.pictures if {one.name, *one.lines} & examples])
                  for each in galleries]  # fmt: skip

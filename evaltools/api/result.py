@@ -15,7 +15,8 @@ from evaltools.parameter import did_you_mean
 from evaltools.report.content import Sources
 from evaltools.report.files.output_file import write_file
 from evaltools.report.page.file import page_file, require_page_file
-from evaltools.report.page.sections.summary import summary_of
+from evaltools.report.screen.first import first_screen
+from evaltools.report.screen.table import summary_of
 from evaltools.result.json_file import encode_json
 from evaltools.result.result import Result as Whole
 from evaltools.result.result import Row
@@ -137,11 +138,9 @@ class Result(Rows):
 
     def _repr_html_(self) -> str:
         """The first screen for a notebook: what stands on top of it, its table, and what needs attention."""
-        first = [block for section in self.result.blocks if section.place == "first" for block in section.blocks]
-        said = [block.text for block in first if isinstance(block, Sentence)]
+        first = first_screen({self._name: self.result}).blocks
+        said = [block.text for block in first if isinstance(block, Sentence)] * (not self.result.is_of_examples)
         table: Table | None = next((block for block in first if isinstance(block, Table)), None)
-        if self.result.is_of_examples:
-            table = summary_of({self._name: self.result})
         return (
             html_list(said)
             + (html_table(self.rows) if table is None else html_of_table(table))

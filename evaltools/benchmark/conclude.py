@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.benchmark.accuracy import AccuracyGiven
+from evaltools.benchmark.details import details, notes_of
 from evaltools.benchmark.rows import rows_of
-from evaltools.benchmark.screen import first_screen, next_steps, notes_of
-from evaltools.benchmark.sections import details
 from evaltools.parameter import Value
-from evaltools.report.page.sections.devices import devices
-from evaltools.report.page.sections.proof import proof
-from evaltools.report.page.sections.run import origin
-from evaltools.report.words.facts import label, load_in_words
+from evaltools.report.words.facts import accuracy_of, by_latency, load_in_words, median_interval_of
+from evaltools.report.words.next_steps import next_command, where_it_did_not_run
 from evaltools.result.device import DeviceRun
 from evaltools.result.facts import Environment, Load, Model, load_of_parts
 from evaltools.result.result import HINT, NEXT, WARNING, Result, Row
 from evaltools.result.rounds import Measured, Records
-from evaltools.result.section import Note, Section
+from evaltools.result.section import Note
+
+_ENOUGH_ROUNDS: Final = 8
 
 
 class Asked(Struct, frozen=True):
@@ -51,7 +51,7 @@ def conclude(asked: Asked, places: Mapping[str, Records]) -> Result:
         load = load_of_parts([load for load in loads.values() if load is not None])
         asked = replace(asked, environment=replace(environment, load=load))
     stopped = next((records.stopped for records in places.values() if records.stopped), "")
-    warnings = [f"stopped: {stopped}"] if stopped else []
+    warnings: list[str] = []
     for place, records in places.items():
         warnings += [*records.warnings, *filter(None, [load_in_words(loads[place])])]
     return result_of(asked, rows, measured, warnings, stopped)
@@ -62,15 +62,7 @@ def result_of(
 ) -> Result:
     """The result of rows, with what there is to show of them; ``measured`` is what each was concluded from."""
     models, environment = asked.models, asked.environment
-    names = [label(models, row) for row in rows]
-    steps = next_steps(rows, models, asked.options, environment.command)
-    sections = [
-        Section("", first_screen(rows, models, stopped), "first"),
-        proof(rows, names, [f"rows/{place}" for place in range(len(rows))], models),
-        *details(rows, measured, models),
-        devices(asked.device_run),
-        origin(environment),
-    ]
+    steps = _next_steps(rows, models, asked.options, environment.command)
     return Result(
         command="benchmark",
         environment=environment,
@@ -85,7 +77,7 @@ def result_of(
             *(Note(NEXT, text) for text in dict.fromkeys(steps)),
             *(Note(HINT, text) for text in _hints(measured)),
         ],
-        blocks=[section for section in sections if section is not None],
+        blocks=details(rows, measured, models),
         device_run=asked.device_run,
     )
 
@@ -102,3 +94,39 @@ def _hints(measured: Sequence[Measured]) -> list[str]:
     if all(len(each.rounds) < 2 for each in measured):
         hints.append("how much processes differ: --rounds=5")
     return hints
+
+
+def _next_steps(
+    rows: Sequence[Row], models: Sequence[Model], options: Mapping[str, Value], typed: Sequence[str]
+) -> Iterator[str]:
+    """Of the fastest row how sure that is, and whether its outputs are right; of others only why they did not run."""
+    ranked = [row for row in by_latency(rows) if not row.fallback]
+    for row in rows:
+        model = models[row.model].file
+        yield from where_it_did_not_run(row, model, typed)
+        if ranked and row is ranked[0]:
+            yield from _whether_it_is_sure(ranked)
+            if row.delegates and accuracy_of(row) is None:
+                command = next_command("diff", model, [*row.flags, *_input_shapes(options)], typed)
+                yield f"{command} says whether its outputs are still those of the CPU"
+
+
+def _input_shapes(options: Mapping[str, Value]) -> Iterator[str]:
+    """The shapes of inputs that were stated, as ``evaltools diff`` takes them."""
+    names, shapes = (str(options.get(name) or "") for name in ("input_layer", "input_layer_shape"))
+    for name, shape in zip(names.split(","), shapes.split(":"), strict=False):
+        if shape:
+            yield f"--input_shape={name}:{shape}"
+
+
+def _whether_it_is_sure(ranked: Sequence[Row]) -> Iterator[str]:
+    """More rounds where the two fastest rows cannot be separated, or the only one has no interval."""
+    fastest, *others = ranked[:2]
+    if not fastest.series or fastest.counts["rounds"] >= _ENOUGH_ROUNDS:
+        return
+    more = f"the same command with --rounds={_ENOUGH_ROUNDS}"
+    interval, following = median_interval_of(fastest), [median_interval_of(row) for row in others]
+    if interval is None:
+        yield f"{more} says how sure the medians are"
+    elif any(each is None or each.low <= interval.high for each in following):
+        yield f"{more} may separate the two fastest, whose intervals overlap"

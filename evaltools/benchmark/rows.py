@@ -22,13 +22,12 @@ from evaltools.metrics.latency import (
 from evaltools.metrics.native_numbers import native_percentile
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.metrics.pareto import pareto_front
+from evaltools.report.words.facts import latency_of
 from evaltools.result.figure import Figure
 from evaltools.result.metrics import RUNS_FOR_P90, RUNS_FOR_P99, partitions_of, share_delegated
-from evaltools.result.result import Row
+from evaltools.result.result import ACCURACY, FRONT, INVOKE_US, STATE, Row
 from evaltools.result.rounds import LoggedRound, Measured, Phase, Round
 
-FRONT: Final = "on_latency_front"
-"""Counts 1 where no other row is both as fast and as accurate."""
 _KB_PER_MB: Final = 1024
 _PERCENTILES: Final = {90: RUNS_FOR_P90, 95: 1, 99: RUNS_FOR_P99}
 """Each with the fewest runs of which it is a figure."""
@@ -52,25 +51,6 @@ def rows_of(
     return _with_front(rows, {given.figure for given in accuracies if given is not None})
 
 
-def accuracy_of_row(row: Row) -> Figure | None:
-    """The accuracy that was given for a row, the one figure that has a heading."""
-    return next((figure for figure in row.figures.values() if figure.heading), None)
-
-
-def latency_ms(row: Row) -> float | None:
-    """The median, or the average where a log has no median; None of a row that is not measured."""
-    if row.status != "measured":
-        return None
-    median = row.value("latency_ms")
-    return row.value("latency_average_ms") if median is None else median
-
-
-def by_latency(rows: Iterable[Row]) -> list[Row]:
-    """The rows that have a time, the fastest first."""
-    timed = [(time, row) for row in rows if (time := latency_ms(row)) is not None]
-    return [row for _, row in sorted(timed, key=lambda entry: entry[0])]
-
-
 def _row(measured: Measured, figures: dict[str, Figure], place: str) -> Row:
     row, rounds = measured.row, measured.rounds
     runs = [len(each.regular.invokes_us) for each in rounds] or [each.regular.count for each in measured.logged]
@@ -81,8 +61,9 @@ def _row(measured: Measured, figures: dict[str, Figure], place: str) -> Row:
         command="benchmark",
         place=place,
         counts={"rounds": len(runs), "runs": sum(runs)} if figures else {},
+        texts=row.texts | ({STATE: "failed"} if figures and row.status != "measured" else {}),
         figures=figures,
-        series={"invoke_us": _all(rounds), "runs_of_round": [float(count) for count in runs]} if has_times else {},
+        series={INVOKE_US: _all(rounds), "runs_of_round": [float(count) for count in runs]} if has_times else {},
         rows=[] if measured.profile is None else _operators(measured.profile),
     )
 
@@ -203,7 +184,11 @@ def _times_of(measured: Measured) -> Sequence[Sequence[float]]:
 
 def _with_accuracy(row: Row, given: AccuracyGiven) -> Row:
     figure = Figure(given.value, better="higher", is_share=True, heading=given.label)
-    return replace(row, figures={**row.figures, given.figure: figure}, texts={"accuracy_from": given.source})
+    return replace(
+        row,
+        figures={**row.figures, given.figure: figure},
+        texts={**row.texts, ACCURACY: given.figure, "accuracy_from": given.source},
+    )
 
 
 def _with_front(rows: Sequence[Row], accuracies: Iterable[str]) -> list[Row]:
@@ -220,7 +205,7 @@ def _with_front(rows: Sequence[Row], accuracies: Iterable[str]) -> list[Row]:
 
 def _place(row: Row, accuracy: str) -> tuple[float, float]:
     """Latency and accuracy of a row; NaN for both where the row takes no part in the comparison."""
-    latency, value = latency_ms(row), row.value(accuracy)
+    latency, value = latency_of(row), row.value(accuracy)
     return (math.nan, math.nan) if latency is None or value is None else (latency, value)
 
 

@@ -52,7 +52,7 @@ def benchmark(asked: Request, missing: str = "") -> int:
     from evaltools.cli.benchmark_native import NativeFiles, NativeLines
     from evaltools.cli.shared.terminal import make_console
     from evaltools.report.files.output_file import planned_outputs, write_outputs
-    from evaltools.report.page.screens import print_rows
+    from evaltools.report.page.screens import print_result
     from evaltools.signals import interrupts_restored
 
     console, flags = make_console(), asked.options
@@ -72,7 +72,7 @@ def benchmark(asked: Request, missing: str = "") -> int:
         not_written = native_files.write(found, facts.models, lines)
         contents = {**contents_of(result, places, flags, files), "native_lines": lambda: lines.content}
         not_written += write_outputs(files, contents)
-        print_rows(result, console, is_quiet=flags.is_on("quiet"))
+        print_result(result, console, "answer" if flags.is_on("quiet") else "figures")
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
     if result.stopped:
@@ -93,9 +93,9 @@ def contents_of(
     result: Result, places: Mapping[str, Records], flags: Options, files: Mapping[str, Path]
 ) -> dict[str, Callable[[], bytes]]:
     """What makes the content of each file about a whole result, by flag; ``places`` are what it was concluded from."""
-    from evaltools.benchmark.plot import plot_benchmark
     from evaltools.benchmark.trace import trace_json
     from evaltools.report.content import Sources
+    from evaltools.report.files.plot import plot_results
     from evaltools.report.page.file import measured_page
     from evaltools.result.json_file import encode_json
 
@@ -104,7 +104,7 @@ def contents_of(
     return {
         "output_file_path": lambda: encode_json(places if is_raw else result),
         "trace": lambda: trace_json(result, measured),
-        "plot": lambda: plot_benchmark(result, files["plot"]),
+        "plot": lambda: plot_results({result.command: result}, files["plot"]),
         "report": lambda: measured_page(Sources(results={result.command: result}), files["report"]),
     }
 

@@ -165,10 +165,10 @@ def write_and_show(
     contents = rendered(result, figures, options.text("output_format"))
     not_written = write_measured(contents, figures, console)
     if PLOT in files:
-        from evaltools.report.files.plot import plot_models
+        from evaltools.report.files.plot import plot_results
 
         plot, name = files[PLOT], Path(result.model.file).name
-        not_written += write_outputs({PLOT: plot}, {PLOT: lambda: plot_models({name: result}, plot)})
+        not_written += write_outputs({PLOT: plot}, {PLOT: lambda: plot_results({name: result}, plot)})
     if with_lines:
         not_written += print_to_stdout(native_lines(result))
     detail: Detail = "answer" if options.is_on("quiet") else "all" if options.is_on("verbose") else "figures"
@@ -235,7 +235,7 @@ def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
 
     Returns the worst of the exit codes: a model that cannot be evaluated costs no other one.
     """
-    from evaltools.report.files.plot import plot_models
+    from evaltools.report.files.plot import plot_results
     from evaltools.report.page.file import measured_page
     from evaltools.report.page.screens import print_models
 
@@ -268,7 +268,7 @@ def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
         console.print()
         print_models(results, console)
         contents = {
-            "plot": lambda: plot_models(results, files["plot"]),
+            "plot": lambda: plot_results(results, files["plot"]),
             "report": lambda: measured_page(_all_of(sources), files["report"]),
         }
         not_written = write_outputs(files, contents)

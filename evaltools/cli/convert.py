@@ -230,7 +230,7 @@ def convert_ios_log(flags: GivenFlags) -> int:
     """Read the log, write the result, print the table."""
     from evaltools.benchmark.ios import result_of_ios_log
     from evaltools.cli.shared.terminal import make_console
-    from evaltools.report.page.screens import print_rows
+    from evaltools.report.page.screens import print_result
     from evaltools.result.json_file import encode_json
 
     log, graph, output = Path(flags.text("log_file")), Path(flags.text("graph")), flags.path("output_file_path")
@@ -240,7 +240,7 @@ def convert_ios_log(flags: GivenFlags) -> int:
     result = result_of_ios_log(log, graph, command, flags.is_on("allow_fallback"))
     if output is not None:
         write_file(output, encode_json(result))
-    print_rows(result, make_console())
+    print_result(result, make_console())
     return NOT_MEASURED if any(row.status != "measured" for row in result.rows) else OK
 
 

@@ -140,8 +140,8 @@ def _evaluated(words: list[str], console: Console) -> str:
     from evaltools.known_tasks import task_command
     from evaltools.report.content import Page
     from evaltools.report.page.rendering.terminal import show_page
-    from evaltools.report.page.sections.answer import first_screen
-    from evaltools.report.page.sections.summary import answer_of
+    from evaltools.report.screen.answer import answer_of
+    from evaltools.report.screen.first import first_screen
     from evaltools.runs.evaluate import measure
     from evaltools.tasks.framework.observer import Observer
 

@@ -80,7 +80,7 @@ def benchmark_on_devices(asked: Request, flags: DeviceFlags) -> int:
     from evaltools.cli.shared.streams import say
     from evaltools.device.benchmark import measure_on_devices, read_device_benchmark
     from evaltools.report.files.output_file import planned_outputs, write_outputs
-    from evaltools.report.page.screens import print_rows
+    from evaltools.report.page.screens import print_result
 
     console = make_console()
     request = read_device_benchmark(asked, flags)
@@ -93,7 +93,7 @@ def benchmark_on_devices(asked: Request, flags: DeviceFlags) -> int:
         if place.printed.strip():
             heading = f"INFO: Device: {serial}\n" if len(places) > 1 else ""
             is_written = say(heading + place.printed.rstrip("\n")) and is_written
-    print_rows(result, console, asked.options.is_on("quiet"))
+    print_result(result, console, "answer" if asked.options.is_on("quiet") else "figures")
     not_written = write_outputs(files, contents_of(result, records, asked.options, files))
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")

@@ -20,8 +20,6 @@ from evaltools.locate.words import (
     suspect_lines,
     with_short_names,
 )
-from evaltools.report.page.sections.proof import proof
-from evaltools.report.page.sections.run import origin
 from evaltools.report.words.facts import describe_configuration
 from evaltools.result.facts import Environment, Model
 from evaltools.result.result import NEXT, WARNING, Result, Row
@@ -73,9 +71,7 @@ def conclude(result: Result, inputs: Sequence[str]) -> Result:
     """The result with what there is to show of its rows."""
     entry = result.rows[0]
     details = Section(f"Layer by layer: {entry.name}", list(_details(result, inputs)), intro=how_to_read(result))
-    ran = proof([entry], [entry.name], ["rows/0"], result.models)
-    blocks = [*result.blocks, ran, details, origin(result.environment)]
-    return replace(result, notes=list(_notes(result)), blocks=blocks)
+    return replace(result, notes=list(_notes(result)), blocks=[*result.blocks, details])
 
 
 def _notes(result: Result) -> Iterator[Note]:

@@ -16,7 +16,7 @@ from evaltools.engine.run_folder import digest_of_files
 from evaltools.engine.steps import Record
 from evaltools.known_tasks import OWN, with_other_metrics
 from evaltools.metrics.latency import LatencyRatio, drift, latency_ratio, summarise_latency
-from evaltools.report.page.sections.run import conditions, pipeline
+from evaltools.report.execution import conditions, pipeline
 from evaltools.report.words.facts import drift_in_words, load_in_words
 from evaltools.result.facts import Environment, FailedExample, Load
 from evaltools.result.metrics import figures_of, latency_figures

@@ -19,12 +19,11 @@ from evaltools.errors import OutputError
 from evaltools.exit_codes import INTERRUPTED, MEASURED, NOT_WRITTEN
 from evaltools.result.facts import Model
 from evaltools.result.figure import Figure
-from evaltools.result.result import ALL, Row, standing_alone
+from evaltools.result.result import ALL, STATE, Row, standing_alone
 from evaltools.result_file import read_result
 from evaltools.runs.handing_over import carry_out, ending_in_words
+from evaltools.suite.conclude import RESULT as RESULT_FILE
 from evaltools.suite.entries import Entry
-from evaltools.suite.screen import RESULT as RESULT_FILE
-from evaltools.suite.screen import STATE
 
 RESULT: Final = "result.json"
 _ENTRIES: Final = "entries"

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from evaltools.benchmark.accuracy import AccuracyGiven
-from evaltools.benchmark.rows import FRONT, rows_of
-from evaltools.result.result import Row
+from evaltools.benchmark.rows import rows_of
+from evaltools.result.result import FRONT, Row
 from evaltools.result.rounds import LoggedMemory, LoggedRound, Measured, Phase, Round, StatFigures
 from tests.report.benchmark_samples import a_round
 

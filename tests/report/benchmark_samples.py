@@ -8,12 +8,11 @@ from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
 from evaltools.benchmark.conclude import Asked, result_of
-from evaltools.benchmark.rows import FRONT
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.op_profile import Opening, OpProfile, OpTimes
 from evaltools.result.facts import Environment, Load, Model
 from evaltools.result.figure import Figure
-from evaltools.result.result import Result, Row
+from evaltools.result.result import ACCURACY, FRONT, STATE, Result, Row
 from evaltools.result.rounds import Conditions, Measured, Memory, Phase, Round
 
 QUIET = Conditions([0, 1], [], [], {})
@@ -54,7 +53,10 @@ def row(name: str, median_us: float, accuracy: float | None = None, model: int =
     if accuracy is not None:
         figures["top1"] = Figure(accuracy, better="higher", is_share=True, heading="top-1")
     counts = {"rounds": 0, "runs": 1}
-    made = Row(name, command="benchmark", model=model, counts=counts, figures=figures, series={"invoke_us": []})
+    texts = {} if accuracy is None else {ACCURACY: "top1"}
+    made = Row(
+        name, command="benchmark", model=model, counts=counts, texts=texts, figures=figures, series={"invoke_us": []}
+    )
     return changed(Sample(made), **more)
 
 
@@ -75,7 +77,10 @@ def changed(sample: Sample, interval: Interval | str | None = "", ratio: Figure 
         figures["latency_ms"] = replace(figures["latency_ms"], interval=interval, withheld=withheld)
     if ratio is not None:
         figures["latency_ratio"] = ratio
-    return replace(sample, row=replace(made, **{"figures": figures, **more}))
+    changes = {"figures": figures, **more}
+    if changes.get("status") == "not measured" and changes["figures"]:
+        changes["texts"] = {**made.texts, STATE: "failed"}
+    return replace(sample, row=replace(made, **changes))
 
 
 def lost(sample: Sample, reason: str, **more: Any) -> Sample:

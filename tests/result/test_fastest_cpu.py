@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.page.sections.answer import first_screen
+from evaltools.report.screen.first import first_screen
 from evaltools.report.words.next_steps import after_evaluation
 from evaltools.result.facts import DelegateUsed
 from evaltools.result.places import fastest_on_cpu, with_cpu_ratios

@@ -33,7 +33,7 @@ from evaltools.gates.no_worse import compare_results
 from evaltools.gates.outcome import exit_code_of, outcome_of
 from evaltools.gates.run_rows import RunRows, parts_of
 from evaltools.report.files.output_file import require_output_file, write_file
-from evaltools.report.page.screens import print_rows
+from evaltools.report.page.screens import print_result
 from evaltools.request import require_apart
 from evaltools.request.flags import GivenFlags
 from evaltools.result.environment import describe_environment
@@ -87,7 +87,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     words = ["evaltools", "gate", *results, *(f"--{name}={text}" for name, text in flags.given)]
     environment = describe_environment(words, started_at, time.monotonic() - start)
     outcome = outcome_of(str(file.path), timed, environment, flags.is_on("allow_inconclusive"))
-    is_printed = say(f"{text_for_stdout(partial(print_rows, outcome))}\n{_summary(held)}")
+    is_printed = say(f"{text_for_stdout(partial(print_result, outcome))}\n{_summary(held)}")
     not_written = carried.not_kept + write_verdicts(outcome, files, carried.results)
     not_written += show_on_github(outcome, file)
     if not is_printed:

@@ -16,7 +16,7 @@ from evaltools.report.content import Sources
 from evaltools.report.files.output_file import planned_outputs, write_outputs
 from evaltools.report.files.rows import csv_of_rows, junit_of_rows
 from evaltools.report.page.file import measured_page
-from evaltools.report.page.screens import print_rows
+from evaltools.report.page.screens import print_result
 from evaltools.request import Request
 from evaltools.result.json_file import encode_json
 from evaltools.result.result import ALL, Result
@@ -28,7 +28,7 @@ def suite(request: Request) -> int:
     console = make_console()
     files = planned_outputs(request.options, ("output_file_path", "csv", "junit", "report"), request.files_read)
     result = _run(request, console)
-    is_printed = say(text_for_stdout(partial(print_rows, result)))
+    is_printed = say(text_for_stdout(partial(print_result, result)))
     contents = {
         "output_file_path": lambda: encode_json(result),
         "csv": lambda: csv_of_rows(result),

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from evaltools.errors import UsageError
-from evaltools.report.page.sections.rows import ModelRows
-from evaltools.report.page.sections.tradeoff import models_tradeoff
+from evaltools.report.screen.charts import chart_name, medians, models_tradeoff
+from evaltools.report.screen.rows import ModelRows
+from evaltools.report.words.facts import latency_of
 from evaltools.result.result import Result
-from evaltools.result.section import Axis, Chart, Mark
 
 _ENDINGS: Final = (".png", ".svg")
-_LATENCY: Final = "Median latency"
 
 
 def require_plot(path: Path) -> None:
@@ -26,26 +25,27 @@ def require_plot(path: Path) -> None:
         raise UsageError('--plot needs vl-convert-python: pip install "evaltools[report]"')
 
 
-def plot_models(results: Mapping[str, Result], path: Path) -> bytes:
-    """Results by the name of the model: what they are judged by against latency; latencies where outputs are judged."""
-    found = ModelRows.of(results)
-    several = len(results) > 1
-    chart = models_tradeoff(found)
-    marks, missing = [], []
-    for row in found.rows:
-        name = f"{row.model}, {row.row.name}" if several else row.row.name
-        if math.isnan(row.latency_ms):
-            missing.append(name)
-        else:
-            marks.append(Mark(row.latency_ms, name))
-    chart = chart or Chart(_LATENCY, "points", marks, "", Axis("ms"))
-    models = f"{len(results)} models" if several else next(iter(results))
-    return plotted(chart, models, {"not measured as asked": missing}, path)
+def plot_results(results: Mapping[str, Result], path: Path) -> bytes:
+    """The content of the file, of whose ``path`` only the ending matters.
 
-
-def plotted(chart: Chart, models: str, left_out: Mapping[str, Sequence[str]], path: Path) -> bytes:
-    """The content of the file, of whose ``path`` only the ending matters; a line for each remark that any name has."""
+    What rows are judged by against latency where two have it, else the medians; a line for each reason to leave one
+    out. Results are given by the name of the model.
+    """
     from evaltools.report.page.rendering.drawing import picture_of
 
-    remarks = [f"{remark}: {', '.join(names)}" for remark, names in left_out.items() if names]
+    found, several = ModelRows.of(results), len(results) > 1
+    tradeoff = models_tradeoff(found)
+    chart = tradeoff or medians(found, several)
+    timed = [row for row in found.rows if not math.isnan(row.latency_ms)]
+    left = {
+        "not measured": [row for row in found.rows if latency_of(row.row) is None],
+        "ran on the CPU instead": [row for row in found.rows if row.row.fallback],
+        "no accuracy given": [row for row in timed if tradeoff is not None and row.figure(found.figure) is None],
+        "average, as its log has no median": [row for row in timed if "latency_ms" not in row.row.figures],
+        "a GPU in software": [row for row in timed if any(used.is_cpu for used in row.row.delegates)],
+    }
+    remarks = [f"{why}: {', '.join(chart_name(row, several) for row in rows)}" for why, rows in left.items() if rows]
+    (first, *_) = results.values()
+    count = len(results) if several else len(first.models)
+    models = f"{count} models" if count > 1 else Path(first.model.file).name
     return picture_of(chart, f"{chart.caption}: {models}", remarks, path.suffix.lower().removeprefix("."))

@@ -10,30 +10,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from evaltools.command import TaskCommand
 from evaltools.known_tasks import task_command
 from evaltools.report.content import Download, Page, Part, Sources, bounded, bounded_first
-from evaltools.report.page.joined import first_of_results
-from evaltools.report.page.sections.accuracy import accuracy
-from evaltools.report.page.sections.answer import at, first_of_task, own_sections, warnings_of
-from evaltools.report.page.sections.devices import devices
-from evaltools.report.page.sections.proof import proof
-from evaltools.report.page.sections.run import origin
-from evaltools.report.page.sections.speed import speed
-from evaltools.report.page.sections.summary import by_task
+from evaltools.report.page.figures import accuracy, speed
+from evaltools.report.page.what_ran import devices, origin, proof
+from evaltools.report.screen.first import first_screens, warnings_of
 from evaltools.result.places import machine_of
-from evaltools.result.result import HINT, INVOKE_US, WARNING, Result
-from evaltools.result.section import Section
+from evaltools.result.result import HINT, INVOKE_US, Result
+from evaltools.result.section import Place, Section
 
 
 def page_of(sources: Sources) -> Page:
     """All that is shown of results; sections without data are left out."""
-    first = [each for name, outcome in sources.outcomes.items() for each in first_of_results({name: outcome})]
-    first += [first_of_task(results, sources.located) for results in by_task(sources.evaluations)]
-    first += first_of_results(sources.others)
-    parts = [_of_result(name, outcome, sources) for name, outcome in sources.outcomes.items()]
-    parts += [_of_evaluation(name, result, sources) for name, result in sources.evaluations.items()]
-    parts += [_of_result(name, result, sources) for name, result in sources.others.items()]
+    results = {**sources.outcomes, **sources.evaluations, **sources.others}
+    first = first_screens(results, sources.located)
+    parts = [_part(name, result, sources) for name, result in results.items()]
     return Page(_title(parts, sources), tuple(map(bounded_first, first)), tuple(map(bounded, parts)), _below(sources))
 
 
@@ -66,31 +57,28 @@ def _title(parts: Sequence[Part], sources: Sources) -> str:
     return ", ".join([*(part.about for part in by_name), *others])
 
 
-def _of_evaluation(name: str, result: Result, sources: Sources) -> Part:
-    task = task_command(result.command)
+def _part(name: str, result: Result, sources: Sources) -> Part:
     searches = sources.located.get(name, ())
     located = {f"{name}.locate{f'-{number}' * (number > 1)}": each for number, each in enumerate(searches, 1)}
-    names = [row.name for row in result.rows]
-    paths = [f"rows/{place}" for place in range(len(names))]
-    own = own_sections(result)
+    own = [section for section in result.blocks if section.blocks]
     sections = [
-        proof(result.rows, names, paths, [result.model, *result.other_models]),
-        accuracy(result),
-        *at(own, "accuracy"),
-        *at(own, "numerics"),
+        proof(result),
+        accuracy(result) if result.is_of_examples else None,
+        *_at(own, "accuracy"),
+        *_at(own, "numerics"),
         *(section for source, search in located.items() for section in _of_located(source, search)),
-        *at(own, "task"),
-        *filter(None, [speed(result)]),
-        *(section for section in at(own, "speed") if section.title),
-        *filter(None, [devices(result.device_run)]),
-        *at(own, "changes"),
-        origin(result.environment, result.failed),
+        *_at(own, "task"),
+        speed(result),
+        *(section for section in _at(own, "speed") if section.title),
+        devices(result.device_run),
+        *_at(own, "changes"),
+        origin(result),
     ]
     return Part(
         source=name,
         folders=_folders(name, result.environment.folder, sources),
-        about=f"{result.models_in_words}: {_subject(task, result)}",
-        sections=tuple(sections),
+        about=_about(result),
+        sections=tuple(filter(None, sections)),
         warnings=warnings_of(result),
         hints=tuple(_hints(result, bool(located))),
         downloads=(
@@ -100,14 +88,24 @@ def _of_evaluation(name: str, result: Result, sources: Sources) -> Part:
     )
 
 
-def _subject(task: TaskCommand, result: Result) -> str:
-    """The task, as it is typed."""
-    return result.subject or task.words
+def _at(sections: Sequence[Section], place: Place) -> list[Section]:
+    return [section for section in sections if section.place == place]
+
+
+def _about(result: Result) -> str:
+    """Its models and the command or the task, as it is typed; of gates their file."""
+    if result.subject and not result.is_of_examples:
+        return f"{result.subject}: evaltools {result.command}"
+    models = result.models_in_words if len(result.models) == 1 else f"{len(result.models)} models"
+    words = task_command(result.command).words if result.is_of_examples else result.command
+    return f"{models}: {result.subject or words}"
 
 
 def _hints(result: Result, is_located: bool) -> list[str]:
     """What is not known, and what brings it."""
-    hints = []
+    hints = [note.text for note in result.notes if note.of == HINT]
+    if not result.is_of_examples:
+        return hints
     task = task_command(result.command)
     if not any(row.verdict for row in result.rows):
         hints.append("how far a configuration is from another one: --config='NAME: flags' adds one to compare")
@@ -123,20 +121,6 @@ def _hints(result: Result, is_located: bool) -> list[str]:
         f"memory, load time, operators: evaltools benchmark {shlex.quote(result.model.file)} --report=FILE.html"
     )
     return hints
-
-
-def _of_result(name: str, result: Result, sources: Sources) -> Part:
-    about = Path(result.models[0].file).name if len(result.models) == 1 else f"{len(result.models)} models"
-    texts = {of: tuple(note.text for note in result.notes if note.of == of) for of in (WARNING, HINT)}
-    return Part(
-        source=name,
-        folders=_folders(name, result.environment.folder, sources),
-        about=f"{result.subject}: evaltools {result.command}" if result.subject else f"{about}: {result.command}",
-        sections=tuple(section for section in result.blocks if section.place != "first"),
-        warnings=texts[WARNING],
-        hints=texts[HINT],
-        downloads=(_download(name, result, sources),),
-    )
 
 
 def _of_located(source: str, search: Result) -> list[Section]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Drift, is_clear
-from evaltools.report.words.numbers import in_milliseconds, milliseconds, p_value
+from evaltools.metrics.words import ends
+from evaltools.report.words.numbers import in_milliseconds, milliseconds, p_value, says_something, three_digits
 from evaltools.result.facts import DelegateUsed, DelegationProof, Load, Model
 from evaltools.result.figure import Figure
-from evaltools.result.result import Row, model_names
+from evaltools.result.result import ACCURACY, Row, model_names
 from evaltools.result.section import Word
 from evaltools.text import printable
 
@@ -104,6 +106,49 @@ def median_time(row: Row) -> str:
     return "emulated" if row.is_emulated and row.status == "measured" else "-"
 
 
+def latency_of(row: Row) -> float | None:
+    """The median in milliseconds, the average where a log has no median; None of a row that is not measured."""
+    if row.status != "measured":
+        return None
+    median_ms = row.value("latency_ms")
+    return row.value("latency_average_ms") if median_ms is None else median_ms
+
+
+def by_latency(rows: Iterable[Row]) -> list[Row]:
+    """The rows that have a time, the fastest first."""
+    timed = [(time, row) for row in rows if (time := latency_of(row)) is not None]
+    return [row for _, row in sorted(timed, key=lambda entry: entry[0])]
+
+
+def median_interval_of(row: Row) -> Interval | None:
+    """The interval of the median time."""
+    found = row.figures.get("latency_ms")
+    return None if found is None else found.interval
+
+
+def is_uneven(row: Row) -> bool:
+    """Whether times differ so much that their median says little, and a ratio of medians nothing."""
+    interval = median_interval_of(row)
+    return interval is not None and not says_something(interval)
+
+
+def median_with_interval(row: Row) -> str:
+    """The median time with its interval, or why it has none; the average where a log has no median."""
+    found, time = row.figures.get("latency_ms"), in_milliseconds(latency_of(row) or 0.0)
+    if found is None:
+        return f"{time} (average)"
+    if is_uneven(row):
+        return f"{time} [too uneven]"
+    if found.interval is None:
+        return f"{time} [{found.withheld}]" if found.withheld else time
+    return f"{time} {ends(three_digits(found.interval.low), three_digits(found.interval.high))}"
+
+
+def accuracy_of(row: Row) -> Figure | None:
+    """The accuracy of a task with a ground truth, measured or given."""
+    return row.figures.get(row.texts.get(ACCURACY, ""))
+
+
 def speed_of(row: Row, reference: Row | None) -> Figure | None:
     """How many times as long as the reference: on the same examples with an interval, else of the medians.
 
@@ -135,7 +180,8 @@ def drift_in_words(drift: Drift | None) -> str:
 
 def label(models: Sequence[Model], row: Row) -> str:
     """The configuration's name, with the model where there are several."""
-    return row.name if len(models) == 1 else f"{row.name} of {model_name(models, row)}"
+    name = "all" if row.is_all else row.name
+    return name if len(models) == 1 else f"{name} of {model_name(models, row)}"
 
 
 def model_name(models: Sequence[Model], row: Row) -> str:

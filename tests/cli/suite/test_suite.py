@@ -17,8 +17,9 @@ import pytest
 
 import evaltools as et
 from evaltools.datasets import sample
+from evaltools.report.screen.rows import ModelRow
+from evaltools.report.screen.table import word_of
 from evaltools.result.result import ALL, Row
-from evaltools.suite.screen import found as found_in_words
 from tests.command import Completed, evaltools_here
 from tests.limits import limits_in
 
@@ -46,9 +47,10 @@ def models(tmp_path: Path) -> Path:
 
 def found(file: Path) -> dict[str, str]:
     """What became of every configuration, by model."""
+    rows = rows_in(file)
     return {
-        f"{row.facts['model']} {'all' if row.name == ALL else row.name}": found_in_words(row.entry)
-        for row in rows_in(file)
+        f"{row.facts['model']} {'all' if row.name == ALL else row.name}": word_of(ModelRow("", rows.result, row.entry))
+        for row in rows
         if row.entry.role == "test"
     }
 

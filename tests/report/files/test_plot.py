@@ -12,15 +12,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evaltools.benchmark.plot import plot_benchmark
 from evaltools.errors import UsageError
-from evaltools.report.files.plot import require_plot
+from evaltools.report.files.plot import plot_results, require_plot
 from evaltools.result.facts import DelegateUsed
+from evaltools.result.result import Result
 from tests.report.benchmark_samples import Sample, benchmark, lost, on_front, row
 
 SVG: Final = Path("plot.svg")
 ACCURATE: Final = (on_front(row("fast", 1000, 0.5)), on_front(row("good", 10000, 0.75)), row("bad", 20000, 0.25))
 TIMED: Final = (row("fast", 1000), row("good", 10000), row("bad", 20000))
+
+
+def plot_benchmark(result: Result, path: Path) -> bytes:
+    return plot_results({result.command: result}, path)
 
 
 def texts(svg: bytes) -> list[str]:
@@ -29,7 +33,7 @@ def texts(svg: bytes) -> list[str]:
 
 def test_accuracy_stands_against_latency() -> None:
     found = texts(plot_benchmark(benchmark(*ACCURATE), SVG))
-    assert {"median time in ms", "accuracy in %", "fast", "good", "bad"} <= set(found)
+    assert {"median time in ms", "top-1 in %", "fast", "good", "bad"} <= set(found)
     assert any("a.tflite" in text for text in found)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from evaltools.report.page.sections.summary import answer_of, summary_of
+from evaltools.report.screen.answer import answer_of
+from evaltools.report.screen.table import summary_of
 from evaltools.report.words.numbers import in_times
 from evaltools.result.facts import FailedExample
 from evaltools.result.result import Result, Row

@@ -18,7 +18,7 @@ from evaltools.locate.answer import Answer
 from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of
-from evaltools.report.page.sections.answer import first_screen
+from evaltools.report.screen.first import first_screen
 from evaltools.result.json_file import encode_json
 from evaltools.result.result import Result
 from evaltools.result.verdict import Verdict as JudgedVerdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from evaltools.report.page.sections.run import pipeline
+from evaltools.report.execution import pipeline
 from evaltools.result.execution import ExecutionUsed
 from evaltools.result.section import Chart
 from tests.report.page.pages import EXECUTION

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from evaltools.report.content import Sources
+from evaltools.report.screen.first import first_screen
 from evaltools.result.metrics import figures_of
 from evaltools.result.result import NEXT, Result, Row
-from evaltools.result.section import Block, Lines, Note, Table, Word
+from evaltools.result.section import Table, Word
 from evaltools.result.verdict import Verdict
 from tests.report.page.samples import read, suite
 
 
-def first_screen(made: Result) -> Sequence[Block]:
-    return [block for section in made.blocks if section.place == "first" for block in section.blocks]
+def table_of(made: Result) -> Table:
+    (table,) = [block for block in first_screen({"s": made}).blocks if isinstance(block, Table)]
+    return table
 
 
 def steps(made: Result) -> list[str]:
@@ -28,8 +28,9 @@ def test_the_run_folder_is_that_of_the_command() -> None:
 def test_a_suite_in_which_all_is_right_says_how_to_keep_its_results_and_a_single_job_takes_no_column() -> None:
     made = suite("xnnpack")
     right = suite("xnnpack", made.rows[:1])
-    (table,) = [block for block in first_screen(right) if isinstance(block, Table)]
-    assert [cell for row in table.rows for cell in row if isinstance(cell, Word)] == [Word("equivalent", "good")]
+    assert [cell for row in table_of(right).rows for cell in row if isinstance(cell, Word)] == [
+        Word("equivalent", "good")
+    ]
     assert steps(right) == [
         "the same command with --run_dir=FOLDER keeps the result of each model, for evaltools report",
     ]
@@ -41,7 +42,6 @@ def test_what_is_not_decided_has_its_reason() -> None:
     verdict = Verdict("not decided", "outputs", output="scores", texts=["all outputs are 0"])
     figures = figures_of({"failed_examples": 3})
     row = Row("fast", verdicts=[verdict], figures=figures, texts={"first_failure": "bad.jpg"})
-    (lines,) = [block.lines for block in first_screen(suite("m", [row])) if isinstance(block, Lines)]
-    reasons = {line.text for line in lines if isinstance(line, Note) and line.of == "fast (m0)"}
+    reasons = {note.text for note in first_screen({"s": suite("m", [row])}).notes if note.of == "fast"}
     assert "3 runs failed: bad.jpg" in reasons
-    assert any(reason.startswith("not decided: scores") for reason in reasons)
+    assert any(reason.startswith("not decided: all outputs") for reason in reasons)

@@ -13,15 +13,14 @@ from evaltools.gates.accuracy_verdict import in_words
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Drift, summarise_latency
 from evaltools.metrics.op_profile import OpProfile, OpTimes
+from evaltools.report.page.figures import speed
 from evaltools.report.page.rendering.terminal import show_block
 from evaltools.report.page.screens import (
     print_configurations,
     print_devices,
     print_result,
-    print_rows,
 )
-from evaltools.report.page.sections.devices import devices
-from evaltools.report.page.sections.speed import speed
+from evaltools.report.page.what_ran import devices
 from evaltools.report.words.facts import drift_in_words
 from evaltools.result.device import DeviceConditions, DeviceFinding, DeviceLeftOut, DeviceList, DeviceRun
 from evaltools.result.execution import ExecutionUsed
@@ -118,12 +117,14 @@ def _benchmarks() -> Mapping[str, Show]:
         **{title: benchmark(changed(row("a", 1000), profile=profile)) for title, profile in profiled.items()},
         "no profiler": benchmark(changed(row("a", 1000), profile_failure="no profiler here")),
         "the fastest delegate is to be checked": benchmark(gpu, *others),
-        "but not where its accuracy is known": benchmark(changed(gpu, figures=known), *others),
+        "but not where its accuracy is known": benchmark(
+            changed(gpu, figures=known, texts={"accuracy": "top1"}), *others
+        ),
     }
-    shows: dict[str, Show] = {title: partial(print_rows, each) for title, each in made.items()}
+    shows: dict[str, Show] = {title: partial(print_result, each) for title, each in made.items()}
     alone = benchmark(_disturbed("slow", ("hot",)), failed("gone", "no driver"), row("fast", 500))
-    shows["the answer alone"] = partial(print_rows, alone, is_quiet=True)
-    shows["the answer alone, of one row"] = partial(print_rows, benchmark(row("test", 500)), is_quiet=True)
+    shows["the answer alone"] = partial(print_result, alone, detail="answer")
+    shows["the answer alone, of one row"] = partial(print_result, benchmark(row("test", 500)), detail="answer")
     return shows
 
 

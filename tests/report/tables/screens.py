@@ -27,7 +27,6 @@ from evaltools.report.page.screens import (
     print_devices,
     print_models,
     print_result,
-    print_rows,
 )
 from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceFinding, DeviceList
 from evaltools.result.result import Result, Row
@@ -109,7 +108,7 @@ def _gates(console: Console) -> None:
         Decision("xnnpack with four threads", limits[1], "fail", found[1]),
         *(Decision(GPU, limit, "not measured", reason=NO_GPU) for limit in limits),
     ]
-    print_rows(outcome("gates.toml", GateDecisions("nightly", "m.tflite", tuple(decisions))), console)
+    print_result(outcome("gates.toml", GateDecisions("nightly", "m.tflite", tuple(decisions))), console)
 
 
 def _coco_with_verdicts() -> Result:
@@ -140,7 +139,7 @@ def _benchmarked() -> Result:
 
 
 def _benchmark(console: Console) -> None:
-    print_rows(_benchmarked(), console)
+    print_result(_benchmarked(), console)
 
 
 def _models(console: Console) -> None:
@@ -165,7 +164,7 @@ SCREENS: Final[Mapping[str, Callable[[Console], None]]] = {
     "coco": _evaluation(detection_result("reference", "xnnpack with four threads", "external delegate")),
     "coco-verdicts": _evaluation(_coco_with_verdicts()),
     "demo": lambda console: console.out(wrapped(NEXT_STEPS.strip(), console.width), highlight=False),
-    "benchmark-quiet": lambda console: print_rows(_benchmarked(), console, is_quiet=True),
+    "benchmark-quiet": lambda console: print_result(_benchmarked(), console, detail="answer"),
     "gates": _gates,
     "benchmark": _benchmark,
     "models": _models,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evaltools.report.words.execution import advice_in_words
+from evaltools.report.execution import advice_in_words
 from evaltools.result.execution import ExecutionUsed
 from tests.results import configuration, result
 

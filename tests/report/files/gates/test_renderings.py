@@ -21,7 +21,7 @@ from evaltools.gates.decide import Decision, Found
 from evaltools.gates.outcome import counts
 from evaltools.report.files.rows import junit_of_rows
 from evaltools.report.page.rendering.markdown import escape
-from evaltools.report.page.screens import print_rows
+from evaltools.report.page.screens import print_result
 from evaltools.result.json_file import encode_json
 from evaltools.result.reading import rows_in
 from evaltools.result.result import Result
@@ -65,7 +65,7 @@ def printed(made: Result, width: int = 160) -> list[str]:
     text = io.StringIO()
     console = make_console(text)
     console.width = width
-    print_rows(made, console)
+    print_result(made, console)
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
 

@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from evaltools.known_tasks import task_command
 from evaltools.metrics.metric import Better
+from evaltools.report.words.facts import latency_of
 from evaltools.result.figure import Figure
-from evaltools.result.result import Result, Row
+from evaltools.result.result import ACCURACY, FRONT, STATE, Result, Row
 from evaltools.result.section import Tone
 from evaltools.result.verdict import Verdict, kind_in_words
 
@@ -31,14 +32,13 @@ class ModelRow(Struct, frozen=True):
     @property
     def size_bytes(self) -> int:
         """The size of the model's file."""
-        return (self.row.other_model or self.result.model).size_bytes
+        return (self.row.other_model or self.result.models[self.row.model]).size_bytes
 
     @property
     def latency_ms(self) -> float:
-        """The median time in milliseconds; NaN where there is none of what was asked for."""
-        median_ms = self.row.value("latency_ms")
-        is_as_asked = self.row.status == "measured" and not self.row.fallback
-        return median_ms if median_ms is not None and is_as_asked else math.nan
+        """The median time in milliseconds, else the average; NaN where there is none of what was asked for."""
+        time_ms = latency_of(self.row)
+        return math.nan if time_ms is None or self.row.fallback else time_ms
 
     @property
     def errors(self) -> int:
@@ -104,6 +104,8 @@ class ModelRows(Struct, frozen=True):
         """
         if self.figure is None or self.better is None or self.are_outputs:
             return None
+        if any(FRONT in row.row.counts for row in self.rows):
+            return [bool(row.row.counts.get(FRONT)) for row in self.rows]
         from evaltools.metrics.pareto import pareto_front
 
         sign = 1 if self.better == "higher" else -1
@@ -123,6 +125,11 @@ class ModelRows(Struct, frozen=True):
         return None if self.any_figure is None else self.any_figure.better
 
 
+def is_lost(row: ModelRow) -> bool:
+    """Whether there is no figure of a configuration."""
+    return row.row.status == "not measured"
+
+
 def _rows(results: Mapping[str, Result]) -> Iterator[ModelRow]:
     """A row for each configuration. The model that others are compared with is there once."""
     known = {result.model.sha256 for result in results.values()}
@@ -138,7 +145,10 @@ def _rows(results: Mapping[str, Result]) -> Iterator[ModelRow]:
 
 def _main_figure(row: ModelRow) -> str | None:
     """What a measured configuration is judged by where it is compared with nothing."""
-    accuracy, figures = task_command(row.result.command).accuracy, row.row.figures
+    figures = row.row.figures
+    if not row.result.is_of_examples:
+        return row.row.texts.get(ACCURACY)
+    accuracy = task_command(row.result.command).accuracy
     means = [name for name, found in figures.items() if found.spread is not None]
     known = [accuracy.figure] if accuracy is not None else means
     return next((name for name in known if name in figures), None)
@@ -148,7 +158,7 @@ def verdict_of(row: ModelRow) -> str:
     """The verdict in a word or two; empty where nothing was judged."""
     verdict = row.row.verdict
     if row.row.status == "not measured":
-        return "not measured"
+        return row.row.texts.get(STATE, "not measured")
     if verdict is None:
         return ""
     if verdict.kind == "not measured":
@@ -170,7 +180,7 @@ def tone_of_verdict(verdict: Verdict | None) -> Tone:
 def tone_of(row: ModelRow) -> Tone:
     """The colour of a configuration's own verdict; one that did not run as asked is never good."""
     if row.row.status == "not measured":
-        return "missing"
+        return "bad" if row.row.texts.get(STATE) == "failed" else "missing"
     if not row.is_clean:
         return "bad"
     verdict = row.row.verdict

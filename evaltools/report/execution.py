@@ -1,14 +1,30 @@
-"""How an evaluation was carried out, in words: how its time was spent, and what would make it faster."""
+"""How an evaluation was carried out: how its time was spent, and what would make it faster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.words.facts import load_in_words
-from evaltools.result.execution import ExecutionUsed
-from evaltools.result.result import Result
+from evaltools.result.execution import ExecutionUsed, ProcessMemory
+from evaltools.result.result import DRIFT, Result
+from evaltools.result.section import (
+    Axis,
+    Block,
+    Cell,
+    Chart,
+    Lines,
+    Mark,
+    Note,
+    Section,
+    Table,
+    number_cell,
+)
 
+_MOST_WORKERS: Final = 32
+_MOST_PROCESSES: Final = 8
+_MOST_MOMENTS: Final = 160
 _SMALLEST_SHARE: Final = 0.005
 _INPUT_ADVICE: Final = {
     "read": "the files come slowly: put them on a disk of this machine",
@@ -108,3 +124,79 @@ def _latency(execution: ExecutionUsed) -> str:
     if execution.workers > 1:
         return "latency is that of the pass, with all workers at once: no quiet phase was reached"
     return "latency is that of all examples, one at a time"
+
+
+def conditions(result: Result, execution: ExecutionUsed) -> Section | None:
+    """The conditions of the latencies, what rose or fell while they were taken: a part of what is said of speed."""
+    lines: list[str | Note] = [*filter(None, [conditions_in_words(result, execution)])]
+    if execution.startup_seconds:
+        phases = ", ".join(f"{name} {spent:.2g} s" for name, spent in execution.startup_seconds.items())
+        lines.append(f"until the first example was finished: {phases}")
+    lines += [Note(row.name, row.texts[DRIFT], "open") for row in result.rows if DRIFT in row.texts]
+    return Section("", [Lines(lines)], "speed") if lines else None
+
+
+def pipeline(result: Result, execution: ExecutionUsed) -> Section | None:
+    """Stages, workers, parts of inference, memory over time; None where it is not known where time went."""
+    if not any(execution.stage_seconds.values()):
+        return None
+    found = (
+        shares(execution),
+        _workers(execution),
+        _inference(execution),
+        _memory(execution.memory),
+    )
+    blocks: list[Block] = [block for block in found if block is not None]
+    advice = advice_in_words(result, execution)
+    return Section("Where the time goes", blocks, "speed", f"{advice}." if advice else "")
+
+
+def shares(execution: ExecutionUsed) -> Chart:
+    """What the work of the whole run was."""
+    marks = [Mark(spent, "", name) for name, spent in execution.stage_seconds.items() if spent > 0]
+    spent = ", ".join(f"{name} {stage_seconds:.3g} s" for name, stage_seconds in execution.stage_seconds.items())
+    text = sentences(shares_in_words(execution), f"All workers together: {spent}")
+    return Chart("What took the time", "shares", marks, text, Axis("share of the work of all workers"))
+
+
+def _workers(execution: ExecutionUsed) -> Chart | None:
+    """How the workers spent their time, side by side; None of one worker."""
+    workers = {f"worker {place}": seconds for place, seconds in enumerate(execution.worker_seconds) if seconds}
+    if len(workers) < 2:
+        return None
+    shown = dict(list(workers.items())[:_MOST_WORKERS])
+    marks = [Mark(spent, name, stage) for name, seconds in shown.items() for stage, spent in seconds.items()]
+    texts = [f"{name} {sum(seconds.values()):.3g} s" for name, seconds in workers.items()]
+    text = sentences(first_few(texts), some_of(len(shown), len(workers), "workers"))
+    return Chart("Time of each worker", "bars", marks, text, Axis("seconds"))
+
+
+def _inference(execution: ExecutionUsed) -> Table | None:
+    if not execution.inference_seconds:
+        return None
+    rows: list[Sequence[Cell]] = [
+        [
+            name,
+            *(number_cell(spent, "{:.3g} s".format) for spent in (each.copy, each.run, each.read_back)),
+        ]
+        for name, each in execution.inference_seconds.items()
+    ]
+    below = "Copy: inputs and outputs between processes and into the model, waiting, and opening by further workers."
+    return Table("Time of inference, of all workers", ("configuration", "copy", "run", "read back"), rows, below)
+
+
+def _memory(processes: Sequence[ProcessMemory]) -> Chart | None:
+    """The processes with the most memory over the time of the pass; None where it was looked at once."""
+    largest = sorted((each for each in processes if len(each.mb) > 1), key=lambda each: -max(each.mb))
+    if not largest:
+        return None
+    shown = largest[:_MOST_PROCESSES]
+    step = -(-max(len(each.mb) for each in shown) // _MOST_MOMENTS)
+    marks = [
+        Mark(second, mb, each.name)
+        for each in shown
+        for second, mb in list(zip(each.seconds, each.mb, strict=True))[::step]
+    ]
+    texts = [f"{each.name}: {max(each.mb):.0f} MB at most, {each.mb[-1]:.0f} at the end" for each in largest]
+    text = sentences(first_few(texts), some_of(len(shown), len(largest), "processes"))
+    return Chart("Memory of each process", "lines", marks, text, Axis("s of the pass"), Axis("MB"))

@@ -1,0 +1,284 @@
+"""The figures of rows on a page: accuracy with its changes, speed, and one against the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal
+
+from evaltools.known_tasks import task_command
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.words import change
+from evaltools.report.content import first_few, sentences, some_of
+from evaltools.report.screen.charts import medians, models_tradeoff
+from evaltools.report.screen.rows import ModelRows, is_share, tone_of_verdict
+from evaltools.report.screen.table import BENCHMARK
+from evaltools.report.words.facts import by_latency, label, speed_of
+from evaltools.report.words.numbers import (
+    figure_with_interval,
+    in_milliseconds,
+    in_times_with_interval,
+    milliseconds,
+    p_value,
+    says_something,
+    three_digits,
+)
+from evaltools.result.metrics import of_task
+from evaltools.result.places import reference_of
+from evaltools.result.result import INVOKE, INVOKE_US, Result, Row
+from evaltools.result.section import Axis, Block, Cell, Chart, Mark, Number, Section, Table, number_cell, path_to
+from evaltools.result.verdict import Verdict
+
+_MOST_FIGURES: Final = 24
+_MOST_INTERVALS: Final = 24
+
+_MOST_CONFIGURATIONS: Final = 8
+_MOST_DRAWN: Final = 8
+_OF_TIMES: Final = ("avg_us", "min_us", "max_us")
+_MOST_CLOUDS: Final = 4
+"""Of a benchmark, which has many runs of each configuration."""
+_TIMES: Final = ("first_run_ms", "latency_average_ms", "latency_with_reading_ms")
+_MOST_POINTS: Final = 160
+"""Of one configuration; of more, as many are drawn, spread evenly."""
+_WIDE: Final = 5
+"""Times that differ by more lie on a logarithmic axis."""
+
+
+def accuracy(result: Result) -> Section:
+    """Figures of the task by configuration, verdicts with their intervals, a chart of the changes."""
+    judged = [
+        (place, number, entry, verdict)
+        for place, entry in enumerate(result.rows)
+        for number, verdict in enumerate(entry.verdicts)
+    ]
+    blocks: list[Block] = [_figures(result)]
+    blocks += [_verdicts(judged)] if judged else []
+    changes = [(entry, verdict) for _, _, entry, verdict in judged if verdict.change is not None]
+    drawn = _changes(changes) if changes else None
+    blocks += [] if drawn is None else [drawn]
+    return Section("Accuracy" if task_command(result.command).accuracy else "Figures", blocks, "accuracy")
+
+
+def _figures(result: Result) -> Table:
+    measured = [(place, entry) for place, entry in enumerate(result.rows) if entry.status == "measured"]
+    headings = {name: found.heading for _, entry in measured for name, found in of_task(entry).items()}
+    shown = sorted(headings, key=lambda name: not headings[name])[:_MOST_FIGURES]
+    rows: list[Sequence[Cell]] = [
+        [headings[name] or name, *(_figure_of_task(place, name, entry) for place, entry in measured)] for name in shown
+    ]
+    counts = [
+        number_cell(entry.finished_examples, path=f"rows/{place}/figures/examples/value") for place, entry in measured
+    ]
+    rows.append(["examples with an answer", *counts])
+    below = some_of(len(shown), len(headings), "figures")
+    return Table("Figures by configuration", ("figure", *(entry.name for _, entry in measured)), rows, below)
+
+
+def _figure_of_task(place: int, name: str, entry: Row) -> Cell:
+    if name not in entry.figures:
+        return "-"
+    found = entry.figures[name]
+    path = path_to("rows", place, "figures", name, "value")
+    return Number(figure_with_interval(found), found.value, path)
+
+
+def _verdicts(judged: Iterable[tuple[int, int, Row, Verdict]]) -> Table:
+    rows: list[Sequence[Cell]] = []
+    for place, number, entry, verdict in judged:
+        path = f"rows/{place}/verdicts/{number}"
+        size = verdict.change
+        text = "" if size is None else change(size, verdict.low, verdict.high, is_share(entry, verdict))
+        rows.append(
+            [
+                entry.name,
+                verdict.against,
+                "" if size is None else Number(text, size, f"{path}/change"),
+                number_cell(verdict.p_value, p_value, f"{path}/p_value"),
+                number_cell(verdict.examples_needed, path=f"{path}/examples_needed"),
+                verdict.sentence,
+            ]
+        )
+    columns = ("configuration", "compared with", "change [95 %]", "test, corrected", "examples that would decide",
+               "verdict")  # fmt: skip
+    ranks = (0, 1, 2, 3, 4, 0)
+    return Table("Verdicts", columns, rows, ranks=ranks)
+
+
+def _changes(judged: Sequence[tuple[Row, Verdict]]) -> Chart | None:
+    """The changes of the figure that decides, of each configuration against the reference."""
+    main = judged[0][1].metric
+    known = judged[0][0].figures.get(main)
+    heading = (known.heading if known is not None else "") or main
+    factor, unit = (100, "points") if is_share(*judged[0]) else (1, "")
+    every = [(entry, verdict) for entry, verdict in judged if verdict is entry.verdict and verdict.metric == main]
+    shown = every[:_MOST_INTERVALS]
+    marks = [
+        Mark(
+            factor * (verdict.change or 0.0),
+            entry.name,
+            tone=tone_of_verdict(verdict),
+            x_interval=None
+            if verdict.low is None or verdict.high is None
+            else Interval(factor * verdict.low, factor * verdict.high),
+        )
+        for entry, verdict in shown
+    ]
+    if not marks:
+        return None
+    margin = shown[0][1].margin
+    title = f"change of {heading} in {unit}" if unit else f"change of {heading}"
+    changes = [
+        f"{entry.name} {change(verdict.change or 0.0, verdict.low, verdict.high, is_share(entry, verdict))}"
+        for entry, verdict in shown
+    ]
+    band = "" if margin is None else f"The band is what counts as no change: ±{factor * margin:g} {unit}".rstrip()
+    text = sentences(first_few(changes), band, some_of(len(shown), len(every), "configurations"))
+    axis = Axis(title, at=0.0, margin=factor * (margin or 0.0))
+    return Chart(f"Change of {heading} against {shown[0][1].against}", "points", marks, text, axis)
+
+
+def speed(result: Result) -> Section | None:
+    """Latencies, ratios with intervals, single times where they were kept; None without times."""
+    timed = [(place, row) for place, row in enumerate(result.rows) if row.latency is not None and row.latency.count]
+    found: list[Block | None] = []
+    if result.command == BENCHMARK:
+        rows = ModelRows.of({"": result})
+        times = [row for row in by_latency(result.rows) if not row.fallback]
+        found = (
+            [more_figures(result), medians(rows) if len(times) > 1 else None, models_tradeoff(rows)] if times else []
+        )
+        runs = {label(result.models, row): in_ms(row) for row in times}
+        found += [each_run("Each run in its turn, round after round", runs, _MOST_CLOUDS)]
+    elif timed:
+        found = [_latencies(result, timed), _ratios(result), _runs(result, timed)]
+    blocks = [block for block in found if block is not None]
+    if not blocks:
+        return None
+    blocks += [block for each in result.blocks if each.place == "speed" and not each.title for block in each.blocks]
+    return Section("Speed", blocks)
+
+
+def more_figures(result: Result) -> Table:
+    """What the first table of a benchmark has no room for."""
+    rows: list[Sequence[Cell]] = []
+    for place, row in enumerate(result.rows):
+        if row.status != "measured" or row.fallback:
+            continue
+        path, rounds, runs = f"rows/{place}", row.counts["rounds"], row.counts["runs"]
+        memory, steady = "steady_memory_mb", row.value("steady_memory_mb")
+        rows.append(
+            [
+                label(result.models, row),
+                Number(f"{runs}" + (f" in {rounds} rounds" if rounds > 1 else ""), runs),
+                *(_figure(row, name, path) for name in _TIMES),
+                number_cell(steady, "{:.1f} MB".format, f"{path}/figures/{memory}/value"),
+            ]
+        )
+    columns = ("configuration", "runs", "first run", "average", "with reading", "steady memory")
+    return Table("More figures", columns, rows).compact
+
+
+def _latencies(result: Result, timed: Sequence[tuple[int, Row]]) -> Table:
+    rows: list[Sequence[Cell]] = []
+    for place, row in timed:
+        ratio, path = speed_of(row, reference_of(row, result.rows)), f"rows/{place}"
+        rows.append(
+            [
+                row.name,
+                _figure(row, "latency_ms", path),
+                _figure(row, "latency_p90_ms", path),
+                *(
+                    number_cell(getattr(row.latency, name), milliseconds, f"{path}/times/{INVOKE}/{name}")
+                    for name in _OF_TIMES
+                ),
+                "" if ratio is None else Number(in_times_with_interval(ratio), ratio.value),
+                number_cell(row.latency.count if row.latency else None, path=f"{path}/times/{INVOKE}/count"),
+                number_cell(row.value("peak_memory_mb"), "{:.0f} MB".format, f"{path}/figures/peak_memory_mb/value"),
+            ]
+        )
+    columns = ("configuration", "p50", "p90", "average", "least", "most", "vs reference", "runs", "peak memory")
+    return Table("Time of one run (invoke)", columns, rows, ranks=(0, 1, 3, 5, 6, 7, 2, 8, 4))
+
+
+def _figure(row: Row, name: str, path: str) -> Cell:
+    return number_cell(row.value(name), in_milliseconds, f"{path}/figures/{name}/value")
+
+
+def _ratios(result: Result) -> Chart | None:
+    """How many times as fast as its reference each configuration is."""
+    marks, texts = [], []
+    for row in result.rows:
+        found = row.figures.get("latency_ratio")
+        if found is None or not found.value:
+            continue
+        known = found.interval if found.interval is not None and says_something(found.interval) else None
+        inverse = None if known is None else Interval(1 / known.high, 1 / known.low)
+        marks.append(Mark(1 / found.value, row.name, x_interval=inverse))
+        texts.append(f"{row.name} {in_times_with_interval(found)}, {found.count} pairs")
+    if not marks:
+        return None
+    left = some_of(len(texts[:_MOST_INTERVALS]), len(texts), "configurations")
+    text, axis = sentences("; ".join(texts[:_MOST_INTERVALS]), left), Axis("times as fast (95 % interval)", at=1.0)
+    return Chart("Speed against the reference", "points", marks[:_MOST_INTERVALS], text, axis)
+
+
+def _runs(result: Result, timed: Sequence[tuple[int, Row]]) -> Chart | None:
+    """Single times, of the first few configurations."""
+    times_ms = {row.name: in_ms(row) for _, row in timed}
+    references = [row.name for row in result.rows if row.role == "reference" and times_ms.get(row.name)]
+    return each_run("Each run in its turn", times_ms, _MOST_CONFIGURATIONS, next(iter(references), None))
+
+
+def in_ms(row: Row) -> list[float]:
+    """Single times in milliseconds, where they were kept."""
+    return [time / 1000 for time in row.series.get(INVOKE_US, [])]
+
+
+def each_run(
+    caption: str, times_ms: Mapping[str, Sequence[float]], most: int, reference: str | None = None
+) -> Chart | None:
+    """The times of the first configurations in milliseconds, in the order of the runs; None where there are none.
+
+    >>> each_run("Runs", {"cpu": [2.0, 1.5], "gpu": []}, most=8).text
+    'cpu: 2 runs from 1.5 to 2 ms.'
+    """
+    every = {name: times for name, times in times_ms.items() if times}
+    timed = dict(list(every.items())[:most])
+    if not timed:
+        return None
+    text = "; ".join(
+        f"{name}: {len(times)} runs from {three_digits(min(times))} to {three_digits(max(times))} ms"
+        for name, times in timed.items()
+    )
+    is_bounded = any(len(times) > _MOST_POINTS for times in timed.values())
+    points = f"At most {_MOST_POINTS} runs of each are drawn, all in the JSON result" if is_bounded else ""
+    left = some_of(len(timed), len(every), "configurations")
+    marks = [
+        Mark(place, times[place], name, "missing" if name == reference else "")
+        for name, times in timed.items()
+        for place in range(0, len(times), -(-len(times) // _MOST_POINTS))
+        if times[place] > 0
+    ]
+    seen = [time for times in timed.values() for time in times if time > 0]
+    scale: Literal["log", ""] = "log" if seen and max(seen) > _WIDE * min(seen) else ""
+    return Chart(caption, "points", marks, sentences(text, points, left), Axis("run"), Axis("ms", scale))
+
+
+def temperatures(found: Mapping[str, tuple[float | None, float | None]], what: str) -> Chart | None:
+    """The hottest sensor of each before and after; None where none has sensors."""
+    known = {
+        name: {"before": before, "after": after}
+        for name, (before, after) in found.items()
+        if before is not None and after is not None
+    }
+    texts = [f"{name}: {by['before']:.1f} to {by['after']:.1f} °C" for name, by in known.items()]
+    return moments("Hottest sensor before and after", known, "°C", texts, what) if known else None
+
+
+def moments(
+    caption: str, found: Mapping[str, Mapping[str, float]], unit: str, texts: Sequence[str], what: str
+) -> Chart:
+    """A line for each of the first, as many as can be seen; ``what`` they are."""
+    shown = dict(list(found.items())[:_MOST_DRAWN])
+    text = sentences(first_few(texts), some_of(len(shown), len(found), what))
+    marks = [Mark(moment, value, name) for name, by_moment in shown.items() for moment, value in by_moment.items()]
+    return Chart(caption, "lines", marks, text, y=Axis(unit))

@@ -1,0 +1,241 @@
+"""The sentence of the first screen: who does the same job, which is the fastest, what became of a suite."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost, is_share, verdict_of
+from evaltools.report.screen.table import is_shown, word_of
+from evaltools.report.words.facts import (
+    by_latency,
+    counted,
+    label,
+    latency_of,
+    median_time,
+    median_with_interval,
+    model_name,
+)
+from evaltools.report.words.numbers import figure, in_milliseconds, in_times
+from evaltools.result.facts import NOT_REPEATABLE
+from evaltools.result.places import reference_of
+from evaltools.result.result import ALL, Result, Row
+
+_SAME: Final = ("identical", "equivalent")
+_OTHER: Final = ("worse", "better", "diverged", "fp16", "bf16", "int8")
+"""Verdicts that say that answers are others; all else is open, or was not compared."""
+_UNCHANGED: Final = ("identical", "unchanged")
+"""The words for answers of which none changed, where too few were seen for a verdict."""
+_ODD_REFERENCE: Final = "the reference is the odd one out"
+_MOST_NAMED: Final = 2
+_MOST_NAMED_FASTEST: Final = 4
+_SHORTEST_MS: Final = 0.0005
+"""What 0 stands for in whole microseconds."""
+
+
+def answer_of(results: Mapping[str, Result]) -> str:
+    """How many configurations do the same job as what they were compared with, and what the others do.
+
+    Of one that was compared with nothing, what is known of it. It ends with why a run has not all of its examples.
+    """
+    early = dict.fromkeys(result.stopped for result in results.values() if result.stopped)
+    return " ".join([_answer_of(results), *(f"Not complete: {why}." for why in early)])
+
+
+def _answer_of(results: Mapping[str, Result]) -> str:
+    every = ModelRows.of(results)
+    if not every.rows:
+        (first, *_) = results.values()
+        return f"Nothing was measured: {first.stopped or 'the result has no configurations'}."
+    rows = [row for row in every.rows if row.row.role == "test"]
+    judged = [row for row in rows if row.row.verdict is not None or is_lost(row)]
+    if not judged:
+        return _single(every, every.rows[0]) if len(every.rows) == 1 else _best_of(every, results)
+    same = [row for row in judged if _gives_the_same(row)]
+    others = [row for row in judged if not _gives_the_same(row)]
+    parts = []
+    if len(judged) == 1 and same:
+        parts = [f"{_name(same[0], results)} gives the same answers as {_baseline(judged)}{_on_examples(same)}"]
+    elif len(judged) > 1 and (same or all(map(_is_another, others))):
+        verb = "gives" if len(same) == 1 else "give"
+        parts = [
+            f"{len(same) or 'None'} of {len(judged)} configurations {verb} the same answers as {_baseline(judged)}"
+            f"{_on_examples(same)}"
+        ]
+    if len(others) <= _MOST_NAMED:
+        parts += [f"{_name(row, results)} {_what_else(row)}" for row in others]
+    else:
+        counts = Counter(map(_in_a_word, others))
+        words = ", ".join(f"{count} {word}" for word, count in counts.items())
+        parts += [words if parts else f"Of {len(judged)} configurations: {words}"]
+    if not same and all(row.is_clean and _kind(row) == "not decided" for row in others):
+        who = f"{_name(others[0], results)} gives" if len(others) == 1 else f"{len(others)} configurations give"
+        parts = [f"Whether {who} the same answers as {_baseline(judged)} is not decided"]
+    parts += [f"the reference {_name(row, results)} {_unclean(row)}" for row in every.rows if _is_bad_reference(row)]
+    if len(results) > 1:
+        parts += _best(every, [row for row in every.rows if row.is_clean], results)
+    return f"{'; '.join(parts)}."
+
+
+def _single(found: ModelRows, row: ModelRow) -> str:
+    entry = row.row
+    accuracy = f", {found.heading} {_figure_of(found, row)}" if _figure_of(found, row) else ""
+    examples = counted(entry.finished_examples, "example")
+    return f'"{entry.name}": {examples}{accuracy}; it was compared with nothing.'
+
+
+def _figure_of(found: ModelRows, row: ModelRow) -> str:
+    """The figure that a row is judged by; empty where it has none."""
+    known = row.figure(found.figure)
+    return "" if known is None else figure(known)
+
+
+def _best_of(found: ModelRows, results: Mapping[str, Result]) -> str:
+    """The best and the fastest of several configurations that were compared with nothing."""
+    rows = [row for row in found.rows if row.is_clean]
+    texts = [f"{counted(len(rows), 'configuration')} measured, compared with nothing", *_best(found, rows, results)]
+    return f"{'; '.join(texts)}."
+
+
+def _best(found: ModelRows, rows: Sequence[ModelRow], results: Mapping[str, Result]) -> list[str]:
+    """Which row has the best figure, and which is the fastest."""
+    texts = []
+    best, timed = found.best(rows), [row for row in rows if not math.isnan(row.latency_ms)]
+    if best is not None and not found.are_outputs:
+        texts.append(f"{_name(best, results)} has the best {found.heading}, {_figure_of(found, best)}")
+    if len(timed) > 1:
+        fastest = min(timed, key=lambda row: row.latency_ms)
+        texts.append(f"{_name(fastest, results)} is the fastest, {median_time(fastest.row)}")
+    return texts
+
+
+def _gives_the_same(row: ModelRow) -> bool:
+    """Whether the verdict says so, or no answer changed."""
+    return row.is_clean and _says_the_same(row)
+
+
+def _says_the_same(row: ModelRow) -> bool:
+    return _kind(row) in _SAME or verdict_of(row) in _UNCHANGED
+
+
+def _is_another(row: ModelRow) -> bool:
+    """Whether it was measured as asked, and gives other answers."""
+    return row.is_clean and _kind(row) in _OTHER
+
+
+def _is_bad_reference(row: ModelRow) -> bool:
+    return row.row.role == "reference" and bool(row.row.not_clean or row.errors)
+
+
+def _on_examples(same: Sequence[ModelRow]) -> str:
+    """How many examples show that no answer changed, where no more than that is known."""
+    counts = [row.row.finished_examples for row in same if _kind(row) not in _SAME]
+    return f" on {min(counts)} examples" if counts else ""
+
+
+def _kind(row: ModelRow) -> str:
+    verdict = row.row.verdict
+    return "" if verdict is None else verdict.kind
+
+
+def _name(row: ModelRow, results: Mapping[str, Result]) -> str:
+    """In quotes, as a configuration may have any name."""
+    name = f'"{row.row.name}"'
+    return f"{row.model} in {name}" if len(results) > 1 else name
+
+
+def _baseline(rows: Sequence[ModelRow]) -> str:
+    """What they were compared with, as a reader knows it."""
+    names = set()
+    for row in rows:
+        reference = reference_of(row.row, row.result.rows)
+        if reference is not None and reference.other_model is not None:
+            names.add(Path(reference.other_model.file).name)
+        elif reference is not None and any(used.requested for used in reference.delegates):
+            names.add(reference.name)
+        else:
+            names.add("the CPU")
+    others = names - {"the CPU"}
+    if len(names) > 1 and len(others) == 1:
+        return f"{others.pop()} on the CPU"
+    return names.pop() if len(names) == 1 else "their references"
+
+
+def _in_a_word(row: ModelRow) -> str:
+    """A word for one of many that do not give the same answers."""
+    if row.row.fallback and not is_lost(row):
+        return "on the CPU instead"
+    return verdict_of(row) or "not compared" if row.is_clean or is_lost(row) else "not clean"
+
+
+def _what_else(row: ModelRow) -> str:
+    """What a configuration does that does not give the same answers."""
+    if is_lost(row):
+        return "was not measured"
+    if row.row.fallback:
+        return "ran on the CPU instead of its delegate"
+    return _verdict_in_words(row) if row.is_clean else _unclean(row)
+
+
+def _unclean(row: ModelRow) -> str:
+    """What went wrong in its runs, and after errors what the other runs show."""
+    entry = row.row
+    if entry.not_clean == NOT_REPEATABLE:
+        return NOT_REPEATABLE
+    if entry.not_clean:
+        return entry.crashes_of_runs or "did not end cleanly"
+    text = f"returned an error in {row.errors} of {entry.finished_examples + entry.failed_examples} runs"
+    if not entry.finished_examples or entry.verdict is None:
+        return text
+    others = f"gives the same answers as {_baseline([row])}" if _says_the_same(row) else _verdict_in_words(row)
+    return f"{text} and {others} in the others"
+
+
+def _verdict_in_words(row: ModelRow) -> str:
+    verdict = row.row.verdict
+    if verdict is None or verdict.kind == "not measured":
+        return "was not compared"
+    if verdict.change is not None and verdict.kind in ("worse", "better"):
+        by = f"{100 * abs(verdict.change):.2f} points" if is_share(row.row, verdict) else f"{abs(verdict.change):.3g}"
+        return f"is {verdict.kind} by {by}"
+    word = verdict_of(row)
+    if word == _ODD_REFERENCE:
+        return f"shows that {word}"
+    return f"diverged from {_baseline([row])}" if word == "diverged" else f"is {word}"
+
+
+def fastest(result: Result) -> str:
+    """The fastest row of a benchmark that ran as asked, and how many times faster than the next one it is."""
+    models = result.models
+    timed = [row for row in by_latency(result.rows) if not row.fallback]
+    if not timed:
+        return f"Nothing was measured{f': {result.stopped}' if result.stopped else ' as asked for'}."
+    of_models = {row.model: row for row in reversed(timed)}
+    if 1 < len(of_models) <= _MOST_NAMED_FASTEST:
+        ranked = reversed(of_models.values())
+        texts = [f'{model_name(models, row)} "{row.name}" {in_milliseconds(_time_ms(row))}' for row in ranked]
+        return f"The fastest of each model: {'; '.join(texts)}."
+    row, *others = timed
+    text = f"{label(models, row)}: {median_with_interval(row)}"
+    if not others:
+        return f"{text}."
+    own, other = (max(_SHORTEST_MS, _time_ms(each)) for each in (row, others[0]))
+    times = in_times(own / other)
+    compared = "as fast as" if times == "as fast" else f"{times} than"
+    return f"The fastest is {text}, {compared} {label(models, others[0])}."
+
+
+def _time_ms(row: Row) -> float:
+    return latency_of(row) or 0.0
+
+
+def became_of(result: Result) -> str:
+    """How many models and configurations a suite has, and what became of them."""
+    rows = result.rows
+    configurations = len({row.name for row in rows if row.role == "test" and row.name != ALL})
+    what = f"{counted(len({row.model for row in rows}), 'model')}, {counted(configurations, 'configuration')}"
+    counts = Counter(word_of(ModelRow("", result, row)) for row in rows if is_shown(row))
+    return f"{what}: {', '.join(f'{count} {kind}' for kind, count in counts.most_common())}."

@@ -1,0 +1,187 @@
+"""The first screens of results: of each command one, whatever it is; shown on a terminal, a page and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from evaltools.known_tasks import metric_named
+from evaltools.report.content import First
+from evaltools.report.screen.answer import answer_of, became_of, fastest
+from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost, tone_of, tone_of_verdict, verdict_of
+from evaltools.report.screen.table import BENCHMARK, SUITE, by_task, is_alike, summary_of
+from evaltools.report.words.facts import counted, label
+from evaltools.report.words.next_steps import SEARCH, after_evaluation, how_fast
+from evaltools.report.words.numbers import in_times
+from evaltools.result.places import fastest_on_cpu, reference_of, runs_on_cpu
+from evaltools.result.result import HINT, NEXT, WARNING, Result, Row
+from evaltools.result.section import Block, Lines, Note, Place, Section, Sentence
+from evaltools.result.verdict import OF_OUTPUTS, Verdict, kind_in_words
+
+_FAILED: Final = "failed"
+_KINDS: Final = (WARNING, NEXT, HINT)
+"""What notes are of that stand elsewhere."""
+Located = Mapping[str, Sequence[Result]]
+"""What was located in the model of an evaluation, by its name."""
+
+
+def first_screens(results: Mapping[str, Result], located: Located | None = None) -> list[First]:
+    """One for each command or task."""
+    return [first_screen(each, located or {}) for each in by_task(results)]
+
+
+def first_screen(results: Mapping[str, Result], located: Located | None = None) -> First:
+    """Of results of one command, by their names; what was located in their models is part of the answer."""
+    several, found = len(results) > 1, located or {}
+    own = [(name, block) for name, each in results.items() for block in at(each.blocks, "first")]
+    blocks: list[Block] = [Sentence(text)] if (text := _sentence(results)) else []
+    summary = summary_of(results) if has_table(results) else None
+    blocks += [] if summary is None else [summary]
+    if several and summary is not None and is_alike(results.values()):
+        from evaltools.report.screen.charts import models_tradeoff
+
+        drawn = models_tradeoff(ModelRows.of(results))
+        blocks += [] if drawn is None else [drawn]
+    for name, block in own:
+        if isinstance(block, Lines) and several:
+            block = Lines([of_result(name, line) for line in block.lines])
+        blocks += [block] if not isinstance(block, Sentence) else []
+    notes: list[Note] = []
+    for name, result in results.items():
+        stored = [note for note in result.notes if note.of not in _KINDS]
+        every = [*(_notes(result) if has_table(results) else ()), *stored]
+        notes += [of_result(name, note) if several else note for note in every]
+        notes += [note for search in found.get(name, ()) for note in _faults(search)]
+    title = next(iter(results.values())).about
+    steps = tuple(_steps(results, found))
+    return First(title, tuple(blocks), tuple(notes), steps, "" if several else next(iter(results)))
+
+
+def has_table(results: Mapping[str, Result]) -> bool:
+    """Whether their rows are configurations that stand in a table."""
+    return all(result.is_of_examples or result.command in (BENCHMARK, SUITE) for result in results.values())
+
+
+def _sentence(results: Mapping[str, Result]) -> str:
+    """The answer: that to all evaluations of a task, with limits that are broken; of other commands each one's own."""
+    if all(result.is_of_examples for result in results.values()):
+        own = [block for result in results.values() for block in at(result.blocks, "first")]
+        lines = [line for block in own if isinstance(block, Lines) for line in block.lines]
+        broken = sum(isinstance(line, Note) and line.tone == "bad" for line in lines)
+        return " ".join([answer_of(results), *([f"{counted(broken, 'limit')} broken."] if broken else [])])
+    texts = {name: text for name, result in results.items() if (text := _own_sentence(result))}
+    return " ".join(f"{name}: {text}" if len(results) > 1 else text for name, text in texts.items())
+
+
+def _own_sentence(result: Result) -> str:
+    if result.command in _SENTENCES:
+        return _SENTENCES[result.command](result)
+    return next((block.text for block in at(result.blocks, "first") if isinstance(block, Sentence)), "")
+
+
+_SENTENCES: Final = {BENCHMARK: fastest, SUITE: became_of}
+
+
+def _steps(results: Mapping[str, Result], located: Located) -> Iterator[str]:
+    """What answers the questions that results leave open; where an evaluation leaves none, how fast it is."""
+    steps: list[str] = []
+    for name, result in results.items():
+        steps += result.next_steps
+        most_needed = max(map(_examples_needed, result.rows), default=0)
+        for entry in result.rows if result.is_of_examples else ():
+            if 0 < _examples_needed(entry) < most_needed:
+                continue
+            more = after_evaluation(result, entry)
+            steps += [step for step in more if not (located.get(name) and step.startswith(SEARCH))]
+    (first, *others) = results.values()
+    yield from steps or (how_fast(first) if first.is_of_examples and not others else ())
+
+
+def _examples_needed(entry: Row) -> int:
+    """How many examples decide a verdict that is open, 0 where that is not known."""
+    verdict = entry.verdict
+    return (verdict.examples_needed or 0) if verdict is not None and verdict.kind == "not decided" else 0
+
+
+def of_result(name: str, line: str | Note) -> Note:
+    """A remark with the name of the result that it is about, of several."""
+    if isinstance(line, str):
+        return Note(name, line)
+    return Note(name if line.of == _FAILED else f"{name}, {line.of}", line.text, line.tone)
+
+
+def _notes(result: Result) -> Iterator[Note]:
+    """What the table does not say of some rows, and how many examples failed."""
+    for entry in result.rows:
+        yield from _of_row(ModelRow("", result, entry))
+    lost = [entry.name for entry in result.rows if entry.status == "not measured"]
+    failed = [failure for failure in result.failed if failure.configuration not in lost]
+    if failed:
+        where = f" ({failed[0].configuration})" if failed[0].configuration else ""
+        first = f"{failed[0].example}{where}: {failed[0].reason}"
+        yield Note(_FAILED, f"{counted(len(failed), 'example')} without an answer, first {first}", "bad")
+
+
+def _of_row(row: ModelRow) -> Iterator[Note]:
+    result, entry = row.result, row.row
+    name, verdict = label(result.models, entry), entry.verdict
+    if is_lost(row):
+        yield Note(name, f"{verdict_of(row)}: {entry.reason}".removesuffix(": "), tone_of(row))
+        return
+    if entry.fallback:
+        yield Note(name, f"fell back to the CPU: {entry.fallback}", "bad")
+    if entry.not_clean:
+        yield Note(name, f"not clean: {entry.crashes_of_runs or entry.not_clean}", "bad")
+    if entry.failed_examples and not result.is_of_examples:
+        yield Note(name, f"{entry.failed_examples} runs failed: {entry.texts.get('first_failure', '')}", "bad")
+    if result.is_of_examples and (beside_cpu := _beside_cpu(result, entry)):
+        yield Note(name, beside_cpu)
+    if verdict is not None and tone_of_verdict(verdict) == "open":
+        yield Note(name, _judged(verdict), tone_of(row))
+    elif verdict is not None and verdict.kind == "not measured":
+        yield Note(name, f"not measured: {verdict.why}", "missing")
+    elif verdict is None and entry.role == "test" and result.is_of_examples:
+        reference = reference_of(entry, result.rows)
+        if reference is not None and reference.status != "measured":
+            yield Note(name, f"not decided: {reference.name} was not measured", "open")
+        elif reference is not None:
+            yield Note(name, "not decided: there is no answer that both gave", "open")
+
+
+def _judged(verdict: Verdict) -> str:
+    """The verdict in words; of one on outputs with the first thing that it rests on."""
+    if verdict.metric == OF_OUTPUTS:
+        return ": ".join([kind_in_words(verdict.kind), *verdict.texts[:1]])
+    metric = metric_named(verdict.metric)
+    heading = "" if metric is None else metric.heading
+    return f"{heading or verdict.metric} {verdict.why}"
+
+
+def _beside_cpu(result: Result, entry: Row) -> str:
+    """The speed of an accelerator compared with the fastest on the CPU, where that is not the reference."""
+    cpu, ratio = fastest_on_cpu(result.rows, entry.place), entry.value("latency_cpu_ratio")
+    reference = reference_of(entry, result.rows)
+    if cpu is None or not ratio or cpu is reference or cpu is entry or runs_on_cpu(entry):
+        return ""
+    compared = in_times(ratio)
+    return f"{compared} {'as' if compared == 'as fast' else 'than'} {cpu.name}, the fastest on the CPU"
+
+
+def _faults(search: Result) -> Iterator[Note]:
+    """What was located in the model of an evaluation, where that is a fault, and what to do about it."""
+    answers = [block for each in search.blocks for block in each.blocks if isinstance(block, Sentence)]
+    if answers and answers[0].tone == "bad":
+        name = f"{search.rows[0].name}, layer by layer"
+        yield Note(name, answers[0].text.removesuffix("."), "bad")
+        yield from (Note(name, note.text) for note in search.notes if note.of == NEXT)
+
+
+def warnings_of(result: Result) -> tuple[str, ...]:
+    """The warnings of a result, first that it ended early."""
+    stopped = [f"the run ended early: {result.stopped}"] if result.stopped else []
+    return (*stopped, *result.warnings)
+
+
+def at(sections: Sequence[Section], place: Place) -> list[Block]:
+    """The blocks of sections that stand at a place."""
+    return [block for section in sections if section.place == place for block in section.blocks]

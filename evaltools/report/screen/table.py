@@ -1,0 +1,384 @@
+"""The table of the first screen: a row for each row of a result that counts, of one command's results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from evaltools.metrics.words import change
+from evaltools.report.content import sentences
+from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost, is_share, tone_of, tone_of_verdict, verdict_of
+from evaltools.report.words.facts import (
+    accuracy_of,
+    delegated,
+    is_uneven,
+    latency_of,
+    median_time,
+    median_with_interval,
+    model_name,
+    speed_of,
+)
+from evaltools.report.words.numbers import (
+    figure,
+    figure_with_interval,
+    in_milliseconds,
+    in_times,
+    in_times_with_interval,
+    megabytes,
+)
+from evaltools.result.places import machine_of, reference_of
+from evaltools.result.result import ALL, FRONT, Result, Row
+from evaltools.result.section import Cell, Number, Table, Word, number_cell, path_to
+
+BENCHMARK: Final = "benchmark"
+SUITE: Final = "suite"
+_FACTS: Final = {"file MB": "a file of {} MB", "examples": "{} examples", "machine": "{}", "versions": "{}"}
+"""Columns that are a line below the table where they say the same in each row."""
+_UNLIKE: Final = "Not all of it was measured on one machine, with the same versions and on the same examples"
+_FELL_BACK: Final = Word("fell back", "bad")
+
+
+class _At(Struct, frozen=True):
+    """A row of the table, with what its cells need to know; ``name`` is that of its model's file."""
+
+    found: ModelRows
+    row: ModelRow
+    name: str
+    several: bool
+    is_alike: bool
+    is_on_front: bool
+
+    @property
+    def entry(self) -> Row:
+        """The configuration."""
+        return self.row.row
+
+    def path(self, *names: str | int) -> str:
+        """Where a fact of the configuration is in the JSON result, empty for those of several."""
+        place = self.row.result.rows.index(self.entry)
+        return "" if self.several else f"rows/{place}/{path_to(*names)}"
+
+    def figure(self, name: str, show: Callable[[float], str]) -> Cell:
+        """A figure; ``-`` where there is none, nothing of what failed."""
+        if is_lost(self.row):
+            return ""
+        return number_cell(self.entry.value(name), show, self.path("figures", name, "value"))
+
+
+class _Column(Struct, frozen=True):
+    """A column of the table: its heading and what stands in it.
+
+    Of those that do not fit a terminal, the one of the highest ``rank`` is left out first, none of rank 0.
+    ``fell_back`` is the cell of what ran on the CPU instead of its delegate, whose figures would look like the
+    delegate's; None for the same.
+    """
+
+    heading: str
+    cell: Callable[[_At], Cell]
+    rank: int = 0
+    fell_back: Cell | None = ""
+    of_several: bool = False
+
+
+def summary_of(results: Mapping[str, Result]) -> Table | None:
+    """A row for each configuration; the columns of several results that distinguish them stand at the end.
+
+    None for results of several commands or tasks, and where there is no configuration.
+    """
+    found, several = ModelRows.of(results), len(results) > 1
+    if not found.rows or len(list(by_task(results))) > 1:
+        return None
+    command = found.rows[0].result.command
+    shown = _TABLES.get(command, _EVALUATIONS)
+    rows = [row for row in found.rows if command != SUITE or is_shown(row.row)]
+    are_alike = not several or is_alike(results.values())
+    front = (found.on_front if several and are_alike else None) or [False] * len(found.rows)
+    on_front = {id(row): is_on for row, is_on in zip(found.rows, front, strict=True)}
+    if command == BENCHMARK:
+        rows.sort(key=lambda row: latency_of(row.row) or math.inf)
+    names = _model_names(results)
+    places = [_At(found, row, _name_of_model(row, names), several, are_alike, on_front[id(row)]) for row in rows]
+    columns = [each for each in shown.columns if several or not each.of_several]
+    compared = _compared_with(results) if several else {}
+    below = sentences(
+        "On the front: no other one is as good and as fast" if any(front) else "",
+        _how_to_read(found) if shown is _EVALUATIONS else "",
+        _UNLIKE if several and not are_alike else "",
+        *(f"{', '.join(models)}: compared with {other} on the same examples" for other, models in compared.items()),
+    )
+    table = Table(
+        shown.caption,
+        [each.heading or found.heading for each in columns],
+        [[_cell(column, at) for column in columns] for at in places],
+        below,
+        sum(each.heading in _NAMES for each in columns),
+        [each.rank for each in columns],
+    )
+    models = {at.name for at in places}
+    is_named = all(at.row.model == at.name for at in places)
+    left_out = {"result"} if is_named or not several else set()
+    left_out |= {"model"} if len(models) == 1 and not (several and is_named) and command != SUITE else set()
+    left_out |= {"job"} if len({row.row.job for row in rows}) == 1 else set()
+    kept = [place for place, each in enumerate(columns) if each.heading not in left_out]
+    return table.of_columns(kept).compact.with_facts(_FACTS)
+
+
+def _cell(column: _Column, at: _At) -> Cell:
+    return column.cell(at) if column.fell_back is None or not at.entry.fallback else column.fell_back
+
+
+def _name_of_model(row: ModelRow, names: Mapping[str, str]) -> str:
+    if row.result.is_of_examples:
+        return names.get(row.model, row.model)
+    return model_name(row.result.models, row.row)
+
+
+def is_shown(row: Row) -> bool:
+    """Whether a row of a suite is in its table: not a reference that is only there for comparison."""
+    return row.role == "test" or row.status == "not measured" or accuracy_of(row) is not None
+
+
+def word_of(row: ModelRow) -> str:
+    """The verdict on a row of a suite in a word or two; of what has none, whether it was measured."""
+    if row.row.fallback and not is_lost(row):
+        return "fell back"
+    return f"{verdict_of(row) or 'measured'}{', NOT CLEAN' if row.row.not_clean else ''}"
+
+
+def _how_to_read(found: ModelRows) -> str:
+    """Which direction is better of a figure that is no accuracy."""
+    if found.are_outputs:
+        return "relative RMS: size of the difference by that of the reference, of the worst output; lower is better"
+    is_of_own_task = found.any_figure is not None and found.any_figure.spread is not None
+    return f"{found.heading}: {found.better} is better" if is_of_own_task else ""
+
+
+def _verdict(at: _At) -> Cell:
+    row = at.row
+    text = verdict_of(row).replace("expected precision of ", "") if row.is_clean else "not clean"
+    text = "not measured" if is_lost(row) else text
+    return Word(text, tone_of(row)) if text else ""
+
+
+def _accuracy(at: _At) -> Cell:
+    """With half the width of its 95 % interval, where it has one."""
+    name = at.found.figure
+    known = at.row.figure(name)
+    if known is None or name is None:
+        return ""
+    return Number(figure_with_interval(known), known.value, at.path("figures", name, "value"))
+
+
+def _change(at: _At) -> Cell:
+    verdict = at.entry.verdict
+    if verdict is None or verdict.change is None or is_lost(at.row):
+        return ""
+    text = change(verdict.change, verdict.low, verdict.high, is_share(at.entry, verdict))
+    return Number(text, verdict.change, at.path("verdicts", 0, "change"))
+
+
+def _latency(at: _At) -> Cell:
+    median_ms, text = at.entry.value("latency_ms"), median_time(at.entry)
+    return text if median_ms is None else Number(text, median_ms, at.path("figures", "latency_ms", "value"))
+
+
+def _speed(at: _At) -> Cell:
+    """How many times faster or slower than its reference; empty where no time of both is known."""
+    entry, result = at.entry, at.row.result
+    ratio = speed_of(entry, reference_of(entry, result.rows))
+    if ratio is None or ratio.value is None or entry.status != "measured":
+        return ""
+    is_stated = entry.figures.get("latency_ratio") is ratio
+    return Number(in_times(ratio.value), ratio.value, at.path("figures", "latency_ratio", "value") if is_stated else "")
+
+
+def _examples(at: _At) -> Cell:
+    return "" if at.is_alike else number_cell(at.row.result.examples_done)
+
+
+def _machine(at: _At) -> Cell:
+    result = at.row.result
+    return "" if at.is_alike else machine_of(result.environment, result.device_run, at.entry.place)
+
+
+def _packages(at: _At) -> Cell:
+    return "" if at.is_alike else versions_in_words(at.row.result.environment.evaltools, at.entry)
+
+
+def _word(at: _At) -> Cell:
+    text = word_of(at.row)
+    return Word(text, "good" if text == "measured" else tone_of(at.row))
+
+
+def is_good(row: Row) -> bool:
+    """Whether a row of a suite ran as asked, and nothing speaks against it."""
+    is_as_asked = row.status == "measured" and not (row.fallback or row.not_clean)
+    return is_as_asked and (row.verdict is None or tone_of_verdict(row.verdict) in ("good", "near"))
+
+
+def _given_accuracy(at: _At) -> Cell:
+    """The accuracy of a row with its name, as those of one table need not be of one figure."""
+    known, name = accuracy_of(at.entry), at.entry.texts.get("accuracy", "")
+    if known is None or is_lost(at.row):
+        return ""
+    return Number(f"{known.heading or name} {figure(known)}", known.value, at.path("figures", name, "value"))
+
+
+def _median(at: _At) -> Cell:
+    """With its interval, or why there is none; a word for what failed."""
+    if is_lost(at.row):
+        return Word(verdict_of(at.row), tone_of(at.row))
+    name = "latency_ms" if "latency_ms" in at.entry.figures else "latency_average_ms"
+    return at.figure(name, lambda _: median_with_interval(at.entry))
+
+
+def _ratio(at: _At) -> Cell:
+    """The time by that of the reference, or of the first row, with its interval; none of times that are too uneven."""
+    ratio = at.entry.figures.get("latency_ratio")
+    if ratio is None or not ratio.value or is_uneven(at.entry):
+        return ""
+    return Number(in_times_with_interval(ratio), ratio.value, at.path("figures", "latency_ratio", "value"))
+
+
+def _file_size(at: _At) -> Cell:
+    path = "" if at.several or at.row.result.is_of_examples else f"models/{at.entry.model}/size_bytes"
+    return Number(megabytes(at.row.size_bytes), at.row.size_bytes, path)
+
+
+def _configuration(at: _At) -> Cell:
+    """The name, with a word where the CPU did what an accelerator was asked for."""
+    if at.entry.name == ALL:
+        return "all"
+    is_software = at.entry.command == BENCHMARK and any(used.requested and used.is_cpu for used in at.entry.delegates)
+    return f"{at.entry.name}{' [software]' if is_software else ''}"
+
+
+def _on_front(at: _At) -> Cell:
+    return "yes" if at.is_on_front or at.entry.counts.get(FRONT) else ""
+
+
+class _Shown(Struct, frozen=True):
+    """The table of a command: its columns from left to right."""
+
+    caption: str
+    columns: tuple[_Column, ...]
+
+
+_NAMES: Final = ("result", "model", "job", "configuration")
+_RESULT: Final = _Column("result", lambda at: at.row.model, fell_back=None)
+_MODEL: Final = _Column("model", lambda at: at.name, fell_back=None)
+_CONFIGURATION: Final = _Column("configuration", _configuration, fell_back=None)
+_OF_SEVERAL: Final = (
+    _Column("machine", _machine, 12, fell_back=None, of_several=True),
+    _Column("versions", _packages, 13, fell_back=None, of_several=True),
+)
+_EVALUATIONS: Final = _Shown(
+    "All configurations",
+    (
+        _RESULT,
+        _MODEL,
+        _CONFIGURATION,
+        _Column("", _accuracy, 3),
+        _Column("change", _change, 4),
+        _Column("verdict", _verdict, fell_back=_FELL_BACK),
+        _Column("latency", _latency, 6, fell_back="-"),
+        _Column("vs reference", _speed, 7),
+        _Column("delegated", lambda at: delegated(at.entry), 8, fell_back="-"),
+        _Column("file MB", _file_size, 9, fell_back=None),
+        _Column("on the front", _on_front, 10, fell_back=None, of_several=True),
+        _Column("examples", _examples, 11, fell_back=None, of_several=True),
+        *_OF_SEVERAL,
+    ),
+)
+"""The heading of the accuracy is that of the figure."""
+_TABLES: Final = {
+    BENCHMARK: _Shown(
+        "All rows, the fastest first",
+        (
+            _RESULT,
+            _MODEL,
+            _CONFIGURATION,
+            _Column("median [95 %]", _median, fell_back=_FELL_BACK),
+            _Column("vs first", _ratio, 4),
+            _Column("accuracy", _given_accuracy, 1),
+            _Column("on the front", _on_front, 2),
+            _Column("delegated", lambda at: delegated(at.entry), 3),
+            _Column("peak memory", lambda at: at.figure("peak_memory_mb", "{:.1f} MB".format), 5),
+            _Column("load", lambda at: at.figure("load_ms", in_milliseconds), 6),
+            _Column("p95", lambda at: at.figure("latency_p95_ms", in_milliseconds), 7),
+            _Column("file MB", _file_size, 8, fell_back=None),
+            *_OF_SEVERAL,
+        ),
+    ),
+    SUITE: _Shown(
+        "Every model in every configuration",
+        (
+            _RESULT,
+            _MODEL,
+            _Column("job", lambda at: at.entry.job, fell_back=None),
+            _CONFIGURATION,
+            _Column("verdict", _word, fell_back=_FELL_BACK),
+            _Column("accuracy", _given_accuracy, 1),
+            _Column("latency", _latency, 2),
+            _Column("vs reference", _ratio, 3),
+            _Column("delegated", lambda at: delegated(at.entry), 4),
+            *_OF_SEVERAL,
+        ),
+    ),
+}
+
+
+def is_alike(results: Iterable[Result]) -> bool:
+    """Whether all are of one machine, one version of each package, and the same examples read in the same way."""
+    machines, versions, examples = set(), set(), set()
+    for result in results:
+        examples.add((result.examples_done, tuple(result.given.items())))
+        for entry in result.rows:
+            machines.add(machine_of(result.environment, result.device_run, entry.place))
+            versions |= set(_versions(result.environment.evaltools, entry).items())
+    packages = {package for package, _ in versions}
+    return len(machines) < 2 and len(versions) == len(packages) and len(examples) < 2
+
+
+def _versions(evaltools: str, opened: Row) -> dict[str, str]:
+    """Those of evaltools and of the runtime, where one was opened, by name."""
+    runtime = {opened.runtime.package: opened.runtime.version} if opened.runtime is not None else {}
+    return {"evaltools": evaltools, **runtime}
+
+
+def versions_in_words(evaltools: str, opened: Row) -> str:
+    """The versions of evaltools and of the runtime that ran a configuration."""
+    return ", ".join(f"{name} {version}" for name, version in _versions(evaltools, opened).items())
+
+
+def _model_names(results: Mapping[str, Result]) -> dict[str, str]:
+    """The file's name without its ending for each result, with a checksum where others of that name differ."""
+    stems = {source: Path(result.model.file).stem for source, result in results.items()}
+    contents: dict[str, set[str]] = {}
+    for source, stem in stems.items():
+        contents.setdefault(stem, set()).add(results[source].model.sha256)
+    return {
+        source: f"{stem} ({results[source].model.sha256[:6]})" if len(contents[stem]) > 1 else stem
+        for source, stem in stems.items()
+    }
+
+
+def _compared_with(results: Mapping[str, Result]) -> dict[str, list[str]]:
+    """The models that were compared with another one, by the name of that one's file."""
+    found: dict[str, list[str]] = {}
+    for name, result in results.items():
+        for model in result.other_models:
+            found.setdefault(Path(model.file).name, []).append(name)
+    return found
+
+
+def by_task(results: Mapping[str, Result]) -> Iterator[Mapping[str, Result]]:
+    """The results of each task."""
+    found: dict[str, dict[str, Result]] = {}
+    for name, result in results.items():
+        found.setdefault(result.about, {})[name] = result
+    yield from found.values()
