@@ -53,18 +53,13 @@ def request_of_task(
     """
     folder = folder or Path.cwd()
     options = completed(task, flags.options(leave_out=_OF_CONFIGURATIONS), folder, command)
-    tests = read_tests(flags, options.text("compat") == "native", folder)
-    text = flags.text("reference") if "reference" in flags else None
-    if text is not None and text.strip() == "none":
-        return Request(task.name, options, None, tuple(tests), folder, command=tuple(command))
-    stated = (
-        None
-        if text is None
-        else Configuration.from_text(
-            REFERENCE, text, options.text("compat") == "native", kernels_of_reference(task, options, native_tool)
-        )
-    )
-    reference = stated or default_reference(task, options, native_tool)
+    is_native = options.text("compat") == "native"
+    tests = read_tests(flags, is_native, folder)
+    reference = default_reference(task, options, native_tool)
+    if "reference" in flags:
+        text, kernels = flags.text("reference"), kernels_of_reference(task, options, native_tool)
+        is_none = text.strip() == "none"
+        reference = None if is_none else Configuration.from_text(REFERENCE, text, is_native, kernels)
     return Request(task.name, options, reference, tuple(tests), folder, command=tuple(command))
 
 
