@@ -117,7 +117,7 @@ def carry_out(
         saved = result if keeps_examples else without_examples(result)
         not_written += write_and_show(saved, files, console, options, with_lines)
         not_written += _write_of_task(result, task, of_task, console)
-        total = asked.execution.shard.size_of(result.example_count)
+        total = len(asked.execution.shard.numbers_of(result.example_count))
         _print_early_end(result, total, asked.execution.max_failed_examples, request.is_native, console)
     located: Sequence[Result] = ()
     if "locate" in task.parameters and options.is_on("locate"):

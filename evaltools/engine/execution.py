@@ -33,10 +33,6 @@ class Shard(Struct, frozen=True):
         """The numbers of those of so many examples that belong to this shard."""
         return range(self.index, examples, self.count)
 
-    def size_of(self, examples: int) -> int:
-        """How many of so many examples belong to this shard."""
-        return len(self.numbers_of(examples))
-
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"
 
