@@ -23,8 +23,7 @@ from PIL import Image
 from benchmarks.summarise import PARAMETERS, figures, settled, write_journal
 from evaltools.engine.opening import describe_model
 from evaltools.model import read_model
-from evaltools.report.page.file import page_file
-from evaltools.report.page.from_files import read_sources
+from evaltools.report.page.file import page_file, read_sources
 from evaltools.request.flags import parse_flags
 from evaltools.result.environment import describe_environment
 from evaltools.result.json_file import encode_json

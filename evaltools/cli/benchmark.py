@@ -96,7 +96,7 @@ def contents_of(
     from evaltools.benchmark.trace import trace_json
     from evaltools.report.content import Sources
     from evaltools.report.files.plot import plot_results
-    from evaltools.report.page.file import measured_page
+    from evaltools.report.page.file import page_file
     from evaltools.result.json_file import encode_json
 
     measured = [each for records in places.values() for each in records.measured]
@@ -105,7 +105,7 @@ def contents_of(
         "output_file_path": lambda: encode_json(places if is_raw else result),
         "trace": lambda: trace_json(result, measured),
         "plot": lambda: plot_results({result.command: result}, files["plot"]),
-        "report": lambda: measured_page(Sources(results={result.command: result}), files["report"]),
+        "report": lambda: page_file(Sources(results={result.command: result}), files["report"]),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ from evaltools.report.files.evaluation import (
     planned_report,
     rendered,
 )
-from evaltools.report.files.output_file import planned_outputs, write_measured, write_outputs, write_report
+from evaltools.report.files.output_file import planned_outputs, write_outputs, write_report
 from evaltools.report.page.screens import print_configurations, print_result
 from evaltools.request import Options, Request
 from evaltools.result.json_file import encode_json
@@ -163,7 +164,7 @@ def write_and_show(
     """Write the files, print the native lines and the tables; returns what could not be written."""
     figures = {name: path for name, path in files.items() if name != PLOT}
     contents = rendered(result, figures, options.text("output_format"))
-    not_written = write_measured(contents, figures, console)
+    not_written = write_outputs(figures, contents, console)
     if PLOT in files:
         from evaltools.report.files.plot import plot_results
 
@@ -179,9 +180,9 @@ def write_and_show(
 def _write_of_task(result: Result, task: TaskCommand, files: Mapping[str, Path], console: Console) -> list[OutputError]:
     """Write the files that only the task has; returns what could not be written, then or while it was measured."""
     measured = [entry.name for entry in result.rows if entry.status == "measured"]
-    contents = {name: named(task.file_at)(result, name) for name in files if name in measured}
+    contents = {name: partial(named(task.file_at), result, name) for name in files if name in measured}
     not_saved = [OutputError(result.not_saved)] if result.not_saved else []
-    return [*write_measured(contents, files, console), *not_saved]
+    return [*write_outputs(files, contents, console), *not_saved]
 
 
 def print_to_stdout(lines: Sequence[str]) -> list[OutputError]:
@@ -226,7 +227,7 @@ def _locate_after(
         if not request.options.is_on("quiet"):
             print_operators(found[name], console)
         print_answer(found[name], console)
-    not_written = write_measured({name: encode_json(found[name]) for name in beside}, beside, console)
+    not_written = write_outputs(beside, {name: partial(encode_json, found[name]) for name in beside})
     return list(found.values()), not_written
 
 
@@ -236,7 +237,7 @@ def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
     Returns the worst of the exit codes: a model that cannot be evaluated costs no other one.
     """
     from evaltools.report.files.plot import plot_results
-    from evaltools.report.page.file import measured_page
+    from evaltools.report.page.file import page_file
     from evaltools.report.page.screens import print_models
 
     console = make_console()
@@ -269,7 +270,7 @@ def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
         print_models(results, console)
         contents = {
             "plot": lambda: plot_results(results, files["plot"]),
-            "report": lambda: measured_page(_all_of(sources), files["report"]),
+            "report": lambda: page_file(_all_of(sources), files["report"]),
         }
         not_written = write_outputs(files, contents)
         for problem in not_written:

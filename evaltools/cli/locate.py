@@ -40,7 +40,7 @@ def locate_and_print(asked: Request) -> int:
     from evaltools.cli.shared.terminal import make_console, text_for_stdout
     from evaltools.report.content import Sources
     from evaltools.report.files.output_file import planned_outputs, write_outputs
-    from evaltools.report.page.file import measured_page
+    from evaltools.report.page.file import page_file
     from evaltools.result.json_file import encode_json
 
     files = planned_outputs(asked.options, ("output_file_path", "report"), asked.files_read, "the findings are")
@@ -52,7 +52,7 @@ def locate_and_print(asked: Request) -> int:
     sources = Sources(results={Path(result.models[0].file).stem: result})
     contents = {
         "output_file_path": lambda: encode_json(result),
-        "report": lambda: measured_page(sources, files["report"]),
+        "report": lambda: page_file(sources, files["report"]),
     }
     not_written = write_outputs(files, contents)
     for error in not_written:

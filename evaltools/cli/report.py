@@ -52,8 +52,7 @@ def run(arguments: list[str]) -> int:
         raise UsageError(f"which result? Write evaltools {_USAGE}")
     if output is None:
         raise UsageError(f"missing: where to write the page. Write evaltools {_USAGE}")
-    from evaltools.report.page.file import page_file, require_page_file
-    from evaltools.report.page.from_files import read_sources
+    from evaltools.report.page.file import page_file, read_sources, require_page_file
     from evaltools.runs.folders import result_content
 
     require_page_file(output, "--output")

@@ -18,7 +18,6 @@ from evaltools.text import shortened
 if TYPE_CHECKING:
     from evaltools.result.result import Result
 
-_GATE: Final = "gate"
 MOST_NOTES: Final = 12
 MOST_WARNINGS: Final = 12
 MOST_LINES: Final = 40
@@ -44,22 +43,6 @@ class Sources(Struct, frozen=True):
     located: Mapping[str, Sequence[Result]] = field(default_factory=dict)
     saved: Mapping[str, bytes] = field(default_factory=dict)
     folders: Mapping[str, Path] = field(default_factory=dict)
-
-    @property
-    def outcomes(self) -> dict[str, Result]:
-        """What came of gates, which a page begins with."""
-        return {name: each for name, each in self.results.items() if each.command == _GATE}
-
-    @property
-    def evaluations(self) -> dict[str, Result]:
-        """The results of evaluations."""
-        return {name: each for name, each in self.results.items() if each.is_of_examples}
-
-    @property
-    def others(self) -> dict[str, Result]:
-        """The results of other commands."""
-        known = self.outcomes | self.evaluations
-        return {name: each for name, each in self.results.items() if name not in known}
 
 
 class Download(Struct, frozen=True):

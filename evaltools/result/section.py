@@ -1,7 +1,7 @@
 """What a report shows: blocks under a heading, made once, for terminals, pages, Markdown and CSV.
 
-The sections that all tasks have are in ``evaltools/report/page/sections``; a task adds its own by
-``TaskPart.sections_at``, and says by ``place`` beside which of those they stand.
+A result has those that its rows do not say; ``evaltools/report/page`` makes the others of the rows. By ``place`` a
+section says beside which of those it stands.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from evaltools.gates.outcome import counts, is_inconclusive_allowed, outcome_of,
 from evaltools.report.content import Sources
 from evaltools.report.files.output_file import first_bytes, is_written_in_place, planned_outputs, write_outputs
 from evaltools.report.files.rows import junit_of_rows
-from evaltools.report.page.file import measured_page
+from evaltools.report.page.file import page_file
 from evaltools.request.flags import GivenFlags
 from evaltools.result.environment import describe_environment
 from evaltools.result.json_file import encode_json
@@ -54,7 +54,7 @@ def write_verdicts(outcome: Result, files: Mapping[str, Path], judged: Mapping[s
         "badge": lambda: badge_json(outcome),
         "output_file_path": lambda: encode_json(outcome),
         "json": lambda: encode_json(outcome),
-        "report": lambda: measured_page(Sources({name: outcome, **judged}), files["report"]),
+        "report": lambda: page_file(Sources({name: outcome, **judged}), files["report"]),
     }
     return write_outputs(files, contents)
 

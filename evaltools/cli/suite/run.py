@@ -15,7 +15,7 @@ from evaltools.engine.ledger import Tally
 from evaltools.report.content import Sources
 from evaltools.report.files.output_file import planned_outputs, write_outputs
 from evaltools.report.files.rows import csv_of_rows, junit_of_rows
-from evaltools.report.page.file import measured_page
+from evaltools.report.page.file import page_file
 from evaltools.report.page.screens import print_result
 from evaltools.request import Request
 from evaltools.result.json_file import encode_json
@@ -33,7 +33,7 @@ def suite(request: Request) -> int:
         "output_file_path": lambda: encode_json(result),
         "csv": lambda: csv_of_rows(result),
         "junit": lambda: junit_of_rows(result),
-        "report": lambda: measured_page(Sources(results={result.command: result}), files["report"]),
+        "report": lambda: page_file(Sources(results={result.command: result}), files["report"]),
     }
     not_written = write_outputs(files, contents)
     for error in not_written:

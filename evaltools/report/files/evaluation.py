@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -17,9 +18,6 @@ from evaltools.report.files.output_file import planned_outputs, require_output_f
 from evaltools.request import Request, require_apart
 from evaltools.result.json_file import encode_json
 from evaltools.result.result import Result, Row
-
-if TYPE_CHECKING:
-    from evaltools.report.content import Page
 
 _WHOLE_RESULT: Final = "the result"
 PLOT: Final = "the plot"
@@ -55,14 +53,13 @@ def file_per_configuration(output: Path, configurations: Sequence[str]) -> dict[
     return files
 
 
-def rendered(result: Result, files: Mapping[str, Path], stated: str = "") -> dict[str, bytes]:
-    """The content of each planned file but the plot; there is none for configurations that were not measured."""
-    if _WHOLE_RESULT in files:
-        return {_WHOLE_RESULT: format_of(files[_WHOLE_RESULT], stated).render(result, None)}
+def rendered(result: Result, files: Mapping[str, Path], stated: str = "") -> dict[str, Callable[[], bytes]]:
+    """What makes the content of each planned file but the plot; nothing for what was not measured."""
+    rows = {entry.name: entry for entry in result.measured_tests}
     return {
-        entry.name: format_of(files[entry.name], stated).render(result, entry)
-        for entry in result.measured_tests
-        if entry.name in files
+        name: partial(format_of(path, stated).render, result, rows.get(name), path)
+        for name, path in files.items()
+        if name == _WHOLE_RESULT or name in rows
     }
 
 
@@ -72,44 +69,24 @@ class OutputFormat(Struct, frozen=True):
     ``is_per_configuration``: each test configuration has a file of its own, and no other is written.
     """
 
-    render: Callable[[Result, Row | None], bytes]
+    render: Callable[[Result, Row | None, Path], bytes]
     is_per_configuration: bool = False
 
 
-def _json(result: Result, _configuration: Row | None) -> bytes:
-    """All that is known, described by ``result.schema.json``."""
-    return encode_json(result)
-
-
-def _html(result: Result, _configuration: Row | None) -> bytes:
-    """The page."""
-    from evaltools.report.page.rendering.html import html_of
-
-    return html_of(_page(result))
-
-
-def _markdown(result: Result, _configuration: Row | None) -> bytes:
-    """The first screen of the page: answers and figures, without pictures."""
-    from evaltools.report.page.rendering.markdown import markdown_of
-
-    return markdown_of(_page(result))
-
-
-def _page(result: Result) -> Page:
+def _page(ending: str, result: Result, _configuration: Row | None, path: Path) -> bytes:
     from evaltools.report.content import Sources
-    from evaltools.report.page.make import page_of
+    from evaltools.report.page.file import page_file
 
-    return page_of(Sources({Path(result.model.file).stem: result}))
+    return page_file(Sources({Path(result.model.file).stem: result}), path.with_suffix(ending))
 
 
-def _csv(result: Result, _configuration: Row | None) -> bytes:
-    """A row per configuration, figures as the JSON result has them; one that a configuration lacks is empty."""
+def _csv(result: Result, _configuration: Row | None, _path: Path) -> bytes:
     from evaltools.report.files.rows import csv_of_rows
 
     return csv_of_rows(result)
 
 
-def _protobuf(result: Result, configuration: Row | None) -> bytes:
+def _protobuf(result: Result, configuration: Row | None, _path: Path) -> bytes:
     """The native tool's ``EvaluationStageMetrics`` of a configuration."""
     from evaltools.native.lines.evaluation import native_proto
 
@@ -118,9 +95,9 @@ def _protobuf(result: Result, configuration: Row | None) -> bytes:
 
 
 FORMATS: Final = {
-    ".json": OutputFormat(_json),
-    ".md": OutputFormat(_markdown),
-    ".html": OutputFormat(_html),
+    ".json": OutputFormat(lambda result, _configuration, _path: encode_json(result)),
+    ".md": OutputFormat(partial(_page, ".md")),
+    ".html": OutputFormat(partial(_page, ".html")),
     ".csv": OutputFormat(_csv),
     ".pb": OutputFormat(_protobuf, is_per_configuration=True),
     ".bin": OutputFormat(_protobuf, is_per_configuration=True),

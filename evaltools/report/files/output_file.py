@@ -110,20 +110,6 @@ def _replace(path: Path, content: bytes) -> None:
         draft.replace(path)
 
 
-def write_measured(contents: Mapping[str, bytes], files: Mapping[str, Path], console: Console) -> list[OutputError]:
-    """Write the content of each file by what it holds, and say which are left out; returns what cannot be written."""
-    failed = []
-    for name, path in files.items():
-        if name not in contents:
-            console.print(f"{path} is not written: {name} was not measured")
-            continue
-        try:
-            write_file(path, contents[name])
-        except OutputError as error:
-            failed.append(error)
-    return failed
-
-
 def require_new_folder(folder: Path, flag: str) -> None:
     """Make the folder that a flag names; raises :class:`UsageError` where it cannot be made, or holds files already."""
     try:
@@ -169,14 +155,24 @@ def _is_json(options: Options, path: Path) -> bool:
     return is_stated or path.suffix.lower() == ".json"
 
 
-def write_outputs(files: Mapping[str, Path], contents: Mapping[str, Callable[[], bytes]]) -> list[OutputError]:
-    """Make the content of each planned file and write it; returns what could not be written."""
+def write_outputs(
+    files: Mapping[str, Path], contents: Mapping[str, Callable[[], bytes]], console: Console | None = None
+) -> list[OutputError]:
+    """Make the content of each planned file and write it; returns what could not be made or written.
+
+    The ``console`` is told of those that have no content, as nothing was measured for them.
+    """
     not_written = []
-    for flag, path in files.items():
+    for name, path in files.items():
+        if console is not None and name not in contents:
+            console.print(f"{path} is not written: {name} was not measured")
+            continue
         try:
-            write_file(path, contents[flag]())
+            write_file(path, contents[name]())
         except OutputError as error:
             not_written.append(error)
+        except UsageError as error:
+            not_written.append(OutputError(f"{path} cannot be written: {error}"))
     return not_written
 
 
@@ -184,6 +180,6 @@ def write_report(path: Path | None, sources: Sources) -> list[OutputError]:
     """Write the page, if one is asked for; returns what could not be written."""
     if path is None:
         return []
-    from evaltools.report.page.file import measured_page
+    from evaltools.report.page.file import page_file
 
-    return write_outputs({"report": path}, {"report": lambda: measured_page(sources, path)})
+    return write_outputs({"report": path}, {"report": lambda: page_file(sources, path)})

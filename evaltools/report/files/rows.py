@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree
 
-from evaltools.report.page.rendering.csv_text import csv_of
 from evaltools.result.result import Result, Row
-from evaltools.result.section import Cell, Number, Table, Tone
+from evaltools.result.section import Cell, Number, Table, Tone, text_of
 from evaltools.result.verdict import GateVerdict, ending_of
 from evaltools.text import printable
 
+_FORMULA: Final = re.compile(r"[=@]|[+-](?![\d.]+%?$)(?!$)")
+"""How a text begins that a spreadsheet computes; a number is none, nor is a dash alone."""
+
 _COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 _VERDICTS: Final[Mapping[Tone, GateVerdict]] = {"bad": "fail", "open": "inconclusive", "missing": "not measured"}
+
+
+def csv_of(table: Table) -> bytes:
+    r"""UTF-8, with the headings as its first line; what has no number is empty.
+
+    Names come from elsewhere: control characters are shown as Python writes them, and what a spreadsheet would take for
+    a formula has an apostrophe before it.
+
+    >>> csv_of(Table("", ("name", "top1"), [("a", Number("50 %", 0.5)), ("b", Number("no number", None))]))
+    b'name,top1\na,0.5\nb,\n'
+    >>> csv_of(Table("", ("name",), [("=1+1",), ("-cmd",), ("-1.5",), ("a\tb",)]))
+    b"name\n'=1+1\n'-cmd\n-1.5\na\\tb\n"
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if table.columns:
+        writer.writerow(map(_in_csv, table.columns))
+    writer.writerows([_in_csv(cell) for cell in row] for row in table.rows)
+    return text.getvalue().encode(errors="replace")
+
+
+def _in_csv(cell: Cell) -> str | float | None:
+    if isinstance(cell, Number):
+        return cell.value
+    text = printable(text_of(cell))
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def csv_of_rows(result: Result) -> bytes:

@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -19,13 +19,20 @@ from evaltools.result.places import machine_of
 from evaltools.result.result import HINT, INVOKE_US, Result
 from evaltools.result.section import Place, Section
 
+_GATE: Final = "gate"
+
 
 def page_of(sources: Sources) -> Page:
     """All that is shown of results; sections without data are left out."""
-    results = {**sources.outcomes, **sources.evaluations, **sources.others}
+    results = dict(sorted(sources.results.items(), key=lambda each: _order(each[1])))
     first = first_screens(results, sources.located)
     parts = [_part(name, result, sources) for name, result in results.items()]
     return Page(_title(parts, sources), tuple(map(bounded_first, first)), tuple(map(bounded, parts)), _below(sources))
+
+
+def _order(result: Result) -> int:
+    """A page begins with what came of gates, then with evaluations."""
+    return 0 if result.command == _GATE else 1 if result.is_of_examples else 2
 
 
 def _below(sources: Sources) -> str:
@@ -51,7 +58,7 @@ def _from_to(moments: Sequence[str]) -> str:
 
 def _title(parts: Sequence[Part], sources: Sources) -> str:
     """What the only result is of, or the gates; then how many other results there are of what."""
-    by_name = parts[:1] if len(parts) == 1 or sources.outcomes else []
+    by_name = parts[:1] if len(parts) == 1 or any(each.command == _GATE for each in sources.results.values()) else []
     kinds = Counter(part.about.rpartition(": ")[2] for part in parts[len(by_name) :])
     others = [f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items()]
     return ", ".join([*(part.about for part in by_name), *others])

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.report.content import Sources
-from evaltools.report.page.file import page_file
-from evaltools.report.page.from_files import read_sources
+from evaltools.report.page.file import page_file, read_sources
 from evaltools.report.page.rendering.other_files import linked
 from evaltools.result.json_file import encode_json
 from evaltools.result.result import Result

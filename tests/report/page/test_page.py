@@ -159,7 +159,7 @@ def test_pictures_are_found_where_they_lie_now(tmp_path: Path) -> None:
     Image.new("RGB", (40, 20)).save(tmp_path / "0.jpg")
     sources = Sources({"r": classifier(changed(2), folder="gone")})
     assert read(sources).all("img") == []
-    assert read(Sources({"a": sources.evaluations["r"], "b": sources.evaluations["r"]})).source.count("--images=") == 1
+    assert read(Sources({"a": sources.results["r"], "b": sources.results["r"]})).source.count("--images=") == 1
     (picture,) = read(sources, tmp_path).all("img")
     assert (picture.attributes["alt"], picture.attributes["width"], picture.attributes["height"]) == (
         "0.jpg: lost; right: cat; reference: cat 0.75; xnnpack: dog 0.50",

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.content import Page, Sources
+from evaltools.report.files.rows import csv_of
 from evaltools.report.page.make import page_of
-from evaltools.report.page.rendering.csv_text import csv_of
 from evaltools.report.page.rendering.html import html_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.report.page.rendering.terminal import show_page
