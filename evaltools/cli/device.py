@@ -112,7 +112,7 @@ exit codes:
     serials = read_serials(flags.text("serials")) if "serials" in flags else ()
     flags.path("adb")
     from evaltools.device.adb import Adb, DeviceError, Link
-    from evaltools.device.store import DeviceLock, clear, is_there
+    from evaltools.device.store import DeviceFolder
 
     adb = Adb(flags.text("adb"))
     if not serials:
@@ -121,10 +121,10 @@ exit codes:
     is_clean, is_written = bool(serials), True
     for serial in serials:
         try:
-            link, size = Link(adb, serial), 0
-            if is_there(link, root):
-                with DeviceLock(link, root, flags.is_on("force")):
-                    size = clear(link, root)
+            folder, size = DeviceFolder(Link(adb, serial), root, flags.is_on("force")), 0
+            if folder.is_there():
+                with folder:
+                    size = folder.clear()
         except DeviceError as error:
             complain(f"evaltools: {error}")
             is_clean = False

@@ -24,7 +24,7 @@ from evaltools.device import detached
 from evaltools.device.adb import MAY_PASS, Adb, Answer, CommandFailed, DeviceError, DeviceStopped, FileMissing, Link
 from evaltools.device.facts import conditions_now, find_devices, masks_of_cpus
 from evaltools.device.flags import DEFAULT_ROOT, KINDS_OF_CPUS, DeviceFlags, ProgramName
-from evaltools.device.store import RUNS, DeviceLock, archives, remote_path, remove_runs, stored_folder
+from evaltools.device.store import RUNS, DeviceFolder, archives, remote_path, stored_folder
 from evaltools.device.transfer import pull, push
 from evaltools.errors import OutputError
 from evaltools.result.device import (
@@ -48,7 +48,7 @@ _LONGEST_COOLING_S: Final = 600.0
 
 
 class Device:
-    """A device that does one work at a time; files can be sent while its :attr:`lock` is held.
+    """A device that does one work at a time; files can be sent while its :attr:`folder` is held.
 
     ``stop`` ends everything that is under way.
 
@@ -56,7 +56,7 @@ class Device:
         link: the way to it
         report: shows a line to the user
         facts: at the beginning; the Python in them is the one that is used
-        lock: that of evaltools' folder there
+        folder: evaltools' own there
         known: files that the device has had since it was away
         python: the command that starts evaltools there, once it has been looked at since then
         lost: the attempts at the present work that failed
@@ -74,7 +74,7 @@ class Device:
         self.serial = facts.serial
         self.facts = facts
         self.flags = flags
-        self.lock = DeviceLock(self.link, flags.root, flags.takes_by_force)
+        self.folder = DeviceFolder(self.link, flags.root, flags.takes_by_force)
         self.report = report
         self.known: set[str] = set()
         self.python = ""
@@ -105,7 +105,7 @@ class Device:
         self.known.clear()
         self.python = ""
         try:
-            self.lock.take()
+            self.folder.take()
         except DeviceError:
             return False
         return True
@@ -151,7 +151,7 @@ class Device:
         :class:`DeviceError` where the device did not finish, or another has taken its lock.
         """
         look = partial(self.link.patiently, partial(conditions_now, self.link))
-        self.lock.take()
+        self.folder.take()
         self.link.patiently(self._remove_runs)  # earlier commands may have left some
         before, waited_s = self.cool_down(look)
         started_at, started = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
@@ -227,7 +227,7 @@ class Device:
                 return conditions, waited
 
     def _remove_runs(self) -> None:
-        remove_runs(self.link.unstoppable(self.link.patience_s), self.flags.root)
+        self.folder.remove_runs()
         self._may_run = False
 
     def leave(self) -> None:
@@ -275,7 +275,7 @@ def devices_used(flags: DeviceFlags, console: Console) -> Iterator[DevicesUsed]:
         for found in find_devices(adb, wanted):
             try:
                 device = Device(adb, _usable(found, flags), flags, used.stop, console.print)
-                held.enter_context(device.lock)
+                held.enter_context(device.folder)
             except DeviceError as error:
                 if not flags.all_devices:
                     raise

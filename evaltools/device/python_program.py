@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from evaltools.command import Command
 from evaltools.device.adb import Answer, CommandFailed, DeviceError, last_lines
 from evaltools.device.device import Device
-from evaltools.device.store import PROGRAMS, names_in, remote_path, stored_folder, stored_path, sum_of
+from evaltools.device.store import PROGRAMS, names_in, remote_path, stored_files, stored_folder
 from evaltools.device.transfer import sha256_of
 from evaltools.errors import DataError, UsageError
 from evaltools.exit_codes import EXAMPLES_FAILED, MEASURED, NOT_MEASURED, OK, USAGE
@@ -64,7 +64,9 @@ class SentFiles(Struct):
         ``parameter`` is None for the file that the task itself is in.
         """
         if parameter is None:
-            return self._take_with_those_beside(path) if self.beside else self.take_file(path)
+            if self.beside:
+                self.files |= stored_files(self.root, path.parent, {path, *self.beside})[1]
+            return self.take_file(path)
         if not parameter.is_sent or parameter.role == "machine_path":
             is_sent = self.libraries is not None and os.path.abspath(path) == os.path.abspath(self.libraries)
             return stored_folder(self.root, path)[0] if is_sent else str(path)
@@ -86,13 +88,6 @@ class SentFiles(Struct):
         """Collect one file; returns its path on the device."""
         if path not in self.files:
             self.files[path] = remote_path(self.root, path)
-        return self.files[path]
-
-    def _take_with_those_beside(self, path: Path) -> str:
-        """Collect the file of the task with those beside it, in one folder that is named after all their contents."""
-        together = sorted({path, *self.beside})
-        names = {each: each.relative_to(path.parent).as_posix() for each in together}
-        self.files |= {each: stored_path(self.root, sum_of(names), name) for each, name in names.items()}
         return self.files[path]
 
     def _take_folder(self, path: Path) -> str:

@@ -15,7 +15,7 @@ import shlex
 import tarfile
 import uuid
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
@@ -34,10 +34,15 @@ MARKER: Final = ".evaltools"
 OTHERS_FILES: Final = 4
 _HELD: Final = 5
 _RELEASE_S: Final = 5.0
+STORE: Final = "store"
+PROGRAMS: Final = "programs"
+RUNS: Final = "runs"
+KEPT: Final = "kept"
+_CLEAR_S: Final = 120.0
 
 
-class DeviceLock:
-    """Makes sure that one process at a time uses ``root`` on a device; a context that holds the lock.
+class DeviceFolder:
+    """The folder ``root`` of evaltools on a device; a context that holds its lock: one process at a time uses it.
 
     ``force`` takes the lock from its owner on entry.
     """
@@ -48,7 +53,7 @@ class DeviceLock:
         self._force = force
         self._lock_id = uuid.uuid4().hex
 
-    def __enter__(self) -> DeviceLock:
+    def __enter__(self) -> DeviceFolder:
         self.take(self._force)
         return self
 
@@ -82,6 +87,43 @@ class DeviceLock:
             f"{serial}: {root} cannot be made or written{answer.quote()}; look at the space there, or give a folder "
             "below /data/local/tmp with --device_folder"
         )
+
+    def is_there(self) -> bool:
+        """Whether the folder exists; raises :class:`DeviceError` if it is not evaltools' own."""
+        own = shlex.quote(self.root)
+        found = self._link.shell(
+            f"[ -e {own} ] || exit 1; cd {own} || exit {OTHERS_FILES}; [ ! -f {MARKER} ] || exit 0; "
+            f'[ -r . ] && [ -z "$(ls -A)" ] && exit 1; exit {OTHERS_FILES}',
+        )
+        if found.code not in (0, 1):
+            raise DeviceError(
+                f"{self._link.serial}: {self.root} is not a folder that evaltools has made, so that nothing is deleted "
+                "in it; give the --device_folder of a run"
+            )
+        return found.code == 0
+
+    def remove_runs(self) -> None:
+        """End all runs in the folder, whose lock is held, and delete their folders, also where a stop was asked for."""
+        link, folder = self._link.unstoppable(self._link.patience_s), posixpath.join(self.root, RUNS)
+        for name in link.shell(f"ls {shlex.quote(folder)} 2> /dev/null || true").text.splitlines():
+            remove(link, posixpath.join(folder, name))
+
+    def clear(self) -> int:
+        """End all runs in the folder, whose lock is held, and delete evaltools' files there.
+
+        Returns how many KiB were deleted. Raises :class:`DeviceError` where some of them stay.
+        """
+        self.remove_runs()
+        own, folders = shlex.quote(self.root), f"{PROGRAMS} {STORE} {RUNS} {KEPT}"
+        answer = self._link.shell(
+            f"cd {own} && mkdir -p {folders} && du -skc {folders} | tail -n 1 && rm -rf {folders}", _CLEAR_S
+        )
+        if answer.code != 0:
+            raise DeviceError(
+                f"{self._link.serial}: what is in {self.root} cannot be deleted{answer.quote()}; look at it with adb "
+                f"shell ls -l {self.root}"
+            )
+        return int(answer.text.split()[0])
 
 
 def take_script(root: str, lock_id: str, owner: str, force: bool = False) -> str:
@@ -126,11 +168,6 @@ def _owner_now() -> str:
     return f"{user}@{platform.node()} since {datetime.now(timezone.utc).isoformat(timespec='seconds')}"
 
 
-STORE: Final = "store"
-PROGRAMS: Final = "programs"
-RUNS: Final = "runs"
-KEPT: Final = "kept"
-_CLEAR_S: Final = 120.0
 MOST_BYTES: Final = 32 << 20
 """The size of an archive: a cut link costs the sending of one."""
 
@@ -141,72 +178,24 @@ def remote_path(root: str, local: Path) -> str:
     A name with control characters or broken bytes, which passes through no shell unharmed, leaves its ending.
     """
     name = next(filter(str.isprintable, (local.name, f"file{local.suffix}")), "file")
-    return stored_path(root, sha256_of(local), name)
+    return posixpath.join(root, STORE, sha256_of(local), name)
 
 
-def stored_path(root: str, digest: str, name: str) -> str:
-    """The path of a file on every device, below ``root``, in a folder that is named after a digest."""
-    return posixpath.join(root, STORE, digest, name)
-
-
-def stored_folder(root: str, folder: Path) -> tuple[str, dict[Path, str]]:
-    """The path of a folder on every device, named after all that is in it, and its files with their paths there.
+def stored_files(root: str, folder: Path, files: Iterable[Path]) -> tuple[str, dict[Path, str]]:
+    """The path on every device of files of a folder, named after all their names and contents; and that of each.
 
     Raises :class:`DataError` for a file that cannot be read.
     """
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    names = {path: path.relative_to(folder).as_posix() for path in files}
-    digest = sum_of(names)
-    return posixpath.join(root, STORE, digest), {path: stored_path(root, digest, name) for path, name in names.items()}
-
-
-def sum_of(names: Mapping[Path, str]) -> str:
-    """The sha256 of files with their names and contents, as hexadecimal digits."""
-    checksum = hashlib.sha256()
+    names, checksum = {path: path.relative_to(folder).as_posix() for path in sorted(files)}, hashlib.sha256()
     for path, name in names.items():
         checksum.update(f"{name}\0{sha256_of(path)}\0".encode("utf-8", "surrogateescape"))
-    return checksum.hexdigest()
+    together = posixpath.join(root, STORE, checksum.hexdigest())
+    return together, {path: posixpath.join(together, name) for path, name in names.items()}
 
 
-def remove_runs(link: Link, root: str) -> None:
-    """End all runs in the folder ``root``, whose lock is held, and delete their folders."""
-    folder = posixpath.join(root, RUNS)
-    found = link.shell(f"ls {shlex.quote(folder)} 2> /dev/null || true").text.splitlines()
-    for name in found:
-        remove(link, posixpath.join(folder, name))
-
-
-def is_there(link: Link, root: str) -> bool:
-    """Whether the folder ``root`` exists on a device; raises :class:`DeviceError` if it is not evaltools' own."""
-    own = shlex.quote(root)
-    found = link.shell(
-        f"[ -e {own} ] || exit 1; cd {own} || exit {OTHERS_FILES}; [ ! -f {MARKER} ] || exit 0; "
-        f'[ -r . ] && [ -z "$(ls -A)" ] && exit 1; exit {OTHERS_FILES}',
-    )
-    if found.code not in (0, 1):
-        raise DeviceError(
-            f"{link.serial}: {root} is not a folder that evaltools has made, so that nothing is deleted in it; give "
-            "the --device_folder of a run"
-        )
-    return found.code == 0
-
-
-def clear(link: Link, root: str) -> int:
-    """End all runs in the folder ``root``, whose lock is held, and delete evaltools' files there.
-
-    Returns how many KiB were deleted. Raises :class:`DeviceError` where some of them stay.
-    """
-    remove_runs(link, root)
-    folders = f"{PROGRAMS} {STORE} {RUNS} {KEPT}"
-    answer = link.shell(
-        f"cd {shlex.quote(root)} && mkdir -p {folders} && du -skc {folders} | tail -n 1 && rm -rf {folders}", _CLEAR_S
-    )
-    if answer.code != 0:
-        raise DeviceError(
-            f"{link.serial}: what is in {root} cannot be deleted{answer.quote()}; look at it with adb shell ls -l "
-            f"{root}"
-        )
-    return int(answer.text.split()[0])
+def stored_folder(root: str, folder: Path) -> tuple[str, dict[Path, str]]:
+    """The path of a folder on every device, and its files with their paths there, as :func:`stored_files` has them."""
+    return stored_files(root, folder, (path for path in folder.rglob("*") if path.is_file()))
 
 
 def archives(folder: Path, files: Sequence[Path], most_bytes: int = MOST_BYTES) -> Iterator[bytes]:

@@ -11,28 +11,28 @@ from pathlib import Path
 import pytest
 
 from evaltools.device.adb import DeviceError, Link
-from evaltools.device.store import DeviceLock
+from evaltools.device.store import DeviceFolder
 from tests.device.fault_proxy import FaultProxy
 from tests.device.shared_folder import SHARED_ROOT
 
 
 def test_the_owner_stands_in_a_lock_and_nothing_is_left_of_it(first: Link, shared: Path) -> None:
-    with DeviceLock(first, SHARED_ROOT) as lock:
+    with DeviceFolder(first, SHARED_ROOT) as lock:
         owner = (shared / "lock" / "owner").read_text().splitlines()[0]
         assert re.fullmatch(rf"{getpass.getuser()}@{os.uname().nodename} since [-0-9]+T[:0-9]+\+00:00", owner)
         with pytest.raises(
             DeviceError, match=f"^device {first.serial} is in use by {re.escape(owner)}; --force takes it"
         ):
-            DeviceLock(first, SHARED_ROOT).take()
+            DeviceFolder(first, SHARED_ROOT).take()
         lock.take()
     assert not shared.exists()
 
 
 def test_of_many_that_begin_at_once_one_gets_it(first: Link, shared: Path) -> None:
-    got, refused, together = list[DeviceLock](), list[DeviceError](), threading.Barrier(8)
+    got, refused, together = list[DeviceFolder](), list[DeviceError](), threading.Barrier(8)
 
     def take() -> None:
-        lock = DeviceLock(first, SHARED_ROOT)
+        lock = DeviceFolder(first, SHARED_ROOT)
         together.wait()
         try:
             got.append(lock.__enter__())
@@ -58,13 +58,13 @@ def test_a_lock_without_an_owner_is_held_until_it_is_taken_by_force(first: Link,
     else:
         (shared / "lock").mkdir()
     with pytest.raises(DeviceError, match="is in use by another process"):
-        DeviceLock(first, SHARED_ROOT).take()
-    with DeviceLock(first, SHARED_ROOT, force=True) as lock:
+        DeviceFolder(first, SHARED_ROOT).take()
+    with DeviceFolder(first, SHARED_ROOT, force=True) as lock:
         lock.take()
 
 
 def test_a_lock_whose_answer_was_lost_is_one_s_own(breaking: Link, shared: Path, proxy: FaultProxy) -> None:
-    with DeviceLock(breaking, SHARED_ROOT) as lock:
+    with DeviceFolder(breaking, SHARED_ROOT) as lock:
         proxy.cut()
         lock.take()
         assert (shared / "lock" / "owner").exists()
@@ -72,4 +72,4 @@ def test_a_lock_whose_answer_was_lost_is_one_s_own(breaking: Link, shared: Path,
 
 def test_a_folder_that_cannot_be_written_is_said_with_what_to_do(first: Link) -> None:
     with pytest.raises(DeviceError, match="/proc/none cannot be made or written.*--device_folder"):
-        DeviceLock(first, "/proc/none").take()
+        DeviceFolder(first, "/proc/none").take()

@@ -11,7 +11,7 @@ import pytest
 
 from evaltools.device import detached
 from evaltools.device.adb import DeviceError, Link
-from evaltools.device.store import DeviceLock, clear, is_there, remote_path
+from evaltools.device.store import DeviceFolder, remote_path
 from evaltools.errors import DataError
 from tests.device.fixtures import device_at
 from tests.device.shared_folder import SHARED_ROOT, inside
@@ -63,17 +63,17 @@ def test_a_file_that_cannot_be_read_is_a_data_error_with_its_name(tmp_path: Path
 
 
 def clean(link: Link) -> int:
-    with DeviceLock(link, SHARED_ROOT):
-        return clear(link, SHARED_ROOT)
+    with DeviceFolder(link, SHARED_ROOT) as folder:
+        return folder.clear()
 
 
 def test_what_was_deleted_is_sent_again_once_the_device_is_looked_at_anew(
     first: Link, shared: Path, tmp_path: Path
 ) -> None:
     model, store = written(tmp_path, "m"), device_at(first.adb, first.serial, root=SHARED_ROOT)
-    with store.lock:
+    with store.folder:
         store.put(model)
-        assert clear(first, SHARED_ROOT) > 0
+        assert DeviceFolder(first, SHARED_ROOT).clear() > 0
         assert store.is_back()
         assert inside(shared, store.put(model)).read_bytes() == model.read_bytes()
     assert clean(first) > 0
@@ -86,29 +86,29 @@ def test_a_folder_with_a_file_of_others_is_refused(first: Link, shared: Path, ot
     path.parent.mkdir(parents=True)
     path.write_text("mine")
     with pytest.raises(DeviceError, match="holds files that are not evaltools'"):
-        DeviceLock(first, SHARED_ROOT).take()
+        DeviceFolder(first, SHARED_ROOT).take()
     with pytest.raises(DeviceError, match="not a folder that evaltools has made"):
-        is_there(first, SHARED_ROOT)
+        DeviceFolder(first, SHARED_ROOT).is_there()
     assert [each for each in shared.rglob("*") if each.is_file()] == [path]
 
 
 def test_what_others_keep_beside_evaltools_own_folders_stays(first: Link, shared: Path, tmp_path: Path) -> None:
     store = device_at(first.adb, first.serial, root=SHARED_ROOT)
-    with store.lock:
+    with store.folder:
         store.put(written(tmp_path, "m"))
         (shared / "mine").write_text("mine")
-        assert clear(first, SHARED_ROOT) > 0
+        assert DeviceFolder(first, SHARED_ROOT).clear() > 0
     assert sorted(path.name for path in shared.iterdir()) == [".evaltools", "mine"]
 
 
 def test_an_empty_folder_that_somebody_else_made_is_nothing_to_delete(first: Link, shared: Path) -> None:
-    assert not is_there(first, SHARED_ROOT)
+    assert not DeviceFolder(first, SHARED_ROOT).is_there()
     shared.mkdir()
-    assert not is_there(first, SHARED_ROOT)
+    assert not DeviceFolder(first, SHARED_ROOT).is_there()
 
 
 def test_a_run_that_goes_on_is_ended_before_everything_is_deleted(first: Link, shared: Path) -> None:
-    with DeviceLock(first, SHARED_ROOT):
+    with DeviceFolder(first, SHARED_ROOT):
         detached.start(first, "sleep 300", f"{SHARED_ROOT}/runs/0-of-1-0123abcd0123abcd")
     leader = (shared / "runs" / "0-of-1-0123abcd0123abcd" / "pid").read_text().split()[0]
     assert first.shell(f"kill -0 {leader}").code == 0

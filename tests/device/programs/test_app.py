@@ -58,7 +58,7 @@ def starts(
     device = device_at(client, phone.serial, root=STORE, stop=stop, report=print)
     device.lost = [LostAttempt("command", "it was killed there (SIGKILL)", 1.0)]
     files = {sent: f"{STORE}/store/{'0' * 64}/{sent.name}"}
-    with device.lock:
+    with device.folder:
         return list(run_app(device, files, app, steps, timeout_s)[1])
 
 
@@ -226,7 +226,7 @@ def test_the_app_may_read_what_was_sent(client: Adb, phone: RealDevice, tmp_path
 
 def test_an_apk_is_installed(client: Adb, phone: RealDevice, tmp_path: Path) -> None:
     device = device_at(client, phone.serial, root=STORE)
-    with device.lock:
+    with device.folder:
         install_app(device, apk(tmp_path, "Success"))
 
 
@@ -242,7 +242,7 @@ def test_an_apk_is_installed(client: Adb, phone: RealDevice, tmp_path: Path) -> 
 )
 def test_an_apk_that_is_refused(client: Adb, phone: RealDevice, tmp_path: Path, answer: str, message: str) -> None:
     device = device_at(client, phone.serial, root=STORE)
-    with device.lock, pytest.raises(DeviceError, match=message):
+    with device.folder, pytest.raises(DeviceError, match=message):
         install_app(device, apk(tmp_path, answer))
 
 

@@ -86,7 +86,7 @@ def test_a_command_of_any_length_is_run(lines: int, client: Adb, devices: Device
     """Those of native benchmarks have some lines for each start."""
     device = device_at(client, devices[0].serial)
     command = "\n".join(["n='0'", *["n=$((n + 1))"] * lines, 'echo "é $n" > count; exit 3'])
-    with device.lock:
+    with device.folder:
         _, done = device.do(lambda: command, ("count",), tmp_path)
     assert (done.code, (tmp_path / "count").read_text()) == (3, f"é {lines}\n")
 
@@ -96,6 +96,6 @@ def test_each_line_is_told_when_it_is_whole(client: Adb, devices: Devices, tmp_p
     told: list[bytes] = []
     device = device_at(client, devices[0].serial)
     cut = r"printf 'one\nGr\303' >&2; sleep 1.2; printf '\266\303\237e\n\nlast' >&2"
-    with device.lock:
+    with device.folder:
         _, done = device.do(lambda: cut, (), tmp_path, told.append)
     assert (told, done.complaints) == ([b"one", "Größe".encode(), b""], "one\nGröße\n\nlast")

@@ -14,7 +14,7 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb import Adb, DeviceError, Link
 from evaltools.device.device import DevicesUsed, devices_used
 from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags
-from evaltools.device.store import DeviceLock
+from evaltools.device.store import DeviceFolder
 from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags
 from tests.cli.device import runs as device_runs
@@ -80,7 +80,7 @@ def test_a_device_that_is_in_use_stops_the_command_or_is_left_out(
     serial, root = devices[0].serial, f"{DEFAULT_ROOT}-2"
     flags = [f"--adb={network.adb}", f"--device_folder={root}"]
     clean = f"evaltools device clean --serials={serial} --adb={network.adb} --device_folder={root}"
-    with DeviceLock(Link(client, serial), root):
+    with DeviceFolder(Link(client, serial), root):
         named = used([*flags, f"--serials={serial}"])
         with pytest.raises(DeviceError, match=f"^device {serial} is in use by .*; --force takes it"), named:
             pass
