@@ -21,8 +21,10 @@ def facts_in(folder: Path) -> dict[str, str]:
 
 def records_in(folder: Path) -> list[Plain]:
     """Its records as plain values, those of one configuration after those of another."""
-    records = read_journal(folder).records.values()
-    return [msgspec.msgpack.decode(kept.content) for own in records for kept in own.values()]
+    journal = read_journal(folder)
+    return [
+        msgspec.msgpack.decode(journal.content_of(kept)) for own in journal.records.values() for kept in own.values()
+    ]
 
 
 def rewrite(

@@ -16,6 +16,7 @@ import os
 import struct
 import tempfile
 import time
+import weakref
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -50,9 +51,10 @@ class Statement(Struct, frozen=True, array_like=True, tag="fact"):
 
 
 class Kept(NamedTuple):
-    """The bytes of a record, and of them what is asked for most often."""
+    """Where a record stands in the file, in bytes, and of it what is asked for most often."""
 
-    content: bytes
+    at: int
+    size: int
     failure: Failure | None
     prepared_us: int | None
 
@@ -78,6 +80,8 @@ class Journal:
         self._file = file
         self._mark = mark
         self._end = _BEGINNING
+        self._read_from = _descriptor_to_read(file, folder)
+        weakref.finalize(self, os.close, self._read_from)
         self._waiting: list[Record[Any]] = []
         self._written_at = time.monotonic()
 
@@ -100,11 +104,20 @@ class Journal:
     def flush(self) -> None:
         """Write the records that wait for the next batch."""
         contents = [encode_record(record) for record in self._waiting]
+        at = self._end
         self._append(contents)
         for record, content in zip(self._waiting, contents, strict=True):
-            self._keep(record, content)
+            self._keep(record, at + _HEAD.size, len(content))
+            at += _HEAD.size + len(content)
         self._waiting.clear()
         self._written_at = time.monotonic()
+
+    def content_of(self, kept: Kept) -> bytes:
+        """The bytes of a record, also when the journal was closed."""
+        try:
+            return os.pread(self._read_from, kept.size, kept.at)
+        except OSError as error:
+            raise DataError(f"{self._name} cannot be read: {error.strerror}") from error
 
     def examples(self) -> set[int]:
         """The numbers of the examples that have records."""
@@ -148,15 +161,15 @@ class Journal:
             if isinstance(entry, Statement):
                 self._facts[entry.name] = entry.value
             else:
-                self._keep(entry, data)
+                self._keep(entry, at + _HEAD.size, len(data))
             at = self._end = at + _HEAD.size + len(data)
         self._note_damage(at, lost)
         if lost and is_kept and self._file is not None:
             os.ftruncate(self._file.fileno(), self._end)
 
-    def _keep(self, record: Record[Any], content: bytes) -> None:
+    def _keep(self, record: Record[Any], at: int, size: int) -> None:
         own = self.records.setdefault(record.configuration, {})
-        own[record.example] = Kept(content, record.failure, record.prepared_us)
+        own[record.example] = Kept(at, size, record.failure, record.prepared_us)
 
     def _note_damage(self, end: int, lost: int) -> None:
         if lost:
@@ -171,6 +184,14 @@ class Journal:
         if self.folder is None:
             return "Make room in the folder for temporary files, or name another one in TMPDIR"
         return f"What was written before is kept: mend it, then evaltools resume {self.folder}"
+
+
+def _descriptor_to_read(file: BinaryIO | None, folder: Path | None) -> int:
+    """Records are read by a descriptor of their own, which does not hold the lock of a run."""
+    if folder is not None:
+        return os.open(folder / JOURNAL_NAME, os.O_RDONLY)
+    assert file is not None
+    return os.dup(file.fileno())
 
 
 def _frame(content: bytes, mark: bytes, at: int) -> bytes:

@@ -38,8 +38,8 @@ class Records(Generic[Observation]):
 
     def of(self, configuration: str, last_example: int | None = None) -> RecordsOf[Observation]:
         """The records of one configuration in the order of the examples, up to one of these."""
-        contents = [kept.content for _, kept in self._kept(configuration, last_example)]
-        return RecordsOf(configuration, contents, self._decoder)
+        places = [(journal, kept) for _, journal, kept in self._kept(configuration, last_example)]
+        return RecordsOf(configuration, places, self._decoder)
 
     def fates(self) -> Iterator[tuple[int, Fates]]:
         """Every example in order, with the failure of each configuration; None where it did not fail."""
@@ -66,22 +66,23 @@ class Records(Generic[Observation]):
         """
         found: dict[int, int] = {}
         for name in self.configurations:
-            for example, kept in self._kept(name, last_example):
+            for example, _, kept in self._kept(name, last_example):
                 if kept.prepared_us is not None:
                     found.setdefault(example, kept.prepared_us)
         return [found[example] for example in sorted(found)]
 
     def _fates_of(self, configuration: str) -> Iterator[tuple[int, str, Failure | None]]:
-        return ((example, configuration, kept.failure) for example, kept in self._kept(configuration))
+        return ((example, configuration, kept.failure) for example, _, kept in self._kept(configuration))
 
-    def _kept(self, configuration: str, last_example: int | None = None) -> list[tuple[int, Kept]]:
-        """The records of a configuration, in the order of the examples."""
-        together: dict[int, Kept] = {}
+    def _kept(self, configuration: str, last_example: int | None = None) -> list[tuple[int, Journal, Kept]]:
+        """The records of a configuration with their journals, in the order of the examples."""
+        together: dict[int, tuple[int, Journal, Kept]] = {}
         for journal, suffix in self._parts:
             name = configuration.removesuffix(suffix)
             if name + suffix == configuration:
-                together |= journal.records.get(name, {})
-        found = sorted(together.items(), key=itemgetter(0))
+                own = journal.records.get(name, {})
+                together |= {example: (example, journal, kept) for example, kept in own.items()}
+        found = sorted(together.values(), key=itemgetter(0))
         if found and found[-1][0] >= self._examples:
             raise DataError(f"a journal names example {found[-1][0]} of {self._examples}; start the run anew")
         return found if last_example is None else list(takewhile(lambda each: each[0] <= last_example, found))
@@ -90,16 +91,19 @@ class Records(Generic[Observation]):
 class RecordsOf(Collection[Record[Observation]]):
     """Records of one configuration, which are read each time that they are gone through."""
 
-    def __init__(self, configuration: str, contents: Sequence[bytes], decoder: RecordDecoder[Observation]) -> None:
-        self._configuration, self._contents, self._decoder = configuration, contents, decoder
+    def __init__(
+        self, configuration: str, places: Sequence[tuple[Journal, Kept]], decoder: RecordDecoder[Observation]
+    ) -> None:
+        self._configuration, self._places, self._decoder = configuration, places, decoder
 
     def __iter__(self) -> Iterator[Record[Observation]]:
-        for record in map(self._decoder.decode, self._contents):
+        for journal, kept in self._places:
+            record = self._decoder.decode(journal.content_of(kept))
             is_named_so = record.configuration == self._configuration
             yield record if is_named_so else replace(record, configuration=self._configuration)
 
     def __len__(self) -> int:
-        return len(self._contents)
+        return len(self._places)
 
     def __contains__(self, record: object) -> bool:
         return any(record == own for own in self)

@@ -216,4 +216,8 @@ def journal_rows(folder: Path) -> dict[tuple[int, str], bytes]:
     """
     journal = read_journal(folder)
     assert journal.damage == []
-    return {(example, name): kept.content for name, own in journal.records.items() for example, kept in own.items()}
+    return {
+        (example, name): journal.content_of(kept)
+        for name, own in journal.records.items()
+        for example, kept in own.items()
+    }
