@@ -30,7 +30,6 @@ from evaltools.result.verdict import Verdict
 
 _MOST_FIGURES: Final = 24
 _MOST_INTERVALS: Final = 24
-
 _MOST_CONFIGURATIONS: Final = 8
 _MOST_DRAWN: Final = 8
 _OF_TIMES: Final = ("avg_us", "min_us", "max_us")
@@ -143,9 +142,8 @@ def speed(result: Result) -> Section | None:
     if result.command == BENCHMARK:
         rows = ModelRows.of({"": result})
         times = [row for row in by_latency(result.rows) if not row.fallback]
-        found = (
-            [more_figures(result), medians(rows) if len(times) > 1 else None, models_tradeoff(rows)] if times else []
-        )
+        drawn = [medians(rows) if len(times) > 1 else None, models_tradeoff(rows)]
+        found = [more_figures(result), *drawn] if times else []
         runs = {label(result.models, row): in_ms(row) for row in times}
         found += [each_run("Each run in its turn, round after round", runs, _MOST_CLOUDS)]
     elif timed:

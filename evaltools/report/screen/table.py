@@ -40,6 +40,7 @@ _FACTS: Final = {"file MB": "a file of {} MB", "examples": "{} examples", "machi
 """Columns that are a line below the table where they say the same in each row."""
 _UNLIKE: Final = "Not all of it was measured on one machine, with the same versions and on the same examples"
 _FELL_BACK: Final = Word("fell back", "bad")
+_MEASURED: Final = "measured"
 
 
 class _At(Struct, frozen=True):
@@ -143,10 +144,11 @@ def is_shown(row: Row) -> bool:
 
 
 def word_of(row: ModelRow) -> str:
-    """The verdict on a row of a suite in a word or two; of what has none, whether it was measured."""
-    if row.row.fallback and not is_lost(row):
-        return "fell back"
-    return f"{verdict_of(row) or 'measured'}{', NOT CLEAN' if row.row.not_clean else ''}"
+    """The verdict on a row in a word or two; of a suite's that has none, that it was measured."""
+    if not is_lost(row) and not row.is_clean:
+        return "fell back" if row.row.fallback else "not clean"
+    text = verdict_of(row).replace("expected precision of ", "")
+    return text or ("" if row.result.is_of_examples else _MEASURED)
 
 
 def _how_to_read(found: ModelRows) -> str:
@@ -158,10 +160,8 @@ def _how_to_read(found: ModelRows) -> str:
 
 
 def _verdict(at: _At) -> Cell:
-    row = at.row
-    text = verdict_of(row).replace("expected precision of ", "") if row.is_clean else "not clean"
-    text = "not measured" if is_lost(row) else text
-    return Word(text, tone_of(row)) if text else ""
+    text = word_of(at.row)
+    return Word(text, "good" if text == _MEASURED else tone_of(at.row)) if text else ""
 
 
 def _accuracy(at: _At) -> Cell:
@@ -207,11 +207,6 @@ def _machine(at: _At) -> Cell:
 
 def _packages(at: _At) -> Cell:
     return "" if at.is_alike else versions_in_words(at.row.result.environment.evaltools, at.entry)
-
-
-def _word(at: _At) -> Cell:
-    text = word_of(at.row)
-    return Word(text, "good" if text == "measured" else tone_of(at.row))
 
 
 def is_good(row: Row) -> bool:
@@ -321,7 +316,7 @@ _TABLES: Final = {
             _MODEL,
             _Column("job", lambda at: at.entry.job, fell_back=None),
             _CONFIGURATION,
-            _Column("verdict", _word, fell_back=_FELL_BACK),
+            _Column("verdict", _verdict, fell_back=_FELL_BACK),
             _Column("accuracy", _given_accuracy, 1),
             _Column("latency", _latency, 2),
             _Column("vs reference", _ratio, 3),
