@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Evidence, evidence_of
-from evaltools.gates.run_rows import RunRows, parts_of
+from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Evidence, RunRows, evidence_of, parts_of
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.report.execution import conditions, pipeline

@@ -13,14 +13,12 @@ from evaltools.api.frames import data_frame
 from evaltools.api.options import errors_in_python
 from evaltools.api.result import Result, html_table
 from evaltools.errors import LimitNotKept, UsageError
-from evaltools.gates.check import NO_OLD
-from evaltools.gates.compare import Old
+from evaltools.gates.check import NO_OLD, earlier_parts, hold_all
+from evaltools.gates.compare import compare_results
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision
+from evaltools.gates.evidence import Old, parts_of
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.hold import earlier_parts, hold_all
-from evaltools.gates.no_worse import compare_results
-from evaltools.gates.run_rows import parts_of
 from evaltools.known_tasks import OWN, other_metrics, task_command
 from evaltools.result.metrics import METRICS, of_task
 from evaltools.result.result import Result as Whole

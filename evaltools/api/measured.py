@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.api.frames import model_name, with_intervals
-from evaltools.gates.evidence import why_not_measured
-from evaltools.gates.run_rows import RunRows
+from evaltools.gates.evidence import RunRows, why_not_measured
 from evaltools.metrics.latency import NativeTimes
 from evaltools.parameter import did_you_mean
 from evaltools.report.words.facts import describe_configuration

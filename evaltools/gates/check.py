@@ -1,4 +1,4 @@
-"""Checks gates against results."""
+"""Checks gates against the results of runs, and against runs that gave none."""
 
 from __future__ import annotations
 
@@ -12,21 +12,11 @@ from msgspec.structs import replace
 
 from evaltools.errors import DataError
 from evaltools.file_content import Unreadable, sha256_of
-from evaltools.gates.compare import (
-    Old,
-    differences,
-    evidence_since,
-    kept_since,
-    limits_since,
-    other_decisions,
-    slowdown,
-)
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.decide import Decision, decide
-from evaltools.gates.evidence import Allowed, Evidence, evidence_of
+from evaltools.gates.evidence import Evidence, Old, RunRows, evidence_of, parts_of
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.run_rows import RunRows
-from evaltools.result.result import Row
+from evaltools.result.result import Result, Row
 
 _FEW: Final = 0.95
 """Limits without a confidence are distinguished from those that would be kept with this one."""
@@ -49,86 +39,84 @@ class GateDecisions(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def hold_gate(gate: Gate, run: str, found: RunRows, old: Old[RunRows] | None = None) -> GateDecisions:
-    """Check a gate against the rows of a run; ``run`` is its name, ``old`` the earlier ones they are compared with.
+def earlier_parts(run: str, old: Old[Result]) -> dict[str, Old[RunRows]]:
+    """What limits ``vs old`` are compared with, by the same names."""
+    return {name: old.of(part) for name, part in parts_of(run, old.result).items()}
 
-    A gate that names none of them is ``not measured``. Raises :class:`DataError` for figures that contradict each
-    other.
+
+def hold_all(
+    gates: Sequence[Gate], results: Mapping[str, RunRows], old: Mapping[str, Old[RunRows]] = NO_OLD
+) -> list[GateDecisions]:
+    """Check every gate against every result that it is about; results are by the name of the run.
+
+    ``old`` has the earlier results that runs are compared with, by the same names. A gate that is about none of the
+    results, or names none of their configurations, is ``not measured``. Raises :class:`DataError` for figures that
+    contradict each other.
     """
+    reports = []
+    for gate in gates:
+        about = {run: result for run, result in results.items() if _is_about(gate, run, result)}
+        reports += [_held(gate, run, found, old.get(run)) for run, found in about.items()]
+        if not about:
+            there_are = ", ".join(_described(*entry) for entry in results.items()) or "none"
+            nothing = _nothing_shown(gate, f"no result is about it; there are {there_are}")
+            reports.append(GateDecisions(gate.run, gate.model, nothing))
+    return reports
+
+
+def unjudged(gates: Sequence[Gate], results: Mapping[str, RunRows]) -> list[GateDecisions]:
+    """Decisions for the results that no gate is about: each is ``not measured``."""
+    reports = []
+    for run, result in results.items():
+        if not any(_is_about(gate, run, result) for gate in gates):
+            reason = f"no gate is about {_described(run, result)}; add one, or leave the result out"
+            reports.append(GateDecisions(run, result.model, (not_measured(reason, "no limit"),)))
+    return reports
+
+
+def places_in(gate: Gate, results: Mapping[str, RunRows]) -> list[tuple[str, str]]:
+    """The runs and configurations among these that a gate is about."""
+    about = {run: [row.name for row in found.tests] for run, found in results.items() if _is_about(gate, run, found)}
+    return [(run, configuration) for run, known in about.items() for configuration in gate.chosen(known)]
+
+
+def _is_about(gate: Gate, run: str, found: RunRows) -> bool:
+    if not found.task:
+        return gate.is_about(run, gate.task, gate.task, gate.model)
+    return gate.is_about(run, found.task, found.subject, found.model)
+
+
+def _described(run: str, found: RunRows) -> str:
+    return f"{run} ({found.subject} of {found.model})"
+
+
+def not_measured(reason: str, limit: str, configuration: str = "*", examples: int = 0) -> Decision:
+    """That nothing is shown of a limit."""
+    return Decision(configuration, limit, "not measured", reason=reason, examples=examples)
+
+
+def _nothing_shown(gate: Gate, reason: str) -> tuple[Decision, ...]:
+    return tuple(not_measured(reason, limit.text, gate.configuration) for limit in gate.criteria)
+
+
+def _held(gate: Gate, run: str, found: RunRows, old: Old[RunRows] | None) -> GateDecisions:
+    named = [row for row in found.tests if gate.names(row.name)]
+    why = changed_model(found) or ("" if named else found.failure)
+    if not named and not why:
+        there_are = ", ".join(row.name for row in found.tests) or "none"
+        why = f"no configuration is named {gate.configuration!r} in {run}; there are {there_are}"
+    if why:
+        return report(run, found, _nothing_shown(gate, why))
     try:
-        return _held(gate, run, found, old)
+        evidence = [evidence_of(found, row, gate.allowed, old) for row in named]
+        held = [(criterion, each) for each in evidence for criterion in gate.criteria]
+        decisions = decide_together(held)
+        return report(run, found, decisions, after=_rest_on_few(held, decisions))
     except (KeyError, ValueError, ArithmeticError) as error:
         message = (
             f"the figures of a result contradict each other ({error}); was it edited? Take it as evaltools wrote it"
         )
         raise DataError(message) from error
-
-
-def hold_against_old(run: str, found: RunRows, old: Old[RunRows], others: int = 0) -> GateDecisions:
-    """Whether anything became worse since an earlier result, of every configuration that either of them has.
-
-    Times of a reference are never worse: it is the machine that they show. ``others`` counts the configurations of
-    other results that are compared together with it.
-    """
-    rows = found.tests or found.rows
-    changed_model = _changed_model(found) or ("" if rows else "the result has no configuration")
-    if changed_model:
-        return _report(run, found, (_missing("*", changed_model),))
-    held: list[tuple[Criterion, Evidence, Evidence]] = []
-    timed: list[tuple[Criterion, Evidence]] = []
-    decisions: list[Decision] = []
-    untimed: list[str] = []
-    for row in rows:
-        own = evidence_of(found, row, old.allowed)
-        since = own if own.not_measured else evidence_since(old, found, row, own, old.allowed)
-        if since.not_measured:
-            decisions.append(_missing(row.name, since.not_measured, own))
-            continue
-        held += [(criterion, own, since) for criterion in limits_since(old, row)]
-        decisions += other_decisions(old, found, row, since)
-        timed += [(slowdown(), replace(own, old=since))] if since.ratio is not None else []
-        untimed += [f"times of {row.name}, as not both have them"] if since.ratio is None else []
-    of_accuracy = decide_together([(criterion, replace(own, old=since)) for criterion, own, since in held], others)
-    of_times = decide_together(timed, others)
-    kept = [
-        kept_since(criterion, decision, since, old, found)
-        for (criterion, _, since), decision in zip(held, of_accuracy, strict=True)
-    ]
-    names = {row.name for row in rows}
-    lost = [
-        _missing(row.name, not_in_new(old.name))
-        for row in old.result.rows
-        if row.role == rows[0].role and row.name not in names
-    ]
-    changed = tuple(f"since {old.name}: {line}" for line in differences(old.result, found))
-    changed += tuple(f"not compared: {line}" for line in untimed)
-    report = _report(run, found, (*kept, *decisions, *of_times, *lost))
-    return replace(report, warnings=(*changed, *report.warnings))
-
-
-def _missing(name: str, reason: str, own: Evidence | None = None) -> Decision:
-    examples = 0 if own is None else own.examples
-    limit = "no worse than before"
-    return Decision(name, limit, "not measured", reason=reason, examples=examples)
-
-
-def _held(gate: Gate, run: str, found: RunRows, old: Old[RunRows] | None) -> GateDecisions:
-    named = [row for row in found.tests if gate.names(row.name)]
-    changed = _changed_model(found)
-    if changed or (found.failure and not named):
-        return _report(run, found, nothing_shown(gate, changed or found.failure))
-    if not named:
-        return _report(run, found, none_named(gate, run, [row.name for row in found.tests]))
-    evidence = [_evidence(found, row, gate.allowed, old) for row in named]
-    held = [(criterion, each) for each in evidence for criterion in gate.criteria]
-    decisions = decide_together(held)
-    report = _report(run, found, tuple(decisions))
-    return replace(report, warnings=(*report.warnings, *_rest_on_few(held, decisions)))
-
-
-def _evidence(found: RunRows, row: Row, allowed: Allowed, old: Old[RunRows] | None) -> Evidence:
-    own = evidence_of(found, row, allowed)
-    return own if old is None else replace(own, old=evidence_since(old, found, row, own, allowed))
 
 
 def _rest_on_few(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence[Decision]) -> list[str]:
@@ -146,19 +134,18 @@ def _rest_on_few(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence
     return found
 
 
-def _changed_model(found: RunRows) -> str:
+def changed_model(found: RunRows) -> str:
     """That the model's file has another content by now than when it was measured; empty where it has not."""
     path, model = _model_path(found), found.measured
     if path is None or model is None:
         return ""
     try:
         status = path.stat()
-        sha256 = _sha256(path, status.st_mtime_ns, status.st_size)
+        is_same = _sha256(path, status.st_mtime_ns, status.st_size) == model.sha256
     except (OSError, Unreadable):
         return ""
-    if sha256 == model.sha256:
-        return ""
-    return f"the model file {model.file} has another content by now than when it was measured; measure again"
+    changed = f"the model file {model.file} has another content by now than when it was measured; measure again"
+    return "" if is_same else changed
 
 
 @cache
@@ -180,13 +167,17 @@ def _model_path(found: RunRows) -> Path | None:
     return next((path for path in (measured, *here) if path.exists()), None)
 
 
-def _report(run: str, found: RunRows, decisions: tuple[Decision, ...]) -> GateDecisions:
+def report(
+    run: str, found: RunRows, decisions: Sequence[Decision], before: Sequence[str] = (), after: Sequence[str] = ()
+) -> GateDecisions:
+    """The decisions on a run with its times and warnings, and others ``before`` and ``after`` these."""
     model = found.measured
     gone = [] if model is None or _model_path(found) is not None else [f"the model {model.file} is not there any more"]
-    return GateDecisions(run, found.model, decisions, found.elapsed_s, seconds_of(found.rows), (*gone, *found.warnings))
+    warnings = (*before, *gone, *found.warnings, *after)
+    return GateDecisions(run, found.model, tuple(decisions), found.elapsed_s, _seconds_of(found.rows), warnings)
 
 
-def seconds_of(rows: Sequence[Row]) -> dict[str, float]:
+def _seconds_of(rows: Sequence[Row]) -> dict[str, float]:
     """The time of all inferences of each row, in seconds."""
     return {
         row.name: time.value * max(row.finished_examples, time.count or 0) / 1000
@@ -202,36 +193,14 @@ def decide_together(held: Sequence[tuple[Criterion, Evidence]], others: int = 0)
     That all of them are kept needs no correction: a limit that does not hold passes by chance no more often for being
     one of several.
     """
-    own = sum(criterion.confidence is not None and not evidence.not_measured for criterion, evidence in held)
-    of_confidence = own + others if own else 0
+    is_tested = [criterion.confidence is not None and not evidence.not_measured for criterion, evidence in held]
+    of_confidence = sum(is_tested) + others if any(is_tested) else 0
     tests = max(1, of_confidence)
     decisions = [decide(criterion, evidence, tests) for criterion, evidence in held]
-    while 0 < (remaining := of_confidence - _broken(held, decisions)) < tests:
-        tests = remaining
-        decisions = [
-            decide(*pair, tests) if decision.verdict == "inconclusive" else decision
-            for pair, decision in zip(held, decisions, strict=True)
-        ]
-    return decisions
-
-
-def _broken(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence[Decision]) -> int:
-    """How many limits with a confidence are broken."""
-    together = zip(held, decisions, strict=True)
-    return sum(criterion.confidence is not None and each.verdict == "fail" for (criterion, _), each in together)
-
-
-def not_in_new(old: str) -> str:
-    """That the file ``old`` has a configuration which was not measured again."""
-    return f"{old} has this configuration, the new result has not; measure it too"
-
-
-def none_named(gate: Gate, run: str, names: Sequence[str]) -> tuple[Decision, ...]:
-    """The decisions of a gate on a result that has none of its configurations; ``names`` are those that it has."""
-    there_are = ", ".join(names) or "none"
-    return nothing_shown(gate, f"no configuration is named {gate.configuration!r} in {run}; there are {there_are}")
-
-
-def nothing_shown(gate: Gate, reason: str) -> tuple[Decision, ...]:
-    """Each limit of a gate as ``not measured``."""
-    return tuple(Decision(gate.configuration, limit.text, "not measured", reason=reason) for limit in gate.criteria)
+    while True:
+        pairs = list(zip(held, decisions, strict=True))
+        broken = sum(each.verdict == "fail" and limit.confidence is not None for (limit, _), each in pairs)
+        if not 0 < of_confidence - broken < tests:
+            return decisions
+        tests = of_confidence - broken
+        decisions = [decide(*pair, tests) if each.verdict == "inconclusive" else each for pair, each in pairs]

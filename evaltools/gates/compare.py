@@ -2,48 +2,33 @@
 
 Accuracy is compared on the same examples where both results recorded them (``--record_examples``). Times of two runs
 are times of two moments of a machine, so an interval is widened by what runs apart differ by, and by how busy the
-machine was (:func:`ratio_between_runs`); to see less, measure old and new in turns in one run.
+machine was (:func:`~evaltools.metrics.between_runs.ratio_between_runs`); to see less, measure old and new in turns in
+one run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.gates.bounds import change_of, compared
+from evaltools.errors import DataError
+from evaltools.gates.bounds import change_of
+from evaltools.gates.check import GateDecisions, changed_model, decide_together, earlier_parts, not_measured, report
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found
-from evaltools.gates.evidence import (
-    NOTHING_ALLOWED,
-    Allowed,
-    Evidence,
-    of_another,
-    why_not_measured,
-)
-from evaltools.gates.run_rows import RunRows
+from evaltools.gates.evidence import Evidence, Old, RunRows, evidence_of, other_inputs, parts_of
 from evaltools.gates.verdict import GRADES, NOT_DECIDED, ODD_REFERENCE
-from evaltools.metrics.between_runs import (
-    Timed,
-    crowding_of,
-    ratio_between_runs,
-)
-from evaltools.metrics.interval import Interval
-from evaltools.metrics.latency import median_interval
 from evaltools.metrics.means import MeanChange
-from evaltools.metrics.power import Change, CountedChange
+from evaltools.metrics.power import CountedChange
 from evaltools.metrics.resampled import ResampledChange
-from evaltools.result.facts import Load, Model, Tensor
-from evaltools.result.result import Row
+from evaltools.result.facts import Model, Tensor
+from evaltools.result.json_file import encode_json
+from evaltools.result.result import Result, Row
 from evaltools.result.verdict import GateVerdict
 
-Earlier = TypeVar("Earlier")
-Part = TypeVar("Part")
-DEFAULT_MARGIN: Final = 0.005
-"""The drop of an accuracy, 0..1, that counts as none."""
 SLOWER: Final = 1.1
 """Times as long, by all of the interval, from which on a configuration is slower than before."""
 MOST_SLOWER: Final = 4.0
@@ -54,44 +39,152 @@ _ERRORS: Final = ("relative_rms", "avg_error")
 """The error of an output that is compared: the first of these that both results have."""
 _ALIKE: Final = ("identical", "equivalent")
 """Verdicts after which the size of an error says nothing more."""
-EARLIER: Final = "the earlier result"
+_NO_WORSE: Final = "no worse than before"
 
 
-class Old(Struct, Generic[Earlier], frozen=True):
-    """An earlier result, or a part of one, and the ``name`` of its file.
+def compare_results(run: str, now: Result, old: Old[Result]) -> list[GateDecisions]:
+    """Whether anything became worse in the result of a run: each part is compared with the earlier one of its name.
 
-    ``other_examples``: it may be of other examples than the new one, which are then compared as two samples.
-    ``margin`` is the drop of an accuracy, 0..1, that counts as none. ``allowed`` is for what a comparison asks by
-    itself.
+    ``not measured`` where nothing was measured twice. Raises :class:`DataError` for results of two kinds, and for two
+    files of one measurement.
     """
+    before = old.result
+    if before.environment.started_at == now.environment.started_at and _records(before) == _records(now):
+        raise DataError(
+            f"the result of {run} is a copy of {old.name}: both began at {now.environment.started_at} and have the "
+            "same records; measure again, or give an earlier result"
+        )
+    if _about(now) != _about(before):
+        raise DataError(
+            f"{old.name} is about {_about(before)}, the result of {run} about {_about(now)}; give the two that belong "
+            "together"
+        )
+    parts, earlier = parts_of(run, now), earlier_parts(run, old)
+    if (run in parts) != (run in earlier):
+        parts = {_by_model(run, name, part): part for name, part in parts.items()}
+        earlier = {_by_model(run, name, part.result): part for name, part in earlier.items()}
+    earlier = {name: part for name, part in earlier.items() if part.result.rows}
+    tests = {name: sum(row.role == "test" for row in part.rows) for name, part in parts.items() if name in earlier}
+    reports = [
+        _part_since(name, part, earlier.get(name), old.name, sum(tests.values()) - tests.get(name, 0))
+        for name, part in parts.items()
+    ]
+    gone = not_in_new(old.name)
+    reports += [_lost(name, part.result, gone) for name, part in earlier.items() if name not in parts]
+    if not any(each.decisions for each in reports):
+        nothing = "nothing was measured in both, so nothing is compared; run what the earlier suite ran"
+        reports.append(GateDecisions(run, "", (not_measured(nothing, _NO_WORSE),)))
+    return reports
 
-    name: str
-    result: Earlier
-    other_examples: bool = False
-    margin: float = DEFAULT_MARGIN
-    allowed: Allowed = NOTHING_ALLOWED
 
-    def of(self, part: Part) -> Old[Part]:
-        """The same about a part of the result."""
-        return Old(self.name, part, self.other_examples, self.margin, self.allowed)
+def is_slower(reports: Sequence[GateDecisions]) -> bool:
+    """Whether anything is worse by its time, which another measurement may show to be chance."""
+    failed = [each for report in reports for each in report.decisions if each.verdict == "fail"]
+    return any(each.found is not None and each.found.figure.startswith("latency") for each in failed)
+
+
+def _records(result: Result) -> bytes:
+    """What a run found, as it is written: numbers that are none are equal then, whatever else was edited."""
+    return encode_json([result.rows, result.failed, result.tables])
+
+
+def _about(result: Result) -> str:
+    return result.about if result.is_of_examples else f"a {result.command}"
+
+
+def _by_model(run: str, name: str, part: RunRows) -> str:
+    """A benchmark of one model, which has the name of the run, as one of several has it."""
+    return f"{run}/{Path(part.model).stem}" if name == run else name
+
+
+def not_in_new(old: str) -> str:
+    """That the file ``old`` has a configuration which was not measured again."""
+    return f"{old} has this configuration, the new result has not; measure it too"
+
+
+def _part_since(name: str, now: RunRows, old: Old[RunRows] | None, file: str, others: int) -> GateDecisions:
+    """A part with the earlier one; ``others`` counts the configurations of other parts."""
+    why_alone = f"it was measured in neither: {now.failure}" if now.failure else f"new since {file}"
+    if old is None:
+        return GateDecisions(name, now.model, (), warnings=(why_alone,))
+    found = hold_against_old(name, now, old, others) if now.rows else _lost(name, old.result, why_alone)
+    if not any(row.job for row in now.rows):
+        return found
+    measured = {row.name for part in (now, old.result) for row in part.rows if _is_measured(row)}
+    never = dict.fromkeys(each.configuration for each in found.decisions if each.configuration not in measured)
+    kept = tuple(each for each in found.decisions if each.configuration in measured)
+    # a suite tries all models in all configurations, of which some never run; in a single result that is no pass
+    warnings = tuple(f"{each} was measured in neither suite" for each in never)
+    return replace(found, decisions=kept, warnings=(*warnings, *found.warnings))
+
+
+def _is_measured(row: Row) -> bool:
+    return row.status == "measured" and not row.fallback
+
+
+def _lost(name: str, before: RunRows, reason: str) -> GateDecisions:
+    """Each configuration that was measured before, and is not any more."""
+    rows = filter(_is_measured, before.tests or before.rows)
+    lost = (not_measured(reason, "measured again", row.name) for row in rows)
+    return GateDecisions(name, before.model, tuple(lost))
+
+
+def hold_against_old(run: str, found: RunRows, old: Old[RunRows], others: int = 0) -> GateDecisions:
+    """Whether anything became worse since an earlier result, of every configuration that either of them has.
+
+    Times of a reference are never worse: it is the machine that they show. ``others`` counts the configurations of
+    other results that are compared together with it.
+    """
+    rows = found.tests or found.rows
+    nothing = changed_model(found) or ("" if rows else "the result has no configuration")
+    if nothing:
+        return report(run, found, [not_measured(nothing, _NO_WORSE)])
+    of_accuracy: list[tuple[Criterion, Evidence]] = []
+    timed: list[tuple[Criterion, Evidence]] = []
+    decisions: list[Decision] = []
+    warnings = [f"since {old.name}: {line}" for line in differences(old.result, found)]
+    for row in rows:
+        own = evidence_of(found, row, old.allowed, old)
+        earlier, since = old.result.row(row.name), own.old or own
+        if earlier is None or since.not_measured:
+            decisions.append(not_measured(since.not_measured, _NO_WORSE, row.name, own.examples))
+            continue
+        of_accuracy += [(criterion, own) for criterion in _limits_since(old, row)]
+        others_of_row = _other_decisions(earlier, row, since, _is_same_model(old.result, found))
+        decisions += [replace(each, examples=since.examples) for each in others_of_row]
+        timed += [(slowdown(), own)] if since.ratio is not None else []
+        warnings += [f"not compared: times of {row.name}, as not both have them"] if since.ratio is None else []
+    is_same = _is_same_model(old.result, found) and not other_inputs(old.result, found)
+    kept = [
+        _kept_since(criterion, decision, own.old or own, is_same)
+        for (criterion, own), decision in zip(of_accuracy, decide_together(of_accuracy, others), strict=True)
+    ]
+    gone = [
+        not_measured(not_in_new(old.name), _NO_WORSE, row.name)
+        for row in old.result.rows
+        if row.role == rows[0].role and found.row(row.name) is None
+    ]
+    return report(run, found, [*kept, *decisions, *decide_together(timed, others), *gone], warnings)
 
 
 def differences(old: RunRows, new: RunRows) -> list[str]:
     """What was set up in another way, the model first."""
-    pairs = [(earlier, row) for row in new.rows if (earlier := _same_name(old, row)) is not None]
     found = [*_of_models(old.measured, new.measured), *other_inputs(old, new)]
-    for package in sorted({package for each in (old, new) for package in _packages(each)}):
-        then, now = (_packages(each).get(package, "not installed") for each in (old, new))
-        if then != now:
-            found.append(f"{package}: {then} then, {now} now")
-    for earlier, row in pairs:
-        then, now = _ran_on(earlier), _ran_on(row)
-        if then != now:
-            found.append(f"{row.name}: {then} then, {now} now")
-        if earlier.flags != row.flags:
-            then, now = (" ".join(each.flags) or "no flags" for each in (earlier, row))
-            found.append(f"{row.name}: {then} then, {now} now")
+    then, now = _packages(old), _packages(new)
+    found += _changed(then, now, sorted({*then, *now}), "not installed")
+    for row in new.rows:
+        earlier = old.row(row.name)
+        if earlier is not None:
+            for then_or_now in (_ran_on, _flags):
+                found += _changed({row.name: then_or_now(earlier)}, {row.name: then_or_now(row)}, [row.name])
     return found
+
+
+def _changed(
+    then: Mapping[str, object], now: Mapping[str, object], names: Sequence[str], none: object = 0
+) -> list[str]:
+    pairs = [(name, then.get(name, none), now.get(name, none)) for name in names]
+    return [f"{name}: {before} then, {after} now" for name, before, after in pairs if before != after]
 
 
 def _packages(found: RunRows) -> dict[str, str]:
@@ -105,6 +198,10 @@ def _ran_on(row: Row) -> str:
     return ran if other is None else f"{ran}, {Path(other.file).name} ({other.sha256[:8]})"
 
 
+def _flags(row: Row) -> str:
+    return " ".join(row.flags) or "no flags"
+
+
 def _is_same_model(old: RunRows, new: RunRows) -> bool:
     return old.measured is not None and new.measured is not None and old.measured.sha256 == new.measured.sha256
 
@@ -114,82 +211,23 @@ def _of_models(before: Model | None, now: Model | None) -> list[str]:
     if before is None or now is None or before.sha256 == now.sha256:
         return []
     new_file, old_file = (Path(each.file).name for each in (now, before))
+    operators = list(dict.fromkeys([*before.operators, *now.operators]))
     found = [f"{before.size_bytes} bytes then, {now.size_bytes} now"]
-    names = dict.fromkeys([*before.operators, *now.operators])
-    counts = [(name, before.operators.get(name, 0), now.operators.get(name, 0)) for name in names]
-    found += [f"{name}: {then} then, {later} now" for name, then, later in counts if then != later]
-    found += _of_tensors("input", before.inputs, now.inputs) + _of_tensors("output", before.outputs, now.outputs)
+    found += _changed(before.operators, now.operators, operators)
+    for which in ("input", "output"):
+        then, later = (_tensors(which, getattr(each, f"{which}s")) for each in (before, now))
+        found += _changed(then, later, [name for name in then if name in later])
     which = f"the content of {new_file} has changed" if new_file == old_file else f"{new_file} instead of {old_file}"
     return [f"another model: {which}: {', '.join(found)}"]
 
 
-def _of_tensors(which: str, before: Sequence[Tensor], now: Sequence[Tensor]) -> list[str]:
-    both = [(_tensor(then), _tensor(later)) for then, later in zip(before, now, strict=False)]
-    return [f"{which} {place}: {then} then, {later} now" for place, (then, later) in enumerate(both) if then != later]
+def _tensors(which: str, tensors: Sequence[Tensor]) -> dict[str, str]:
+    return {f"{which} {place}": _tensor(tensor) for place, tensor in enumerate(tensors)}
 
 
 def _tensor(tensor: Tensor) -> str:
     quantised = f" scale {tensor.scale:.6g}, zero point {tensor.zero_point}" if tensor.scale is not None else ""
     return f"{tensor.name} {tensor.dtype} {tensor.shape}{quantised}"
-
-
-def other_inputs(old: RunRows, new: RunRows) -> list[str]:
-    """What the models were given in another way: examples, labels, preprocessing; empty where it is all the same."""
-    names = dict.fromkeys([*old.given, *new.given])
-    pairs = [(name, old.given.get(name, "none"), new.given.get(name, "none")) for name in names]
-    return [f"{name}: {then} then, {later} now" for name, then, later in pairs if then != later]
-
-
-def _same_name(old: RunRows, row: Row) -> Row | None:
-    return next((each for each in old.rows if each.name == row.name), None)
-
-
-def evidence_since(
-    old: Old[RunRows], new: RunRows, row: Row, own: Evidence, allowed: Allowed = NOTHING_ALLOWED
-) -> Evidence:
-    """The evidence ``own`` on a row with the earlier result in the place of the reference."""
-    earlier = _same_name(old.result, row)
-    if earlier is None:
-        names = ", ".join(each.name for each in old.result.rows)
-        return Evidence(row.name, f"{old.name} has no such configuration; it has {names}")
-    obstacle = of_another(EARLIER, why_not_measured(old.result, earlier, allowed))
-    others = other_inputs(old.result, new)
-    if not obstacle and others and not old.other_examples:
-        obstacle = (
-            f"other inputs than before ({'; '.join(others)}); measure on the same, or give --allow_other_examples=true "
-            "for a comparison of two samples"
-        )
-    if obstacle:
-        return Evidence(row.name, obstacle)
-    finished = row.finished_examples
-    examples = finished if not others and earlier.finished_examples == finished else None
-    before, now = _timed(earlier), _timed(row)
-    return replace(
-        own,
-        reference_not_measured="",
-        figures={
-            name: compared(figure, earlier.figures.get(name), EARLIER, examples) for name, figure in own.figures.items()
-        },
-        base=earlier.figures,
-        ratio=None if before is None or now is None else ratio_between_runs(before, now),
-        loads={"": row.load, EARLIER: earlier.load},
-    )
-
-
-def _timed(row: Row) -> Timed | None:
-    found = row.figures.get("latency_ms")
-    if found is None or not found.value:
-        return None
-    interval = found.interval and Interval(1000 * found.interval.low, 1000 * found.interval.high)
-    if interval is None and "rounds" not in row.counts:
-        interval = median_interval([row.series.get("invoke_us", [])])
-    return Timed(1000 * found.value, interval, crowding(row.load, row.num_threads))
-
-
-def crowding(load: Load | None, threads: int) -> float:
-    """How many times longer work on so many threads may have taken beside such a load."""
-    known = load or Load(1)
-    return crowding_of(known.cpu_count, known.others_running, known.others_cores, threads)
 
 
 def slowdown() -> Criterion:
@@ -198,7 +236,7 @@ def slowdown() -> Criterion:
     return replace(limit, text=f"no clear slowdown, {limit.text}", broken_from=SLOWER)
 
 
-def limits_since(old: Old[RunRows], row: Row) -> list[Criterion]:
+def _limits_since(old: Old[RunRows], row: Row) -> list[Criterion]:
     """The limits that a comparison sets by itself: on the accuracy, or on every mean of a task of one's own."""
     if "accuracy" in row.texts:
         return [parse_criterion(f"{row.texts['accuracy']} drop vs old <= {100 * old.margin:g} points at 95 %")]
@@ -213,78 +251,58 @@ def limits_since(old: Old[RunRows], row: Row) -> list[Criterion]:
     ]
 
 
-def kept_since(criterion: Criterion, decision: Decision, since: Evidence, old: Old[RunRows], new: RunRows) -> Decision:
+def _kept_since(criterion: Criterion, decision: Decision, since: Evidence, is_same: bool) -> Decision:
     """The decision on an accuracy, which is kept where the same model has the same answers on the same examples.
 
     That is seen where both results recorded them, and needs no interval then.
     """
     decision = replace(decision, limit=f"{criterion.figure} unchanged, or {criterion.text}")
-    is_same = _is_same_model(old.result, new) and not other_inputs(old.result, new)
     figure = since.figures.get(criterion.figure)
     change = None if figure is None else change_of(figure, since.base.get(criterion.figure), of_old=True)
-    if decision.found is None or not is_same or not _has_no_other_answer(change):
+    match change:
+        case CountedChange(counts=counts):
+            is_same = is_same and counts.lost + counts.gained == 0
+        case MeanChange() | ResampledChange():
+            is_same = is_same and change.differing == 0
+        case _:
+            is_same = False
+    if decision.found is None or not is_same:
         return decision
     found = replace(decision.found, low=None, high=None)
     return replace(decision, verdict="pass", found=found, reason="", examples_needed=None)
 
 
-def _has_no_other_answer(change: Change | None) -> bool:
-    """Whether no example counts for another figure than before; False where examples were not compared one by one."""
-    match change:
-        case CountedChange(counts=counts):
-            return counts.lost + counts.gained == 0
-        case MeanChange() | ResampledChange():
-            return change.differing == 0
-    return False
+def _other_decisions(earlier: Row, row: Row, since: Evidence, is_same_model: bool) -> Iterator[Decision]:
+    """Whether the verdict against the reference, errors of outputs, or delegated nodes became worse.
 
-
-def other_decisions(old: Old[RunRows], new: RunRows, row: Row, since: Evidence) -> list[Decision]:
-    """Whether the verdict against the reference, errors of outputs, delegated nodes or the time became worse."""
-    earlier = _same_name(old.result, row)
-    assert earlier is not None
-    decisions = []
+    Errors of outputs that are not equivalent may grow by a tenth. Of nodes nothing is said where they were not known
+    before.
+    """
     if "accuracy" not in row.texts and earlier.verdict is not None and row.verdict is not None:
-        decisions.append(_of_verdicts(row.name, earlier.verdict.kind, row.verdict.kind))
+        yield _of_verdicts(row.name, earlier.verdict.kind, row.verdict.kind)
     if row.verdict is None or row.verdict.kind not in _ALIKE:
-        decisions += _of_outputs(earlier, since)
-    if _is_same_model(old.result, new):
-        decisions += _of_nodes(earlier, row)
-    return [replace(decision, examples=since.examples) for decision in decisions]
+        then = {output.name: output for output in earlier.parts}
+        for output in since.outputs:
+            sides = [{name: each.value(name) for name in _ERRORS} for each in (then.get(output.name), output) if each]
+            known = [name for name in _ERRORS if len(sides) == 2 and all(side[name] is not None for side in sides)]
+            for name in known[:1]:
+                before, value = (side[name] or 0.0 for side in sides)
+                limit = f"{name}[{output.name}] <= {_GROWTH * before:.4g} (old {before:.4g})"
+                verdict: GateVerdict = "pass" if value <= _GROWTH * before else "fail"
+                yield Decision(row.name, limit, verdict, Found(name, value, output=output.name))
+    nodes, now = (each.delegation.delegated_nodes if each.delegation else None for each in (earlier, row))
+    if is_same_model and nodes is not None:
+        limit = f"nodes on delegates >= {nodes} (old)"
+        if now is None:
+            yield not_measured("how many nodes a delegate took is not known now", limit, row.name)
+        else:
+            verdict = "pass" if now >= nodes else "fail"
+            yield Decision(row.name, limit, verdict, Found("nodes on delegates", float(now)))
 
 
 def _of_verdicts(name: str, then: str, now: str) -> Decision:
-    limit = f"verdict no worse than {then}"
     grades: list[str] = list(GRADES)
     ranks = [grades.index(kind) if kind in grades else len(grades) for kind in (then, now)]
     worse: GateVerdict = "inconclusive" if now in (NOT_DECIDED, ODD_REFERENCE) else "fail"
-    return Decision(name, limit, worse if ranks[1] > ranks[0] else "pass", reason=f"now {now}")
-
-
-def _of_outputs(earlier: Row, since: Evidence) -> list[Decision]:
-    """Errors of outputs that are not equivalent: each may grow by a tenth."""
-    then = {output.name: output.figures for output in earlier.parts}
-    decisions = []
-    for output in since.outputs:
-        sides = (then.get(output.name, {}), output.figures)
-        for figure in _ERRORS:
-            before, value = (None if figure not in side else side[figure].value for side in sides)
-            if before is not None and value is not None:
-                limit = _GROWTH * before
-                text = f"{figure}[{output.name}] <= {limit:.4g} (old {before:.4g})"
-                found = Found(figure, value, output=output.name)
-                decisions.append(Decision(since.configuration, text, "pass" if value <= limit else "fail", found))
-                break
-    return decisions
-
-
-def _of_nodes(earlier: Row, row: Row) -> list[Decision]:
-    """Whether as many nodes run on delegates as before; nothing where that was not known before."""
-    before, now = (each.delegation.delegated_nodes if each.delegation else None for each in (earlier, row))
-    if before is None:
-        return []
-    limit = f"nodes on delegates >= {before} (old)"
-    if now is None:
-        unknown = "how many nodes a delegate took is not known now"
-        return [Decision(row.name, limit, "not measured", reason=unknown)]
-    verdict: GateVerdict = "pass" if now >= before else "fail"
-    return [Decision(row.name, limit, verdict, Found("nodes on delegates", float(now)))]
+    verdict = worse if ranks[1] > ranks[0] else "pass"
+    return Decision(name, f"verdict no worse than {then}", verdict, reason=f"now {now}")

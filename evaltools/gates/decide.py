@@ -15,9 +15,9 @@ from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
 from evaltools.metrics.between_runs import IndependentMeans, IndependentShares
 from evaltools.metrics.interval import Interval, confidence_of_each
-from evaltools.metrics.latency import LatencyRatio, at_confidence
-from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange, MeanOfScores
-from evaltools.metrics.power import POWER, Change, examples_to_place
+from evaltools.metrics.latency import at_confidence
+from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange
+from evaltools.metrics.power import POWER, examples_to_place
 from evaltools.metrics.proportions import share_bound
 from evaltools.parameter import did_you_mean
 from evaltools.report.words.numbers import in_unit, number_in
@@ -38,6 +38,11 @@ _MEDIANS_ONLY: Final = (
     "only the medians of both are known, no single times on the same examples, so there is no interval; leave 'at ...' "
     "out"
 )
+_FEW_UNEQUAL: Final = (
+    f"fewer than {FEWEST_UNEQUAL} examples are unequal and the metric states no bounds, so nothing says how others "
+    "would be; state its bounds=(LOWEST, HIGHEST), or measure more"
+)
+_TOO_FEW: Final = "too few examples to decide"
 _OF_OLD_TIMES: Final = 0.95
 """The confidence of a limit on times vs old that states none."""
 
@@ -116,6 +121,23 @@ class Decision(Struct, frozen=True):
         )
 
 
+class _NothingShown(Exception):
+    """Why a limit is ``not measured``."""
+
+
+class _Known(Struct, frozen=True):
+    """What a limit is compared with; ``bounds`` has its one-sided bounds by their confidence, where there are some.
+
+    ``says_enough``: so many values differ that there are bounds. ``how_many`` is the number of examples that would
+    decide beside so many limits, where that can be known.
+    """
+
+    found: Found
+    bounds: Callable[[float], Interval] | None = None
+    says_enough: bool = True
+    how_many: Callable[[int], int | None] | None = None
+
+
 def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -> Decision:
     """Compare one limit with one configuration.
 
@@ -129,91 +151,98 @@ def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -
     >>> decide(parse_criterion("top1 >= 0.7"), Evidence("xnnpack", figures={"top1": Figure(0.75)})).verdict
     'pass'
     """
-    if evidence.not_measured:
-        decision = _without_evidence(criterion, evidence, evidence.not_measured)
-    elif not criterion.of_old:
-        decision = _decided(criterion, evidence, limits_together)
-    elif evidence.old is None:
-        decision = _missing(criterion, evidence, _NO_OLD)
-    elif evidence.old.not_measured:
-        decision = _missing(criterion, evidence, evidence.old.not_measured)
-    else:
-        decision = _decided(criterion, evidence.old, limits_together)
+    try:
+        decision = _decided(criterion, _compared_with(criterion, evidence), limits_together)
+    except _NothingShown as why:
+        is_skipped = evidence.cannot_exist and evidence.allowed.missing
+        verdict: GateVerdict = "skipped" if is_skipped else "not measured"
+        hint = "; allow_missing = true in the gate skips what cannot exist here" if evidence.cannot_exist else ""
+        decision = Decision(
+            evidence.configuration, criterion.text, verdict, reason=f"{why}{'' if is_skipped else hint}"
+        )
     return replace(decision, examples=evidence.examples)
 
 
-def _without_evidence(criterion: Criterion, evidence: Evidence, why: str) -> Decision:
-    """What this machine cannot have is skipped where the gate allows that; else the reason says how to allow it."""
-    decision = _missing(criterion, evidence, why)
-    if not evidence.cannot_exist:
-        return decision
-    if evidence.allowed.missing:
-        return replace(decision, verdict="skipped")
-    return replace(decision, reason=f"{why}; allow_missing = true in the gate skips what cannot exist here")
+def _compared_with(criterion: Criterion, evidence: Evidence) -> Evidence:
+    """The evidence with what the limit is about in the place of the reference; raises where it shows nothing."""
+    used = evidence.old if criterion.of_old and not evidence.not_measured else evidence
+    if used is None:
+        raise _NothingShown(_NO_OLD)
+    is_of_time = criterion.figure.startswith("latency")
+    obstacles = (
+        used.not_measured,
+        used.reference_not_measured if criterion.is_relative else "",
+        "emulated: no latency; measure it on the device" if is_of_time and used.is_emulated else "",
+        used.busy if is_of_time else "",
+    )
+    for obstacle in filter(None, obstacles):
+        raise _NothingShown(obstacle)
+    return used
 
 
 def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
-    if criterion.is_relative and evidence.reference_not_measured:
-        return _missing(criterion, evidence, evidence.reference_not_measured)
-    if evidence.is_emulated and criterion.figure.startswith("latency"):
-        return _missing(criterion, evidence, "emulated: no latency; measure it on the device")
-    if evidence.busy and criterion.figure.startswith("latency"):
-        return _missing(criterion, evidence, evidence.busy)
+    known = _known(criterion, evidence)
+    found, confidence = known.found, criterion.confidence
+    if criterion.kind == "ratio" and criterion.of_old:
+        confidence = confidence or _OF_OLD_TIMES
+    if confidence is None:
+        is_number = found.value is not None and not math.isnan(found.value)
+        verdict: GateVerdict = "pass" if is_number and _keeps(criterion, found.value or 0.0) else "fail"
+        return Decision(evidence.configuration, criterion.text, verdict, found, "" if is_number else _NO_NUMBER)
+    if not known.says_enough:
+        return Decision(evidence.configuration, criterion.text, "inconclusive", found, _FEW_UNEQUAL)
+    interval = None if known.bounds is None else known.bounds(confidence)
+    if known.bounds is None or interval is None or math.isnan(interval.low) or math.isnan(interval.high):
+        raise _NothingShown(f"{criterion.figure} has no interval in this result")
+    found = replace(found, low=interval.low, high=interval.high)
+    verdict = verdict_of(criterion, interval, known.bounds(confidence_of_each(confidence, limits_together)))
+    decision = Decision(evidence.configuration, criterion.text, verdict, found)
+    if verdict != "inconclusive":
+        return decision
+    if criterion.kind == "ratio" and criterion.of_old:
+        return replace(decision, reason=_RUNS_APART)
+    needed = None if known.how_many is None else known.how_many(limits_together)
+    if known.how_many is not None and needed is None:
+        return replace(decision, reason=_AT_THE_LIMIT)
+    more = f"measure more{', or where nothing else runs' if found.figure.startswith('latency') else ''}"
+    if needed is not None:
+        more = f"about {needed} would do in {100 * POWER:g} % of cases if they are like these"
+    is_beyond = verdict_of(criterion, interval, interval) == "fail"
+    why = f"beyond it, but not clearly enough for one of {limits_together} limits" if is_beyond else _TOO_FEW
+    return replace(decision, reason=f"{why}; {more}", examples_needed=needed)
+
+
+def _known(criterion: Criterion, evidence: Evidence) -> _Known:
     if criterion.kind in ("drop", "rise"):
-        return _decide_change(criterion, evidence, limits_together)
+        return _change(criterion, evidence)
     if criterion.kind == "ratio":
-        return _decide_ratio(criterion, evidence, limits_together)
+        return _ratio(criterion, evidence)
     if criterion.output is not None or any(criterion.figure in output.figures for output in evidence.outputs):
-        return _decide_outputs(criterion, evidence)
-    return _decide_value(criterion, evidence, limits_together)
-
-
-def _decide_value(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
+        return _worst_output(criterion, evidence)
     if criterion.figure not in evidence.figures:
-        return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
+        raise _NothingShown(_no_such_figure(criterion, evidence))
     figure = evidence.figures[criterion.figure]
-    value = figure.value
-    if value is None:
-        nothing = f"{criterion.figure} has no value: there is nothing in the data that it could be measured on"
-        return _missing(criterion, evidence, nothing)
-    found = Found(criterion.figure, value, unit=criterion.unit or criterion.metric.unit)
-    if criterion.confidence is None:
-        return _compared(criterion, evidence, found)
+    if figure.value is None:
+        raise _NothingShown(
+            f"{criterion.figure} has no value: there is nothing in the data that it could be measured on"
+        )
+    found = Found(criterion.figure, figure.value, unit=criterion.unit or criterion.metric.unit)
     mean, share = mean_of(figure), share_of(figure)
     if mean is not None:
-        if not mean.says_enough:
-            return _few_unequal(criterion, evidence, found)
-        return _bounded(criterion, evidence, found, partial(_mean_bounds, mean), limits_together)
+        return _Known(found, partial(_bounds, mean.bound), mean.says_enough)
     if share is None or share.count == 0:
-        return _missing(criterion, evidence, _no_interval(criterion))
+        return _Known(found)
     counts = (share.successes, share.count)
-    of_each_side = (1, limits_together) if criterion.at_most else (limits_together, 1)
-    place = partial(examples_to_place, *counts, criterion.value, criterion.confidence, of_each_side)
-    return _bounded(criterion, evidence, found, partial(_share_bounds, *counts), limits_together, place)
+
+    def how_many(limits_together: int) -> int | None:
+        of_each_side = (1, limits_together) if criterion.at_most else (limits_together, 1)
+        return examples_to_place(*counts, criterion.value, criterion.confidence or 0.0, of_each_side)
+
+    return _Known(found, partial(_bounds, partial(share_bound, *counts)), how_many=how_many)
 
 
-def _no_interval(criterion: Criterion) -> str:
-    return f"{criterion.figure} has no interval in this result"
-
-
-def _few_unequal(criterion: Criterion, evidence: Evidence, found: Found) -> Decision:
-    reason = (
-        f"fewer than {FEWEST_UNEQUAL} examples are unequal and the metric states no bounds, so nothing says how others "
-        "would be; state its bounds=(LOWEST, HIGHEST), or measure more"
-    )
-    return Decision(evidence.configuration, criterion.text, "inconclusive", found, reason)
-
-
-def _mean_bounds(mean: MeanOfScores, confidence: float) -> Interval:
-    return Interval(*(mean.bound(confidence, upper) for upper in (False, True)))
-
-
-def _share_bounds(successes: int, count: int, confidence: float) -> Interval:
-    return Interval(*(share_bound(successes, count, confidence, upper) for upper in (False, True)))
-
-
-def _drop_bounds(change: Change, confidence: float) -> Interval:
-    return Interval(0.0 - change.bound(confidence, upper=True), 0.0 - change.bound(confidence, upper=False))
+def _bounds(bound: Callable[[float, bool], float], confidence: float) -> Interval:
+    return Interval(bound(confidence, False), bound(confidence, True))
 
 
 def _no_such_figure(criterion: Criterion, evidence: Evidence) -> str:
@@ -223,65 +252,57 @@ def _no_such_figure(criterion: Criterion, evidence: Evidence) -> str:
     return f"this result has no figure {criterion.figure!r}.{hint} It has {', '.join(evidence.figures)}"
 
 
-def _decide_change(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
-    """Decide a limit on a drop, or on a rise of a mean that is better when lower."""
+def _change(criterion: Criterion, evidence: Evidence) -> _Known:
+    """The drop of a figure, or the rise of a mean that is better when lower."""
     if criterion.metric.is_of_own_task and criterion.figure not in evidence.figures:
-        return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
+        raise _NothingShown(_no_such_figure(criterion, evidence))
     figure = evidence.figures.get(criterion.figure)
     is_lower_better = figure is not None and figure.spread is not None and figure.better == "lower"
     wanted = "rise" if is_lower_better else "drop"
     if criterion.kind != wanted:
         better = "lower" if is_lower_better else "higher"
-        write = f"write '{criterion.figure} {wanted} <= ...'"
-        return _missing(criterion, evidence, f"{better} is better for {criterion.figure}: {write}")
-    base = evidence.base.get(criterion.figure)
-    change = None if figure is None else change_of(figure, base, criterion.of_old)
+        raise _NothingShown(f"{better} is better for {criterion.figure}: write '{criterion.figure} {wanted} <= ...'")
+    change = None if figure is None else change_of(figure, evidence.base.get(criterion.figure), criterion.of_old)
     if change is None:
-        no_change = f"there is no change of {criterion.figure} against a reference"
-        return _missing(criterion, evidence, f"{no_change}; run with a reference on the same examples")
-    name = f"{criterion.figure} {wanted}{' vs old' if criterion.of_old else ''}"
-    found = Found(name, 0.0 - change.change, unit=criterion.unit)
-    if criterion.confidence is None:
-        return _compared(criterion, evidence, found)
-    if isinstance(change, MeanChange | IndependentMeans) and not change.says_enough:
-        return _few_unequal(criterion, evidence, found)
+        raise _NothingShown(
+            f"there is no change of {criterion.figure} against a reference; run with a reference on the same examples"
+        )
+    found = Found(
+        f"{criterion.figure} {wanted}{' vs old' if criterion.of_old else ''}", 0.0 - change.change, unit=criterion.unit
+    )
     is_planned = not isinstance(change, IndependentShares | IndependentMeans)
     if isinstance(change, MeanChange):
         is_planned = change.differing >= FEWEST_DIFFERING
-    decisive = partial(change.examples_to_decide, criterion.value, criterion.confidence, limits_together)
-    bounds = partial(_drop_bounds, change)
-    return _bounded(criterion, evidence, found, bounds, limits_together, decisive if is_planned else None)
+    return _Known(
+        found,
+        lambda confidence: Interval(0.0 - change.bound(confidence, True), 0.0 - change.bound(confidence, False)),
+        change.says_enough if isinstance(change, MeanChange | IndependentMeans) else True,
+        partial(change.examples_to_decide, criterion.value, criterion.confidence or 0.0) if is_planned else None,
+    )
 
 
-def _decide_ratio(criterion: Criterion, evidence: Evidence, limits_together: int) -> Decision:
-    """Decide a limit on a latency ratio; one to an earlier run is never decided by only the ratio."""
-    if evidence.ratio is None:
-        no_times = "there is no reference whose times belong to the same examples"
-        return _missing(criterion, evidence, "one of the two results has no times" if criterion.of_old else no_times)
-    ratio, interval = evidence.ratio.ratio, evidence.ratio.interval
+def _ratio(criterion: Criterion, evidence: Evidence) -> _Known:
+    """A latency ratio; one to an earlier run is never decided by only the ratio."""
+    found = evidence.ratio
+    if found is None and criterion.of_old:
+        raise _NothingShown("one of the two results has no times")
+    if found is None:
+        raise _NothingShown("there is no reference whose times belong to the same examples")
     figure = f"latency_ratio{' vs old' if criterion.of_old else ''}"
     if criterion.confidence is None and not criterion.of_old:
-        found = Found(figure, ratio, unit=criterion.unit, of_medians=not evidence.ratio.pairs)
-        return _compared(criterion, evidence, found)
-    if interval is None:
-        return _missing(criterion, evidence, _no_ratio_interval(evidence.ratio))
-    processes = None if criterion.of_old else evidence.ratio.processes
-    found = Found(figure, ratio, processes=processes, unit=criterion.unit)
-    asked = replace(criterion, confidence=criterion.confidence or _OF_OLD_TIMES)
-    decision = _bounded(asked, evidence, found, partial(at_confidence, ratio, interval), limits_together)
-    if criterion.of_old and decision.verdict == "inconclusive":
-        return replace(decision, reason=_RUNS_APART)
-    return decision
+        return _Known(Found(figure, found.ratio, unit=criterion.unit, of_medians=not found.pairs))
+    if found.interval is None:
+        few = _JUMPED if found.withheld == "jumped" else "so few pairs of times give no interval; measure more"
+        raise _NothingShown(few if found.pairs else _MEDIANS_ONLY)
+    processes = None if criterion.of_old else found.processes
+    return _Known(
+        Found(figure, found.ratio, processes=processes, unit=criterion.unit),
+        partial(at_confidence, found.ratio, found.interval),
+    )
 
 
-def _no_ratio_interval(ratio: LatencyRatio) -> str:
-    if not ratio.pairs:
-        return _MEDIANS_ONLY
-    return _JUMPED if ratio.withheld == "jumped" else "so few pairs of times give no interval; measure more"
-
-
-def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:
-    """Decide a limit on outputs, by the worst of those that it names and that have the figure."""
+def _worst_output(criterion: Criterion, evidence: Evidence) -> _Known:
+    """The worst of the outputs that the limit names and that have the figure."""
     named = [
         Found(criterion.figure, found.number, output=output.name, unit=criterion.unit or criterion.metric.unit)
         for output in evidence.outputs
@@ -289,63 +310,16 @@ def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:
     ]
     if not named:
         there_are = ", ".join(output.name for output in evidence.outputs) or "none"
-        no_output = f"no output {str(criterion.output)!r} has {criterion.figure}"
-        return _missing(criterion, evidence, f"{no_output}; outputs of this result: {there_are}")
-    return _compared(criterion, evidence, max(named, key=lambda found: _badness(criterion, found.value)))
+        raise _NothingShown(
+            f"no output {str(criterion.output)!r} has {criterion.figure}; outputs of this result: {there_are}"
+        )
+    return _Known(max(named, key=lambda found: _badness(criterion, found.value)))
 
 
 def _badness(criterion: Criterion, value: float | None) -> float:
-    if _is_no_number(value):
+    if value is None or math.isnan(value):
         return math.inf
-    assert value is not None
     return value if criterion.at_most else -value
-
-
-def _compared(criterion: Criterion, evidence: Evidence, found: Found) -> Decision:
-    if _is_no_number(found.value):
-        return Decision(evidence.configuration, criterion.text, "fail", found, _NO_NUMBER)
-    assert found.value is not None
-    verdict: GateVerdict = "pass" if _keeps(criterion, found.value) else "fail"
-    return Decision(evidence.configuration, criterion.text, verdict, found)
-
-
-def _is_no_number(value: float | None) -> bool:
-    return value is None or math.isnan(value)
-
-
-def _bounded(
-    criterion: Criterion,
-    evidence: Evidence,
-    found: Found,
-    bounds: Callable[[float], Interval],
-    limits_together: int,
-    how_many: Callable[[], int | None] | None = None,
-) -> Decision:
-    """Decide a limit with a confidence.
-
-    ``bounds`` are the one-sided bounds by their confidence. ``how_many`` gives the number of examples that would decide
-    it, None where that is not known.
-    """
-    assert criterion.confidence is not None
-    interval = bounds(criterion.confidence)
-    if math.isnan(interval.low) or math.isnan(interval.high):
-        return _missing(criterion, evidence, _no_interval(criterion))
-    found = replace(found, low=interval.low, high=interval.high)
-    verdict = verdict_of(criterion, interval, bounds(confidence_of_each(criterion.confidence, limits_together)))
-    decision = Decision(evidence.configuration, criterion.text, verdict, found)
-    if verdict != "inconclusive":
-        return decision
-    needed = None if how_many is None else how_many()
-    if how_many is not None and needed is None:
-        return replace(decision, reason=_AT_THE_LIMIT)
-    is_beyond = verdict_of(criterion, interval, interval) == "fail"
-    beyond = f"beyond it, but not clearly enough for one of {limits_together} limits"
-    if needed is not None:
-        more = f"about {needed} would do in {100 * POWER:g} % of cases if they are like these"
-    else:
-        more = f"measure more{', or where nothing else runs' if found.figure.startswith('latency') else ''}"
-    reason = f"{beyond if is_beyond else 'too few examples to decide'}; {more}"
-    return replace(decision, reason=reason, examples_needed=needed)
 
 
 def verdict_of(criterion: Criterion, interval: Interval, stricter: Interval) -> GateVerdict:
@@ -367,7 +341,3 @@ def verdict_of(criterion: Criterion, interval: Interval, stricter: Interval) -> 
 
 def _keeps(criterion: Criterion, value: float) -> bool:
     return value <= criterion.value if criterion.at_most else value >= criterion.value
-
-
-def _missing(criterion: Criterion, evidence: Evidence, reason: str) -> Decision:
-    return Decision(evidence.configuration, criterion.text, "not measured", reason=reason)

@@ -1,21 +1,28 @@
-"""What is known of one configuration, as limits need it."""
+"""What gates look at: the rows of one model in a run, and what is known of each of them, as limits need it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Final, Generic, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from evaltools.gates.run_rows import RunRows
-from evaltools.metrics.latency import LatencyRatio
+from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
+from evaltools.gates.bounds import compared
+from evaltools.metrics.between_runs import Timed, crowding_of, ratio_between_runs
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.latency import LatencyRatio, median_interval
 from evaltools.metrics.series import Withheld
-from evaltools.result.facts import Load
+from evaltools.result.facts import Environment, Load, Model
 from evaltools.result.figure import Figure, Part
 from evaltools.result.places import reference_of
-from evaltools.result.result import SHARD, Row
+from evaltools.result.result import SHARD, Result, Row, standing_alone
 
+Earlier = TypeVar("Earlier")
+OldPart = TypeVar("OldPart")
 MOST_LOAD: Final = 1.0
 """Other processes for each core, on average, beside which latencies still count where a gate allows no other load."""
 MOST_STEAL: Final = 0.1
@@ -25,6 +32,78 @@ _UNKNOWN_LOAD: Final = (
     "what else the machine did is not known, and it may have been busy; measure where it says so, or allow_load = inf "
     "in the gate, or give --allow_any_load"
 )
+EARLIER: Final = "the earlier result"
+
+
+class RunRows(Struct, frozen=True):
+    """The rows of one model with one command.
+
+    ``task``, ``subject``, what that is called, and the name of the ``model`` are what patterns are compared with; all
+    are empty where they are not known. ``failure`` says why there are no rows, also where their names are not known.
+    ``given`` is everything else that decides the figures, by name. ``measured`` is the model, None where nothing was.
+    """
+
+    task: str = ""
+    subject: str = ""
+    model: str = ""
+    rows: Sequence[Row] = ()
+    failure: str = ""
+    elapsed_s: float = 0.0
+    warnings: Sequence[str] = ()
+    given: dict[str, str] = field(default_factory=dict)
+    measured: Model | None = None
+    environment: Environment | None = None
+
+    @property
+    def tests(self) -> list[Row]:
+        """The rows that are no references."""
+        return [row for row in self.rows if row.role == "test"]
+
+    def row(self, name: str) -> Row | None:
+        """The row of that name."""
+        return next((row for row in self.rows if row.name == name), None)
+
+
+def parts_of(run: str, result: Result) -> dict[str, RunRows]:
+    """What gates are compared with, by the name of the run or a part of it."""
+    if not result.rows:
+        return {run: _of_rows((), result)}
+    names = part_names(run, [model.file for model in result.models])
+    found: dict[str, list[Row]] = {}
+    for row in standing_alone(result):
+        name = f"{run}/{result.model_names[row.model]}/{row.job}" if row.job else names[row.model]
+        found.setdefault(name, []).append(row)
+    return {name: _of_rows(rows, result) for name, rows in found.items()}
+
+
+def _of_rows(rows: Sequence[Row], result: Result) -> RunRows:
+    first = rows[0] if rows else Row("", command=result.command)
+    model = result.models[first.model]
+    named = [row for row in rows if not row.is_all]
+    return RunRows(
+        first.command,
+        first.texts.get("subject", first.command),
+        Path(model.file).name,
+        named,
+        "" if named else first.reason,
+        first.value("elapsed_s") or result.environment.elapsed_s,
+        () if first.job else result.warnings,
+        first.given,
+        model,
+        result.environment,
+    )
+
+
+def part_names(run: str, models: Sequence[str]) -> list[str]:
+    """The names of the runs of one or several models.
+
+    >>> part_names("fast", ["a/m.tflite"]), part_names("fast", ["a/m.tflite", "n.tflite"])
+    (['fast'], ['fast/m', 'fast/n'])
+    """
+    if len(models) == 1:
+        return [run]
+    stems = [Path(model).stem for model in models]
+    return [f"{run}/{stem if stems.count(stem) == 1 else model}" for stem, model in zip(stems, models, strict=True)]
 
 
 class Allowed(Struct, frozen=True):
@@ -77,25 +156,68 @@ class Evidence(Struct, frozen=True):
         return next(filter(None, found), "")
 
 
-def evidence_of(found: RunRows, row: Row, allowed: Allowed = NOTHING_ALLOWED) -> Evidence:
-    """The evidence on one of the rows of a run, as limits need it."""
-    examples = row.finished_examples
-    obstacle = why_not_measured(found, row, allowed)
+def evidence_of(
+    found: RunRows, row: Row, allowed: Allowed = NOTHING_ALLOWED, old: Old[RunRows] | None = None
+) -> Evidence:
+    """The evidence on one of the rows of a run, and that on it since an earlier result."""
+    obstacle, examples = why_not_measured(found, row, allowed), row.finished_examples
     if obstacle:
         return Evidence(row.name, obstacle, row.cannot_exist, examples=examples, allowed=allowed)
     ratio, reference = row.figures.get("latency_ratio"), reference_of(row, found.rows)
-    return Evidence(
+    own = Evidence(
         row.name,
         reference_not_measured=_why_no_reference(found, row, allowed),
         figures={name: figure for name, figure in row.figures.items() if figure is not ratio},
         base={} if reference is None else reference.figures,
         outputs=row.parts,
-        is_emulated=row.runtime is not None and bool(row.runtime.emulator),
+        is_emulated=row.is_emulated,
         loads={"": row.load},
         allowed=allowed,
         ratio=None if ratio is None else _ratio(ratio, row),
         examples=examples,
     )
+    return own if old is None else replace(own, old=_since(old, found, row, own))
+
+
+def _since(old: Old[RunRows], new: RunRows, row: Row, own: Evidence) -> Evidence:
+    """The evidence with the earlier result in the place of the reference."""
+    earlier = old.result.row(row.name)
+    if earlier is None:
+        names = ", ".join(each.name for each in old.result.rows)
+        return Evidence(row.name, f"{old.name} has no such configuration; it has {names}")
+    obstacle = of_another(EARLIER, why_not_measured(old.result, earlier, own.allowed))
+    others = other_inputs(old.result, new)
+    if not obstacle and others and not old.other_examples:
+        obstacle = (
+            f"other inputs than before ({'; '.join(others)}); measure on the same, or give --allow_other_examples=true "
+            "for a comparison of two samples"
+        )
+    if obstacle:
+        return Evidence(row.name, obstacle)
+    examples = row.finished_examples if not others and earlier.finished_examples == row.finished_examples else None
+    before, now = _timed(earlier), _timed(row)
+    return replace(
+        own,
+        reference_not_measured="",
+        figures={
+            name: compared(figure, earlier.figures.get(name), EARLIER, examples) for name, figure in own.figures.items()
+        },
+        base=earlier.figures,
+        ratio=None if before is None or now is None else ratio_between_runs(before, now),
+        loads={"": row.load, EARLIER: earlier.load},
+    )
+
+
+def _timed(row: Row) -> Timed | None:
+    found = row.figures.get("latency_ms")
+    if found is None or not found.value:
+        return None
+    interval = found.interval and Interval(1000 * found.interval.low, 1000 * found.interval.high)
+    if interval is None and "rounds" not in row.counts:
+        interval = median_interval([row.series.get("invoke_us", [])])
+    load = row.load or Load(1)
+    crowding = crowding_of(load.cpu_count, load.others_running, load.others_cores, row.num_threads)
+    return Timed(1000 * found.value, interval, crowding)
 
 
 def why_too_busy(load: Load | None, most: float) -> str:
@@ -192,3 +314,29 @@ def _why_no_reference(found: RunRows, row: Row, allowed: Allowed) -> str:
 def of_another(whose: str, obstacle: str) -> str:
     """The same obstacle as that of ``the reference``, or of ``the earlier result``; ``whose`` may be empty."""
     return f"{whose}: {obstacle}" if obstacle and whose else obstacle
+
+
+class Old(Struct, Generic[Earlier], frozen=True):
+    """An earlier result, or a part of one, and the ``name`` of its file.
+
+    ``other_examples``: it may be of other examples than the new one, which are then compared as two samples.
+    ``margin`` is the drop of an accuracy, 0..1, that counts as none. ``allowed`` is for what a comparison asks by
+    itself.
+    """
+
+    name: str
+    result: Earlier
+    other_examples: bool = False
+    margin: float = DEFAULT_MARGIN
+    allowed: Allowed = NOTHING_ALLOWED
+
+    def of(self, part: OldPart) -> Old[OldPart]:
+        """The same about a part of the result."""
+        return Old(self.name, part, self.other_examples, self.margin, self.allowed)
+
+
+def other_inputs(old: RunRows, new: RunRows) -> list[str]:
+    """What the models were given in another way: examples, labels, preprocessing; empty where it is all the same."""
+    names = dict.fromkeys([*old.given, *new.given])
+    pairs = [(name, old.given.get(name, "none"), new.given.get(name, "none")) for name in names]
+    return [f"{name}: {then} then, {later} now" for name, then, later in pairs if then != later]

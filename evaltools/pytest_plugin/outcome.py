@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision
-from evaltools.gates.run_rows import RunRows
+from evaltools.gates.evidence import RunRows
 from evaltools.gates.verdict import PASSES
 from evaltools.parameter import did_you_mean
 from evaltools.preprocess import IMAGE_EXTENSIONS

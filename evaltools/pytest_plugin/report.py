@@ -11,9 +11,9 @@ import pytest
 
 from evaltools.errors import EvaltoolsError
 from evaltools.gates.check import GateDecisions
+from evaltools.gates.evidence import RunRows
 from evaltools.gates.gate_file import read_gate_file
 from evaltools.gates.outcome import outcome_of
-from evaltools.gates.run_rows import RunRows
 from evaltools.pytest_plugin.session_runs import session_runs
 from evaltools.report.content import Sources
 from evaltools.report.files.output_file import require_output_file, write_file

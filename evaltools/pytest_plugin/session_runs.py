@@ -15,11 +15,9 @@ from msgspec.structs import replace
 from evaltools.commands.gates import read_run
 from evaltools.engine.run_folder import digest
 from evaltools.errors import EvaltoolsError, UsageError
-from evaltools.gates.check import GateDecisions
-from evaltools.gates.compare import Old
+from evaltools.gates.check import GateDecisions, earlier_parts, hold_all, places_in
+from evaltools.gates.evidence import Old, RunRows, parts_of
 from evaltools.gates.gate_file import Gate, RunSource
-from evaltools.gates.hold import earlier_parts, hold_all, places_in
-from evaltools.gates.run_rows import RunRows, parts_of
 from evaltools.request.plain import to_plain
 from evaltools.result.result import Result
 from evaltools.runs.folders import read_any_result

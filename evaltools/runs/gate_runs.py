@@ -12,11 +12,10 @@ from msgspec import Struct
 from evaltools import exit_codes
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.check import GateDecisions
-from evaltools.gates.compare import Old
+from evaltools.gates.compare import compare_results, is_slower
 from evaltools.gates.decide import Decision
+from evaltools.gates.evidence import Old, RunRows, part_names
 from evaltools.gates.gate_file import BENCHMARK, Gate, RunSource
-from evaltools.gates.no_worse import compare_results, is_slower
-from evaltools.gates.run_rows import RunRows, part_names
 from evaltools.known_tasks import OWN, built_in_tasks, name_in_limits
 from evaltools.request import Request
 from evaltools.result.result import Result, Row

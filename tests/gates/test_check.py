@@ -11,13 +11,12 @@ from msgspec.structs import replace
 from scipy import stats
 
 from evaltools.gates.bounds import change_of, share_of
-from evaltools.gates.check import GateDecisions, decide_together, hold_against_old
-from evaltools.gates.compare import Old
+from evaltools.gates.check import GateDecisions, decide_together, hold_all
+from evaltools.gates.compare import hold_against_old
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision
-from evaltools.gates.evidence import Allowed, Evidence
+from evaltools.gates.evidence import Allowed, Evidence, Old
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.hold import hold_all
 from evaltools.known_tasks import all_metrics
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.interval import Interval

@@ -9,13 +9,12 @@ import pytest
 from msgspec.structs import replace
 from scipy import stats
 
-from evaltools.gates.check import GateDecisions, hold_against_old
-from evaltools.gates.compare import Old, slowdown
+from evaltools.gates.check import GateDecisions, hold_all
+from evaltools.gates.compare import hold_against_old, slowdown
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, decide
-from evaltools.gates.evidence import Allowed, Evidence
+from evaltools.gates.evidence import Allowed, Evidence, Old
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.hold import hold_all
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio, summarise_latency
 from evaltools.result.facts import Load, Model, Tensor

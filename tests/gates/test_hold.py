@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from evaltools.gates.check import hold_all, unjudged
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision
-from evaltools.gates.evidence import evidence_of
+from evaltools.gates.evidence import RunRows, evidence_of, parts_of
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.hold import hold_all, unjudged
-from evaltools.gates.run_rows import RunRows, parts_of
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.result.facts import Load

@@ -6,14 +6,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from evaltools.gates.check import GateDecisions
-from evaltools.gates.compare import Old
+from evaltools.gates.check import GateDecisions, earlier_parts, hold_all
+from evaltools.gates.compare import compare_results, is_slower
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision
+from evaltools.gates.evidence import Old, parts_of
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.hold import earlier_parts, hold_all
-from evaltools.gates.no_worse import compare_results, is_slower
-from evaltools.gates.run_rows import parts_of
 from evaltools.metrics.interval import Interval
 from evaltools.result.facts import DelegationProof, Load, Model
 from evaltools.result.figure import Figure

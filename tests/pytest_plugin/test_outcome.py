@@ -6,7 +6,7 @@ import pytest
 
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
-from evaltools.gates.run_rows import RunRows
+from evaltools.gates.evidence import RunRows
 from evaltools.pytest_plugin.outcome import Outcome, judge, properties
 from evaltools.pytest_plugin.settings import Settings
 from evaltools.result.verdict import GateVerdict

@@ -23,15 +23,12 @@ from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.commands.gates import problems, read_run
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
-from evaltools.gates.check import GateDecisions
-from evaltools.gates.compare import Old
+from evaltools.gates.check import GateDecisions, earlier_parts, hold_all, unjudged
+from evaltools.gates.compare import compare_results
 from evaltools.gates.criteria import parse_criterion
-from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed
+from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Old, RunRows, parts_of
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
-from evaltools.gates.hold import earlier_parts, hold_all, unjudged
-from evaltools.gates.no_worse import compare_results
 from evaltools.gates.outcome import exit_code_of, outcome_of
-from evaltools.gates.run_rows import RunRows, parts_of
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.screens import print_result
 from evaltools.request import require_apart
