@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaltools.gates.check import GateDecisions
-from evaltools.gates.criteria import Criterion
-from evaltools.gates.limits import parse_limit
+from evaltools.gates.criteria import Criterion, parse_limit
 from evaltools.gates.outcome import outcome_of
 from evaltools.result.facts import Environment
 from evaltools.result.result import Result

@@ -25,7 +25,7 @@ from evaltools.engine.run_folder import digest_of_files
 from evaltools.engine.steps import Record
 from evaltools.errors import DataError
 from evaltools.gates.criteria import Criterion
-from evaltools.gates.limits import check_limits
+from evaltools.gates.decide import check_limits
 from evaltools.known_tasks import with_other_metrics
 from evaltools.metrics.boxes import Detection
 from evaltools.metrics.native_numbers import NativeError, shortest

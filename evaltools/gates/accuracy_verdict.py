@@ -124,19 +124,17 @@ def mean_verdict(metric: str, change: MeanChange, better: Better, margin: float,
     >>> mean_verdict("error", MeanChange(40, 0.3, 0.1, 40, 1.0), "lower", 0.005).kind
     'worse'
     """
-    interval, differing = change.interval(), change.differing
-    verdict = Verdict("not decided", metric, against, change=change.change, margin=margin, differing=differing)
-    few = ""
+    interval, few = change.interval(), ""
     if interval is None:
-        few = f"only {differing} examples differ and the metric states no bounds, so others may decide"
+        verdict = Verdict("not decided", metric, change=change.change, margin=margin)
+        few = f"only {change.differing} examples differ and the metric states no bounds, so others may decide"
     else:
-        verdict = replace(verdict, low=interval.low, high=interval.high)
-        if -margin <= interval.low and interval.high <= margin:
-            verdict = replace(verdict, kind="equivalent")
-        elif not interval.low <= 0 <= interval.high:
-            verdict = replace(verdict, kind="better" if (interval.low > 0) == (better == "higher") else "worse")
-        elif differing < FEWEST_DIFFERING:
-            few = f"only {differing} examples differ, so nothing says how many would decide"
-        else:
-            verdict = replace(verdict, examples_needed=change.examples_to_judge(margin))
-    return in_words(verdict, change.count, is_unchanged=differing == 0, is_share=False, why=few)
+        verdict = change_verdict(metric, change.change, interval, margin)
+    if better == "lower" and verdict.kind in ("worse", "better"):
+        verdict = replace(verdict, kind="worse" if verdict.kind == "better" else "better")
+    if verdict.kind == "not decided" and interval is not None:
+        verdict = replace(verdict, examples_needed=change.examples_to_judge(margin))
+        if change.differing < FEWEST_DIFFERING:
+            few = f"only {change.differing} examples differ, so nothing says how many would decide"
+    verdict = replace(verdict, against=against, differing=change.differing)
+    return in_words(verdict, change.count, is_unchanged=change.differing == 0, is_share=False, why=few)

@@ -1,14 +1,14 @@
 """A limit as a user writes it: ``top1 >= 0.70``, ``top1 drop <= 0.005 at 95 %``, ``max_quanta[scores] <= 2``.
 
 Drops, rises and ratios are against the reference of the same run; with ``vs old`` behind them they are against the
-earlier result of ``--against``: ``top1 drop vs old <= 0.5 points at 95 %``.
+earlier result of ``--against``: ``top1 drop vs old <= 0.5 points at 95 %``. Flags of a task may be limits as well.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Final, Literal
 
@@ -18,7 +18,7 @@ from evaltools.errors import UsageError
 from evaltools.known_tasks import all_metrics
 from evaltools.metrics.metric import Metric, metric_of_own_task
 from evaltools.metrics.resampled import MOST_CONFIDENCE
-from evaltools.parameter import did_you_mean
+from evaltools.parameter import Parameter, did_you_mean
 
 LimitKind = Literal["value", "drop", "rise", "ratio"]
 
@@ -101,10 +101,8 @@ def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
         unit="points" if unit == "point" else unit,
         of_old=found["old"] is not None,
     )
-    _require_sense(criterion, known)
-    _require_unit(criterion, unit)
-    _require_possible(criterion)
-    _require_direction(criterion)
+    for mistake in _mistakes(criterion, unit, known):
+        raise UsageError(f"{criterion.text!r}{mistake}")
     return criterion
 
 
@@ -113,74 +111,85 @@ def _value(number: str, unit: str) -> float:
     return float(Decimal(number) / 100) if unit in _HUNDREDTHS else float(number)
 
 
-def _require_sense(criterion: Criterion, known: Mapping[str, Metric]) -> None:
-    text, figure, kind, metric = criterion.text, criterion.figure, criterion.kind, criterion.metric
+def parse_limit(parameter: Parameter, text: str) -> Criterion:
+    """Read ``VALUE`` or ``OUTPUT=VALUE`` of a flag with a ``limit``; raises :class:`UsageError`.
+
+    >>> criterion = parse_limit(Parameter("max_quanta", "", limit="max_quanta"), "Identity=2")
+    >>> criterion.figure, criterion.output, criterion.at_most, criterion.value
+    ('max_quanta', 'Identity', True, 2.0)
+    """
+    name, metric = parameter.name, all_metrics()[parameter.limit]
+    output, equals, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    negative = value < 0 and not metric.may_be_negative
+    if not math.isfinite(value) or negative or (equals and not output):
+        expected = "a number" if metric.may_be_negative else "a number of 0 or more"
+        raise UsageError(f"--{name}={text}: use {expected}, for all outputs or as OUTPUT=NUMBER for one")
+    return Criterion(
+        text=f"--{name}={output}{equals}{value:g}",
+        metric=metric,
+        output=output or None,
+        kind="value",
+        at_most=metric.better == "lower",
+        value=value,
+        confidence=None,
+    )
+
+
+def _mistakes(limit: Criterion, unit: str, known: Mapping[str, Metric]) -> Iterator[str]:
+    """What makes a limit none, could never be decided or never fail; what is wrong first comes first."""
+    figure, kind, metric, value = limit.figure, limit.kind, limit.metric, limit.value
     if kind == "rise" and not metric.is_of_own_task:
-        raise UsageError(f"{text!r}: only metrics of tasks of your own can rise; limit {figure} itself, or its drop")
-    can_drop = {name for name, entry in known.items() if entry.can_drop or (criterion.of_old and _is_good_share(entry))}
-    if criterion.of_old and kind == "value":
-        raise UsageError(f"{text!r}: 'vs old' stands behind drop, rise or ratio, such as 'top1 drop vs old <= 0.005'")
-    if kind == "drop" and figure not in can_drop and not metric.is_of_own_task:
-        droppable = sorted(can_drop)
-        raise UsageError(f"{text!r}: only {', '.join(droppable)} can drop")
-    if criterion.output is not None and not metric.is_per_output:
-        raise UsageError(f"{text!r}: {figure} is not a figure of one output; leave [{criterion.output}] out")
-    if kind in ("drop", "rise") and not criterion.at_most:
-        raise UsageError(f"{text!r}: a {kind} is limited from above: {figure} {kind} <= ...")
-    if criterion.confidence is not None:
-        _require_confidence(criterion, criterion.confidence, known)
+        yield f": only metrics of tasks of your own can rise; limit {figure} itself, or its drop"
+    if limit.of_old and kind == "value":
+        yield ": 'vs old' stands behind drop, rise or ratio, such as 'top1 drop vs old <= 0.005'"
+    droppable = {
+        name
+        for name, each in known.items()
+        if each.can_drop or (limit.of_old and each.is_share and each.better == "higher")
+    }
+    if kind == "drop" and figure not in droppable and not metric.is_of_own_task:
+        yield f": only {', '.join(sorted(droppable))} can drop"
+    if limit.output is not None and not metric.is_per_output:
+        yield f": {figure} is not a figure of one output; leave [{limit.output}] out"
+    if kind in ("drop", "rise") and not limit.at_most:
+        yield f": a {kind} is limited from above: {figure} {kind} <= ..."
+    if limit.confidence is not None:
+        yield from _mistakes_of_confidence(limit, limit.confidence, known)
+    if unit == "ms" and metric.unit != "ms":
+        yield f": {figure} is not measured in ms; leave the unit out"
+    if unit in _HUNDREDTHS and not (metric.is_share or metric.is_of_own_task):
+        yield f": {figure} is not a share, so it has no {unit}; leave the unit out"
+    if not math.isfinite(value):
+        yield f": {value:g} limits nothing; give a finite number"
+    if metric.is_share and not (-1.0 if kind == "drop" else 0.0) <= value <= 1:
+        yield (
+            f": {figure} is a share, 0..1, and {value:g} is none; write such as 0.70 or 70 %, and a drop as 0.005 or "
+            "0.5 points"
+        )
+    if value < 0 and kind != "drop" and not metric.may_be_negative:
+        yield f": {figure} is never negative; give a number of 0 or more"
+    is_inverted = kind == "value" and metric.better is not None and (metric.better == "lower") != limit.at_most
+    if is_inverted or (kind == "ratio" and not limit.at_most):
+        right = ">=" if limit.at_most else "<="
+        yield f" is the wrong way round: {metric.better or 'lower'} is better; write {figure} {right} ..."
+    is_kept_by_all = kind == "value" and not limit.at_most and value <= 0 and not metric.may_be_negative
+    if is_kept_by_all or (kind == "drop" and metric.is_share and value >= 1):
+        yield " is kept by every result, so it shows nothing; give a limit that can be broken"
 
 
-def _is_good_share(metric: Metric) -> bool:
-    return metric.is_share and metric.better == "higher"
-
-
-def _require_confidence(criterion: Criterion, confidence: float, known: Mapping[str, Metric]) -> None:
-    text, kind, metric = criterion.text, criterion.kind, criterion.metric
+def _mistakes_of_confidence(limit: Criterion, confidence: float, known: Mapping[str, Metric]) -> Iterator[str]:
+    kind, metric = limit.kind, limit.metric
     if not 0.5 < confidence < 1:
-        raise UsageError(f"{text!r}: use a confidence above 50 % and below 100 %")
+        yield ": use a confidence above 50 % and below 100 %"
     if kind == "ratio" and confidence > _MOST_FOR_RATIO:
-        raise UsageError(f"{text!r}: results hold the 95 % interval of the ratio, so 97.5 % on one side is the most")
+        yield ": results hold the 95 % interval of the ratio, so 97.5 % on one side is the most"
     if kind == "drop" and metric.bounds == "draws" and confidence > MOST_CONFIDENCE:
-        raise UsageError(f"{text!r}: {metric.name} is judged by a thousand draws, so 99 % is the most")
+        yield f": {metric.name} is judged by a thousand draws, so 99 % is the most"
     if kind == "value" and metric.bounds != "counts" and not metric.is_of_own_task:
         shares = [name for name, entry in known.items() if entry.bounds == "counts"]
         listed = f"{shares[0]} to {shares[-1]}, " if shares else ""
-        raise UsageError(f"{text!r}: only {listed}drops and latency_ratio have an interval; leave 'at ...' out")
-
-
-def _require_direction(criterion: Criterion) -> None:
-    """Raise :class:`UsageError` for a limit that bad results keep, and for one that no result breaks."""
-    text, figure, better = criterion.text, criterion.figure, criterion.metric.better
-    is_inverted = criterion.kind == "value" and better is not None and (better == "lower") != criterion.at_most
-    if is_inverted or (criterion.kind == "ratio" and not criterion.at_most):
-        right = "<=" if criterion.at_most is False else ">="
-        raise UsageError(f"{text!r} is the wrong way round: {better or 'lower'} is better; write {figure} {right} ...")
-    cannot_be_below = 0.0 if not criterion.metric.may_be_negative else -math.inf
-    is_kept_by_all = criterion.kind == "value" and not criterion.at_most and criterion.value <= cannot_be_below
-    is_drop_of_all = criterion.kind == "drop" and criterion.metric.is_share and criterion.value >= 1
-    if is_kept_by_all or is_drop_of_all:
-        raise UsageError(f"{text!r} is kept by every result, so it shows nothing; give a limit that can be broken")
-
-
-def _require_unit(criterion: Criterion, unit: str) -> None:
-    text, figure = criterion.text, criterion.figure
-    if unit == "ms" and criterion.metric.unit != "ms":
-        raise UsageError(f"{text!r}: {figure} is not measured in ms; leave the unit out")
-    if unit in _HUNDREDTHS and not (criterion.metric.is_share or criterion.metric.is_of_own_task):
-        raise UsageError(f"{text!r}: {figure} is not a share, so it has no {unit}; leave the unit out")
-
-
-def _require_possible(criterion: Criterion) -> None:
-    """Raise :class:`UsageError` for a number that the figure can never satisfy, or that is outside its range."""
-    text, figure, value = criterion.text, criterion.figure, criterion.value
-    if not math.isfinite(value):
-        raise UsageError(f"{text!r}: {value:g} limits nothing; give a finite number")
-    lowest = -1.0 if criterion.kind == "drop" else 0.0
-    if criterion.metric.is_share and not lowest <= value <= 1:
-        raise UsageError(
-            f"{text!r}: {figure} is a share, 0..1, and {value:g} is none; write such as 0.70 or 70 %, "
-            "and a drop as 0.005 or 0.5 points"
-        )
-    if value < 0 and criterion.kind != "drop" and not criterion.metric.may_be_negative:
-        raise UsageError(f"{text!r}: {figure} is never negative; give a number of 0 or more")
+        yield f": only {listed}drops and latency_ratio have an interval; leave 'at ...' out"

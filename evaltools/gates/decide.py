@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -21,6 +21,7 @@ from evaltools.metrics.power import POWER, examples_to_place
 from evaltools.metrics.proportions import share_bound
 from evaltools.parameter import did_you_mean
 from evaltools.report.words.numbers import in_unit, number_in
+from evaltools.result.figure import Part
 from evaltools.result.verdict import GateVerdict
 
 _NO_OLD: Final = (
@@ -341,3 +342,35 @@ def verdict_of(criterion: Criterion, interval: Interval, stricter: Interval) -> 
 
 def _keeps(criterion: Criterion, value: float) -> bool:
     return value <= criterion.value if criterion.at_most else value >= criterion.value
+
+
+class LimitCheck(Struct, frozen=True):
+    """A limit compared with a figure of an output; ``found`` is null where the figure is not a number."""
+
+    limit: str
+    output: str
+    found: float | None
+    kept: bool
+
+
+def check_limits(limits: Sequence[Criterion], outputs: Sequence[Part]) -> list[LimitCheck]:
+    """Compare limits with the figures of each output.
+
+    A limit for all outputs skips those without such a figure (quanta of an output that is not quantised); where none
+    has it, the limit is broken.
+    """
+    checks = []
+    for limit in limits:
+        named = [output for output in outputs if limit.output is None or limit.output in output.names]
+        having = [output for output in named if limit.output is not None or limit.figure in output.figures]
+        checks += [_check(limit, output) for output in having or named]
+    return checks
+
+
+def _check(limit: Criterion, output: Part) -> LimitCheck:
+    figure = output.figures.get(limit.figure)
+    found = None if figure is None else figure.number
+    verdict = decide(limit, Evidence("", outputs=[output])).verdict
+    return LimitCheck(
+        limit.text, output.name, found if found is not None and math.isfinite(found) else None, verdict == "pass"
+    )

@@ -282,22 +282,15 @@ def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
 
     Without runs the results are given beside the file, and without a task in the gate they may be of any.
     """
+    known = {BENCHMARK, *(word for task in built_in_tasks().values() for word in (task.words, task.alias) if word)}
     about = [run for run in runs if _may_be_of_run(run, gate.run)]
-    commands = {run.command[0] for run in about if run.command}
-    is_known = bool(commands) and all(run.command for run in about) and commands <= {*_commands_of_tree(), BENCHMARK}
-    is_foreign = _may_be_of_files(runs) and gate.task not in built_in_tasks()
-    is_named = is_foreign or any(_fits(name, gate.task) for name in _own_tasks(runs))
-    return is_named and not is_known and bool(gate.task or gate.run)
+    is_known = bool(about) and all(run.command and run.command[0] in known for run in about)
+    return bool(gate.task or gate.run) and gate.task not in (*built_in_tasks(), BENCHMARK) and not is_known
 
 
 def _may_be_of_files(runs: Sequence[RunSource]) -> bool:
     """Whether a result may come from a file, which says itself of which task it is."""
     return not runs or any(not run.command for run in runs)
-
-
-def _commands_of_tree() -> set[str]:
-    """The commands of evaltools' own tasks, whose figures are known before they run."""
-    return {command for task in built_in_tasks().values() for command in (task.words, task.alias) if command}
 
 
 def _own_tasks(runs: Sequence[RunSource]) -> list[str]:

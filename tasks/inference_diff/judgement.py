@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.gates.criteria import Criterion
-from evaltools.gates.limits import check_limits
+from evaltools.gates.decide import check_limits
 from evaltools.gates.verdict import (
     DIVERGED,
     EQUIVALENT,

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.errors import DataError, ModelError, UsageError
-from evaltools.gates.criteria import Criterion
-from evaltools.gates.limits import parse_limit
+from evaltools.gates.criteria import Criterion, parse_limit
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import parse_normalization
 from evaltools.report.files.output_file import require_new_folder

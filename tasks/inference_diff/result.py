@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from evaltools.gates.limits import LimitCheck
+from evaltools.gates.decide import LimitCheck
 from evaltools.gates.verdict import OutputVerdict
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.native_numbers import NativeError

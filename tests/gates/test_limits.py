@@ -9,7 +9,7 @@ import pytest
 
 from evaltools.errors import UsageError
 from evaltools.gates.criteria import Criterion
-from evaltools.gates.limits import LimitCheck, check_limits
+from evaltools.gates.decide import LimitCheck, check_limits
 from evaltools.metrics.difference import Scale, compare_tensors
 from evaltools.metrics.output_difference import OutputDifference, summarise_differences
 from evaltools.result.figure import Part

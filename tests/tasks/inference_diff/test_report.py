@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evaltools.gates.limits import LimitCheck
+from evaltools.gates.decide import LimitCheck
 from evaltools.gates.verdict import OutputVerdict
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.latency import summarise_latency
