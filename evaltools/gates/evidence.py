@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -254,53 +254,32 @@ def _ratio(figure: Figure, row: Row) -> LatencyRatio:
 
 def why_not_measured(found: RunRows, row: Row, allowed: Allowed = NOTHING_ALLOWED) -> str:
     """Why no figure of a row counts: what its own command would end with 3 or 4 for, or a part of a run."""
+    return next(_obstacles(found, row, allowed), "")
+
+
+def _obstacles(found: RunRows, row: Row, allowed: Allowed) -> Iterator[str]:
     if row.status == "not measured":
-        return row.reason or "not measured"
+        yield row.reason or "not measured"
     if row.fallback:
-        return fell_back(row.fallback)
+        yield f"it was measured on the CPU instead of what it asked for: {row.fallback}"
     if "stopped" in row.texts:
-        return ended_early(row.texts["stopped"])
+        yield f"the run ended early ({row.texts['stopped']}); its figures are those of a part of the examples"
     if SHARD in row.given:
-        return f"it is only shard {row.given[SHARD]}; put all of them together: evaltools merge"
-    return _why_not_clean(row, allowed) or _why_reference_crashed(found, row, allowed)
-
-
-def _why_not_clean(row: Row, allowed: Allowed) -> str:
-    failed, nan_outputs, crashes = row.failed_examples, row.nan_outputs, row.crashes
-    if failed > allowed.failed_examples:
+        yield f"it is only shard {row.given[SHARD]}; put all of them together: evaltools merge"
+    if row.failed_examples > allowed.failed_examples:
         example, reason = row.texts.get("first_failed"), row.texts.get("first_failure")
         why = f" (first {example}: {reason})" if reason else ""
-        allows = f"a gate with allow_failed_examples = {failed} allows it"
-        return f"{failed} of {failed + row.finished_examples} examples failed{why}; {allows}"
-    if nan_outputs > allowed.nan_outputs:
-        allows = f"a gate with allow_nan_outputs = {nan_outputs} allows it"
-        return f"{nan_outputs} of its outputs are NaN or infinite; {allows}"
-    if crashes > allowed.crashes or (row.not_clean and not crashes):
-        return _not_clean(row.not_clean, crashes)
-    return ""
-
-
-def fell_back(why: str) -> str:
-    """That figures are those of the CPU."""
-    return f"it was measured on the CPU instead of what it asked for: {why}"
-
-
-def ended_early(why: str) -> str:
-    """That figures are those of a part of the examples."""
-    return f"the run ended early ({why}); its figures are those of a part of the examples"
-
-
-def _not_clean(why: str, crashes: int) -> str:
-    return f"not clean: {why}; a gate with allow_crashes = {crashes} allows it"
-
-
-def _why_reference_crashed(found: RunRows, row: Row, allowed: Allowed) -> str:
-    """The crash of the reference, which the command that measured ends with 4 for, whatever the limit is about."""
+        failed = f"{row.failed_examples} of {row.failed_examples + row.finished_examples} examples failed{why}"
+        yield f"{failed}; a gate with allow_failed_examples = {row.failed_examples} allows it"
+    if row.nan_outputs > allowed.nan_outputs:
+        allows = f"a gate with allow_nan_outputs = {row.nan_outputs} allows it"
+        yield f"{row.nan_outputs} of its outputs are NaN or infinite; {allows}"
+    if row.crashes > allowed.crashes or (row.not_clean and not row.crashes):
+        yield f"not clean: {row.not_clean}; a gate with allow_crashes = {row.crashes} allows it"
     reference = reference_of(row, found.rows)
-    crashes = 0 if reference is None else reference.crashes
-    if reference is None or crashes <= allowed.crashes:
-        return ""
-    return of_another("the reference", _not_clean(reference.not_clean or reference.first_crash, crashes))
+    if reference is not None and reference.crashes > allowed.crashes:
+        why = reference.not_clean or reference.first_crash
+        yield f"the reference: not clean: {why}; a gate with allow_crashes = {reference.crashes} allows it"
 
 
 def _why_no_reference(found: RunRows, row: Row, allowed: Allowed) -> str:

@@ -34,7 +34,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.metrics.boxes import BoxAgreement
@@ -147,12 +147,11 @@ class NoiseFloor(Struct, frozen=True):
 
 
 class OutputVerdict(Struct, frozen=True):
-    """The grade of one output and why; ``tolerances`` has the largest value accepted for each grade, in ``unit``."""
+    """The grade of one output and why; ``tolerances`` has the largest size accepted for each grade."""
 
     grade: Grade
     reasons: list[str]
-    unit: str
-    tolerances: dict[str, float]
+    tolerances: dict[str, float] = field(default_factory=dict)
 
 
 def worst(grades: Sequence[Grade]) -> Grade:
@@ -179,11 +178,11 @@ def judge_output(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     assert difference is not None
     damage = _damage(difference)
     if damage:
-        return OutputVerdict(DIVERGED, [damage], "", {})
+        return OutputVerdict(DIVERGED, [damage])
     if difference.reference.nan:
-        return OutputVerdict(NOT_DECIDED, [_not_finite(difference)], "", {})
+        return OutputVerdict(NOT_DECIDED, [_not_finite(difference)])
     if difference.identical:
-        return OutputVerdict(IDENTICAL, [_identical(difference)], "", {})
+        return OutputVerdict(IDENTICAL, [_identical(difference)])
     verdict = judge_runs(found, noise_floor)
     broken = _stands_still(difference) or _not_computed(found, noise_floor)
     if broken and found.size > ROUNDOFF["fp16"]:
@@ -224,7 +223,7 @@ def judge_runs(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     explaining = coarsest if accepting is None or accepting.grade == NOT_DECIDED else accepting
     grade = NOT_DECIDED if why else DIVERGED if accepting is None else accepting.grade
     reasons = [*([why] if why else []), *_said(found, explaining, noise_floor)]
-    return OutputVerdict(grade, reasons, _unit(found.difference), {entry.grade: entry.size for entry in granted})
+    return OutputVerdict(grade, reasons, {entry.grade: entry.size for entry in granted})
 
 
 def _why_not_decided(accepting: _Granted | None, share: float, explained: float, noise_floor: NoiseFloor) -> str:
@@ -389,21 +388,13 @@ def judge_boxes(boxes: Mapping[int, BoxAgreement], noise_floor: NoiseFloor) -> O
     found = seen_boxes(boxes)
     total = sum(boxes.values(), start=BoxAgreement.nothing())
     if not any(run.answers for run in found.runs.values()):
-        return OutputVerdict(NOT_DECIDED, [f"no box scores enough to matter on these inputs; {OTHER_INPUTS}"], "", {})
+        return OutputVerdict(NOT_DECIDED, [f"no box scores enough to matter on these inputs; {OTHER_INPUTS}"])
     verdict = judge_runs(found, noise_floor)
     if verdict.grade == EQUIVALENT and not any(run.size or run.changed for run in found.runs.values()):
         verdict = replace(verdict, grade=IDENTICAL)
     iou = "" if total.mean_iou is None else f" (mean IoU {total.mean_iou:.3f})"
     others = f"{total.lost} lost, {total.new} new, {total.class_changes} of another class"
     return replace(verdict, reasons=[*verdict.reasons, f"{total.matched} boxes matched{iou}, {others}"])
-
-
-def _unit(difference: OutputDifference | None) -> str:
-    if difference is None:
-        return "mean of 1 - IoU, or of the change of scores, in the worst run"
-    if difference.kind == "exact":
-        return "share of the less frequent elements that differ in the worst run"
-    return "relative RMS of the difference in the worst run"
 
 
 def _said(found: Seen, granted: _Granted, noise_floor: NoiseFloor) -> list[str]:

@@ -35,18 +35,28 @@ class SessionRuns:
         self._has_workers = has_workers
         self._told: set[Path] = set()
         self._decisions: dict[tuple[object, ...], list[GateDecisions]] = {}
-        self._known: dict[tuple[Path, RunSource], tuple[Result, dict[str, RunRows]] | EvaltoolsError] = {}
+        self._known: dict[tuple[Path, RunSource], Result | EvaltoolsError] = {}
 
     def result(self, source: RunSource, folder: Path) -> Result:
         """The result of a run whose relative paths are meant from ``folder``; carried out when first asked for.
 
         Raises :class:`EvaltoolsError` for a run that gave none, every time with the same message.
         """
-        return self._found(source, folder)[0]
+        key = (folder, source)
+        if key not in self._known:
+            try:
+                run = read_run(source, folder)
+                self._known[key] = self._command(run) if source.result is None else read_any_result(source.result)
+            except EvaltoolsError as error:
+                self._known[key] = error
+        known = self._known[key]
+        if isinstance(known, EvaltoolsError):
+            raise UsageError(str(known))
+        return known
 
     def parts(self, source: RunSource, folder: Path) -> dict[str, RunRows]:
         """What gates are compared with, as of :meth:`result`."""
-        return self._found(source, folder)[1]
+        return parts_of(source.name, self.result(source, folder))
 
     def parts_so_far(self, source: RunSource, folder: Path) -> dict[str, RunRows]:
         """The same without carrying anything out: empty for a run that no test needed."""
@@ -56,12 +66,12 @@ class SessionRuns:
             is_done = output.is_file() if source.result else output.with_suffix(_ENDED).exists()
             return self.parts(source, folder) if is_done else {}
         except EvaltoolsError as error:
-            return dict(Run(source, folder, None).failed(error))
+            return Run(source, folder, None).parts(error)
 
     def result_so_far(self, source: RunSource, folder: Path) -> Result | None:
         """The result that :meth:`parts_so_far` found."""
         known = self._known.get((folder, source))
-        return known[0] if isinstance(known, tuple) else None
+        return known if isinstance(known, Result) else None
 
     def held(self, gate: Gate, parts: Mapping[str, RunRows], sources: Sequence[RunSource]) -> list[GateDecisions]:
         """The decisions of a gate on these, made once: its limits share the allowance for chance."""
@@ -117,20 +127,6 @@ class SessionRuns:
             what = [json.dumps(to_plain(replace(run.request, command=())), sort_keys=True)]
         name = re.sub(r"[^\w.-]", "_", run.source.name)
         return self._shared / digest(what) / f"{name}.json"
-
-    def _found(self, source: RunSource, folder: Path) -> tuple[Result, dict[str, RunRows]]:
-        key = (folder, source)
-        if key not in self._known:
-            try:
-                run = read_run(source, folder)
-                result = self._command(run) if source.result is None else read_any_result(source.result)
-                self._known[key] = result, parts_of(source.name, result)
-            except EvaltoolsError as error:
-                self._known[key] = error
-        known = self._known[key]
-        if isinstance(known, EvaltoolsError):
-            raise UsageError(str(known))
-        return known
 
     def _command(self, run: Run) -> Result:
         output = self._output(run)

@@ -14,7 +14,7 @@ from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.compare import compare_results, is_slower
 from evaltools.gates.decide import Decision
-from evaltools.gates.evidence import Old, RunRows, part_names
+from evaltools.gates.evidence import Old, RunRows, part_names, parts_of
 from evaltools.gates.gate_file import BENCHMARK, Gate, RunSource
 from evaltools.known_tasks import OWN, built_in_tasks, name_in_limits
 from evaltools.request import Request
@@ -80,13 +80,15 @@ class Run(Struct, frozen=True):
         """What the first line of its error says."""
         return str(error).partition("\n")[0].removeprefix(f"run {self.source.name}: ")
 
-    def failed(self, error: EvaltoolsError) -> dict[str, RunRows]:
-        """What gates are compared with where it gave no result."""
-        failure = self.why(error)
-        found = [Row(name, status="not measured", reason=failure) for name in self.configurations]
+    def parts(self, found: Result | EvaltoolsError) -> dict[str, RunRows]:
+        """What gates are compared with: its result, or why it gave none."""
+        if isinstance(found, Result):
+            return parts_of(self.source.name, found)
+        failure = self.why(found)
+        rows = [Row(name, status="not measured", reason=failure) for name in self.configurations]
         if not self.models:
-            return {self.source.name: RunRows(rows=found, failure=failure)}
-        return {run: RunRows(*self._task, Path(model).name, found, failure) for run, model in self._named_models}
+            return {self.source.name: RunRows(rows=rows, failure=failure)}
+        return {run: RunRows(*self._task, Path(model).name, rows, failure) for run, model in self._named_models}
 
     @property
     def _task(self) -> tuple[str, str]:

@@ -26,7 +26,7 @@ from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.check import GateDecisions, earlier_parts, hold_all, unjudged
 from evaltools.gates.compare import compare_results
 from evaltools.gates.criteria import parse_criterion
-from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Old, RunRows, parts_of
+from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Old
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
 from evaltools.gates.outcome import exit_code_of, outcome_of
 from evaltools.report.files.output_file import require_output_file, write_file
@@ -45,15 +45,10 @@ _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
 
 
 class _Carried(Struct):
-    """What came of the runs, by their names; ``parts`` are what gates are compared with, by those of runs and parts.
+    """What came of the runs, by their names: results, or why there is none, and how long each command took."""
 
-    ``seconds`` is how long each command took, ``failures`` why some gave no result.
-    """
-
-    results: dict[str, Result] = field(default_factory=dict)
-    parts: dict[str, RunRows] = field(default_factory=dict)
+    found: dict[str, Result | EvaltoolsError] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
-    failures: dict[str, EvaltoolsError] = field(default_factory=dict)
     not_kept: list[OutputError] = field(default_factory=list)
 
 
@@ -75,8 +70,9 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     console = make_console()
     carried = _carry_out(runs, read, kept, console)
     against = {part: each for name, file in old.items() for part, each in earlier_parts(name, file).items()}
-    held = hold_all(file.gates, carried.parts, against) + _since(runs, carried, old, console)
-    left = {name: part for name, part in carried.parts.items() if name.partition("/")[0] not in old and name not in old}
+    parts = {name: part for run in runs for name, part in run.parts(carried.found[run.source.name]).items()}
+    held = hold_all(file.gates, parts, against) + _since(runs, carried.found, old, console)
+    left = {name: part for name, part in parts.items() if name.partition("/")[0] not in old and name not in old}
     timed = [
         replace(report, elapsed_s=carried.seconds.get(report.run, report.elapsed_s))
         for report in held + unjudged(file.gates, left)
@@ -84,8 +80,10 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     words = ["evaltools", "gate", *results, *(f"--{name}={text}" for name, text in flags.given)]
     environment = describe_environment(words, started_at, time.monotonic() - start)
     outcome = outcome_of(str(file.path), timed, environment, flags.is_on("allow_inconclusive"))
+    found = {run.source.name: carried.found[run.source.name] for run in runs}
+    judged = {name: each for name, each in found.items() if isinstance(each, Result)}
     is_printed = say(f"{text_for_stdout(partial(print_result, outcome))}\n{_summary(held)}")
-    not_written = carried.not_kept + write_verdicts(outcome, files, carried.results)
+    not_written = carried.not_kept + write_verdicts(outcome, files, judged)
     not_written += show_on_github(outcome, file)
     if not is_printed:
         not_written.append(OutputError("stdout cannot be written"))
@@ -148,7 +146,7 @@ def _require_one_each(sources: Sequence[RunSource]) -> None:
 
 
 def _since(
-    runs: Sequence[Run], carried: _Carried, old: Mapping[str, Old[Result]], console: Console
+    runs: Sequence[Run], found: Mapping[str, Result | EvaltoolsError], old: Mapping[str, Old[Result]], console: Console
 ) -> list[GateDecisions]:
     """Whether anything became worse in the runs that have an earlier result."""
     reports: list[GateDecisions] = []
@@ -157,8 +155,7 @@ def _since(
             name = run.source.name
             if name in old:
                 say_so = partial(console.print, f"run {name}: slower than in {old[name].name}, so measured again")
-                result = carried.results[name] if name in carried.results else carried.failures[name]
-                reports += no_worse(run, result, old[name], Path(scratch, f"{number}.json"), say_so)
+                reports += no_worse(run, found[name], old[name], Path(scratch, f"{number}.json"), say_so)
     return reports
 
 
@@ -239,40 +236,30 @@ def _kept_files(
 
 def _carry_out(runs: Sequence[Run], read: Mapping[str, Result], kept: Mapping[str, Path], console: Console) -> _Carried:
     """Carry out every run whose result is not ``read`` already; one that gives none stops no other."""
-    carried = _Carried()
+    carried = _Carried(dict(read))
     for path in kept.values():
         path.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
         for run in runs:
             name = run.source.name
-            if name in read:
-                carried.results[name] = read[name]
-                carried.parts |= parts_of(name, read[name])
-            else:
-                console.print(f"run {len(carried.seconds) + 1} of {len(runs) - len(read)}: {name} ...", end="")
-                _run(run, Path(scratch, f"{len(carried.seconds)}.json"), carried)
-                console.print(f", {carried.seconds[name]:.0f} s")
-                if name in carried.failures:
-                    complain(f"evaltools: {carried.failures[name]}")
-            if name in kept and name in carried.results:
+            if name not in read:
+                number, start = len(carried.seconds), time.perf_counter()
+                console.print(f"run {number + 1} of {len(runs) - len(read)}: {name} ...", end="")
                 try:
-                    write_file(kept[name], encode_json(carried.results[name]))
+                    carried.found[name] = result_of(run, Path(scratch, f"{number}.json"))
+                except EvaltoolsError as error:
+                    carried.found[name] = error
+                carried.seconds[name] = round(time.perf_counter() - start, 3)
+                console.print(f", {carried.seconds[name]:.0f} s")
+            found = carried.found[name]
+            if isinstance(found, EvaltoolsError):
+                complain(f"evaltools: {found}")
+            elif name in kept:
+                try:
+                    write_file(kept[name], encode_json(found))
                 except OutputError as error:
                     carried.not_kept.append(error)
     return carried
-
-
-def _run(run: Run, output: Path, carried: _Carried) -> None:
-    """Carry one command out."""
-    name, start = run.source.name, time.perf_counter()
-    try:
-        result = result_of(run, output)
-        carried.parts |= parts_of(name, result)
-        carried.results[name] = result
-    except EvaltoolsError as error:
-        carried.failures[name] = error
-        carried.parts |= run.failed(error)
-    carried.seconds[name] = round(time.perf_counter() - start, 3)
 
 
 def _summary(held: Sequence[GateDecisions]) -> str:

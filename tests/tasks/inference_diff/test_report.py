@@ -69,7 +69,7 @@ def judged(
     in_boxes: bool = False,
     compared_with: tuple[str, ...] = (),
 ) -> JudgedOutput:
-    verdict = OutputVerdict(grade, ["far off"], "relative RMS", {})
+    verdict = OutputVerdict(grade, ["far off"])
     return JudgedOutput(difference, verdict, in_boxes, list(compared_with))
 
 
