@@ -129,8 +129,8 @@ class _NothingShown(Exception):
 class _Known(Struct, frozen=True):
     """What a limit is compared with; ``bounds`` has its one-sided bounds by their confidence, where there are some.
 
-    ``says_enough``: so many values differ that there are bounds. ``how_many`` is the number of examples that would
-    decide beside so many limits, where that can be known.
+    What is of one output is judged as it was found. ``says_enough``: so many values differ that there are bounds.
+    ``how_many`` is the number of examples that would decide beside so many limits, where that can be known.
     """
 
     found: Found
@@ -186,7 +186,7 @@ def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> 
     found, confidence = known.found, criterion.confidence
     if criterion.kind == "ratio" and criterion.of_old:
         confidence = confidence or _OF_OLD_TIMES
-    if confidence is None:
+    if confidence is None or found.output is not None:
         is_number = found.value is not None and not math.isnan(found.value)
         verdict: GateVerdict = "pass" if is_number and _keeps(criterion, found.value or 0.0) else "fail"
         return Decision(evidence.configuration, criterion.text, verdict, found, "" if is_number else _NO_NUMBER)

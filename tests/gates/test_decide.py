@@ -335,6 +335,13 @@ def test_the_worst_output_decides_and_is_named() -> None:
     assert verdict("snr_db >= 30", snr) == "pass"
 
 
+def test_a_figure_of_one_output_is_judged_as_it_was_found() -> None:
+    limit = replace(parse_criterion("max_error <= 1"), confidence=0.95)
+    values = (0.5, 1.5)
+    found = [decide(limit, outputs(("a", {"max_error": value}))) for value in values]
+    assert [each.verdict for each in found] == ["pass", "fail"]
+
+
 @pytest.mark.parametrize("broken", [None, math.nan])
 def test_an_output_without_a_number_breaks_every_limit(broken: float | None) -> None:
     found = decided("max_error <= 999", outputs(("a", {"max_error": 0.0}), ("b", {"max_error": broken})))
