@@ -9,7 +9,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timezone
 from functools import partial
@@ -304,6 +303,7 @@ Done = TypeVar("Done")
 MOST_ATTEMPTS: Final = 3
 """A device that lost its work so often is left out."""
 _WORTH_ANOTHER_TRY: Final = (*MAY_PASS, CommandFailed)
+_LOOK_S: Final = 0.2
 
 
 def do_on_each(
@@ -318,20 +318,35 @@ def do_on_each(
     """
     done, left_out = dict[str, Done](), list(devices.left_out)
 
+    errors: list[BaseException] = []
+
     def work(device: Device) -> None:
-        found = _do_on(device, do, console)
+        try:
+            found = _do_on(device, do, console)
+        except DeviceStopped:
+            return
+        except BaseException as error:
+            errors.append(error)
+            devices.stop.set()
+            return
         if isinstance(found, DeviceLeftOut):
             left_out.append(found)
         else:
             done[device.serial] = found
 
-    with ThreadPoolExecutor(max(1, len(serials))) as pool:
-        try:
-            working = [pool.submit(work, devices.by_serial[serial]) for serial in serials]
-            for finished in as_completed(working):
-                finished.result()
-        finally:
-            devices.stop.set()
+    threads = [threading.Thread(target=work, args=(devices.by_serial[serial],), name=serial) for serial in serials]
+    try:
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            time.sleep(_LOOK_S)  # whichever thread a signal reaches, it is heeded when this one wakes
+    finally:
+        devices.stop.set()
+        for thread in threads:
+            if thread.is_alive():
+                thread.join()
+    if errors:
+        raise errors[0]
     return done, left_out
 
 
