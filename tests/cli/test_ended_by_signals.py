@@ -29,18 +29,18 @@ def before_call(place, name, count):
         return called(*arguments, **more)
     setattr(owner, name, ending)
 def child_has_children():
-    import psutil
-    from evaltools.runs import handing_over
-    start = handing_over.start
-    def starting(*arguments):
-        process = start(*arguments)
-        threading.Thread(target=end_with_children, args=(psutil.Process(process.pid),)).start()
+    import psutil, subprocess
+    start = subprocess.Popen
+    def starting(words, **more):
+        process = start(words, **more)
+        if "evaltools.cli.runs.handed_over" in words:
+            threading.Thread(target=end_with_children, args=(psutil.Process(process.pid),)).start()
         return process
     def end_with_children(process):
         while process.is_running() and len(process.children(recursive=True)) < 3:
             time.sleep(0.01)
         end()
-    handing_over.start = starting
+    subprocess.Popen = starting
 if moment == "before":
     before_call(importlib.import_module("evaltools.cli.main"), "set_up_process", 1)
 elif moment == "pass":

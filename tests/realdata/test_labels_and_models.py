@@ -44,19 +44,21 @@ def test_a_list_without_background_is_named_and_an_offset_mends_it(zoo: Path, ph
 
 
 @pytest.mark.parametrize(
-    ("labels", "truths"),
+    ("labels", "truths", "code", "said"),
     [
-        ("model_labels_1001_wnid.txt", "validation_labels_wnid.txt"),
-        ("model_labels_1001.txt", "validation_labels.txt"),
+        ("model_labels_1001_wnid.txt", "validation_labels_wnid.txt", 2, "with the lines sorted as text"),
+        ("model_labels_1001.txt", "validation_labels.txt", 0, "the labels are those of this model"),
     ],
 )
-def test_a_shuffled_list_is_at_chance(zoo: Path, photos: Path, tmp_path: Path, labels: str, truths: str) -> None:
+def test_a_shuffled_list_is_named_where_another_order_is_known(
+    zoo: Path, photos: Path, tmp_path: Path, labels: str, truths: str, code: int, said: str
+) -> None:
     lines = (photos / labels).read_text().splitlines()
     shuffled = tmp_path / "labels.txt"
     shuffled.write_text("\n".join(random.Random(0).sample(lines, len(lines))) + "\n")
-    code, text = run_with_labels(zoo, photos, shuffled, truths)
-    assert code == 0
-    assert "the labels are those of this model" in text
+    ended, text = run_with_labels(zoo, photos, shuffled, truths)
+    assert ended == code
+    assert said in text
 
 
 def test_every_model_of_the_zoo_is_read_or_refused_as_a_runtime_does(shared: Path, zoo: Path) -> None:
