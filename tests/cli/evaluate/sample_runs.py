@@ -170,7 +170,7 @@ def _is_condition(name: str) -> bool:
 
 
 _CONDITIONS = {
-    "crashes", "device_run", "drift", "environment", "load", "load_ms", "peak_memory_mb", "series", "times"
+    "crashes", "device_run", "drift", "environment", "load", "load_ms", "messages", "peak_memory_mb", "series", "times"
 }  # fmt: skip
 
 
