@@ -211,8 +211,7 @@ def _head_used(side: Side, data: DetectionData, trial: Trial) -> HeadUsed:
 
 def _coordinates(model: ModelFile, candidate: DecoderCandidate, tried: Sequence[Tried]) -> Coordinates:
     """What unit the boxes are in, from all rows with finite numbers; unknown where there are none."""
-    real = [each.outputs.real(candidate.head.place) for each in tried]
-    for output in real:
+    for output in (each.outputs[candidate.head.place] for each in tried):
         if output.shape != candidate.head.shape:
             raise ModelError(
                 f"{model.path}: the runtime gives an output of {list(output.shape)}, the file says "
