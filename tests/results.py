@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 
+from evaltools.errors import DataError
 from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Evidence, RunRows, evidence_of, parts_of
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Latency, summarise_latency
@@ -18,6 +22,7 @@ from evaltools.result.figure import Figure
 from evaltools.result.metrics import METRICS, figures_of, figures_of_nodes, in_order, latency_figures, of_task
 from evaltools.result.result import CHANGED, EXAMPLES, INVOKE, PREPROCESSING, WARNING, Result, Row, warning
 from evaltools.result.section import Section, Table
+from evaltools.result_file import result_in
 from evaltools.tasks.framework.topk import correct
 from evaltools.tasks.framework.topk_figures import accuracies
 from evaltools.tasks.framework.topk_report import Comparison, sections
@@ -155,6 +160,19 @@ def result_with(made: Result, **changes: Any) -> Result:
     if tables:
         changes["tables"] = {name: each for name, each in {**made.tables, **tables}.items() if each}
     return replace(made, **changes)
+
+
+def assert_contradicts_itself(content: bytes, edits: Mapping[tuple[str | int, ...], Any], said: str) -> None:
+    """A result's JSON with other values at some places is refused, and what is said of it has this text."""
+    document = json.loads(content)
+    for place, value in edits.items():
+        parent: Any = document
+        for key in place[:-1]:
+            parent = parent[key]
+        parent[place[-1]] = value
+    with pytest.raises(DataError, match="its figures contradict each other") as error:
+        result_in(json.dumps(document).encode(), Path("r.json"))
+    assert said in str(error.value)
 
 
 def ratio(value: float, interval: Interval | None = None, pairs: int = 9, withheld: str = "") -> Figure:

@@ -15,6 +15,7 @@ from tests.command import evaltools_here
 from tests.hostile.edited_results import documents, edited
 from tests.hostile.examples import PARTS, numbers_of
 from tests.hostile.watched import Watch
+from tests.results import assert_contradicts_itself
 
 LIMITS = ("--allow_any_load", "--limit=latency_ratio <= 100 at 97 %", "--limit=delegated_share >= 0.01")
 
@@ -61,14 +62,7 @@ def test_a_result_of_too_many_configurations_is_refused() -> None:
     ],
 )
 def test_a_result_that_contradicts_itself_is_refused(place: tuple[str | int, ...], value: object, said: str) -> None:
-    document = json.loads(json.dumps(documents()["imagenet"]))
-    parent = document
-    for key in place[:-1]:
-        parent = parent[key]
-    parent[place[-1]] = value
-    with pytest.raises(DataError, match="its figures contradict each other") as error:
-        result_in(json.dumps(document).encode(), Path("r.json"))
-    assert said in str(error.value)
+    assert_contradicts_itself(json.dumps(documents()["imagenet"]).encode(), {place: value}, said)
 
 
 def test_a_benchmark_with_a_row_of_no_model_is_refused(tmp_path: Path) -> None:

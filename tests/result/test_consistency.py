@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from evaltools import exit_codes
-from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.result.json_file import encode_json
 from evaltools.result.reading import missing_records
 from evaltools.result.result import INVOKE_US, Result
 from evaltools.result_file import result_in
 from tests.command import evaltools_here
-from tests.results import compared, configuration, of_ranks, result, row_with
+from tests.results import assert_contradicts_itself, compared, configuration, of_ranks, result, row_with
 
 RANKS: dict[str, list[int | None]] = {
     "reference": [*[0] * 56, 1, 2, 5, None],
@@ -90,15 +87,7 @@ Edit = dict[tuple[str | int, ...], object]
 def test_figures_that_their_records_deny_are_refused(edit: Edit, said: str) -> None:
     sound = encode_json(classifier())
     assert result_in(sound, Path("r.json")).rows == classifier().rows
-    document = json.loads(sound)
-    for place, value in edit.items():
-        parent: Any = document
-        for key in place[:-1]:
-            parent = parent[key]
-        parent[place[-1]] = value
-    with pytest.raises(DataError, match="its figures contradict each other") as error:
-        result_in(json.dumps(document).encode(), Path("r.json"))
-    assert said in str(error.value)
+    assert_contradicts_itself(sound, edit, said)
 
 
 def test_a_gate_judges_no_figure_that_the_records_deny(tmp_path: Path) -> None:
