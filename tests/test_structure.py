@@ -18,7 +18,7 @@ LAYERS = {
         "result_file"
     ),
     "running models": "candidates engine runtime",
-    "judging and saying": "gates native report",
+    "judging and saying": "gates native operators report",
     "doing": "benchmark commands device inspection locate runs suite tasks",
     "doors": "api cli pytest_plugin",
 }
@@ -126,8 +126,9 @@ NOT_FROM_ELSEWHERE = {
     "installed drivers and compilers, which are code": "runtime.compiled.gpu runtime.emulated.compiler",
     "code that the user names": "tasks.framework.loading",
     "what this run, or its own process, has written": (
-        "device.native_program device.on_device locate.by_name locate.child locate.measurement locate.part "
-        "locate.run locate.sides pytest_plugin.session_runs runs.evaluate runs.handing_over "
+        "device.native_program device.on_device locate.by_name "
+        "locate.run locate.sides operators.child operators.measurement operators.part "
+        "pytest_plugin.session_runs runs.evaluate runs.handing_over "
         "runtime.process.shared_arrays"
     ),
     "standard streams": "cli.main cli.shared.streams",

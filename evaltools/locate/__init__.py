@@ -1,8 +1,6 @@
-"""Finds the operator that makes the difference between a delegate and the CPU.
+"""Shows which operator makes the difference between a delegate and the CPU, why, and how to reproduce it.
 
-``request`` reads what is asked for, ``run`` carries it out: ``bench`` runs parts of the model in a process of its own
-(``child``, ``measurement``), ``search`` decides which parts, ``judge`` applies the verdict rule to their figures,
-``context`` looks at operators together, ``answer`` gives the verdict. ``explain`` looks a suspect up in the
-table of ``causes``, ``bundle`` writes a reproduction. ``by_name`` compares two models by the names of their tensors
-(``names``, ``sides``), ``layers`` one layer at a time.
+``request`` reads what is asked for, ``run`` has the operators searched (:mod:`evaltools.operators`). ``explain`` looks
+a suspect up in the table of ``causes``, ``bundle`` writes a reproduction, ``operator_rows`` makes the rows of the
+result. ``by_name`` compares two models by the names of their tensors (``sides``), ``layers`` one layer at a time.
 """

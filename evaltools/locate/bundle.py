@@ -24,10 +24,10 @@ from evaltools.delegates.gpu import GPU
 from evaltools.delegates.npu import NPU
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, OutputError
-from evaltools.locate.part import Case
 from evaltools.locate.rows import Bundle
 from evaltools.locate.words import answer_lines, of_suspect, operators_of, parts_of
 from evaltools.model import read_model
+from evaltools.operators.part import Case
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.result.result import Result, Row
 from evaltools.runtime.compiled.xnnpack import xnnpack_flags

@@ -12,12 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.errors import ConfigurationUnavailable, InferenceError
-from evaltools.locate.answer import Answer, not_decided
-from evaltools.locate.bench import Bench, GivenUp
-from evaltools.locate.difference import difference
-from evaltools.locate.judge import FP32, least_limit
 from evaltools.locate.layers import AGAINST, LayersOfTwo, far_weights
-from evaltools.locate.part import Outcome, Part, TensorRuns
 from evaltools.locate.request import LocateRequest
 from evaltools.locate.rows import (
     ACCUMULATED,
@@ -31,6 +26,11 @@ from evaltools.locate.rows import (
 from evaltools.locate.sides import FLOAT_ROUNDOFF, Side, fit, rounding_of, shaped_otherwise
 from evaltools.model.contents import Graph, read_contents
 from evaltools.model.cut import CuttableModel
+from evaltools.operators.answer import Answer, not_decided
+from evaltools.operators.bench import Bench, GivenUp
+from evaltools.operators.difference import difference
+from evaltools.operators.judge import FP32, least_limit
+from evaltools.operators.part import Outcome, Part, TensorRuns
 from evaltools.result.result import Row
 from evaltools.runtime.session import Array
 

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from evaltools.errors import EvaltoolsError
 from evaltools.locate import cause_tests as tests
-from evaltools.locate.part import Case
 from evaltools.locate.view import View
+from evaltools.operators.part import Case
 
 _LITERT: Final = "https://github.com/google-ai-edge/LiteRT/issues/"
 _TENSORFLOW: Final = "https://github.com/tensorflow/tensorflow/issues/"

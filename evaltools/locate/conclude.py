@@ -9,7 +9,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from evaltools.locate.answer import Answer
 from evaltools.locate.rows import index_of, present, share
 from evaltools.locate.tables import how_to_read, operators_table
 from evaltools.locate.words import (
@@ -20,6 +19,7 @@ from evaltools.locate.words import (
     suspect_lines,
     with_short_names,
 )
+from evaltools.operators.answer import Answer
 from evaltools.report.words.facts import describe_configuration
 from evaltools.result.facts import Environment, Model
 from evaltools.result.result import NEXT, WARNING, Result, Row

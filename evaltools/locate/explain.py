@@ -9,12 +9,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.locate.bench import GivenUp
 from evaltools.locate.causes import Cause, find_causes
-from evaltools.locate.judge import Limit, least_limit
-from evaltools.locate.part import Case, Outcome
 from evaltools.locate.rows import present
-from evaltools.locate.state import Found, Subject
+from evaltools.operators.bench import GivenUp
+from evaltools.operators.judge import Limit, least_limit
+from evaltools.operators.part import Case, Outcome
+from evaltools.operators.state import Found, Subject
 from evaltools.result.result import Row
 
 _MOST_EXPLAINED: Final = 5

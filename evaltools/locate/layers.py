@@ -16,10 +16,6 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from evaltools.errors import OutputError
-from evaltools.locate.bench import Bench, GivenUp
-from evaltools.locate.difference import difference
-from evaltools.locate.judge import FP32, JUMPS, least_limit
-from evaltools.locate.part import WHOLE, Outcome, Part, TensorRuns
 from evaltools.locate.request import LocateRequest
 from evaltools.locate.rows import (
     FLOAT_LAYER,
@@ -39,6 +35,10 @@ from evaltools.model.contents import Graph, GraphTensor, read_contents
 from evaltools.model.cut import NotCuttable
 from evaltools.model.float_layer import is_quantized_layer, with_float_layer
 from evaltools.model.graph import SAME_VALUES
+from evaltools.operators.bench import Bench, GivenUp
+from evaltools.operators.difference import difference
+from evaltools.operators.judge import FP32, JUMPS, least_limit
+from evaltools.operators.part import WHOLE, Outcome, Part, TensorRuns
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.result.result import Row
 from evaltools.runtime.session import Array

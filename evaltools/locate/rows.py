@@ -7,38 +7,19 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.locate.judge import Limit
-from evaltools.locate.part import TensorRuns
 from evaltools.metrics.interval import Interval
+from evaltools.operators.answer import OperatorStatus
+from evaltools.operators.judge import Limit
+from evaltools.operators.part import TensorRuns
 from evaltools.result.figure import Figure
 from evaltools.result.result import Row
 from evaltools.text import steps
 
-OperatorStatus = Literal[
-    "right",
-    "wrong",
-    "precision",
-    "crashes by itself",
-    "refused by itself",
-    "stays on the CPU",
-    "cannot be cut out",
-    "no evidence",
-    "computes from constants",
-    "not tried",
-    "compared",
-]
-"""What a single operator shows.
-
-right: within its tolerance. wrong: beyond it. precision: as far off as rounding to a lower precision explains. crashes
-by itself, refused by itself: the delegate died of it, or did not open it. stays on the CPU: the delegate does not take
-it. no evidence: the part differs from the model already on the CPU, so that it shows nothing. compared: compared
-with the tensor of that name elsewhere, which says nothing of the single operator.
-"""
 COMPARED_BY_NAME: Final = "compared by name"
 """The answer where tensors were compared with others of the same name, so that nothing is tolerated."""
 FLOAT_LAYER: Final = "float_layer.tflite"

@@ -27,23 +27,24 @@ from evaltools.engine.run_folder import (
     run_journal,
 )
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
-from evaltools.locate.answer import Answer, answer, assumed, not_decided, operators, outputs
-from evaltools.locate.bench import Bench
 from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name import compare
-from evaltools.locate.child import UNSEEN
 from evaltools.locate.conclude import conclude, found, with_part
 from evaltools.locate.explain import explain
-from evaltools.locate.judge import FP32, stated_precision
 from evaltools.locate.layers import copy_in_float, write_float_layer
-from evaltools.locate.part import WHOLE, Part
+from evaltools.locate.operator_rows import assumed, operators, outputs
 from evaltools.locate.request import LocateRequest
 from evaltools.locate.rows import index_of
-from evaltools.locate.search import search
 from evaltools.locate.sides import Side
-from evaltools.locate.state import SearchState, Subject
 from evaltools.locate.words import best_in_float
 from evaltools.model.contents import read_contents
+from evaltools.operators.answer import Answer, answer, not_decided
+from evaltools.operators.bench import Bench
+from evaltools.operators.child import UNSEEN
+from evaltools.operators.judge import FP32, stated_precision
+from evaltools.operators.part import WHOLE, Part
+from evaltools.operators.search import search
+from evaltools.operators.state import SearchState, Subject
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment

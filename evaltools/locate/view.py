@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from evaltools.configuration import Configuration
 from evaltools.errors import EvaltoolsError
-from evaltools.locate.part import Case
 from evaltools.model import read_model
 from evaltools.model.contents import Graph, GraphTensor, Operation, read_contents
+from evaltools.operators.part import Case
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array
 from evaltools.text import steps

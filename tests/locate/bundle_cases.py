@@ -10,9 +10,9 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.configuration import Configuration
-from evaltools.locate.answer import Answer
-from evaltools.locate.part import Case
 from evaltools.model import read_model
+from evaltools.operators.answer import Answer
+from evaltools.operators.part import Case
 from evaltools.result.facts import Environment, Model, RuntimeUsed
 from evaltools.result.result import Result, Row
 from evaltools.runtime.registry import open_session

@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from evaltools.locate.answer import Answer
 from evaltools.locate.conclude import conclude, found
-from evaltools.locate.rows import ACCUMULATED, SINGLE, OperatorStatus, decibels, figure, figures, operator_row
+from evaltools.locate.rows import ACCUMULATED, SINGLE, decibels, figure, figures, operator_row
 from evaltools.metrics.interval import Interval
+from evaltools.operators.answer import Answer, OperatorStatus
 from evaltools.result.facts import Environment, Model
 from evaltools.result.figure import Figure
 from evaltools.result.result import Result, Row

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.locate.causes import find_causes
-from evaltools.locate.part import Case
 from evaltools.model import read_model
 from evaltools.model.rounding import round_to
+from evaltools.operators.part import Case
 from evaltools.runtime.registry import open_session
 from tests.tflite_writer import Graph, Quantization
 

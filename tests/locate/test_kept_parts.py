@@ -9,10 +9,10 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.locate.bundle import write_bundle
-from evaltools.locate.child import PartsSession, capture
-from evaltools.locate.measurement import measure
-from evaltools.locate.part import Case, Part
 from evaltools.model import read_model
+from evaltools.operators.child import PartsSession, capture
+from evaltools.operators.measurement import measure
+from evaltools.operators.part import Case, Part
 from tests.locate.bundle_cases import CPU, result_of
 from tests.tflite_writer import Graph
 

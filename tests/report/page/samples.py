@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.gates.accuracy_verdict import in_words
-from evaltools.locate.answer import Answer
 from evaltools.locate.rows import ACCUMULATED
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.means import MeanChange
+from evaltools.operators.answer import Answer
 from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of

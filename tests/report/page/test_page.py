@@ -14,7 +14,7 @@ from PIL import Image
 
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
-from evaltools.locate.answer import Answer
+from evaltools.operators.answer import Answer
 from evaltools.report.content import Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.markdown import markdown_of

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.cli.locate import print_answer, print_operators
-from evaltools.locate.answer import Answer
 from evaltools.locate.rows import ACCUMULATED, figures, operator_row
 from evaltools.locate.words import suspect_lines
 from evaltools.metrics.interval import Interval
+from evaltools.operators.answer import Answer
 from evaltools.result.result import Result, Row
 from tests.locate import found
 from tests.locate.bundle_cases import CPU, addition, case_of, result_of

@@ -16,15 +16,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.locate.difference import (
+from evaltools.model import ModelFile, read_model
+from evaltools.model.contents import Graph, read_contents
+from evaltools.model.cut import CuttableModel, Form
+from evaltools.operators.difference import (
     RunOff,
     difference,
     exact_difference,
     is_shifted,
 )
-from evaltools.model import ModelFile, read_model
-from evaltools.model.contents import Graph, read_contents
-from evaltools.model.cut import CuttableModel, Form
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, Session, TensorSpec
 

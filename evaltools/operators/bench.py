@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.engine.journal import Journal
 from evaltools.errors import DataError, EvaltoolsError, SessionEnded
-from evaltools.locate.child import capture, open_parts
-from evaltools.locate.measurement import measure
-from evaltools.locate.part import Outcome, Part, decode, encode
 from evaltools.model import ModelFile
+from evaltools.operators.child import capture, open_parts
+from evaltools.operators.measurement import measure
+from evaltools.operators.part import Outcome, Part, decode, encode
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
 from evaltools.runtime.session import Array
 

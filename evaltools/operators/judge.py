@@ -20,10 +20,10 @@ from evaltools.gates.verdict import (
     far_variants,
     judge_runs,
 )
-from evaltools.locate.arithmetic import Arithmetic
-from evaltools.locate.part import TensorRuns
 from evaltools.metrics.output_difference import RunDifference
 from evaltools.model.rounding import UNIT_ROUNDOFF
+from evaltools.operators.arithmetic import Arithmetic
+from evaltools.operators.part import TensorRuns
 
 FP32, INT8, FP16, BF16 = "fp32", "int8", "fp16", "bf16"
 LOWER: Final = (FP32, INT8, FP16, BF16)

@@ -12,11 +12,11 @@ import numpy as np
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError
-from evaltools.locate.child import PartsSession
-from evaltools.locate.difference import RunOff, difference, is_rounded, size_beyond_a_quantum, sizes
-from evaltools.locate.part import Outcome, Part, TensorRuns, is_xnnpack, other_kernels
 from evaltools.model.cut import Cut, NotCuttable
 from evaltools.model.rounding import disturb, disturb_constants, to_8_bits_of_range
+from evaltools.operators.child import PartsSession
+from evaltools.operators.difference import RunOff, difference, is_rounded, size_beyond_a_quantum, sizes
+from evaltools.operators.part import Outcome, Part, TensorRuns, is_xnnpack, other_kernels
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array, Session
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from evaltools.configuration import Configuration
-from evaltools.locate.answer import answer as answer_of
-from evaltools.locate.part import WHOLE, Outcome, Part, TensorRuns
-from evaltools.locate.search import search
-from evaltools.locate.state import Found, SearchState, Subject
 from evaltools.model import read_model
 from evaltools.model.contents import read_contents
 from evaltools.model.cut import CuttableModel
+from evaltools.operators.answer import answer as answer_of
+from evaltools.operators.part import WHOLE, Outcome, Part, TensorRuns
+from evaltools.operators.search import search
+from evaltools.operators.state import Found, SearchState, Subject
 from tests import locate_models
 
 RUNS = 4

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evaltools.locate.arithmetic import Arithmetic, arithmetic_of
-from evaltools.locate.difference import RunOff, difference, size_beyond_a_quantum, sizes
-from evaltools.locate.judge import Limit, found_precisions, limit_of, precision_needed
-from evaltools.locate.part import TensorRuns
 from evaltools.model import read_model
 from evaltools.model.contents import read_contents
+from evaltools.operators.arithmetic import Arithmetic, arithmetic_of
+from evaltools.operators.difference import RunOff, difference, size_beyond_a_quantum, sizes
+from evaltools.operators.judge import Limit, found_precisions, limit_of, precision_needed
+from evaltools.operators.part import TensorRuns
 from tests import locate_models
 
 PLAIN = Arithmetic()

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.engine.journal import Journal, temporary_journal
 from evaltools.errors import SessionEnded
-from evaltools.locate.bench import Bench
-from evaltools.locate.part import Outcome, Part
 from evaltools.model import read_model
+from evaltools.operators.bench import Bench
+from evaltools.operators.part import Outcome, Part
 from tests import locate_models
 
 CPU = Configuration.from_text("cpu", "")

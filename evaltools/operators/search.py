@@ -8,9 +8,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.gates.verdict import AMPLIFIED, FAR, TIMES
-from evaltools.locate.bench import GivenUp
-from evaltools.locate.child import UNSEEN
-from evaltools.locate.judge import (
+from evaltools.operators.bench import GivenUp
+from evaltools.operators.child import UNSEEN
+from evaltools.operators.judge import (
     FP32,
     LOWER,
     Limit,
@@ -21,8 +21,8 @@ from evaltools.locate.judge import (
     usual_share,
     variants_of,
 )
-from evaltools.locate.part import Outcome, Part, TensorRuns
-from evaltools.locate.state import (
+from evaltools.operators.part import Outcome, Part, TensorRuns
+from evaltools.operators.state import (
     Evidence,
     Found,
     Subject,

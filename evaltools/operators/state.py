@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.gates.verdict import TIMES
-from evaltools.locate.arithmetic import Arithmetic, arithmetic_of
-from evaltools.locate.bench import Bench
-from evaltools.locate.judge import FP32, JUMPS, Limit, least_limit
-from evaltools.locate.part import Outcome, Part, TensorRuns, other_kernels
 from evaltools.model.contents import Graph
 from evaltools.model.cut import CuttableModel
+from evaltools.operators.arithmetic import Arithmetic, arithmetic_of
+from evaltools.operators.bench import Bench
+from evaltools.operators.judge import FP32, JUMPS, Limit, least_limit
+from evaltools.operators.part import Outcome, Part, TensorRuns, other_kernels
 
 _FEWEST_DEATHS: Final = 3
 
