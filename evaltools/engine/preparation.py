@@ -18,10 +18,10 @@ from msgspec import Struct
 from evaltools.engine.steps import Failure, Prepared, Steps
 from evaltools.errors import ImageError, InferenceError, SessionEnded, TaskError
 from evaltools.runtime.process.child import ChildProcess
+from evaltools.runtime.process.inside import Held
 from evaltools.runtime.process.messages import WrongMessage, packed, unpacked
 from evaltools.runtime.process.restarting import Restarting
 from evaltools.runtime.process.shared_arrays import Placed, SharedArrays
-from evaltools.runtime.process.supervisor import Held
 from evaltools.runtime.session import TensorSpec
 
 _WORTH_A_PROCESS: Final = 64

@@ -6,12 +6,11 @@ they come from here; an answer is read as a value of the type that the called fu
 
 from __future__ import annotations
 
+import fcntl
 import functools
-import io
 import logging
 import os
 import pickle
-import secrets
 import select
 import signal
 import socket
@@ -28,26 +27,22 @@ import msgspec
 from evaltools.errors import SessionEnded
 from evaltools.runtime.memory import MOST_OF_MEMORY
 from evaltools.runtime.process import server
-from evaltools.runtime.process.messages import SECRET_BYTES, SIZE, Answer, Incoming, WrongMessage, decoded
-from evaltools.runtime.process.printed import BoundedText, text_of
+from evaltools.runtime.process.messages import HEAD, SIZE, Answer, WrongMessage, answer_size, decoded
+from evaltools.runtime.process.printed import text_of
 from evaltools.runtime.process.shared_arrays import memory_file
-from evaltools.runtime.process.supervisor import Begun, Ended
+from evaltools.runtime.process.supervisor import Ended
 from evaltools.runtime.session import Crashes
 from evaltools.signals import deferred_interrupt
-from evaltools.text import last_words, shortened
+from evaltools.text import last_words
 
 _SECONDS_TO_END: Final = 5.0
 _LONGEST_QUOTE: Final = 300
-_LONGEST_NAMES: Final = 60
 LEAST_LIMIT_S = 30.0
 """Neither a run after others nor a process after one that hung gets less, unless the time-out itself is shorter."""
 _LONGEST_WAIT_S: Final = 2_000_000.0
 """A little less than what ``poll`` can wait for."""
 _LONG_S: Final = 60.0
 _PIECE: Final = 1 << 20
-"""More than a pipe holds."""
-_NOT_STARTED: Final = "it could not be started: the system allows no more processes, or has no memory for one"
-_read_report: Final = msgspec.json.Decoder(Begun | Ended).decode
 _LOG: Final = logging.getLogger("evaltools")
 Returned = TypeVar("Returned")
 
@@ -68,33 +63,21 @@ class ChildProcess:
         self._name = name
         self._timeout_flag = timeout_flag
         self._question = 0
-        self._begun: Begun | None = None
-        self._ended: Ended | None = Ended(0)
+        self._ended: Ended | None = None
         self._over: SessionEnded | None = None
         self._running = False
         self._reporting = threading.Lock()
-        self._part_of_report = b""
-        self._reading = threading.Lock()
-        self._text = BoundedText()
-        secret = secrets.token_bytes(SECRET_BYTES)
-        self._incoming = Incoming(secret)
-        ours = self._resources = ExitStack()
-        try:
-            with ExitStack() as theirs:
-                (self._control, far_control), (self._end, far_end) = (_socket_pair(ours, theirs) for _ in range(2))
-                output, printed = os.pipe()
-                theirs.callback(os.close, printed)
-                self._output = ours.enter_context(io.FileIO(output))
-                os.set_blocking(output, False)
-                self.memory = ours.enter_context(memory_file()).fileno()
-                self._capture = ours.enter_context(memory_file()).fileno()
-                descriptors = (far_control, far_end, printed, self.memory, self._capture)
-                with deferred_interrupt():
-                    self._ended = None
-                    server.start_child(secret, descriptors, packages)
-        except BaseException:
-            ChildProcess.close(self)
-            raise
+        with ExitStack() as resources:
+            self._printed, shared = (resources.enter_context(memory_file()) for _ in range(2))
+            self.memory = shared.fileno()
+            fcntl.fcntl(self._printed, fcntl.F_SETFL, os.O_APPEND)
+            end, far_end = socket.socketpair()
+            self._end = resources.enter_context(end)
+            with far_end, deferred_interrupt():
+                descriptors = (far_end.fileno(), self._printed.fileno(), self.memory)
+                control, self._child, self._supervisor = server.start_child(descriptors, packages)
+                self._control = resources.enter_context(control)
+            self._resources = resources.pop_all()
 
     def ask(
         self,
@@ -112,13 +95,20 @@ class ChildProcess:
         """
         if self._over is not None:
             raise self._over
+        limit_s = min(seconds or self.timeout_s, _LONGEST_WAIT_S)
+        order, wanted = pickle.dumps((function, arguments)), returns or returned_by(function)
         self._running = True
         try:
-            limit_s = min(seconds or self.timeout_s, _LONGEST_WAIT_S)
-            order, wanted = pickle.dumps((function, arguments)), returns or returned_by(function)
-            answer, value = self._answer(order, wanted, moment, limit_s)
-        except SessionEnded:
-            raise
+            answer: Answer = decoded(self._answer(order, moment, limit_s), Answer)
+            value = decoded(answer.value, wanted) if answer.failure is None else answer.failure.error
+        except TimeoutError:
+            raise self._hung(moment, limit_s) from None
+        except WrongMessage as error:
+            self.kill()
+            text = f"{self._name} sent {error} ({moment}); it was ended{self._quote()}"
+            raise self._crashed(SessionEnded(text)) from None
+        except (OSError, EOFError, ValueError):
+            raise self._died(moment) from None
         except BaseException:
             self._over = SessionEnded(f"it was interrupted {moment}")
             raise
@@ -146,36 +136,47 @@ class ChildProcess:
             raise self._hung(moment, seconds)
         if ended.code:
             raise self._died(moment)
-        with suppress(OSError, EOFError):
-            self._receive()
-        try:
-            self._incoming.require_nothing()
-        except WrongMessage as error:
-            return f"{self._name} sent {error} ({moment})"
-        return left_behind(ended).removeprefix("; ")
+        with suppress(OSError):
+            self._end.setblocking(False)
+            if self._end.recv(1):
+                return f"{self._name} sent what nobody asked for ({moment})"
+        return _left_behind(ended).removeprefix("; ")
 
-    def _answer(self, order: bytes, wanted: Any, moment: str, seconds: float) -> tuple[Answer, Any]:
-        """The answer to an order, and what it holds: a value of the wanted type, or an error of ours."""
+    def _answer(self, order: bytes, moment: str, seconds: float) -> bytes:
+        """The answer to an order; where it takes long, a warning says so while there is time left.
+
+        Raises :class:`WrongMessage`, :class:`TimeoutError`, and :class:`OSError`, :class:`EOFError` or
+        :class:`ValueError` where the child has ended, or was closed meanwhile.
+        """
         deadline = time.monotonic() + seconds
-        try:
-            if self._begun is None:
-                self._wait_until_begun()
-                deadline = time.monotonic() + seconds
-            with self._reading:
-                self._text.forget()
-            self._send(SIZE.pack(len(order)) + order, deadline)
-            self._question += 1
-            answer = self._awaited(moment, seconds, deadline)
-            value = decoded(answer.value, wanted) if answer.failure is None else answer.failure.error
-            return answer, value
-        except TimeoutError:
-            raise self._hung(moment, seconds if self._begun else server.SECONDS_TO_START) from None
-        except WrongMessage as error:
-            self.kill()
-            text = f"{self._name} sent {error} ({moment}); it was ended{self._quote()}"
-            raise self._crashed(SessionEnded(text)) from None
-        except (OSError, EOFError, ValueError):
-            raise self._died(moment) from None
+        self._question += 1
+        os.ftruncate(self._printed.fileno(), 0)
+        self._end.settimeout(seconds)
+        self._end.sendall(SIZE.pack(len(order)) + order)
+        if seconds > 2 * _LONG_S and not self._ready(_LONG_S):
+            flag = f" ({self._timeout_flag})" if self._timeout_flag else ""
+            _LOG.warning("no answer for %g s %s; the process is ended after %g s%s", _LONG_S, moment, seconds, flag)
+        size = answer_size(self._received(HEAD.size, deadline), self._child, self._question)
+        return self._received(size, deadline)
+
+    def _received(self, size: int, deadline: float) -> bytes:
+        content = bytearray()
+        while len(content) < size:
+            ready = self._ready(deadline - time.monotonic())
+            if not ready:
+                raise TimeoutError
+            piece = self._end.recv(min(size - len(content), _PIECE)) if self._end.fileno() in ready else b""
+            if not piece:
+                raise EOFError
+            content += piece
+        return bytes(content)
+
+    def _ready(self, seconds: float) -> set[int]:
+        """The descriptors of those sockets on which something happens within so long."""
+        poll = select.poll()
+        for each in (self._end, self._control):
+            poll.register(each, select.POLLIN)
+        return {descriptor for descriptor, _ in poll.poll(max(0.0, 1000 * seconds))}
 
     def _hung(self, moment: str, seconds: float) -> SessionEnded:
         self.kill()
@@ -186,8 +187,7 @@ class ChildProcess:
 
     def _died(self, moment: str) -> SessionEnded:
         ended = self.ended()
-        how = "it closed its pipe" if ended is None else f"{_cause(ended)}{left_behind(ended)}"
-        how = _NOT_STARTED if self._begun is None else how
+        how = "it closed its pipe" if ended is None else f"{_cause(ended)}{_left_behind(ended)}"
         return self._crashed(SessionEnded(f"{self._name} died {moment} ({how}){self._quote()}"))
 
     def _crashed(self, ended: SessionEnded) -> SessionEnded:
@@ -197,144 +197,57 @@ class ChildProcess:
         self._over = ended
         return ended
 
-    def _awaited(self, moment: str, seconds: float, deadline: float) -> Answer:
-        """The next answer; where it takes long, a warning says so while there is time left."""
-        warn_at = time.monotonic() + _LONG_S if seconds > 2 * _LONG_S else deadline
-        while (answer := self._incoming.answer(self._question)) is None:
-            now = time.monotonic()
-            if now >= deadline:
-                raise TimeoutError
-            if now >= warn_at:
-                warn_at = deadline
-                flag = f" ({self._timeout_flag})" if self._timeout_flag else ""
-                _LOG.warning("no answer for %g s %s; the process is ended after %g s%s", _LONG_S, moment, seconds, flag)
-            ready = self._ready(warn_at - now, self._end, self._control)
-            if self._end.fileno() in ready:
-                self._receive()
-            elif self._control.fileno() in ready:
-                raise EOFError
-        self._read_printed()
-        return answer
-
-    def _send(self, order: bytes, deadline: float) -> None:
-        rest = memoryview(order)
-        while rest:
-            try:
-                rest = rest[self._end.send(rest) :]
-            except BlockingIOError:
-                self._ready(deadline - time.monotonic(), writes=self._end)
-                if time.monotonic() >= deadline:
-                    raise TimeoutError from None
-
-    def _receive(self) -> None:
-        with suppress(BlockingIOError):
-            piece = self._end.recv(_PIECE)
-            if not piece:
-                raise EOFError
-            self._incoming.add(piece)
-
-    def _ready(self, seconds: float, *reads: socket.socket, writes: socket.socket | None = None) -> set[int]:
-        """The descriptors on which something has happened within so long; what is printed meanwhile is read."""
-        poll = select.poll()
-        for each in reads:
-            poll.register(each, select.POLLIN)
-        if writes is not None:
-            poll.register(writes, select.POLLOUT)
-        if not self._output.closed:
-            poll.register(self._output, select.POLLIN)
-        ready = {descriptor for descriptor, _ in poll.poll(max(0.0, 1000 * seconds))}
-        self._read_printed()
-        return ready
-
-    def _read_printed(self) -> None:
-        """Read what is there, which is at most what a pipe holds."""
-        with self._reading, suppress(ValueError):  # it was closed meanwhile
-            piece = self._output.read(_PIECE)
-            self._text.add(piece or b"")
-            if piece == b"":  # nobody can print any more
-                self._output.close()
-
-    def _wait_until_begun(self) -> None:
-        if not self._wait_for_report(
-            lambda: self._begun is not None or self._ended is not None, server.SECONDS_TO_START
-        ):
-            raise TimeoutError
-        if self._begun is None:
-            raise EOFError
-        self._incoming.process = self._begun.child
-
     @property
     def process_id(self) -> int | None:
         """Its number, None once it has ended."""
-        return self._begun.child if self._begun is not None and self._ended is None else None
+        return self._child if self._ended is None else None
 
     def ended(self, seconds: float = _SECONDS_TO_END) -> Ended | None:
         """How it ended, None where it has not within so long."""
-        self._wait_for_report(lambda: self._ended is not None, seconds)
+        with self._reporting:
+            if self._ended is None:
+                with suppress(OSError):  # it has not within so long, or was closed meanwhile
+                    self._control.settimeout(seconds)
+                    self._ended = self._report()
         return self._ended
 
-    def _wait_for_report(self, is_enough: Callable[[], bool], seconds: float) -> bool:
-        """Read what the supervisor reports until that is enough; returns whether it is within so long."""
-        deadline = time.monotonic() + seconds
-        with self._reporting:
-            while not is_enough():
-                if self._control.fileno() in self._ready(deadline - time.monotonic(), self._control):
-                    self._read_reports()
-                elif time.monotonic() >= deadline:
-                    return False
-        return True
-
-    def _read_reports(self) -> None:
+    def _report(self) -> Ended:
         try:
-            piece = self._control.recv(_PIECE)
-        except OSError:
-            piece = b""
-        if not piece:  # the supervisor was killed
+            return msgspec.msgpack.decode(self._control.recv(_PIECE), type=Ended)
+        except (ConnectionError, msgspec.DecodeError):  # the supervisor was killed
             self._kill_group()
-            self._ended = Ended(-signal.SIGKILL)
-        *lines, self._part_of_report = (self._part_of_report + piece).split(b"\n")
-        for line in lines:
-            report = _read_report(line)
-            self._begun, self._ended = (report, None) if isinstance(report, Begun) else (self._begun, report)
+            return Ended(-signal.SIGKILL)
 
     def _kill_group(self) -> None:
-        if self._begun is not None:
-            with suppress(OSError):
-                os.killpg(self._begun.child, signal.SIGKILL)
+        with suppress(OSError):
+            os.killpg(self._child, signal.SIGKILL)
 
     def printed(self) -> str:
         """What it printed since it was asked last; of a long text its head and its tail."""
-        self._read_printed()
-        return str(self._text)
+        with suppress(ValueError):  # it was closed meanwhile
+            return text_of(self._printed.fileno())
+        return ""
 
     def _quote(self) -> str:
         """What it printed last since its last answer, ready to stand behind a reason."""
-        text = last_words(f"{self.printed()}{text_of(self._capture)}", _LONGEST_QUOTE)
+        text = last_words(self.printed(), _LONGEST_QUOTE)
         return f"; it printed last: {text}" if text else ""
 
     def kill(self) -> None:
         """End it, and all that it started, at once."""
         with suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)
-        if self.ended() is None and self._begun is not None:
+        if self.ended() is None:
             self._kill_group()
             with suppress(OSError):
-                os.kill(self._begun.supervisor, signal.SIGKILL)
+                os.kill(self._supervisor, signal.SIGKILL)
             self.ended()
 
     def close(self) -> None:
         """End it where it has not ended, and forget it."""
         self._over = self._over or SessionEnded("the session was closed")
-        if self._ended is None:
-            self.kill()
+        self.kill()
         self._resources.close()
-
-
-def _socket_pair(ours: ExitStack, theirs: ExitStack) -> tuple[socket.socket, int]:
-    """An end for this process, which never waits, and the descriptor of the other one."""
-    near, far = socket.socketpair()
-    ours.enter_context(near).setblocking(False)
-    return near, theirs.enter_context(far).fileno()
 
 
 @functools.lru_cache
@@ -357,9 +270,8 @@ def _cause(ended: Ended) -> str:
     return f"{name}, as when memory runs out" if name == "SIGKILL" else name
 
 
-def left_behind(ended: Ended) -> str:
+def _left_behind(ended: Ended) -> str:
     """The processes that a child left, ready to stand behind what else is said of it."""
     if not ended.left:
         return ""
-    names = shortened(", ".join(sorted(set(ended.left))), _LONGEST_NAMES)
-    return f"; it left {len(ended.left)} process{'es' if len(ended.left) > 1 else ''} ({names}) that had to be ended"
+    return f"; it left {ended.left} process{'es' if ended.left > 1 else ''} ({ended.names}) that had to be ended"

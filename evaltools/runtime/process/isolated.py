@@ -18,9 +18,9 @@ from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEn
 from evaltools.model import ModelFile
 from evaltools.runtime.process import child
 from evaltools.runtime.process.child import ChildProcess, returned_by
+from evaltools.runtime.process.inside import Held
 from evaltools.runtime.process.messages import Failure
 from evaltools.runtime.process.shared_arrays import Placed, SharedArrays
-from evaltools.runtime.process.supervisor import Held
 from evaltools.runtime.registry import Open, open_session
 from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, TensorSpec
 

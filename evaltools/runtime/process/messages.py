@@ -1,8 +1,9 @@
 """What a child answers: frames of typed values, so that nothing that it sends can be code.
 
-Native code in a child may write to any descriptor. A secret at the head of each frame distinguishes our answers from
+Native code in a child may write to any descriptor. Magic bytes at the head of each frame distinguish our answers from
 its junk, the number of the process our answers from those of a copy that a fork in native code leaves behind, and the
-number of the question an answer from one to an earlier question.
+number of the question an answer from one to an earlier question. Native code that means to forge an answer gives data
+of the expected type, as its outputs are.
 """
 
 from __future__ import annotations
@@ -22,10 +23,9 @@ from msgspec import Raw, Struct, structs
 from evaltools import errors
 from evaltools.errors import EvaltoolsError
 
-SECRET_BYTES: Final = 16
-LONGEST: Final = 1 << 31
-HEAD: Final = struct.Struct(f"<{SECRET_BYTES}sIQQ")
-"""The secret, the process, the number of the question, the length of what follows."""
+MAGIC: Final = b"answers:"
+HEAD: Final = struct.Struct("<8sIQQ")
+"""The magic bytes, the process, the number of the question, the length of what follows."""
 SIZE: Final = struct.Struct("<Q")
 """The length of an order, which nobody but this process can send."""
 _TEXTS: Final = "texts"
@@ -71,52 +71,21 @@ class Answer(Struct, frozen=True):
     peak_memory_kb: int = 0
 
 
-class Incoming:
-    """Puts the frames of a child together; ``process`` is the only one whose frames are taken, once it is known."""
-
-    def __init__(self, secret: bytes) -> None:
-        self._secret = secret
-        self._arrived = bytearray()
-        self.process = 0
-
-    def add(self, piece: bytes) -> None:
-        """Take what arrived."""
-        self._arrived += piece
-
-    def answer(self, question: int) -> Answer | None:
-        """The next answer, None where more must come; raises :class:`WrongMessage` for anything else."""
-        self._require_secret()
-        if len(self._arrived) < HEAD.size:
-            return None
-        _, process, number, length = HEAD.unpack_from(self._arrived)
-        if length > LONGEST:
-            raise WrongMessage(f"a message of {length} bytes, at most {LONGEST} are taken")
-        if process != self.process:
-            raise WrongMessage("an answer of a copy of the process: native code called fork, and both went on")
-        if number != question:
-            raise WrongMessage(f"an answer to question {number}, and {question} was asked")
-        end = HEAD.size + length
-        if len(self._arrived) < end:
-            return None
-        content = bytes(memoryview(self._arrived)[HEAD.size : end])
-        del self._arrived[:end]
-        answer: Answer = decoded(content, Answer)
-        return answer
-
-    def _require_secret(self) -> None:
-        if not self._secret.startswith(self._arrived[:SECRET_BYTES]):
-            raise WrongMessage("bytes that are no message: native code wrote to a descriptor that is not its own")
-
-    def require_nothing(self) -> None:
-        """Raise :class:`WrongMessage` where more than whole answers to what was asked has arrived."""
-        if self._arrived:
-            self._require_secret()
-            raise WrongMessage("what nobody asked for")
-
-
-def frame(secret: bytes, question: int, content: bytes) -> bytes:
+def framed(question: int, content: bytes) -> bytes:
     """An answer as it travels."""
-    return HEAD.pack(secret, os.getpid(), question, len(content)) + content
+    return HEAD.pack(MAGIC, os.getpid(), question, len(content)) + content
+
+
+def answer_size(head: bytes, process: int, question: int) -> int:
+    """How long the answer behind a head is; raises :class:`WrongMessage` for another than the process's to a question."""
+    magic, sender, number, size = HEAD.unpack(head)
+    if magic != MAGIC:
+        raise WrongMessage("bytes that are no message: native code wrote to a descriptor that is not its own")
+    if sender != process:
+        raise WrongMessage("an answer of a copy of the process: native code called fork, and both went on")
+    if number != question:
+        raise WrongMessage(f"an answer to question {number}, and {question} was asked")
+    return int(size)
 
 
 def encoded(value: Any) -> bytes:

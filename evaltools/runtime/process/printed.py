@@ -1,4 +1,4 @@
-"""What native code prints: kept, of which nobody knows how much it is, read again, and passed on."""
+"""What native code prints: in a child to a file that its parent can read, too, whatever becomes of the child."""
 
 from __future__ import annotations
 
@@ -12,39 +12,30 @@ from typing import Final
 from evaltools.text import printable_lines
 
 LONGEST_PART: Final = 1 << 18
-"""How many bytes of the head, and as many of the tail, are kept of a text."""
-_PIECE: Final = 1 << 20
-_capture: int | None = None
+"""How many bytes of the head, and as many of the tail, are read of a text."""
+_STREAMS: Final = (1, 2)
+_own_file: int | None = None
 
 
-class BoundedText:
-    """A text that comes in pieces; of a long one its head, its tail, and how much is left out."""
+def print_to(descriptor: int) -> None:
+    """Let this process, a child, print to a file from now on."""
+    global _own_file
+    for stream in _STREAMS:
+        os.dup2(descriptor, stream)
+    _own_file = descriptor
 
-    def __init__(self, longest_part: int = LONGEST_PART) -> None:
-        self._longest = longest_part
-        self.forget()
 
-    def forget(self) -> None:
-        """Begin anew."""
-        self._head, self._tail, self._left_out = bytearray(), bytearray(), 0
-
-    def add(self, piece: bytes) -> None:
-        """Take the next piece."""
-        room = self._longest - len(self._head)
-        self._head += piece[:room]
-        self._tail += piece[room:]
-        too_long = len(self._tail) - self._longest
-        if too_long > self._longest or (self._left_out and too_long > 0):
-            self._left_out += too_long
-            del self._tail[:too_long]
-
-    def __str__(self) -> str:
-        too_long = max(0, len(self._tail) - self._longest)
-        left_out = self._left_out + too_long
-        head, tail = self._head.decode("utf-8", "replace"), self._tail[too_long:].decode("utf-8", "replace")
-        if not left_out:
-            return (self._head + self._tail).decode("utf-8", "replace")
-        return f"{head}\n... {left_out} bytes left out ...\n{tail}"
+def text_of(descriptor: int, start: int = 0) -> str:
+    """What stands in a file from some place on: of a long text its head, its tail, and how much is left out."""
+    size = max(0, os.fstat(descriptor).st_size - start)
+    left_out = size - 2 * LONGEST_PART
+    if left_out <= 0:
+        return os.pread(descriptor, size, start).decode("utf-8", "replace")
+    head, tail = (
+        os.pread(descriptor, LONGEST_PART, place).decode("utf-8", "replace")
+        for place in (start, start + size - LONGEST_PART)
+    )
+    return f"{head}\n... {left_out} bytes left out ...\n{tail}"
 
 
 def flush_printed() -> None:
@@ -55,47 +46,41 @@ def flush_printed() -> None:
 
 
 class NativeMessages:
-    """What was printed, once the block of :func:`native_messages` has ended; of a long text its head and its tail."""
+    """What was printed, once the block of :func:`native_messages` has ended."""
 
     text = ""
 
 
-def capture_in(descriptor: int) -> None:
-    """Let :func:`native_messages` use this file, which another process can read if this one crashes."""
-    global _capture
-    _capture = descriptor
-
-
 @contextmanager
 def native_messages() -> Iterator[NativeMessages]:
-    """Collect what is printed to the descriptors 1 and 2 in a block, and print it to stderr at its end.
+    """Collect what is printed to the descriptors 1 and 2 in a block.
 
     It holds for the whole process, so that other threads should not print meanwhile.
     """
     messages = NativeMessages()
     with ExitStack() as stack:
-        file = stack.enter_context(TemporaryFile()).fileno() if _capture is None else _capture
+        file = stack.enter_context(_streams_in_a_file()) if _own_file is None else _own_file
         flush_printed()
-        kept = [os.dup(descriptor) for descriptor in (1, 2)]
-        for descriptor in (1, 2):
-            os.dup2(file, descriptor)
+        start = os.fstat(file).st_size
         try:
             yield messages
         finally:
             flush_printed()
-            for descriptor, original in zip((1, 2), kept, strict=True):
-                os.dup2(original, descriptor)
+            messages.text = text_of(file, start)
+
+
+@contextmanager
+def _streams_in_a_file() -> Iterator[int]:
+    """A context in which this process prints to a file, what stands in which goes to stderr at its end."""
+    with TemporaryFile() as file:
+        flush_printed()
+        kept = [os.dup(stream) for stream in _STREAMS]
+        for stream in _STREAMS:
+            os.dup2(file.fileno(), stream)
+        try:
+            yield file.fileno()
+        finally:
+            for stream, original in zip(_STREAMS, kept, strict=True):
+                os.dup2(original, stream)
                 os.close(original)
-            messages.text = text_of(file)
-            os.write(2, printable_lines(messages.text).encode())
-            os.ftruncate(file, 0)
-            os.lseek(file, 0, os.SEEK_SET)
-
-
-def text_of(descriptor: int) -> str:
-    """What stands in a file."""
-    text, place = BoundedText(), 0
-    while piece := os.pread(descriptor, _PIECE, place):
-        text.add(piece)
-        place += len(piece)
-    return str(text)
+            os.write(2, printable_lines(text_of(file.fileno())).encode())

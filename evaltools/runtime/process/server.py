@@ -29,7 +29,7 @@ from msgspec import Struct
 
 from evaltools.runtime.process.messages import SIZE
 from evaltools.runtime.process.printed import flush_printed
-from evaltools.runtime.process.supervisor import DESCRIPTORS, close_all_but, supervise
+from evaltools.runtime.process.supervisor import BEGUN, DESCRIPTORS, close_all_but, supervise
 from evaltools.signals import INTERRUPTS
 
 _NEEDED: Final = ("evaltools.runtime.process.isolated", "evaltools.runtime.interpreter", "evaltools.preprocess")
@@ -39,16 +39,13 @@ _MOST_MEMORY_KB: Final = 64 << 10
 _BEGUN_IN: Final = os.getcwd()
 """What an empty entry of the path stands for: where this process may go later, nothing is imported from."""
 _TURN: Final = threading.Lock()
-_FORKED: Final = b"1"
-_NOT_FORKED: Final = b"0"
 SECONDS_TO_START: Final = 60.0
 """A start is not cut short for a short time-out: what is called has not begun."""
 
 
 class Order(Struct, frozen=True):
-    """What a child is as this process is now; ``secret`` is what its answers begin with."""
+    """What a child is as this process is now."""
 
-    secret: bytes
     path: Sequence[bytes]
     folder: bytes
     environment: dict[bytes, bytes]
@@ -64,18 +61,27 @@ class _Server:
         self._end, theirs = socket.socketpair()
         with theirs:
             self.process_id, self._wait = begin(theirs)
-
         self._end.settimeout(SECONDS_TO_START)
 
-    def fork(self, order: Order, descriptors: Sequence[int]) -> bool:
-        """Have it fork a child; returns whether it could. Raises :class:`ConnectionError` where it has ended."""
+    def fork(self, order: Order, descriptors: Sequence[int]) -> tuple[socket.socket, int, int] | None:
+        """Have it fork a supervisor and a child; their control socket and numbers, None where that failed."""
         content = msgspec.msgpack.encode(order)
         frame = SIZE.pack(len(content)) + content
-        self._end.sendall(frame[socket.send_fds(self._end, [frame], descriptors) :])
-        answer = self._end.recv(1)
-        if not answer:
-            raise ConnectionResetError
-        return answer == _FORKED
+        control, theirs = socket.socketpair()
+        try:
+            with theirs:
+                self._end.sendall(frame[socket.send_fds(self._end, [frame], [theirs.fileno(), *descriptors]) :])
+            control.settimeout(SECONDS_TO_START)
+            begun = control.recv(BEGUN.size)
+        except BaseException as error:
+            control.close()
+            if isinstance(error, ConnectionError):
+                return None
+            raise
+        if begun:
+            return control, *BEGUN.unpack(begun)
+        control.close()
+        return None
 
     def close(self) -> None:
         """End it; children that it forked go on."""
@@ -141,32 +147,31 @@ def _can_be_copied() -> bool:
         return False
 
 
-def start_child(secret: bytes, descriptors: Sequence[int], packages: Path | None = None) -> None:
-    """Have a child started with those descriptors; raises :class:`OSError` where that is impossible."""
+def start_child(descriptors: Sequence[int], packages: Path | None = None) -> tuple[socket.socket, int, int]:
+    """Start a child with those descriptors; returns the socket of its supervisor, and the numbers of both.
+
+    Raises :class:`OSError` where that is impossible. A server that was interrupted or killed is not kept.
+    """
     path = [os.fsencode(entry or _BEGUN_IN) for entry in sys.path]
     first = [] if packages is None else [os.fsencode(packages)]
     folder = b""
     with suppress(OSError):
         folder = os.getcwdb()
-    order = Order(secret, [*first, *path], folder, dict(os.environb))
-    with _TURN:
-        if not (_forked(order, descriptors, packages) or _forked(order, descriptors, packages)):
-            raise OSError("the system allows no more processes, or has no memory for one")
-
-
-def _forked(order: Order, descriptors: Sequence[int], packages: Path | None) -> bool:
-    """Have a child forked; returns whether that was possible. A server that was interrupted or killed is not kept."""
+    order = Order([*first, *path], folder, dict(os.environb))
     key = (os.getpid(), packages)
-    server = _servers.pop(key, None) or _Server(partial(_new_python, packages))
-    try:
-        has_forked = server.fork(order, descriptors)
-    except BaseException as error:
-        server.close()
-        if isinstance(error, ConnectionError):
-            return False
-        raise
-    _servers[key] = server
-    return has_forked
+    with _TURN:
+        for _ in range(2):
+            server = _servers.pop(key, None) or _Server(partial(_new_python, packages))
+            begun = None
+            try:
+                begun = server.fork(order, descriptors)
+            finally:
+                if begun is None:
+                    server.close()
+            if begun is not None:
+                _servers[key] = server
+                return begun
+    raise OSError("the system allows no more processes, or has no memory for one")
 
 
 @atexit.register
@@ -196,22 +201,17 @@ def serve(end: socket.socket) -> NoReturn:
         if len(head) < SIZE.size:
             os._exit(0)
         content = end.recv(SIZE.unpack(head)[0], socket.MSG_WAITALL)
-        with suppress(OSError):
-            end.send(_FORKED if _fork(content, descriptors) else _NOT_FORKED)
+        with suppress(OSError):  # who ordered it sees that nobody has the other end
+            if not os.fork():
+                _be_as_ordered(msgspec.msgpack.decode(content, type=Order))
+                supervise(descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _fork(content: bytes, descriptors: Sequence[int]) -> bool:
-    try:
-        if os.fork():
-            return True
-    except OSError:
-        return False
-    order = msgspec.msgpack.decode(content, type=Order)
+def _be_as_ordered(order: Order) -> None:
     sys.path[:] = map(os.fsdecode, order.path)
     with suppress(OSError):
         os.chdir(order.folder)
     os.environb.clear()
     os.environb.update(order.environment)
-    supervise(order.secret, descriptors)

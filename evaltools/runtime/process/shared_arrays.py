@@ -38,8 +38,8 @@ class Placed(Struct, frozen=True, array_like=True):
 def memory_file() -> IO[bytes]:
     """A file without a name, in memory where the platform has that."""
     if sys.platform != "linux":
-        return tempfile.TemporaryFile()
-    return os.fdopen(os.memfd_create("evaltools", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "r+b")
+        return tempfile.TemporaryFile(buffering=0)
+    return os.fdopen(os.memfd_create("evaltools", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "r+b", 0)
 
 
 class SharedArrays:

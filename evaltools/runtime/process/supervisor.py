@@ -9,153 +9,72 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pickle
 import select
 import signal
 import socket
+import struct
 import sys
 import time
-import traceback
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final, NoReturn
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
-from evaltools.errors import EvaltoolsError
-from evaltools.runtime.memory import memory_of, most_memory, peak_memory_kb
-from evaltools.runtime.process.messages import SIZE, Answer, Failure, encoded, frame
-from evaltools.runtime.process.printed import capture_in, flush_printed
-from evaltools.runtime.process.shared_arrays import SharedArrays
-from evaltools.runtime.session import Session, TensorSpec
-from evaltools.signals import ENDINGS
-from evaltools.text import printable
+from evaltools.runtime.memory import memory_of, most_memory
+from evaltools.runtime.process.inside import be_child
+from evaltools.text import printable, shortened
 
-DESCRIPTORS: Final = 5
-"""What a child gets: a socket for the supervisor, one for itself, where it prints, what it shares, what it captures."""
+DESCRIPTORS: Final = 4
+"""What a supervisor gets: a socket of its own, and for its child a socket, where it prints, what it shares."""
+BEGUN: Final = struct.Struct("<II")
+"""The first report: the numbers of the child, and of its supervisor."""
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _SECONDS_TO_KILL: Final = 5.0
 _SECONDS_BETWEEN_LOOKS: Final = 0.01
 _SECONDS_BETWEEN_MEASUREMENTS: Final = 0.5
-_COPY: Final = 86
-"""The exit code of a copy of a child."""
+_MOST_PRINTED: Final = 64 << 20
+_LONGEST_NAMES: Final = 60
 
 
-class Begun(Struct, frozen=True, tag=True):
-    """A child runs, below its supervisor."""
-
-    child: int
-    supervisor: int
-
-
-class Ended(Struct, frozen=True, tag=True):
-    """How a child ended: its exit code, negative for a signal, and the names of processes that it left and were ended.
+class Ended(Struct, frozen=True):
+    """The last report: the exit code of a child, negative for a signal, and the processes that it left and were ended.
 
     ``too_large``: it was ended from here because it had so many bytes of memory.
     """
 
     code: int
-    left: tuple[str, ...] = ()
+    left: int = 0
+    names: str = ""
     too_large: int = 0
 
 
-class Held:
-    """What a child holds: its session, if it has one, and the arrays that it shares with its parent."""
-
-    session: Session
-    _arrays: SharedArrays | None = None
-
-    def __init__(self, memory: int) -> None:
-        self._memory = memory
-
-    def arrays(self, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> SharedArrays:
-        """The shared memory, whose size follows from these."""
-        if self._arrays is None:
-            self._arrays = SharedArrays(self._memory, inputs, outputs, is_child=True)
-        return self._arrays
-
-
-def supervise(secret: bytes, descriptors: Sequence[int]) -> NoReturn:
+def supervise(descriptors: Sequence[int]) -> NoReturn:
     """What a process does that was forked for a child: fork that, tell when and how it ends, and end itself.
 
     The child is ended when nobody is at the other end of the first descriptor any more.
     """
-    code = 1
     try:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         close_all_but(descriptors)
-        control = socket.socket(fileno=descriptors[0])
+        number, end, printed, memory = descriptors
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        woken, waker = os.pipe()
-        os.set_blocking(waker, False)
-        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         child = os.fork()
         if not child:
-            _be_child(secret, *descriptors[1:])
-        for descriptor in descriptors[1:]:
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            os.close(number)
+            be_child(end, printed, memory)
+        for descriptor in (end, memory):
             os.close(descriptor)
-        control.sendall(msgspec.json.encode(Begun(child, os.getpid())) + b"\n")
-        ended = _wait_for(child, control.fileno(), woken)
-        control.sendall(msgspec.json.encode(ended) + b"\n")
-        code = 0
+        control = socket.socket(fileno=number)
+        control.sendall(BEGUN.pack(child, os.getpid()))
+        control.sendall(msgspec.msgpack.encode(_wait_for(child, control.fileno(), printed)))
     except OSError:  # who waits for the child sees that nobody is there
         pass
     finally:
-        os._exit(code)
-
-
-def _be_child(secret: bytes, end: int, printed: int, memory: int, capture: int) -> NoReturn:
-    """The child: it ends with its parent, and never returns. It leaves Ctrl-C to its parent."""
-    code = 1
-    try:
-        signal.set_wakeup_fd(-1)
-        for number in (*ENDINGS, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
-        os.setsid()
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        for descriptor in (1, 2):
-            os.dup2(printed, descriptor)
-        close_all_but((end, memory, capture))
-        capture_in(capture)
-        _answer_all(socket.socket(fileno=end), secret, Held(memory))
-        code = 0
-    except BaseException:  # what is printed goes to the parent, and the exit code says it, too
-        traceback.print_exc()
-    finally:
-        flush_printed()
-        if not code:
-            ctypes.CDLL(None).exit(code)  # with what libraries want to do at their end, unlike Python's
-        os._exit(code)
-
-
-def _answer_all(end: socket.socket, secret: bytes, held: Held) -> None:
-    """Call what the parent orders, until it has nothing more to do."""
-    owner, question = os.getpid(), 0
-    with suppress(BrokenPipeError):
-        while head := end.recv(SIZE.size, socket.MSG_WAITALL):
-            function, arguments = pickle.loads(_received(end, *SIZE.unpack(head)))
-            question += 1
-            try:
-                answer = Answer(Raw(encoded(function(held, *arguments))), None, peak_memory_kb())
-            except EvaltoolsError as error:
-                answer = Answer(failure=Failure.of(error), peak_memory_kb=peak_memory_kb())
-            flush_printed()
-            end.sendall(frame(secret, question, encoded(answer)))
-            if os.getpid() != owner:  # a copy has told that it is there
-                os._exit(_COPY)
-
-
-def _received(end: socket.socket, size: int) -> bytearray:
-    content = bytearray(size)
-    rest = memoryview(content)
-    while rest:
-        count = end.recv_into(rest)
-        if not count:
-            raise EOFError
-        rest = rest[count:]
-    return content
+        os._exit(0)
 
 
 def close_all_but(needed: Iterable[int]) -> None:
@@ -167,29 +86,30 @@ def close_all_but(needed: Iterable[int]) -> None:
     os.closerange(start, os.sysconf("SC_OPEN_MAX"))
 
 
-def _wait_for(child: int, control: int, woken: int) -> Ended:
+def _wait_for(child: int, control: int, printed: int) -> Ended:
     """Wait until the child ends, or must be ended; then end what it left."""
+    woken, waker = os.pipe()
+    os.set_blocking(waker, False)
+    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     too_large, most = 0, most_memory()
-    while (code := _code_of(child)) is None:
-        ready = select.select([woken, control], [], [], _SECONDS_BETWEEN_MEASUREMENTS if most else None)[0]
+    while not (found := os.waitpid(child, os.WNOHANG))[0]:
+        ready = select.select([woken, control], [], [], _SECONDS_BETWEEN_MEASUREMENTS)[0]
         if woken in ready:
             os.read(woken, 1)
-        has = memory_of(child) if most else 0
-        if control in ready or has > most:
-            too_large = has if has > most else 0
+        if os.fstat(printed).st_size > _MOST_PRINTED:  # of so much in one call, the last is enough
+            os.ftruncate(printed, 0)
+        has = memory_of(child)
+        if control in ready or has > most > 0:
+            too_large = has if has > most > 0 else 0
             os.kill(child, signal.SIGKILL)
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            found = os.waitpid(child, 0)
             break
-    return Ended(code, _end_group(child), too_large)
+    names = _end_group(child)
+    listed = shortened(", ".join(sorted(set(names))), _LONGEST_NAMES)
+    return Ended(os.waitstatus_to_exitcode(found[1]), len(names), listed, too_large)
 
 
-def _code_of(child: int) -> int | None:
-    """How the child ended, None while it runs."""
-    found, status = os.waitpid(child, os.WNOHANG)
-    return os.waitstatus_to_exitcode(status) if found else None
-
-
-def _end_group(group: int) -> tuple[str, ...]:
+def _end_group(group: int) -> list[str]:
     """End the processes of a group and all children of this process; returns the names of those that still ran."""
     names: dict[int, str] = {}
     deadline = time.monotonic() + _SECONDS_TO_KILL
@@ -198,7 +118,7 @@ def _end_group(group: int) -> tuple[str, ...]:
         with suppress(OSError):
             os.killpg(group, signal.SIGKILL)
         time.sleep(_SECONDS_BETWEEN_LOOKS)
-    return tuple(names.values())
+    return list(names.values())
 
 
 def _anyone_is_left(group: int) -> bool:

@@ -5,80 +5,47 @@ from __future__ import annotations
 import os
 import pickle
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from evaltools.delegates.gpu import GPU
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError, SessionEnded
 from evaltools.runtime import TensorSpec
 from evaltools.runtime.process.messages import (
     HEAD,
-    LONGEST,
-    SECRET_BYTES,
-    Answer,
+    MAGIC,
     Failure,
-    Incoming,
     WrongMessage,
+    answer_size,
     decoded,
     encoded,
-    frame,
+    framed,
     packed,
     unpacked,
 )
 from evaltools.tasks.framework.image_input import PictureFrame
 
-SECRET = bytes(range(SECRET_BYTES))
-PROCESS = 7
-NOT_ASKED = "what nobody asked for"
 
-
-@pytest.fixture
-def incoming() -> Incoming:
-    found = Incoming(SECRET)
-    found.process = PROCESS
-    return found
-
-
-def head(secret: bytes = SECRET, process: int = PROCESS, question: int = 1, length: int = 0) -> bytes:
-    return HEAD.pack(secret, process, question, length)
-
-
-def test_an_answer_may_come_in_pieces(incoming: Incoming) -> None:
-    incoming.process = os.getpid()
-    content = frame(SECRET, 1, encoded(Answer(Raw(encoded("whole")), peak_memory_kb=5)))
-    for place in range(len(content) - 1):
-        incoming.add(content[place : place + 1])
-        assert incoming.answer(1) is None
-    incoming.add(content[-1:])
-    answer = incoming.answer(1)
-    assert answer is not None
-    assert (decoded(answer.value, str), answer.peak_memory_kb) == ("whole", 5)
-    incoming.require_nothing()
+def test_the_head_of_an_answer_states_its_size() -> None:
+    sent = framed(3, b"answer")
+    assert answer_size(sent[: HEAD.size], os.getpid(), 3) == len(sent) - HEAD.size
 
 
 @pytest.mark.parametrize(
-    ("sent", "said"),
+    ("head", "said"),
     [
-        (b"junk", "bytes that are no message"),
-        (b"\0" * 100, "bytes that are no message"),
-        (SECRET[:3] + b"?", "bytes that are no message"),
-        (head(length=LONGEST + 1), "a message of 2147483649 bytes, at most 2147483648 are taken"),
-        (head(length=4) + b"junk", "a message that cannot be read"),
-        (head(process=8), "an answer of a copy of the process: native code called fork, and both went on"),
-        (head(question=3), "an answer to question 3, and 1 was asked"),
-        (head(length=1), NOT_ASKED),
+        (b"\0" * HEAD.size, "bytes that are no message"),
+        (HEAD.pack(MAGIC, 8, 1, 0), "an answer of a copy of the process: native code called fork, and both went on"),
+        (HEAD.pack(MAGIC, 7, 3, 0), "an answer to question 3, and 1 was asked"),
     ],
 )
-def test_what_is_no_answer_to_what_was_asked_is_refused(incoming: Incoming, sent: bytes, said: str) -> None:
-    incoming.add(sent)
-    take = incoming.require_nothing if said == NOT_ASKED else partial(incoming.answer, 1)
+def test_what_is_no_answer_to_what_was_asked_is_refused(head: bytes, said: str) -> None:
     with pytest.raises(WrongMessage, match=said):
-        take()
+        answer_size(head, 7, 1)
 
 
 class Given(Struct, frozen=True):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 from evaltools.errors import ConfigurationUnavailable
-from evaltools.runtime.process.printed import BoundedText, native_messages
+from evaltools.runtime.process.printed import native_messages, text_of
 from tests.runtime.openers import isolated
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 1000])
 @pytest.mark.parametrize(
     ("content", "found"),
     [
@@ -22,13 +22,14 @@ from tests.runtime.openers import isolated
         (b"abcd" + b"x" * 1000 + b"efgh", "abcd\n... 1000 bytes left out ...\nefgh"),
     ],
 )
-def test_of_a_long_text_the_head_the_tail_and_the_count_of_the_rest_are_kept(
-    content: bytes, found: str, size: int
+def test_of_a_long_text_the_head_the_tail_and_the_count_of_the_rest_are_read(
+    content: bytes, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = BoundedText(4)
-    for start in range(0, len(content), size):
-        text.add(content[start : start + size])
-    assert str(text) == found
+    monkeypatch.setattr("evaltools.runtime.process.printed.LONGEST_PART", 4)
+    path = tmp_path / "printed"
+    path.write_bytes(b"before" + content)
+    with path.open("rb") as file:
+        assert text_of(file.fileno(), len("before")) == found
 
 
 def test_both_streams_are_collected_and_passed_on_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
