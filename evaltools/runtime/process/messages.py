@@ -77,7 +77,7 @@ def framed(question: int, content: bytes) -> bytes:
 
 
 def answer_size(head: bytes, process: int, question: int) -> int:
-    """How long the answer behind a head is; raises :class:`WrongMessage` for another than the process's to a question."""
+    """The size of the answer behind a head; raises :class:`WrongMessage` for one of others, or to another question."""
     magic, sender, number, size = HEAD.unpack(head)
     if magic != MAGIC:
         raise WrongMessage("bytes that are no message: native code wrote to a descriptor that is not its own")
