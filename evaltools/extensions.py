@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -24,6 +24,7 @@ RUNTIMES: Final = "evaltools.runtimes"
 METRICS: Final = "evaltools.metrics"
 TASKS: Final = "evaltools.tasks"
 _IMPORTLIB: Final = str(Path(importlib.__file__).parent)
+_STATED_AS: Final = "Version:"
 Extension = TypeVar("Extension")
 
 
@@ -50,6 +51,23 @@ def _entries_on(_search_path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, ..
 def package_of(entry: EntryPoint) -> str:
     """The distribution that an entry point comes from."""
     return entry.dist.name if entry.dist else "an unknown package"
+
+
+def package_version(package: str) -> str:
+    """The version of an installed package, empty where there is none.
+
+    :func:`importlib.metadata.version` reads all that a package states of itself, its description too.
+
+    >>> package_version("msgspec") > "0", package_version("no such package")
+    (True, '')
+    """
+    try:
+        found = distribution(package)
+    except PackageNotFoundError:
+        return ""
+    stated = found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
+    lines = (line.removeprefix(_STATED_AS).strip() for line in stated.splitlines() if line.startswith(_STATED_AS))
+    return next(lines, "")
 
 
 def installed(

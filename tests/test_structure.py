@@ -123,7 +123,9 @@ NOT_FROM_ELSEWHERE = {
         "benchmark.conditions benchmark.self_measuring engine.sampling result.environment "
         "runtime.memory runtime.process.server runs.one_pass"
     ),
-    "installed drivers and compilers, which are code": "runtime.compiled.gpu runtime.emulated.compiler",
+    "installed packages, drivers and compilers, which are code": (
+        "extensions runtime.compiled.gpu runtime.emulated.compiler"
+    ),
     "code that the user names": "tasks.framework.loading",
     "what this run, or its own process, has written": (
         "device.native_program device.on_device locate.by_name "

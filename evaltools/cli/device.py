@@ -64,18 +64,17 @@ exit codes:
     serials = read_serials(flags.text("serials"))
     flags.path("adb")
     files = planned_outputs(flags, ["output_file_path"], [], "the findings are")
-    from importlib.metadata import version
-
     import msgspec
 
     from evaltools.cli.shared.terminal import text_for_stdout
     from evaltools.device.adb import Adb
     from evaltools.device.facts import find_devices
+    from evaltools.extensions import package_version
     from evaltools.report.page.screens import print_devices
     from evaltools.result.device import DeviceList
 
     adb = Adb(flags.text("adb"))
-    found = DeviceList(version("evaltools"), adb.path, find_devices(adb, serials))
+    found = DeviceList(package_version("evaltools"), adb.path, find_devices(adb, serials))
     for path in files.values():
         write_file(path, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     is_written = say(text_for_stdout(partial(print_devices, found)))

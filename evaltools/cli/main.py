@@ -22,14 +22,16 @@ from evaltools.cli.shared.streams import complain, discard, say_wrapped
 from evaltools.commands.names import COMMANDS, QUESTIONS, SAME_JOB, command_names, task_aliases, task_of
 from evaltools.errors import DEBUG, EvaltoolsError, UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP, FAULT, INTERRUPTED, NOT_MEASURED, NOT_WRITTEN, OK, USAGE
+from evaltools.extensions import package_version
 from evaltools.known_tasks import task_command, task_names
 from evaltools.parameter import BOOLEANS, did_you_mean
 from evaltools.signals import heed_interrupts, interrupts_restored
 
 _DEBUG: Final = "--debug"
 _SWITCHES: Final = ("--help", "--version", _DEBUG)
-_OBJECTS_PER_COLLECTION: Final = 10_000
-"""Imports make many objects and hardly any garbage: to look for it after 700 takes a tenth of a short run's time."""
+_OBJECTS_PER_COLLECTION: Final = 100_000
+"""Imports make many objects and hardly any garbage: to look for it after 10 000 takes a tenth of a short run's
+time."""
 _THREADS_OF_NUMPY: Final = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 """The variables by which the user may say how many the libraries of NumPy and SciPy start, each of them. Without one it
 is as many as there are processors, which takes a fifth of a short run's processor time."""
@@ -236,9 +238,7 @@ def _summary(task: str) -> tuple[str, str]:
 
 
 def _version() -> str:
-    from importlib.metadata import version
-
-    return f"evaltools {version('evaltools')}"
+    return f"evaltools {package_version('evaltools')}"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import shlex
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +25,7 @@ from evaltools.device.store import PROGRAMS, names_in, remote_path, stored_files
 from evaltools.device.transfer import sha256_of
 from evaltools.errors import DataError, UsageError
 from evaltools.exit_codes import EXAMPLES_FAILED, MEASURED, NOT_MEASURED, OK, USAGE
+from evaltools.extensions import package_version
 from evaltools.known_tasks import command_named
 from evaltools.parameter import Parameter
 from evaltools.request import Request
@@ -271,7 +271,7 @@ def _unpack(device: Device, packages: Sequence[str], python: str, folder: str) -
 @cache
 def own_package() -> bytes:
     """The running evaltools, however it was installed, as a zip of its packages; the same sources give the same."""
-    own_version = version("evaltools")
+    own_version = package_version("evaltools")
     contents = dict(sorted(_package_files()))
     metadata = f"Metadata-Version: 2.1\nName: evaltools\nVersion: {own_version}\n"
     contents[f"evaltools-{own_version}.dist-info/METADATA"] = metadata.encode()

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 from evaltools.documents import json_values
 from evaltools.engine.journal import Journal, open_journal, temporary_journal
 from evaltools.errors import DataError, UsageError
+from evaltools.extensions import package_version
 
 Kind = TypeVar("Kind")
 _LONGEST_SHOWN: Final = 80
@@ -69,7 +69,7 @@ class RunIdentity(Struct, frozen=True):
     configurations: dict[str, dict[str, str]] = field(default_factory=dict)
     shard: str = ""
     code: dict[str, str] = field(default_factory=dict)
-    evaltools: str = field(default_factory=lambda: version("evaltools"))
+    evaltools: str = field(default_factory=lambda: package_version("evaltools"))
 
     def portable(self) -> RunIdentity:
         """The part that is the same for all shards of a run, on whatever machine they were done."""

@@ -14,13 +14,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-import psutil
 from msgspec import Struct, field
 
 from evaltools.result.execution import ProcessMemory
 from evaltools.result.facts import Load
+
+if TYPE_CHECKING:
+    import psutil
 
 Own = TypeVar("Own", bound="Sampler")
 
@@ -116,6 +118,8 @@ class MemoryOverTime(Sampler):
 
     def _memory_mb(self, process: NamedProcess) -> float | None:
         """None for a process that has ended."""
+        import psutil  # which is imported while sessions are opened
+
         try:
             if process not in self._known:
                 self._known[process] = psutil.Process(process.process_id)
@@ -239,6 +243,8 @@ def _throttled(root: Path) -> int | None:
 
 def _read_elsewhere(reading: Reading, processes: Collection[int]) -> Reading:
     """What psutil says where there is no ``/proc``."""
+    import psutil
+
     own_s = {}
     try:
         times = psutil.cpu_times()

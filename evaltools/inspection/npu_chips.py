@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, field
 
 from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.extensions import package_version
 from evaltools.inspection.taken import COMPILED, NOT_TESTED, REFUSED, first_line, not_taken, taken
 from evaltools.inspection.tried import TIMEOUT_S
 from evaltools.model import ModelFile, model_in_memory
@@ -86,7 +86,7 @@ def npu_coverage(model: ModelFile, graph: Graph, asked: ChipsAsked, report: Call
             continue
         sdks.add(f"SDK {compiled.report.sdk}" if compiled.report.sdk else "")
         found.append(_coverage(model, graph, row, compiled, files.get(chip)))
-    compiler = [f"ai-edge-litert {version('ai-edge-litert')}", backend.version, *sorted(sdks)]
+    compiler = [f"ai-edge-litert {package_version('ai-edge-litert')}", backend.version, *sorted(sdks)]
     return NpuCoverage(", ".join(filter(None, compiler)), found)
 
 

@@ -5,7 +5,6 @@ The script is tried before anything is called a reproduction.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import signal
 import subprocess
@@ -24,6 +23,7 @@ from evaltools.delegates.gpu import GPU
 from evaltools.delegates.npu import NPU
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, OutputError
+from evaltools.extensions import package_version
 from evaltools.locate.rows import Bundle
 from evaltools.locate.words import answer_lines, of_suspect, operators_of, parts_of
 from evaltools.model import read_model
@@ -184,7 +184,7 @@ def script(case: Case, title: str, runs: int) -> str:
 def requirements(runtime: str) -> list[str]:
     """What to install: the runtime's package in the version that is installed here, and NumPy."""
     package = _PACKAGES[runtime]
-    return [f"{package}=={importlib.metadata.version(package)}", "'numpy<2'" if runtime == TFLITE_RUNTIME else "numpy"]
+    return [f"{package}=={package_version(package)}", "'numpy<2'" if runtime == TFLITE_RUNTIME else "numpy"]
 
 
 def _interpreter(configuration: Configuration, runtime: str) -> dict[str, str]:

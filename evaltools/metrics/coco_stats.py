@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from evaltools.errors import UsageError
+from evaltools.extensions import package_version
 from evaltools.metrics.coco_bootstrap import AREAS, IOU_THRESHOLDS, ImageMatches
 
 CocoEvaluator = Literal["pycocotools", "faster-coco-eval"]
@@ -189,13 +190,11 @@ class _EvaluatorPackage(Struct, frozen=True):
 
 
 def _load(evaluator: CocoEvaluator) -> _EvaluatorPackage:
-    from importlib.metadata import version
-
     if evaluator == "pycocotools":
         from pycocotools.coco import COCO
         from pycocotools.cocoeval import COCOeval
 
-        return _EvaluatorPackage(f"pycocotools {version('pycocotools')}", COCO, COCOeval)
+        return _EvaluatorPackage(f"pycocotools {package_version('pycocotools')}", COCO, COCOeval)
     try:
         import faster_coco_eval as faster
     except ImportError as error:
@@ -203,7 +202,8 @@ def _load(evaluator: CocoEvaluator) -> _EvaluatorPackage:
             f"--coco_evaluator=faster-coco-eval is not installed here ({error}); "
             "pip install 'evaltools[fast]', or leave the flag out for pycocotools, which gives the same figures"
         ) from error
-    return _EvaluatorPackage(f"faster-coco-eval {version('faster-coco-eval')}", faster.COCO, faster.COCOeval_faster)
+    version = package_version("faster-coco-eval")
+    return _EvaluatorPackage(f"faster-coco-eval {version}", faster.COCO, faster.COCOeval_faster)
 
 
 def _filled(make: Any, numbers: _Numbers, annotations: list[dict[str, Any]]) -> Any:

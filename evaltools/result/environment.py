@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+from evaltools.extensions import package_version
 from evaltools.result.facts import Environment, Load
 
 _PACKAGES: Final = ("ai-edge-litert", "tflite-runtime", "numpy", "pillow", "scipy", "pycocotools", "protobuf")
@@ -26,13 +26,13 @@ def describe_environment(
     ``load`` is what else the machine did while latencies were measured, None where nobody looked.
     """
     return Environment(
-        evaltools=importlib.metadata.version("evaltools"),
+        evaltools=package_version("evaltools"),
         python=platform.python_version(),
         platform=platform.platform(),
         machine=platform.machine(),
         processor=_processor(),
         cpu_count=os.cpu_count() or 1,
-        packages=dict(_versions()),
+        packages=_versions(),
         started_at=started_at,
         elapsed_s=elapsed_s,
         command=command,
@@ -50,14 +50,8 @@ def _folder() -> str:
 
 
 @cache
-def _versions() -> tuple[tuple[str, str], ...]:
-    versions = []
-    for package in _PACKAGES:
-        try:
-            versions.append((package, importlib.metadata.version(package)))
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return tuple(versions)
+def _versions() -> dict[str, str]:
+    return {package: version for package in _PACKAGES if (version := package_version(package))}
 
 
 @cache

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -44,6 +47,9 @@ from evaltools.tasks.framework.beside import AfterPass, Beside, beside_fact, cha
 from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.framework.steps import steps_of
+
+_NEEDED_LATER: Final = ("psutil", "scipy.special")
+"""By the pass, and by figures."""
 
 
 class FinishedShards(Struct, frozen=True):
@@ -192,7 +198,7 @@ def _carry_out(run: TaskRun, journal: Journal, observer: Observer, opener: Open,
     identity = run.identity()
     require_same_files(journal, identity)
     startup.mark(CHECKS)
-    with open_all(run.wanted, opener, request.allow_fallback) as entries:
+    with _imported_beside(_NEEDED_LATER), open_all(run.wanted, opener, request.allow_fallback) as entries:
         opened = OpenConfigurations.of(entries.values(), request.reference, run.other_models)
         observer.opened(opened.described)
         check_sessions(run, opened)
@@ -216,6 +222,24 @@ def _carry_out(run: TaskRun, journal: Journal, observer: Observer, opener: Open,
         warnings = [*opened.warnings, *changed]
         PASS.write(journal, replace(facts, is_over=True, environment=environment, warnings=warnings))
     return environment
+
+
+@contextmanager
+def _imported_beside(modules: Sequence[str]) -> Iterator[None]:
+    """A context that imports modules in a thread, while this one waits for children, which takes as long.
+
+    Where that fails, the function that needs one says why.
+    """
+
+    def import_them() -> None:
+        for module in modules:
+            with suppress(Exception):
+                importlib.import_module(module)
+
+    thread = Thread(target=import_them, daemon=True)
+    with suppress(RuntimeError):  # the system allows no more threads
+        thread.start()
+    yield
 
 
 def _beside_elsewhere(recorded: Recorded, is_elsewhere: bool, observer: Observer, open_with: Open | None) -> Beside:

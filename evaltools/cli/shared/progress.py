@@ -6,17 +6,18 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from evaltools.engine.ledger import Tally
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evaltools.engine.ledger import Tally
 
 _SECONDS_BETWEEN_LINES: Final = 10.0
 _SECONDS_BETWEEN_OBJECTS: Final = 1.0
-Update = Callable[[Tally], None]
+Update = Callable[["Tally"], None]
 
 
 class StepPace(Struct, frozen=True):
@@ -68,6 +69,8 @@ def show_progress(phase: str, total: int, console: Console, style: str = "auto")
 
 @contextmanager
 def _bar(phase: str, total: int, console: Console) -> Iterator[Update]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # only a terminal has bars
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
