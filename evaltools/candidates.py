@@ -22,9 +22,10 @@ from evaltools.errors import ConfigurationUnavailable, EvaltoolsError
 from evaltools.model import ModelFile, read_model
 from evaltools.request import Request
 from evaltools.runtime.compiled.gpu import has_drivers
+from evaltools.runtime.delegation import Delegation
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.registry import obstacle_to, open_session, runtime_name
-from evaltools.runtime.session import Delegation, Session
+from evaltools.runtime.session import Session
 
 SECONDS: Final = 120.0
 """What opening a session, a run, or a tool may take. A GPU in software compiles for 60 s on a crowded machine."""

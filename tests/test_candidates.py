@@ -15,7 +15,7 @@ from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.errors import ConfigurationUnavailable
 from evaltools.model import ModelFile, read_model
-from evaltools.runtime.session import DelegateCoverage, Delegation
+from evaltools.runtime.delegation import DelegateCoverage, Delegation
 from tests import tiny_models
 from tests.cli.evaluate.sample_runs import figures
 from tests.command import evaltools_here

@@ -30,7 +30,7 @@ from evaltools.model import ModelFile
 from evaltools.result.result import Row
 from evaltools.result.rounds import Measured, Phase, Round
 from evaltools.runtime import Session
-from evaltools.runtime.did_not_run import require_full_delegation
+from evaltools.runtime.delegation import require_full_delegation
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
 
 _PROFILER_AT_MOST: Final = 30

@@ -18,7 +18,7 @@ from evaltools.result.facts import DelegateUsed, DelegationProof, Model, Runtime
 from evaltools.result.metrics import figures_of, figures_of_nodes
 from evaltools.result.result import Row
 from evaltools.runtime import DelegateCoverage, Open, Session
-from evaltools.runtime.did_not_run import require_delegates_ran
+from evaltools.runtime.delegation import require_delegates_ran
 from evaltools.runtime.session import Crashes
 
 

@@ -15,11 +15,12 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
+from evaltools.engine.context import packed, unpacked
 from evaltools.engine.steps import Failure, Prepared, Steps
 from evaltools.errors import ImageError, InferenceError, SessionEnded, TaskError
 from evaltools.runtime.process.child import ChildProcess
 from evaltools.runtime.process.inside import Held
-from evaltools.runtime.process.messages import WrongMessage, packed, unpacked
+from evaltools.runtime.process.messages import WrongMessage
 from evaltools.runtime.process.restarting import Restarting
 from evaltools.runtime.process.shared_arrays import Placed, SharedArrays
 from evaltools.runtime.session import TensorSpec

@@ -50,7 +50,7 @@ from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
 from evaltools.result.result import Result, Row
 from evaltools.runs.identity import libraries_of
-from evaltools.runtime.did_not_run import require_delegates_ran
+from evaltools.runtime.delegation import require_delegates_ran
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.registry import installed_version, require_memory, runtime_name
 from evaltools.runtime.session import Array

@@ -25,8 +25,9 @@ from evaltools.operators.difference import (
     exact_difference,
     is_shifted,
 )
+from evaltools.runtime.delegation import Delegation
 from evaltools.runtime.registry import open_session
-from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, Session, TensorSpec
+from evaltools.runtime.session import Array, Inference, RuntimeFacts, Session, TensorSpec
 
 _QUANTIZED: Final = ("int8", "uint8", "int16")
 _KEPT_TENSORS: Final = 64

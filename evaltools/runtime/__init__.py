@@ -4,11 +4,10 @@ A new runtime is one file here, with a ``RUNTIME`` that follows :class:`Runtime`
 ``evaltools.configuration.OUR_RUNTIMES``, and a word in the file of each delegate that it can create.
 """
 
+from evaltools.runtime.delegation import DelegateCoverage, Delegation
 from evaltools.runtime.registry import Open, find_runtime, installed_runtimes, one_runtime_per_package, open_session
 from evaltools.runtime.session import (
     BlockSession,
-    DelegateCoverage,
-    Delegation,
     Inference,
     Runtime,
     RuntimeFacts,

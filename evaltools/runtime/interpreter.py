@@ -26,15 +26,9 @@ from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.metrics.op_profile import Opening
 from evaltools.model import ModelFile
+from evaltools.runtime.delegation import DelegateCoverage, Delegation
 from evaltools.runtime.registry import require_support
-from evaltools.runtime.session import (
-    Array,
-    DelegateCoverage,
-    Delegation,
-    Inference,
-    RuntimeFacts,
-    TensorSpec,
-)
+from evaltools.runtime.session import Array, Inference, RuntimeFacts, TensorSpec
 from evaltools.signals import deferred_interrupt
 
 _LONGEST_REASON: Final = 1000

@@ -2,56 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct, field
+from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.errors import InferenceError
 from evaltools.metrics.op_profile import Opening
 from evaltools.model import ModelFile
+from evaltools.runtime.delegation import Delegation
 
 Array = npt.NDArray[np.generic]
-
-
-class DelegateCoverage(Struct, frozen=True):
-    """What one delegate took of the main graph.
-
-    ``requested`` is false for XNNPACK where the runtime added it by itself. ``device`` is what ran, as the runtime
-    names it, empty where it names none; ``is_cpu`` says that this is the CPU after all, as with a software GPU.
-    ``evidence`` says what shows that the delegate ran.
-    """
-
-    delegate: str
-    requested: bool
-    nodes: int
-    partitions: int
-    device: str = ""
-    is_cpu: bool = False
-    evidence: str = ""
-
-
-class Delegation(Struct, frozen=True):
-    """Proof of delegation: of ``total_nodes`` nodes, which ran on a delegate and which operators stayed on the CPU.
-
-    ``refused`` has a delegate's own words about operators that it does not take, where it says any, ``warnings`` those
-    that put its results in doubt. ``without_effect`` says of a setting that it had nothing to do.
-    """
-
-    total_nodes: int
-    delegates: tuple[DelegateCoverage, ...]
-    cpu_operators: Mapping[str, int]
-    refused: Mapping[str, str] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-    without_effect: str = ""
-
-    @property
-    def delegated_nodes(self) -> int:
-        """Nodes that run on any delegate."""
-        return sum(delegate.nodes for delegate in self.delegates)
 
 
 class RuntimeFacts(Struct, frozen=True):

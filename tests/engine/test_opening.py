@@ -14,7 +14,7 @@ from evaltools.engine.opening import NotMeasured, Opened, open_all, open_configu
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import DelegateCoverage, Delegation, Session
-from evaltools.runtime.did_not_run import require_delegates_ran
+from evaltools.runtime.delegation import require_delegates_ran
 from tests.runtime.fake import FakeSession
 
 MODEL = ModelFile(Path("m.tflite"), "", 0, (), (), 4, None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, TensorSpec
+from evaltools.runtime.delegation import Delegation
+from evaltools.runtime.session import Array, Inference, RuntimeFacts, TensorSpec
 
 
 class FakeSession:

@@ -20,26 +20,27 @@ from evaltools.delegates.provider import Delegate
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.metrics.op_profile import Opening
-from evaltools.model import ModelFile, TensorInfo
+from evaltools.model import ModelFile
 from evaltools.runtime.compiled import gpu as compiled_gpu
 from evaltools.runtime.compiled import npu as compiled_npu
 from evaltools.runtime.compiled.messages import first_error
 from evaltools.runtime.compiled.proof import NotProven, Printed, prove
-from evaltools.runtime.compiled.source import Source, source_of
+from evaltools.runtime.compiled.source import Signature, Source, signature_to_run, source_of
 from evaltools.runtime.compiled.xnnpack import fp16_without_effect, weight_cache, xnnpack_flags
+from evaltools.runtime.delegation import Delegation
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.process.printed import native_messages
 from evaltools.runtime.registry import require_support
-from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, TensorSpec
+from evaltools.runtime.session import Array, Inference, RuntimeFacts, TensorSpec
 from evaltools.signals import deferred_interrupt
 
 _PACKAGE: Final = "ai_edge_litert"
 _ACCELERATORS: Final = {GPU.name: compiled_gpu, NPU.name: compiled_npu}
-_KERNEL_MODES: Final = {"default": 0, "builtin": 2}
+KERNEL_MODES: Final = {"default": 0, "builtin": 2}
 """By number: the first is called XNNPACK up to ai-edge-litert 2.1, and DELEGATE from 2.2 on."""
 _READABLE: Final = frozenset({"float32", "float16", "int8", "uint8", "int32", "bool"})
 _NOT_ALL_TAKEN: Final = "Some ops are not accelerated"
-_VARIABLES: Final = "Variable tensors not yet supported"
+VARIABLES: Final = "Variable tensors not yet supported"
 
 
 class CompiledRuntime(Struct, frozen=True):
@@ -97,9 +98,8 @@ class CompiledRuntime(Struct, frozen=True):
 
 
 class _Slot(Struct, frozen=True):
-    """An input or output of a signature: its tensor, and its place among the buffers."""
+    """An input or output of a signature, and its place among the buffers."""
 
-    tensor: int
     spec: TensorSpec
     place: int
 
@@ -273,7 +273,7 @@ def _compile(
 def _cpu_options(library: ModuleType, configuration: Configuration, cache: str) -> Any:
     return library.CpuOptions(
         num_threads=max(0, configuration.num_threads),
-        kernel_mode=library.CpuKernelMode(_KERNEL_MODES[configuration.kernel_set]),
+        kernel_mode=library.CpuKernelMode(KERNEL_MODES[configuration.kernel_set]),
         xnnpack_flags=xnnpack_flags(configuration),
         xnnpack_weight_cache_path=cache,
     )
@@ -288,7 +288,7 @@ def _unavailable(
     facts: RuntimeFacts, accelerator: Delegate | None, messages: str, error: Exception | None
 ) -> ConfigurationUnavailable:
     reason = str(error).replace("└", " ")
-    if _VARIABLES in messages:
+    if VARIABLES in messages:
         reason = (
             f"CompiledModel takes no variable tensors, in which this model keeps a state; {_next_step(accelerator)}"
         )
@@ -305,40 +305,36 @@ def _unavailable(
 def _signature_of(
     compiled: Any, model: ModelFile, source: Source, accelerator: Delegate | None
 ) -> tuple[int, list[_Slot], list[_Slot]]:
-    """The signature of the graph that is run whose tensors are the model's, with its slots in the model's order."""
-    signatures = compiled.get_signature_list()
-    for number, (key, names) in enumerate(signatures.items()):
-        if source.signatures.get(key, source.graph) != source.graph:
-            continue
-        if model.signature in signatures and key != model.signature:
-            continue
-        inputs, outputs = compiled.get_input_tensor_details(key), compiled.get_output_tensor_details(key)
-        if _are_of(inputs, model.inputs) and _are_of(outputs, model.outputs):
-            return (
-                number,
-                _in_order(names["inputs"], inputs, model.inputs),
-                _in_order(names["outputs"], outputs, model.outputs),
-            )
-    message = "CompiledModel runs signatures, and none of this model has the inputs and outputs of its main graph"
-    message = f"{message}; name one with --signature, or {_next_step(accelerator)}"
-    raise ConfigurationUnavailable(message, _name_of(accelerator))
+    """The number of the signature that is run, with its inputs and outputs in the model's order."""
+    slots = {
+        key: (
+            _slots(names["inputs"], compiled.get_input_tensor_details(key)),
+            _slots(names["outputs"], compiled.get_output_tensor_details(key)),
+        )
+        for key, names in compiled.get_signature_list().items()
+    }
+    signatures = (Signature(number, key, *map(tuple, sides)) for number, (key, sides) in enumerate(slots.items()))
+    signature = signature_to_run(signatures, model, source)
+    if signature is None:
+        message = "CompiledModel runs signatures, and none of this model has the inputs and outputs of its main graph"
+        message = f"{message}; name one with --signature, or {_next_step(accelerator)}"
+        raise ConfigurationUnavailable(message, _name_of(accelerator))
+    inputs, outputs = slots[signature.key]
+    return (
+        signature.number,
+        [inputs[tensor.index] for tensor in model.inputs],
+        [outputs[tensor.index] for tensor in model.outputs],
+    )
 
 
-def _are_of(details: Mapping[str, Mapping[str, Any]], tensors: Sequence[TensorInfo]) -> bool:
-    return {detail["index"] for detail in details.values()} == {tensor.index for tensor in tensors}
-
-
-def _in_order(
-    names: Sequence[str], details: Mapping[str, Mapping[str, Any]], tensors: Sequence[TensorInfo]
-) -> list[_Slot]:
-    """The slots in the order of the model's tensors."""
-    slots = {details[name]["index"]: _slot(place, details[name]) for place, name in enumerate(names)}
-    return [slots[tensor.index] for tensor in tensors]
-
-
-def _slot(place: int, detail: Mapping[str, Any]) -> _Slot:
-    shape = tuple(int(size) for size in detail["shape"])
-    return _Slot(detail["index"], TensorSpec(detail["name"], np.dtype(detail["dtype"]), shape), place)
+def _slots(names: Sequence[str], details: Mapping[str, Mapping[str, Any]]) -> dict[int, _Slot]:
+    """The slots of one side of a signature, in the order of its buffers, by their tensors."""
+    found = {}
+    for place, name in enumerate(names):
+        detail = details[name]
+        shape = tuple(int(size) for size in detail["shape"])
+        found[int(detail["index"])] = _Slot(TensorSpec(detail["name"], np.dtype(detail["dtype"]), shape), place)
+    return found
 
 
 RUNTIME: Final = CompiledRuntime()

@@ -80,11 +80,11 @@ def gpu_device(messages: str) -> Device | None:
     return None if found is None else Device(found[1].strip(), found[2].strip().startswith(_CPU_ADAPTER))
 
 
-def npu_share(messages: str, number: int, nodes: int) -> AcceleratorShare | None:
-    """What the vendor's compiler selected of the graph of that number, None where that is not said."""
+def npu_share(messages: str, number: int, nodes: int | None = None) -> AcceleratorShare | None:
+    """What the vendor's compiler selected of the graph of that number and size, None where that is not said."""
     for found in _NPU_SHARE.finditer(messages):
         graph, selected, total, partitions = map(int, found.groups())
-        if (graph, total) == (number, nodes):
+        if graph == number and nodes in (None, total):
             return AcceleratorShare(selected, total, partitions)
     return None
 

@@ -33,8 +33,8 @@ from evaltools.runtime.compiled.messages import (
     speaks_of_graphs,
 )
 from evaltools.runtime.compiled.source import Source
+from evaltools.runtime.delegation import DelegateCoverage, Delegation
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
-from evaltools.runtime.session import DelegateCoverage, Delegation
 
 _DEVICES: Final = {GPU.name: gpu_device, NPU.name: npu_device}
 _UNTOUCHED: Final = ", with its own precision and number of threads"

@@ -1,8 +1,8 @@
-"""What ``CompiledModel`` loads of a model, and which of its graphs is run."""
+"""What ``CompiledModel`` loads of a model, and which of its graphs and signatures is run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -29,6 +29,26 @@ class Source(Struct, frozen=True):
     nodes: int
     signatures: Mapping[str, int]
     loops: bool
+
+
+class Signature(Struct, frozen=True):
+    """A signature with its tensors, by index in the file, in the order of its buffers."""
+
+    number: int
+    key: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def signature_to_run(signatures: Iterable[Signature], model: ModelFile, source: Source) -> Signature | None:
+    """The signature of the graph that is run with the model's tensors; where there are several, that asked for."""
+    wanted = [{tensor.index for tensor in tensors} for tensors in (model.inputs, model.outputs)]
+    for signature in signatures:
+        is_of_graph = source.signatures.get(signature.key, source.graph) == source.graph
+        is_another = model.signature in source.signatures and signature.key != model.signature
+        if is_of_graph and not is_another and [set(signature.inputs), set(signature.outputs)] == wanted:
+            return signature
+    return None
 
 
 def source_of(model: ModelFile) -> Source:

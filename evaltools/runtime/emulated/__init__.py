@@ -25,21 +25,13 @@ from evaltools.errors import ConfigurationUnavailable
 from evaltools.model import ModelFile, model_in_memory
 from evaltools.model.compiled_for import DISPATCH
 from evaltools.model.contents import read_contents
+from evaltools.runtime.delegation import DelegateCoverage, Delegation
 from evaltools.runtime.emulated.compiler import MANUFACTURER, compile_for, reasons_by_operator, require_chip
 from evaltools.runtime.emulated.compiler_log import CompilerReport
-from evaltools.runtime.emulated.emulator import EmulatedSegment
-from evaltools.runtime.emulated.segments import CompiledGraph, Segment, read_segments
+from evaltools.runtime.emulated.segments import CompiledGraph, EmulatedSegment, Segment, read_segments
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.registry import require_support
-from evaltools.runtime.session import (
-    Array,
-    DelegateCoverage,
-    Delegation,
-    Inference,
-    RuntimeFacts,
-    Session,
-    TensorSpec,
-)
+from evaltools.runtime.session import Array, Inference, RuntimeFacts, Session, TensorSpec
 
 _PACKAGE: Final = "onnxruntime-qnn"
 

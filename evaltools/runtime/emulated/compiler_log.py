@@ -10,9 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-_SHARE: Final = re.compile(
-    r"Partitioned subgraph<0>, selected (\d+) ops, from a total of (\d+) ops\. resulted in (\d+) partitions"
-)
+from evaltools.runtime.compiled.messages import npu_share
+
 _SDK: Final = re.compile(r"Applying plugin with SDK version: v?(\d+(?:\.\d+){1,2})")
 _REFUSED: Final = re.compile(
     r"(?:QNN op validation failed: '(?P<node>[^']*)'(?P<tensors>(?:(?!LiteRT Op #).)*?))?"
@@ -54,7 +53,7 @@ def read_log(stderr: str, stdout: str) -> CompilerReport | None:
     >>> read_log("Partitioned subgraph<0>, selected 8 ops, from a total of 13 ops. resulted in 5 partitions.", "")
     CompilerReport(total_nodes=13, taken=8, partitions=5, left=(), sdk='', wide_ranges=0)
     """
-    share, sdk = _SHARE.search(stderr), _SDK.search(stderr)
+    share, sdk = npu_share(stderr, 0), _SDK.search(stderr)
     if share is None:
         return None
     reasons = _reasons_by_node(stdout)
@@ -62,8 +61,9 @@ def read_log(stderr: str, stdout: str) -> CompilerReport | None:
         LeftOperator(int(found["place"]), _reason(reasons.get(found["node"] or "", ""), found["tensors"] or ""))
         for found in _REFUSED.finditer(stderr)
     )
-    taken, total, partitions = (int(number) for number in share.groups())
-    return CompilerReport(total, taken, partitions, left, sdk[1] if sdk else "", stdout.count(_WIDE_RANGE))
+    sdk_version = sdk[1] if sdk else ""
+    wide_ranges = stdout.count(_WIDE_RANGE)
+    return CompilerReport(share.total, share.operations, share.partitions, left, sdk_version, wide_ranges)
 
 
 def _reasons_by_node(stdout: str) -> dict[str, str]:

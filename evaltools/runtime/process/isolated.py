@@ -16,13 +16,14 @@ from msgspec.structs import replace
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded
 from evaltools.model import ModelFile
+from evaltools.runtime.delegation import Delegation
 from evaltools.runtime.process import child
 from evaltools.runtime.process.child import ChildProcess, returned_by
 from evaltools.runtime.process.inside import Held
 from evaltools.runtime.process.messages import Failure
 from evaltools.runtime.process.shared_arrays import Placed, SharedArrays
 from evaltools.runtime.registry import Open, open_session
-from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, TensorSpec
+from evaltools.runtime.session import Array, Inference, RuntimeFacts, TensorSpec
 
 _NAME: Final = "the process of this configuration"
 _LONGEST_MESSAGES: Final = 2000

@@ -18,8 +18,9 @@ from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.model import ModelFile
 from evaltools.model.contents import read_contents
+from evaltools.runtime.compiled import KERNEL_MODES, VARIABLES
 from evaltools.runtime.compiled.messages import first_error
-from evaltools.runtime.compiled.source import Source, source_of
+from evaltools.runtime.compiled.source import Source, signature_to_run, source_of
 from evaltools.runtime.compiled.xnnpack import weight_cache, xnnpack_flags
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.process.printed import NativeMessages, native_messages
@@ -30,7 +31,6 @@ from evaltools.runtime.profiler.profiled_model import (
     Event,
     LiteRtLibrary,
     ProfiledModel,
-    Signature,
 )
 from evaltools.runtime.registry import find_runtime
 from evaltools.runtime.session import Array
@@ -38,8 +38,6 @@ from evaltools.runtime.session import Array
 KNOWN_VERSIONS: Final = ("2.3.0",)
 """The versions of ai-edge-litert whose structures are declared in :mod:`evaltools.runtime.profiler.profiled_model`."""
 WARM_UP_RUNS: Final = 3
-_KERNEL_MODES: Final = {"default": 0, "builtin": 2}
-_VARIABLES: Final = "Variable tensors not yet supported"
 _LEFT_OUT: Final = "leave the profile of operators out"
 
 
@@ -84,7 +82,7 @@ def _require_profiler(configuration: Configuration) -> None:
             f"the profiler sees operators of the CPU and of XNNPACK only, none that the {hidden.name} delegate runs"
         )
         raise ConfigurationUnavailable(f"{message}; profile without --{hidden.enabled_by}, or {_LEFT_OUT}", hidden.name)
-    if configuration.kernel_set not in _KERNEL_MODES:
+    if configuration.kernel_set not in KERNEL_MODES:
         message = f"the profiler has no {configuration.kernel_set} kernels: CompiledModel runs its builtin ones instead"
         raise ConfigurationUnavailable(f"{message}; use --kernels=builtin, or {_LEFT_OUT}")
     version = INTERPRETER.version()
@@ -107,7 +105,7 @@ def _require_tensors(model: ModelFile, inputs: Sequence[Array]) -> None:
 
 def _cpu_options(configuration: Configuration, cache: str) -> str:
     """LiteRT's CPU options."""
-    lines = [f"kernel_mode = {_KERNEL_MODES[configuration.kernel_set]}"]
+    lines = [f"kernel_mode = {KERNEL_MODES[configuration.kernel_set]}"]
     lines += [f"num_threads = {configuration.num_threads}"] if configuration.num_threads > 0 else []
     flags = xnnpack_flags(configuration)
     lines += [f"flags = {flags}"] if flags is not None else []
@@ -116,7 +114,10 @@ def _cpu_options(configuration: Configuration, cache: str) -> str:
 
 
 def _prepare(compiled: ProfiledModel, model: ModelFile, source: Source, inputs: Sequence[Array]) -> None:
-    signature = _signature(compiled, model, source)
+    signature = signature_to_run(compiled.signatures, model, source)
+    if signature is None:
+        message = "LiteRT runs signatures, and none of this model has the inputs and outputs of its main graph"
+        raise ConfigurationUnavailable(f"{message}; name one with --signature_to_run_for, or {_LEFT_OUT}")
     places = {tensor.index: place for place, tensor in enumerate(model.inputs)}
     outputs = {tensor.index: tensor for tensor in model.outputs}
     compiled.prepare(
@@ -126,18 +127,6 @@ def _prepare(compiled: ProfiledModel, model: ModelFile, source: Source, inputs: 
     )
     for place, index in enumerate(signature.inputs):
         compiled.write(place, inputs[places[index]])
-
-
-def _signature(compiled: ProfiledModel, model: ModelFile, source: Source) -> Signature:
-    """The signature of the graph that is run, the one that was asked for where there are several."""
-    inputs, outputs = ({tensor.index for tensor in tensors} for tensors in (model.inputs, model.outputs))
-    for signature in compiled.signatures:
-        is_of_graph = source.signatures.get(signature.key, source.graph) == source.graph
-        is_another = model.signature in source.signatures and signature.key != model.signature
-        if is_of_graph and not is_another and (set(signature.inputs), set(signature.outputs)) == (inputs, outputs):
-            return signature
-    message = "LiteRT runs signatures, and none of this model has the inputs and outputs of its main graph"
-    raise ConfigurationUnavailable(f"{message}; name one with --signature_to_run_for, or {_LEFT_OUT}")
 
 
 def _profiled_runs(compiled: ProfiledModel, runs: int, plain_us: list[int]) -> Iterator[list[Event]]:
@@ -151,7 +140,7 @@ def _profiled_runs(compiled: ProfiledModel, runs: int, plain_us: list[int]) -> I
 
 def _reason(error: Exception, printed: str) -> str:
     version = INTERPRETER.version()
-    if _VARIABLES in printed:
+    if VARIABLES in printed:
         reason = "CompiledModel takes no variable tensors, in which this model keeps a state"
     elif isinstance(error, StrangeEvents):
         reason = f"the profiler of ai-edge-litert {version} gave what cannot be: {error}"

@@ -21,6 +21,7 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.model import TensorInfo
+from evaltools.runtime.compiled.source import Signature
 from evaltools.runtime.session import Array
 
 PACKAGE: Final = "ai_edge_litert"
@@ -195,15 +196,6 @@ class Event(Struct, frozen=True):
     elapsed_us: int
     node: int
     graph: int
-
-
-class Signature(Struct, frozen=True):
-    """A signature with its tensors, by index in the file, in the order of its buffers."""
-
-    number: int
-    key: str
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
 
 
 class ProfiledModel:

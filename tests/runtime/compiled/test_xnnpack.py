@@ -13,7 +13,7 @@ from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, Usag
 from evaltools.model import ModelFile, read_model
 from evaltools.runtime import open_session
 from evaltools.runtime.compiled.xnnpack import fp16_without_effect
-from evaltools.runtime.did_not_run import require_delegates_ran
+from evaltools.runtime.delegation import require_delegates_ran
 from tests import tiny_models
 from tests.runtime.openers import model_of, opened, outputs
 

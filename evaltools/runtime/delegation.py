@@ -1,13 +1,52 @@
-"""Decides whether a delegate ran, from the nodes that it took, which the session proves."""
+"""What delegates took of a model, as a session proves it, and whether they ran: one that took nothing did not."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from msgspec import Struct, field
+
 from evaltools.errors import DelegateTookNothing
-from evaltools.runtime.session import Delegation
 
 _MOST_KINDS: Final = 5
+
+
+class DelegateCoverage(Struct, frozen=True):
+    """What one delegate took of the main graph.
+
+    ``requested`` is false for XNNPACK where the runtime added it by itself. ``device`` is what ran, as the runtime
+    names it, empty where it names none; ``is_cpu`` says that this is the CPU after all, as with a software GPU.
+    ``evidence`` says what shows that the delegate ran.
+    """
+
+    delegate: str
+    requested: bool
+    nodes: int
+    partitions: int
+    device: str = ""
+    is_cpu: bool = False
+    evidence: str = ""
+
+
+class Delegation(Struct, frozen=True):
+    """Proof of delegation: of ``total_nodes`` nodes, which ran on a delegate and which operators stayed on the CPU.
+
+    ``refused`` has a delegate's own words about operators that it does not take, where it says any, ``warnings`` those
+    that put its results in doubt. ``without_effect`` says of a setting that it had nothing to do.
+    """
+
+    total_nodes: int
+    delegates: tuple[DelegateCoverage, ...]
+    cpu_operators: Mapping[str, int]
+    refused: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    without_effect: str = ""
+
+    @property
+    def delegated_nodes(self) -> int:
+        """Nodes that run on any delegate."""
+        return sum(delegate.nodes for delegate in self.delegates)
 
 
 def require_delegates_ran(delegation: Delegation) -> None:
