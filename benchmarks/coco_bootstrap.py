@@ -26,8 +26,9 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from benchmarks.coco_metrics import box_area, pixels, synthetic_set
-from evaltools.metrics.coco_bootstrap import coco_figures, resample_weights
+from evaltools.metrics.coco_bootstrap import coco_figures
 from evaltools.metrics.coco_stats import image_matches
+from evaltools.metrics.resampled import resample_weights
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 

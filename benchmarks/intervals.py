@@ -17,13 +17,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.metrics.coco_bootstrap import resample_weights
 from evaltools.metrics.interval import confidence_of_each
 from evaltools.metrics.latency import LatencyRatio, latency_ratio, median_interval
 from evaltools.metrics.means import MeanChange, mean_change
 from evaltools.metrics.power import examples_to_decide, examples_to_judge
 from evaltools.metrics.proportions import PairedCounts, change_bound, change_interval, mcnemar_p, share_bound
-from evaltools.metrics.resampled import ResampledChange, differing_examples
+from evaltools.metrics.resampled import ResampledChange, differing_examples, resample_weights
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 

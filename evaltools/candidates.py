@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -23,6 +24,7 @@ from evaltools.model import ModelFile, read_model
 from evaltools.request import Request
 from evaltools.runtime.compiled.gpu import has_drivers
 from evaltools.runtime.delegation import Delegation
+from evaltools.runtime.process.ahead import OpenedAhead
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.registry import obstacle_to, open_session, runtime_name
 from evaltools.runtime.session import Session
@@ -59,12 +61,13 @@ class Group(NamedTuple):
     """Candidates of one delegate, which work where the first of them does.
 
     ``why_not`` says why that one does not work with a model here: None if it does, an empty text if that is nothing to
-    show anybody; ``without_runtime`` why it does not where no runtime here has it. What ``is_emulated`` has no latency.
+    show anybody. It keeps a session that works in what it gets last, if it gets that. ``without_runtime`` says why it
+    does not where no runtime here has it. What ``is_emulated`` has no latency.
     """
 
     delegate: str
     candidates: tuple[Candidate, ...]
-    why_not: Callable[[Configuration, ModelFile], str | None]
+    why_not: Callable[[Configuration, ModelFile, OpenedAhead | None], str | None]
     without_runtime: str = _NO_RUNTIME
     is_emulated: bool = False
 
@@ -106,10 +109,10 @@ def groups() -> tuple[Group, ...]:
     )
 
 
-def with_tests_here(request: Request) -> tuple[Request, str]:
+def with_tests_here(request: Request, ahead: OpenedAhead | None = None) -> tuple[Request, str]:
     """The request with every candidate that can run its models here as its tests, and a line about what is missing.
 
-    Where none can, or a model cannot be read, the request stays as it is.
+    Where none can, or a model cannot be read, the request stays as it is. Sessions of the tests are kept ``ahead``.
     """
     options = request.options
     models = next(name for name, parameter in options.parameters.items() if parameter.positional)
@@ -118,19 +121,22 @@ def with_tests_here(request: Request) -> tuple[Request, str]:
         read = [read_model(Path(text), options.text(signature) if signature else "") for text in options.texts(models)]
     except EvaltoolsError:
         return request, ""
-    tried = found_here(read, is_timed=request.task == "benchmark")
+    tried = found_here(read, is_timed=request.task == "benchmark", ahead=ahead)
     return replace(request, tests=tried.tests or request.tests), str(tried)
 
 
-def found_here(models: list[ModelFile], is_timed: bool = False) -> Tried:
-    """Every candidate that can run all of the models here; with ``is_timed`` only those that have a latency."""
+def found_here(models: list[ModelFile], is_timed: bool = False, ahead: OpenedAhead | None = None) -> Tried:
+    """Every candidate that can run all of the models here; with ``is_timed`` only those that have a latency.
+
+    Their sessions are kept ``ahead``, where that is given, else closed.
+    """
     tests: list[Configuration] = []
     missing = {}
     for group in groups():
         if is_timed and group.is_emulated:
             continue
         configurations = [candidate.configuration for candidate in group.candidates]
-        reasons = (_why_not(group, configurations[0], model) for model in models)
+        reasons = (_why_not(group, configurations[0], model, ahead) for model in models)
         reason = next((reason for reason in reasons if reason is not None), None)
         if reason is None:
             tests += configurations
@@ -139,25 +145,28 @@ def found_here(models: list[ModelFile], is_timed: bool = False) -> Tried:
     return Tried(tuple(tests), missing)
 
 
-def _why_not(group: Group, configuration: Configuration, model: ModelFile) -> str | None:
+def _why_not(group: Group, configuration: Configuration, model: ModelFile, ahead: OpenedAhead | None) -> str | None:
     try:
         has_runtime = obstacle_to(configuration, runtime_name(configuration)) is None
     except ConfigurationUnavailable:  # none is installed
         has_runtime = False
-    return group.why_not(configuration, model) if has_runtime else group.without_runtime
+    return group.why_not(configuration, model, ahead) if has_runtime else group.without_runtime
 
 
-def _why_not_run(configuration: Configuration, model: ModelFile) -> str | None:
+def _why_not_run(configuration: Configuration, model: ModelFile, ahead: OpenedAhead | None) -> str | None:
     try:
-        delegation = _opened(configuration, model)
+        return _why_not_taken(_opened(configuration, model, ahead))
     except EvaltoolsError:
         return _NOT_THIS_MODEL
+
+
+def _why_not_taken(delegation: Delegation) -> str | None:
     if delegation.without_effect:
         return ""
     return None if all(entry.nodes for entry in delegation.delegates if entry.requested) else _NOT_THIS_MODEL
 
 
-def _why_no_gpu(configuration: Configuration, model: ModelFile) -> str | None:
+def _why_no_gpu(configuration: Configuration, model: ModelFile, ahead: OpenedAhead | None) -> str | None:
     """A GPU in software is not tried: it is the CPU, and may compile for a minute."""
     if sys.platform == "linux":
         if not has_drivers(os.environ):
@@ -165,28 +174,30 @@ def _why_no_gpu(configuration: Configuration, model: ModelFile) -> str | None:
         if not any(any(Path("/dev").glob(name)) for name in _DEVICES):
             return _SOFTWARE
     try:
-        small = _opened(configuration, read_model(sample.model_file("float32")), _without_software)
+        small = _opened(configuration, read_model(sample.model_file("float32")), None, _without_software)
     except EvaltoolsError:
         return _NO_GPU
     if any(entry.is_cpu for entry in small.delegates):
         return _SOFTWARE
-    return _why_not_run(configuration, model)
+    return _why_not_run(configuration, model, ahead)
 
 
-def _why_not_emulated(configuration: Configuration, model: ModelFile) -> str | None:
+def _why_not_emulated(configuration: Configuration, model: ModelFile, ahead: OpenedAhead | None) -> str | None:
     """An NPU is tried where it takes some of the model, and a hundred runs of its emulator take a minute at most."""
-    try:
-        session = open_isolated(model, configuration, SECONDS)
+    with ExitStack() as stack:
         try:
+            session = open_isolated(model, configuration, SECONDS)
+            stack.callback(session.close)
             start = time.monotonic()
             session.run([np.zeros(spec.shape, spec.dtype) for spec in session.inputs])
             seconds = time.monotonic() - start
-        finally:
-            session.close()
-    except EvaltoolsError:
-        return f"not this model: evaltools inspect MODEL --npu_soc={_CHIP} says why"
-    if seconds > _LONGEST_EMULATED_S:
-        return f'an emulated run takes {seconds:.1f} s: --config "npu: {_EMULATED}" does it'
+        except EvaltoolsError:
+            return f"not this model: evaltools inspect MODEL --npu_soc={_CHIP} says why"
+        if seconds > _LONGEST_EMULATED_S:
+            return f'an emulated run takes {seconds:.1f} s: --config "npu: {_EMULATED}" does it'
+        if ahead is not None and not model.stateful:
+            stack.pop_all()
+            ahead.keep(model, configuration, session)
     return None
 
 
@@ -199,9 +210,16 @@ def _without_software(model: ModelFile, configuration: Configuration) -> Session
 def _opened(
     configuration: Configuration,
     model: ModelFile,
+    ahead: OpenedAhead | None = None,
     opener: Callable[[ModelFile, Configuration], Session] = open_session,
 ) -> Delegation:
-    """What ran where in a session, which is closed again; raises :class:`EvaltoolsError` where there is none."""
+    """What ran where in a session, which is closed again, or kept where it is one to measure.
+
+    Raises :class:`EvaltoolsError` where there is none.
+    """
     session = open_isolated(model, configuration, SECONDS, opener)
-    session.close()
+    if ahead is not None and _why_not_taken(session.delegation) is None:
+        ahead.keep(model, configuration, session)
+    else:
+        session.close()
     return session.delegation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,8 @@ from evaltools.datasets import sample
 from evaltools.errors import ConfigurationUnavailable
 from evaltools.model import ModelFile, read_model
 from evaltools.runtime.delegation import DelegateCoverage, Delegation
+from evaltools.runtime.process.ahead import OpenedAhead
+from evaltools.runtime.process.isolated import open_isolated
 from tests import tiny_models
 from tests.cli.evaluate.sample_runs import figures
 from tests.command import evaltools_here
@@ -138,3 +141,27 @@ def test_an_npu_is_emulated_where_that_takes_a_minute_at_most_and_never_timed(mo
     found = found_here(model)
     assert "npu SM8750" not in [entry.name for entry in found.tests]
     assert '--config "npu: use_npu=true npu_vendor=qualcomm npu_soc=SM8750" does it' in str(found)
+
+
+def test_what_was_opened_to_be_tried_is_not_opened_again() -> None:
+    with OpenedAhead() as ahead:
+        (xnnpack, *_) = found_here([read_model(INT8)], ahead=ahead).tests
+        again, other = read_model(INT8), read_model(FLOAT)
+        with contextlib.closing(ahead.open(again, xnnpack, 9.0)) as first:
+            assert first.timeout_s == 9.0
+            assert first.delegation.delegated_nodes > 0
+            with contextlib.closing(ahead.open(again, xnnpack)) as second:
+                assert second is not first, "each is given once"
+        with contextlib.closing(ahead.open(other, xnnpack)) as of_other:
+            assert of_other.inputs[0].dtype == "float32"
+
+
+def test_what_nobody_takes_is_closed() -> None:
+    model, configuration = read_model(INT8), GROUPS[0].candidates[0].configuration
+    with OpenedAhead() as ahead:
+        found_here([model], ahead=ahead)
+        left = ahead.open(model, configuration)
+        ahead.keep(model, configuration, left)
+    late = open_isolated(model, configuration)
+    ahead.keep(model, configuration, late)
+    assert [left.process_id, late.process_id] == [None, None], "after the end nobody would close the late one"

@@ -40,6 +40,7 @@ from evaltools.request import Options, Request
 from evaltools.result.json_file import encode_json
 from evaltools.result.result import Result, Row, exit_code_of, without_examples
 from evaltools.runs.evaluate import FinishedShards, measure, record
+from evaltools.runtime.process.ahead import OpenedAhead
 from evaltools.signals import ignore_interrupts, interrupts_restored
 from evaltools.tasks.framework import read
 from evaltools.tasks.framework.observer import Observer
@@ -97,10 +98,12 @@ def carry_out(
     shards: FinishedShards | None = None,
     is_one_model: bool = True,
     missing: str = "",
+    ahead: OpenedAhead | None = None,
 ) -> CarriedOut:
     """Evaluate, or take the records from finished ``shards``; print, write.
 
-    ``is_one_model``: of this command. ``missing`` is a line about what was tried and cannot run here.
+    ``is_one_model``: of this command. ``missing`` is a line about what was tried and cannot run here; ``ahead`` has
+    sessions of what can.
     """
     options, console = request.options, make_console()
     task = task_command(request.task)
@@ -110,7 +113,7 @@ def carry_out(
     of_task = planned_files_of_task(task, request, files.values())
     with interrupts_restored():
         with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
-            result = measure(task, request, Terminal(console, options, missing), shards)
+            result = measure(task, request, Terminal(console, options, missing), shards, ahead)
         with_lines = has_native_lines(result, options, is_one_model)
         is_debug = with_lines and "debug_mode" in options and options.is_on("debug_mode")
         not_written = print_to_stdout(debug_lines(result) if is_debug else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.cli.shared.decided import decided_beside
+from evaltools.cli.shared.decided import decided_beside, import_beside
 from evaltools.cli.shared.streams import complain
 from evaltools.commands.evaluation import command_of, flags_of_words, request_of_task
 from evaltools.errors import UsageError
@@ -56,11 +56,15 @@ def run_task(task: str, arguments: Sequence[str]) -> int:
     from evaltools.runtime.process.server import start_server
 
     start_server()
-    with decided_beside(flags, request) as decided:
-        from evaltools.cli.carry_out import carry_out
+    from evaltools.runtime.process.ahead import OpenedAhead
 
-        request, missing = decided()
-    return carry_out(request, missing=missing).exit_code
+    with OpenedAhead() as ahead:
+        with decided_beside(flags, request, ahead) as decided:
+            from evaltools.cli.carry_out import carry_out
+
+            import_beside()
+            request, missing = decided()
+        return carry_out(request, missing=missing, ahead=ahead).exit_code
 
 
 def _say_what_was_found(flags: GivenFlags, request: Request) -> None:

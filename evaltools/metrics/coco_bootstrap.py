@@ -2,7 +2,8 @@
 
 An image is drawn with all that belongs to it: its ground truths and its detections. So what COCOeval matched in each
 image stays as it is, and only the accumulation is done again, with the number of times that each image was drawn for
-its weight. One and the same :func:`resample_weights` for two configurations makes their difference a paired one.
+its weight. The same :func:`~evaltools.metrics.resampled.resample_weights` for two configurations make their difference
+a paired one.
 
 Sources: ``COCOeval.accumulate`` and ``COCOeval.summarize`` of pycocotools 2.0 for the figures; B. Efron and
 R. J. Tibshirani, An Introduction to the Bootstrap, 1993, chapter 6, for the resampling.
@@ -59,22 +60,6 @@ class ImageMatches(Struct, frozen=True):
     truth_images: npt.NDArray[np.int32]
     truth_categories: npt.NDArray[np.int32]
     truth_counts: npt.NDArray[np.int32]
-
-
-def resample_weights(images: int, resamples: int, seed: int) -> npt.NDArray[np.uint16]:
-    """How often each image is in each resample: (``resamples``, ``images``), multinomial, each row summing to images.
-
-    A resample has as many images as the set, drawn with replacement, all equally likely (Efron and Tibshirani 1993,
-    chapter 6). The first rows stay the same when more resamples are asked for.
-
-    >>> resample_weights(4, 2, seed=1).sum(axis=1).tolist()
-    [4, 4]
-    """
-    chance = np.random.default_rng(seed)
-    weights = np.zeros((resamples, images), np.uint16)
-    for row in weights if images else ():
-        row[:] = np.bincount(chance.integers(0, images, images), minlength=images)
-    return weights
 
 
 def coco_figures(matches: ImageMatches, weights: Ints) -> Floats:

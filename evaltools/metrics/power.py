@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Final, Protocol
 
@@ -98,6 +99,7 @@ def examples_to_decide(counts: PairedCounts, limit: float, confidence: float = 0
     return examples_needed(chance, counts.count)
 
 
+@lru_cache(maxsize=64)  # most configurations of a run change as many answers: none
 def examples_to_judge(
     counts: PairedCounts, margin: float, confidence: float = 0.975, alpha: float = 0.05
 ) -> int | None:

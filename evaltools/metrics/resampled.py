@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from evaltools.metrics.coco_bootstrap import resample_weights
 from evaltools.metrics.interval import confidence_of_each
 from evaltools.metrics.power import chance_of_mean, examples_needed
 from evaltools.metrics.proportions import share_bound
@@ -31,6 +30,22 @@ _CLEAR: Final = 4.0
 """Standard errors beyond which an example's influence is no chance."""
 _NOISE: Final = 3.0
 """By so much, over the root of the number of draws, the influences may not add up to the variance."""
+
+
+def resample_weights(examples: int, resamples: int, seed: int) -> npt.NDArray[np.uint16]:
+    """How often each example is in each resample: (``resamples``, ``examples``), each row summing to ``examples``.
+
+    A resample has as many examples as the set, drawn with replacement, all equally likely (Efron and Tibshirani 1993,
+    chapter 6). The first rows stay the same when more resamples are asked for.
+
+    >>> resample_weights(4, 2, seed=1).sum(axis=1).tolist()
+    [4, 4]
+    """
+    chance = np.random.default_rng(seed)
+    weights = np.zeros((resamples, examples), np.uint16)
+    for row in weights if examples else ():
+        row[:] = np.bincount(chance.integers(0, examples, examples), minlength=examples)
+    return weights
 
 
 class ResampledChange(Struct, frozen=True):

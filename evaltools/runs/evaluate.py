@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from threading import Thread
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -26,7 +23,6 @@ from evaltools.engine.run_folder import require_same_files, run_journal
 from evaltools.errors import EvaltoolsError
 from evaltools.known_tasks import task_command
 from evaltools.request import Request
-from evaltools.request.plain import from_plain
 from evaltools.result.device import DeviceRun
 from evaltools.result.environment import describe_environment
 from evaltools.result.facts import Environment
@@ -38,18 +34,15 @@ from evaltools.runs.first_look import FOUND, check_sessions, first_look
 from evaltools.runs.identity import RunAtPlace, begin_run, changed_meanwhile
 from evaltools.runs.one_pass import CHECKS, OPENING, Startup, run_pass
 from evaltools.runs.recorded import Recorded, recorded_here, recorded_in, require_all
-from evaltools.runs.stored import seen_from
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import Open
+from evaltools.runtime.process.ahead import OpenedAhead
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.tasks.framework import read
 from evaltools.tasks.framework.beside import AfterPass, Beside, beside_fact, changes_of_other_kernels
 from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.framework.steps import steps_of
-
-_NEEDED_LATER: Final = ("psutil", "scipy.special")
-"""By the pass, and by figures."""
 
 
 class FinishedShards(Struct, frozen=True):
@@ -104,8 +97,11 @@ def measure(
     request: Request,
     observer: Observer,
     shards: FinishedShards | None = None,
+    ahead: OpenedAhead | None = None,
 ) -> Result:
     """Evaluate here or on a cluster, as the request says, or take the records from finished ``shards``.
+
+    ``ahead`` may have sessions that are open already.
 
     Raises :class:`~evaltools.errors.UsageError` and its kinds before any long work for what is wrong, and for shards
     that are not all those of this run, each finished.
@@ -117,7 +113,7 @@ def measure(
             return measure(task, request.of_no_run(), observer, FinishedShards.of_one_run(folders))
     asked = read(task, request)
     if shards is None:
-        return evaluate(asked, observer)
+        return evaluate(asked, observer, _in_own_process(asked, ahead))
     result = shards.complete(merge(asked, shards.places, observer), asked.configurations)
     return with_host_names(result, shards.host_names)
 
@@ -159,6 +155,9 @@ def carry_out_range(plain: dict[str, Any]) -> tuple[int, bytes, str]:
 
     Returns the exit code, the journal, and why there is none.
     """
+    from evaltools.request.plain import from_plain
+    from evaltools.runs.stored import seen_from
+
     with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
         try:
             request = seen_from(from_plain(plain, {}), Path.cwd()).stating(run_dir=f"{folder}/run")
@@ -198,7 +197,7 @@ def _carry_out(run: TaskRun, journal: Journal, observer: Observer, opener: Open,
     identity = run.identity()
     require_same_files(journal, identity)
     startup.mark(CHECKS)
-    with _imported_beside(_NEEDED_LATER), open_all(run.wanted, opener, request.allow_fallback) as entries:
+    with open_all(run.wanted, opener, request.allow_fallback) as entries:
         opened = OpenConfigurations.of(entries.values(), request.reference, run.other_models)
         observer.opened(opened.described)
         check_sessions(run, opened)
@@ -222,24 +221,6 @@ def _carry_out(run: TaskRun, journal: Journal, observer: Observer, opener: Open,
         warnings = [*opened.warnings, *changed]
         PASS.write(journal, replace(facts, is_over=True, environment=environment, warnings=warnings))
     return environment
-
-
-@contextmanager
-def _imported_beside(modules: Sequence[str]) -> Iterator[None]:
-    """A context that imports modules in a thread, while this one waits for children, which takes as long.
-
-    Where that fails, the function that needs one says why.
-    """
-
-    def import_them() -> None:
-        for module in modules:
-            with suppress(Exception):
-                importlib.import_module(module)
-
-    thread = Thread(target=import_them, daemon=True)
-    with suppress(RuntimeError):  # the system allows no more threads
-        thread.start()
-    yield
 
 
 def _beside_elsewhere(recorded: Recorded, is_elsewhere: bool, observer: Observer, open_with: Open | None) -> Beside:
@@ -282,8 +263,9 @@ def _measure_beside(
     return done
 
 
-def _in_own_process(request: TaskRequest) -> Open:
-    return partial(open_isolated, timeout_s=request.execution.example_timeout_s, timeout_flag="--example_timeout")
+def _in_own_process(request: TaskRequest, ahead: OpenedAhead | None = None) -> Open:
+    opener = open_isolated if ahead is None else ahead.open
+    return partial(opener, timeout_s=request.execution.example_timeout_s, timeout_flag="--example_timeout")
 
 
 def _environment(request: TaskRequest, started_at: str) -> Environment:

@@ -12,12 +12,12 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from evaltools.gates.accuracy_verdict import LEVEL, change_verdict, in_words
-from evaltools.metrics.coco_bootstrap import ImageMatches, category_precisions, coco_figures, resample_weights
+from evaltools.metrics.coco_bootstrap import ImageMatches, category_precisions, coco_figures
 from evaltools.metrics.coco_stats import CocoStats
 from evaltools.metrics.interval import Interval, holm
 from evaltools.metrics.means import FEWEST_DIFFERING
 from evaltools.metrics.power import examples_to_judge_figure
-from evaltools.metrics.resampled import FEWEST_EXAMPLES, SEED, resampled_change
+from evaltools.metrics.resampled import FEWEST_EXAMPLES, SEED, resample_weights, resampled_change
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.coco.result import BoxComparison, CategoryChange, DetectionFigures, StatChange
 

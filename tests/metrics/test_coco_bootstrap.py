@@ -12,7 +12,6 @@ from msgspec.structs import astuple, fields, replace
 from evaltools.metrics.coco_bootstrap import (
     ImageMatches,
     coco_figures,
-    resample_weights,
 )
 from evaltools.metrics.coco_stats import (
     DetectedObject,
@@ -21,6 +20,7 @@ from evaltools.metrics.coco_stats import (
     evaluate_detections,
     evaluate_with_matches,
 )
+from evaltools.metrics.resampled import resample_weights
 from tests.metrics.test_coco_stats import CATEGORIES, CUP, found, random_set, true
 
 Detections = list[DetectedObject]

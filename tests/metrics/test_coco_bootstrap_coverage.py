@@ -10,8 +10,8 @@ from evaltools.metrics.coco_bootstrap import (
     IOU_THRESHOLDS,
     ImageMatches,
     coco_figures,
-    resample_weights,
 )
+from evaltools.metrics.resampled import resample_weights
 
 POPULATION = 30_000
 PICTURES = 300

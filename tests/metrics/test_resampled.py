@@ -9,9 +9,14 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from evaltools.metrics.coco_bootstrap import resample_weights
 from evaltools.metrics.proportions import share_bound
-from evaltools.metrics.resampled import FEWEST_EXAMPLES, ResampledChange, differing_examples, resampled_change
+from evaltools.metrics.resampled import (
+    FEWEST_EXAMPLES,
+    ResampledChange,
+    differing_examples,
+    resample_weights,
+    resampled_change,
+)
 
 
 def change_of(influences: npt.NDArray[np.float64], draws: int = 1000) -> ResampledChange:

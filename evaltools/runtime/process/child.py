@@ -120,6 +120,10 @@ class ChildProcess:
         returned: Returned = value
         return returned
 
+    def limit(self, timeout_s: float, timeout_flag: str) -> None:
+        """Give each call from now on another time-out, which the user's ``timeout_flag`` sets, if there is one."""
+        self.timeout_s, self._timeout_flag = timeout_s, timeout_flag
+
     def hurry(self) -> None:
         """Give each call a tenth of the time, half a minute at least: one before it hung, and it will hang as well."""
         self.timeout_s = min(self.timeout_s, max(LEAST_LIMIT_S, self.timeout_s / 10))

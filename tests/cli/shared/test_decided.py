@@ -14,7 +14,7 @@ from tests.requests import flags_of, request_of
 
 
 def deciding(monkeypatch: pytest.MonkeyPatch, decide: Callable[[Request], tuple[Request, str]]) -> None:
-    monkeypatch.setattr("evaltools.candidates.with_tests_here", decide)
+    monkeypatch.setattr("evaltools.candidates.with_tests_here", lambda request, _ahead: decide(request))
 
 
 @pytest.mark.parametrize(("flags", "said"), [((), "no GPU"), (("--quiet",), "")])
