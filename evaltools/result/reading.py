@@ -16,7 +16,7 @@ from evaltools.metrics.latency import NativeTimes
 from evaltools.result.figure import Change, Figure
 from evaltools.result.json_file import json_in, require_version
 from evaltools.result.metrics import ABOVE_0, NEVER_BELOW_0, of_task
-from evaltools.result.result import INVOKE, INVOKE_US, VERSION, Result, Row
+from evaltools.result.result import INVOKE, INVOKE_US, VERSION, Result, Row, missing_records
 from evaltools.result.verdict import Verdict
 
 _WHAT: Final = "evaltools result"
@@ -56,18 +56,6 @@ class _Head(Struct):
     version: str = ""
     schema_version: str = ""
     suite_version: str = ""
-
-
-def missing_records(result: Result) -> str:
-    """Which row has neither an answer nor a failure for some of the examples that were done, in words.
-
-    Empty where none is missing. A reference whose outputs were loaded has no records at all.
-    """
-    for row in result.rows if result.example_count else ():
-        known = row.finished_examples + row.failed_examples
-        if row.status == "measured" and known not in (0, result.examples_done):
-            return f"{row.name!r} has records of {known} of {result.examples_done} examples"
-    return ""
 
 
 def contradiction(result: Result) -> str:

@@ -264,6 +264,18 @@ class Result(Struct, frozen=True):
         return " compared with ".join(names[:1] + [", ".join(names[1:])] * (len(names) > 1))
 
 
+def missing_records(result: Result) -> str:
+    """Which row has neither an answer nor a failure for some of the examples that were done, in words.
+
+    Empty where none is missing. A reference whose outputs were loaded has no records at all.
+    """
+    for row in result.rows if result.example_count else ():
+        known = row.finished_examples + row.failed_examples
+        if row.status == "measured" and known not in (0, result.examples_done):
+            return f"{row.name!r} has records of {known} of {result.examples_done} examples"
+    return ""
+
+
 def without_examples(result: Result) -> Result:
     """The result without what each configuration gave for each example."""
     return replace(result, tables={name: table for name, table in result.tables.items() if name != EXAMPLES})

@@ -21,8 +21,18 @@ from evaltools.report.words.facts import drift_in_words, load_in_words
 from evaltools.result.facts import Environment, FailedExample, Load
 from evaltools.result.metrics import figures_of, latency_figures
 from evaltools.result.places import reference_of, with_cpu_ratios
-from evaltools.result.reading import missing_records
-from evaltools.result.result import DRIFT, INVOKE, INVOKE_US, PREPROCESSING, SHARD, Result, Row, warning, with_warnings
+from evaltools.result.result import (
+    DRIFT,
+    INVOKE,
+    INVOKE_US,
+    PREPROCESSING,
+    SHARD,
+    Result,
+    Row,
+    missing_records,
+    warning,
+    with_warnings,
+)
 from evaltools.runs.recorded import Recorded
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime.session import Crashes

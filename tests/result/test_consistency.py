@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from evaltools import exit_codes
 from evaltools.metrics.latency import summarise_latency
 from evaltools.result.json_file import encode_json
-from evaltools.result.reading import missing_records
-from evaltools.result.result import INVOKE_US, Result
+from evaltools.result.result import INVOKE_US, Result, missing_records
 from evaltools.result_file import result_in
 from tests.command import evaltools_here
 from tests.results import assert_contradicts_itself, compared, configuration, of_ranks, result, row_with
