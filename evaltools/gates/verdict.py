@@ -26,6 +26,10 @@ fp16, bf16 and int8.
 6. **The reference is the odd one out** where its own kernels with all tensors kept are far from it (above 0.1, and
    above three times what the precisions move), and the test, which does not pass by 3 to 5, passes when it is compared
    with these instead.
+7. **Operators** decide what 3 to 5 leave open for its size or its answers: each one by itself on exact inputs, as in
+   `evaltools locate`, where all of them take at most 20 s. If all keep their own limits by this rule, and one after the
+   other give what the whole model gives: `equivalent`, or `within` the precision that they show. If one is wrong by
+   itself and in the model: `diverged`.
 """
 
 from __future__ import annotations
@@ -147,11 +151,15 @@ class NoiseFloor(Struct, frozen=True):
 
 
 class OutputVerdict(Struct, frozen=True):
-    """The grade of one output and why; ``tolerances`` has the largest size accepted for each grade."""
+    """The grade of one output and why; ``tolerances`` has the largest size accepted for each grade.
+
+    ``is_open``: its size decides nothing, so that its operators one by one may.
+    """
 
     grade: Grade
     reasons: list[str]
     tolerances: dict[str, float] = field(default_factory=dict)
+    is_open: bool = False
 
 
 def worst(grades: Sequence[Grade]) -> Grade:
@@ -186,11 +194,11 @@ def judge_output(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     verdict = judge_runs(found, noise_floor)
     broken = _stands_still(difference) or _not_computed(found, noise_floor)
     if broken and found.size > ROUNDOFF["fp16"]:
-        return replace(verdict, grade=DIVERGED, reasons=[broken, *verdict.reasons])
+        return replace(verdict, grade=DIVERGED, reasons=[broken, *verdict.reasons], is_open=False)
     distinct = max(difference.test.distinct_outputs, difference.reference.distinct_outputs)
     if distinct < min(FEW_OUTPUTS, difference.runs) and not difference.reference.between:
         few = f"there are {distinct} different outputs in {difference.runs} runs, which show little; {OTHER_INPUTS}"
-        return replace(verdict, grade=NOT_DECIDED, reasons=[few, *verdict.reasons])
+        return replace(verdict, grade=NOT_DECIDED, reasons=[few, *verdict.reasons], is_open=False)
     return verdict
 
 
@@ -217,13 +225,16 @@ def judge_runs(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     )
     coarsest = [entry for entry in granted if entry.grade != NOT_DECIDED][-1]
     why = _why_not_decided(accepting, share, coarsest.share, noise_floor)
+    cancelled = ""
     if not why and (accepting is None or not accepting.decides(size, share)):
         amplified = f"this model amplifies rounding on these inputs; {_REAL_DATA}" if accepting else ""
-        why = _cancelled(found.difference, noise_floor) or amplified
+        cancelled = _cancelled(found.difference, noise_floor)
+        why = cancelled or amplified
     explaining = coarsest if accepting is None or accepting.grade == NOT_DECIDED else accepting
     grade = NOT_DECIDED if why else DIVERGED if accepting is None else accepting.grade
     reasons = [*([why] if why else []), *_said(found, explaining, noise_floor)]
-    return OutputVerdict(grade, reasons, {entry.grade: entry.size for entry in granted})
+    tolerances: dict[str, float] = {entry.grade: entry.size for entry in granted}
+    return OutputVerdict(grade, reasons, tolerances, is_open=bool(why and not cancelled))
 
 
 def _why_not_decided(accepting: _Granted | None, share: float, explained: float, noise_floor: NoiseFloor) -> str:

@@ -41,10 +41,9 @@ from evaltools.model.contents import read_contents
 from evaltools.operators.answer import Answer, answer, not_decided
 from evaltools.operators.bench import Bench
 from evaltools.operators.child import UNSEEN
-from evaltools.operators.judge import FP32, stated_precision
-from evaltools.operators.part import WHOLE, Part
+from evaltools.operators.part import Part
 from evaltools.operators.search import search
-from evaltools.operators.state import SearchState, Subject
+from evaltools.operators.state import Subject, subject_of
 from evaltools.report.files.output_file import require_new_folder
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
@@ -224,15 +223,16 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
 
 def _subject(request: LocateRequest, bench: Bench) -> Subject:
     """What is searched; the precision of floats is the one that the user states, else what the flags say."""
-    options, stated = request.options, request.options.text("delegate_precision")
-    precision = stated_precision(request.tested) if stated == "auto" else stated
-    return Subject(
-        bench=bench,
-        model=request.parts,
-        whole=Part(WHOLE, WHOLE, request.tested, runs=options.number("num_runs"), seconds=options.real("part_secs")),
-        places=tuple(place for place in request.places if place not in request.parts.folded),
-        graphs=read_contents(request.model).graphs,
-        state=SearchState(precision, precision or FP32),
+    options = request.options
+    return subject_of(
+        bench,
+        request.model,
+        request.parts,
+        request.tested,
+        places=request.places,
+        precision=options.text("delegate_precision"),
+        runs=options.number("num_runs"),
+        seconds=options.real("part_secs"),
     )
 
 

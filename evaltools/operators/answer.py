@@ -15,6 +15,8 @@ from evaltools.operators.part import TensorRuns
 from evaltools.operators.state import SearchState
 from evaltools.result.section import Tone
 
+FAULTS: Final = ("operator at fault", "crash", "fault in context")
+"""The answers that name operators which are wrong."""
 _MOST_NAMED: Final = 4
 _PRECISIONS: Final = {
     FP32: "float32",
@@ -132,10 +134,10 @@ def answer(state: SearchState, model: CuttableModel) -> Answer:
         kept = "with all tensors kept its own kernels give what the test gives"
         return Answer(ODD_REFERENCE, f"{ODD_REFERENCE}: {state.odd_reference}; {kept}")
     at_fault = (
-        of("operator at fault", "operator at fault:", "bad", "confirmed")
-        or of("crash", "the delegate fails on", "bad", "crashes by itself", "crashes in context")
+        of(FAULTS[0], "operator at fault:", "bad", "confirmed")
+        or of(FAULTS[1], "the delegate fails on", "bad", "crashes by itself", "crashes in context")
         or of(
-            "fault in context",
+            FAULTS[2],
             "wrong in the model, right by itself:",
             "bad",
             "confirmed in context",

@@ -31,6 +31,8 @@ from evaltools.runtime.session import Array, Inference, RuntimeFacts, Session, T
 
 _QUANTIZED: Final = ("int8", "uint8", "int16")
 _KEPT_TENSORS: Final = 64
+CHAIN: Final = "chain"
+"""The kind of values that the operators gave one by one, each fed with what those before it gave, as it is stored."""
 UNSEEN: Final = "unseen"
 """The kind of values that the reference gives where nobody looks at its tensors, in real numbers: its outputs."""
 
@@ -113,7 +115,7 @@ class PartsSession:
 
     def chained(self, run: int, tensor: int) -> Array:
         """What the parts before gave, or the reference where none did."""
-        place = self._place("chain", run, tensor)
+        place = self._place(CHAIN, run, tensor)
         return _load(place) if place.exists() else self.read(run, tensor)
 
     def load_forms(self) -> None:

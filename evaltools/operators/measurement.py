@@ -14,7 +14,7 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError
 from evaltools.model.cut import Cut, NotCuttable
 from evaltools.model.rounding import disturb, disturb_constants, to_8_bits_of_range
-from evaltools.operators.child import PartsSession
+from evaltools.operators.child import CHAIN, PartsSession
 from evaltools.operators.difference import RunOff, difference, is_rounded, size_beyond_a_quantum, sizes
 from evaltools.operators.part import Outcome, Part, TensorRuns, is_xnnpack, other_kernels
 from evaltools.runtime.registry import open_session
@@ -158,7 +158,7 @@ class _Measurement:
         for run in range(min(self._inputs, _MOST_INPUTS)):
             outputs = opened.run([self._session.chained(run, tensor) for tensor in self._cut.inputs]).outputs
             for tensor, values in zip(self._cut.outputs, outputs, strict=True):
-                self._session.write("chain", run, tensor, values)
+                self._session.write(CHAIN, run, tensor, values)
                 found[tensor].append(self._session.compared(tensor, values, self._session.read(run, tensor)))
         return {
             tensor: (max(run.largest for run in runs), size_beyond_a_quantum(runs, self._session.is_in_steps(tensor)))
@@ -215,7 +215,7 @@ class _Watched:
         self._session = session
         self.tensor: Final = tensor
         self._against = against
-        self._in_steps: Final = not against and session.is_in_steps(tensor)
+        self._in_steps: Final = against in ("", CHAIN) and session.is_in_steps(tensor)
         self._seen: list[RunOff] = []
         self._rounded = set(_PRECISIONS)
         self.kept_error = -1.0
@@ -224,7 +224,10 @@ class _Watched:
 
     def see(self, run: int, values: Array, expected: Array | None = None) -> None:
         """One more run with that input; ``expected`` stands for what the tensor is compared with."""
-        if self._against:
+        if self._against == CHAIN:
+            reference = self._session.chained(run, self.tensor)
+            off = self._session.compared(self.tensor, values, reference)
+        elif self._against:
             other = self._session.other(self._against, run, self.tensor)
             if other is None:
                 return

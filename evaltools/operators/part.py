@@ -29,7 +29,8 @@ class Part(Struct, frozen=True):
     ``kernels``, and inputs and constants rounded to ``float32``, ``fp16``, ``bf16`` or ``int8``; such a part is also
     run with what the parts before it gave (the chain). ``keep`` names a file for the arrays of the worst run, of
     ``kept_tensor`` or, without one, of the output that is furthest off. ``against`` names what the tensors are compared
-    with instead of the reference's, in real numbers; tensors of which there are none are left out. With ``as_fed``,
+    with instead of the reference's: what the operators gave one by one (``chain``), or values in real numbers; tensors
+    of which there are none are left out. With ``as_fed``,
     what the last operator gives is compared with what the reference makes of what that operator was fed in the same
     run; tensors that the part itself makes for it must be among the taps. With ``fed_by_other``, the part is fed what
     ``against`` has in these tensors. ``copy`` names a file that is run instead of the whole model; its outputs are the

@@ -10,12 +10,13 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.gates.verdict import TIMES
-from evaltools.model.contents import Graph
+from evaltools.model import ModelFile
+from evaltools.model.contents import Graph, read_contents
 from evaltools.model.cut import CuttableModel
 from evaltools.operators.arithmetic import Arithmetic, arithmetic_of
 from evaltools.operators.bench import Bench
-from evaltools.operators.judge import FP32, JUMPS, Limit, least_limit
-from evaltools.operators.part import Outcome, Part, TensorRuns, other_kernels
+from evaltools.operators.judge import FP32, JUMPS, Limit, least_limit, stated_precision
+from evaltools.operators.part import WHOLE, Outcome, Part, TensorRuns, other_kernels
 
 _FEWEST_DEATHS: Final = 3
 
@@ -213,3 +214,31 @@ class Subject(Struct, frozen=True):
         part = replace(self.part(first, last), configuration=other, exposed=(tensor,), runs=1)
         outcome = self.bench.measure(part)
         return outcome.of(tensor).relative if outcome.ran else 0.0
+
+
+def subject_of(
+    bench: Bench,
+    model: ModelFile,
+    parts: CuttableModel,
+    tested: Configuration,
+    *,
+    places: Sequence[int] | None = None,
+    precision: str = "auto",
+    runs: int = 1,
+    seconds: float = 1.0,
+) -> Subject:
+    """A model with a configuration before anything was measured; all ``places`` without some.
+
+    ``precision`` is that of floats in the delegate; ``auto`` is the one that the flags say. Parts are run so often, or
+    so long.
+    """
+    stated = stated_precision(tested) if precision == "auto" else precision
+    looked_at = range(len(parts.operators)) if places is None else places
+    return Subject(
+        bench=bench,
+        model=parts,
+        whole=Part(WHOLE, WHOLE, tested, runs=runs, seconds=seconds),
+        places=tuple(place for place in looked_at if place not in parts.folded),
+        graphs=read_contents(model).graphs,
+        state=SearchState(stated, stated or FP32),
+    )

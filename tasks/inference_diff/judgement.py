@@ -20,6 +20,7 @@ from evaltools.gates.verdict import (
     ODD_REFERENCE,
     OTHER_INPUTS,
     PASSES,
+    Grade,
     NoiseFloor,
     OutputVerdict,
     Seen,
@@ -31,6 +32,7 @@ from evaltools.gates.verdict import (
     worst,
 )
 from evaltools.model import ModelFile
+from evaltools.operators.decide import ByOperators
 from evaltools.result.figure import Part
 from evaltools.result.verdict import OF_OUTPUTS, Verdict
 from evaltools.tasks.inference_diff.figures import limited_figures
@@ -161,7 +163,9 @@ def judge(
     kept = measured.kept_tensors
     verdicts = _suspecting_the_reference(verdicts, judge_by, kept.tests.get(configuration) if kept else None)
     if all(found.identical and found.reference.all_zero for found in summary.outputs):
-        verdicts = [replace(verdict, grade=NOT_DECIDED, reasons=[_ALL_ZERO]) for verdict in verdicts]
+        verdicts = [OutputVerdict(NOT_DECIDED, [_ALL_ZERO], verdict.tolerances) for verdict in verdicts]
+    operators, boxes = measured.operators.get(configuration), judge_by.boxes(summary)
+    verdicts = [_by_operators(verdict, operators) for verdict in verdicts]
     outputs = [
         JudgedOutput(
             found,
@@ -177,10 +181,30 @@ def judge(
         configuration=configuration,
         outputs=outputs,
         boxes=summary.boxes,
-        boxes_verdict=judge_by.boxes(summary),
+        boxes_verdict=boxes and _by_operators(boxes, operators),
         repeatability=repeatability,
         limits=checks,
         within_limits=all(check.kept for check in checks) if limits else None,
+    )
+
+
+def is_open(comparison: DiffComparison) -> bool:
+    """Whether the size of its outputs decides nothing, so that its operators one by one may."""
+    verdicts = [verdict for _, verdict, _ in _decisive(comparison.outputs, comparison.boxes_verdict)]
+    return worst([verdict.grade for verdict in verdicts]) == NOT_DECIDED and any(each.is_open for each in verdicts)
+
+
+def _by_operators(verdict: OutputVerdict, found: ByOperators | None) -> OutputVerdict:
+    """The verdict on an output, where it is open that of its operators one by one."""
+    if found is None or not verdict.is_open:
+        return verdict
+    _, *reasons = verdict.reasons
+    is_decided = found.grade != NOT_DECIDED
+    return replace(
+        verdict,
+        grade=found.grade,
+        reasons=[found.text, *reasons] if is_decided else [*verdict.reasons, found.text],
+        is_open=not is_decided,
     )
 
 
@@ -192,8 +216,8 @@ def is_settled(comparison: DiffComparison) -> bool:
 
 def _not_again(verdict: OutputVerdict, why: str) -> OutputVerdict:
     """The verdict on an output that is another when the same input comes again."""
-    grade = NOT_DECIDED if why == _REFERENCE_NOT_REPEATABLE else DIVERGED
-    return replace(verdict, grade=grade, reasons=[why, *verdict.reasons], tolerances={})
+    grade: Grade = NOT_DECIDED if why == _REFERENCE_NOT_REPEATABLE else DIVERGED
+    return OutputVerdict(grade, [why, *verdict.reasons])
 
 
 def _suspecting_the_reference(
@@ -205,7 +229,7 @@ def _suspecting_the_reference(
     found = []
     for position, (verdict, again) in enumerate(zip(verdicts, judge_by.outputs(from_kept), strict=True)):
         is_odd = verdict.grade not in PASSES and again.grade in PASSES and KEPT_TENSORS in judge_by.far(position)
-        odd = replace(verdict, grade=ODD_REFERENCE, reasons=[_ODD, *verdict.reasons])
+        odd = replace(verdict, grade=ODD_REFERENCE, reasons=[_ODD, *verdict.reasons], is_open=False)
         found.append(odd if is_odd else verdict)
     return found
 

@@ -13,12 +13,13 @@ from typing import Final
 from evaltools.engine.ledger import PassOutcome
 from evaltools.errors import ImageError
 from evaltools.gates.verdict import seen_boxes
+from evaltools.operators.decide import ByOperators, can_be_cut, decide
 from evaltools.runtime import Open
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.beside import AfterPass, Beside, RunInRole, run_role
 from evaltools.tasks.framework.observer import counted
 from evaltools.tasks.framework.steps import ObservedScores
-from evaltools.tasks.inference_diff.judgement import is_settled, judge, judges_of
+from evaltools.tasks.inference_diff.judgement import is_open, is_settled, judge, judges_of
 from evaltools.tasks.inference_diff.material import DiffMaterial, DiffOptions, spread
 from evaltools.tasks.inference_diff.noise_floor import (
     KEPT_TENSORS,
@@ -33,6 +34,9 @@ from evaltools.tasks.inference_diff.noise_floor import (
 from evaltools.tasks.inference_diff.output_comparison import Difference, DiffObservation, DiffSummary
 
 _FARTHEST_OF_EACH: Final = 3
+_RUNS_OF_OPERATORS: Final = 4
+_SECONDS_OF_OPERATORS: Final = 20.0
+"""The operators of a configuration are asked where that takes no longer."""
 _SHORT_S: Final = 5.0
 """A noise floor that takes so many seconds is waited for without a first answer."""
 _PHASE: Final = "noise floor"
@@ -66,12 +70,14 @@ def _measure(
     It ends when the time is over, or when no verdict needs more. Roles without outputs to compare with are left out.
     Where the reference's outputs were loaded, the CPU here stands in for it.
     """
-    options, outcome = material.options, after.outcome
+    options, outcome, start = material.options, after.outcome, time.monotonic()
     inputs = _readable(material, choose_sample(material, outcome))
     outputs: dict[str, ByRun] = {name: _kept(outcome, name, inputs) for name in outcome.records}
     seen: dict[int, RoleOutcome] = {}
     left_out: list[str] = []
     problem, is_interrupted = None, False
+    operators: dict[str, ByOperators] = {}
+    until = start + options.max_secs if options.max_secs else math.inf
     try:
         if options.reference is None and inputs:
             local = local_reference(material, after.opened)
@@ -79,7 +85,6 @@ def _measure(
             outputs[local.name] = {} if isinstance(runs, str) else _read(local, inputs, runs)
             problem = f"no noise floor, the CPU fails here: {runs}" if isinstance(runs, str) else None
         summaries = _summaries(material, outcome)
-        until = time.monotonic() + options.max_secs if options.max_secs else math.inf
         for place, role in sorted(enumerate(roles), key=lambda found: found[1].turn):
             if role.turn and _are_settled(material, summaries, list(seen.values())):
                 break
@@ -89,9 +94,48 @@ def _measure(
             if expected and not (place in seen and seen[place].is_over(expected)):
                 left_out.append(role.name)
             on_step()
+        found = RoleOutcomes([seen[place] for place in sorted(seen)], list(inputs), False, left_out, problem)
+        operators = _ask_operators(material, found, summaries, after, inputs, until)
     except KeyboardInterrupt:
         is_interrupted = True
-    return RoleOutcomes([seen[place] for place in sorted(seen)], list(inputs), is_interrupted, left_out, problem)
+    return RoleOutcomes(
+        [seen[place] for place in sorted(seen)], list(inputs), is_interrupted, left_out, problem, operators
+    )
+
+
+def _ask_operators(
+    material: DiffMaterial,
+    measured: RoleOutcomes,
+    summaries: Mapping[str, DiffSummary],
+    after: AfterPass,
+    inputs: ByRun,
+    until: float,
+) -> dict[str, ByOperators]:
+    """What the operators one by one show of each configuration whose outputs are open.
+
+    They are asked where one model runs on this computer on both sides, and as long as there is time.
+    """
+    reference = after.reference
+    if reference is None or material.pair is not None or not after.are_recorded or not inputs:
+        return {}
+    judges = judges_of(material, measured, summaries)
+    opened = {entry.configuration.name: entry for entry in after.opened}
+    found = {}
+    for name, summary in summaries.items():
+        seconds = min(_SECONDS_OF_OPERATORS, until - time.monotonic())
+        if not {name, reference.name} <= opened.keys() or seconds <= 0 or not can_be_cut(material.model):
+            continue
+        if is_open(judge(name, judges[name], summary, ())):
+            fed = [material.side(of_reference=True).fed(inputs[run]) for run in _farthest(summary, inputs)]
+            running = [opened[each].running for each in (reference.name, name)]
+            found[name] = decide(material.model, running[0], running[1], fed, seconds)
+    return found
+
+
+def _farthest(summary: DiffSummary, runs: Collection[int]) -> list[int]:
+    """The runs in which the outputs differ most."""
+    sizes = {run: max((by_run[run].size for by_run in summary.by_run if run in by_run), default=0.0) for run in runs}
+    return sorted(runs, key=lambda run: -sizes[run])[:_RUNS_OF_OPERATORS]
 
 
 def _look(

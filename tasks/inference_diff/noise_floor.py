@@ -19,6 +19,7 @@ from evaltools.delegates import LITERT, TFLITE_RUNTIME
 from evaltools.engine.opening import Opened
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.rounding import MOVED_INPUTS, UNIT_ROUNDOFF, disturb, disturb_constants, shake
+from evaltools.operators.decide import ByOperators
 from evaltools.runtime import one_runtime_per_package
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.material import LOCAL_REFERENCE, DiffMaterial
@@ -108,7 +109,8 @@ class RoleOutcomes(Struct, frozen=True):
     """The outcomes of the roles over ``runs`` that the verdicts need, or of those before it was ``interrupted``.
 
     ``left_out`` are the names of those that were not done, or not on all runs, as the time was over. ``problem`` says
-    what else went wrong.
+    what else went wrong. ``operators`` has what the operators one by one show of configurations whose outputs are too
+    far off, or too sensitive, to say.
     """
 
     seen: Sequence[RoleOutcome] = ()
@@ -116,6 +118,7 @@ class RoleOutcomes(Struct, frozen=True):
     interrupted: bool = False
     left_out: Sequence[str] = ()
     problem: str | None = None
+    operators: Mapping[str, ByOperators] = field(default_factory=dict)
 
     def of_kind(self, kind: RoleKind) -> list[RoleOutcome]:
         """The outcomes of one kind, in order."""

@@ -74,6 +74,18 @@ def test_kernels_nobody_doubts_are_equivalent_or_within_precision(zoo: Path, tmp
     assert not [text for text in read_result(output).warnings if "not measured" in text]
 
 
+@pytest.mark.parametrize("model", ["mobilenet_v1_0.25_128_quant", "pretrainedResnet_quant"])
+def test_operators_show_that_kernels_are_right_where_a_model_amplifies_rounding(
+    zoo: Path, tmp_path: Path, model: str
+) -> None:
+    output = tmp_path / "result.json"
+    flags = ("--use_xnnpack=true", "--num_runs=10", "--noise_floor_runs=4")
+    assert run_diff(zoo, model, output, *flags).code == 0
+    (verdict,) = read_result(output).rows[1].verdicts
+    assert verdict.kind == "equivalent", verdict.texts
+    assert "operators by itself is within rounding" in verdict.texts[0]
+
+
 @pytest.mark.parametrize("model", REFUSED)
 def test_broken_models_are_refused_with_a_reason(zoo: Path, tmp_path: Path, model: str) -> None:
     completed = run_diff(zoo, model, tmp_path / "result.json")

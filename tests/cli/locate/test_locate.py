@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from evaltools.errors import UsageError
+from evaltools.result_file import read_result
 from tests import locate_models
 from tests.command import Completed, evaltools_here
 from tests.example_delegate import SOURCE_DIR, build_delegate
@@ -361,6 +362,19 @@ def test_a_delegate_that_takes_nothing_is_no_answer(tmp_path: Path, rounding_del
     assert completed.code == 3
     assert found["kind"] == "not decided"
     assert "took none of the 8 nodes" in completed.out
+
+
+def test_operators_decide_where_the_size_of_a_difference_does_not(tmp_path: Path, faulty_delegate: Path) -> None:
+    model = written(tmp_path, "quantized net")
+    output = tmp_path / "diff.json"
+    completed = evaltools_here(
+        "diff", str(model), *planted(faulty_delegate, "tensor:logits;fault:step;amount:4"),
+        "--num_runs=20", "--progress=none", "--quiet", f"--output={output}",
+    )  # fmt: skip
+    assert completed.code == 0, completed.err
+    (verdict,) = read_result(output).rows[1].verdicts
+    assert (verdict.kind, verdict.texts[0]) == ("diverged", "operator at fault: #6 FULLY_CONNECTED")
+    assert "of the elements are equal" in verdict.texts[1]
 
 
 def test_a_diff_looks_for_the_operator_where_it_differs(net: Path, faulty_delegate: Path) -> None:
