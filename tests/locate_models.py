@@ -408,6 +408,15 @@ def int16_tanh() -> bytes:
     return graph.to_bytes([fed], [graph.node("TANH", [fed], given)])
 
 
+def on_a_constant(operator: str = "NEG", shape: Shape = (1, 16)) -> bytes:
+    """ADD of "fed" and "row", which an operator makes of a constant."""
+    graph = Graph()
+    fed = graph.tensor("fed", shape)
+    stored = graph.constant("stored", np.linspace(1, 3, shape[-1], dtype=np.float32).reshape(shape))
+    row = graph.node(operator, [stored], graph.tensor("row", shape))
+    return graph.to_bytes([fed], [graph.node("ADD", [fed, row], graph.tensor("total", shape), "AddOptions")])
+
+
 def where_set() -> bytes:
     """WHERE, whose output is as long as there are such values: no delegate takes it."""
     graph = Graph()
@@ -428,6 +437,7 @@ def all_models() -> dict[str, bytes]:
         "broadcast add": broadcast_add(),
         "pad and conv": pad_and_conv(),
         "same conv": same_conv(),
+        "on a constant": on_a_constant(),
     }
 
 

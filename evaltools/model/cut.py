@@ -27,6 +27,9 @@ _RESHAPE_OPTIONS: Final = 17
 _BLOCKWISE: Final = 2
 CONTROL_FLOW: Final = frozenset({"IF", "WHILE", "CALL", "CALL_ONCE", "STABLEHLO_COMPOSITE", "STABLEHLO_WHILE"})
 _RANDOM: Final = frozenset({"RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_RNG_BIT_GENERATOR"})
+_STORED: Final = frozenset({"DEQUANTIZE", "DENSIFY"})
+_PARAMETERS: Final = frozenset({"int32", "int64"})
+"""Types of shapes, axes and other parameters, which delegates want to know before the model runs."""
 _ALIGNMENT: Final = 16
 _ROOM: Final = 1 << 16
 
@@ -81,11 +84,21 @@ class CuttableModel:
 
     @cached_property
     def folded(self) -> frozenset[int]:
-        """The operators that compute only from constants, as DEQUANTIZE of float16 weights: cut with their users."""
+        """The operators on constants that are cut with their users: what unpacks weights, and what computes shapes.
+
+        Any other operator on constants is a part as all are: it can be wrong, and its users can be right.
+        """
+        on_constants: set[int] = set()
         found: set[int] = set()
         for node in self._graph.nodes:
-            fixed = all(self._is_constant(tensor) or self.makers.get(tensor) in found for tensor in node.inputs)
-            if node.inputs and fixed and node.operator not in _RANDOM | CONTROL_FLOW:
+            fixed = all(self._is_constant(tensor) or self.makers.get(tensor) in on_constants for tensor in node.inputs)
+            if not node.inputs or not fixed or node.operator in _RANDOM | CONTROL_FLOW:
+                continue
+            on_constants.add(node.index)
+            unpacks = node.operator in _STORED and all(
+                self.makers.get(tensor, -1) in {-1, *found} for tensor in node.inputs
+            )
+            if unpacks or all(self._graph.tensors[tensor].dtype in _PARAMETERS for tensor in node.outputs):
                 found.add(node.index)
         return frozenset(found)
 

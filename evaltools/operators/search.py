@@ -365,8 +365,9 @@ def _first_wrong_copy(subject: Subject, start: int, end: int) -> int | None:
         return None
     copies = {runs.tensor: runs for runs in state.taps.outputs}
     for place in range(start, end + 1):
-        for tensor, limit in state.limits.get(place, {}).items():
-            noise = TIMES * subject.chain_noise(tensor)
-            if tensor in copies and limit.at_least(noise).beyond(copies[tensor]):
+        limits = state.limits.get(place, {})
+        for tensor in (each for each in subject.model.made_by(place) if each in copies):
+            limit = limits.get(tensor, subject.least(copies[tensor]))
+            if limit.at_least(TIMES * subject.chain_noise(tensor)).beyond(copies[tensor]):
                 return tensor
     return None

@@ -94,6 +94,17 @@ def test_constants_that_are_computed_come_with_the_operator_that_reads_them() ->
     assert [model.name(tensor) for tensor in cut.inputs] == [model.name(tensor) for tensor in model.graph_inputs]
 
 
+@pytest.mark.parametrize(("dtype", "is_folded"), [("int32", True), ("float32", False)])
+def test_shapes_that_are_computed_come_along_and_numbers_are_a_part_of_their_own(dtype: str, is_folded: bool) -> None:
+    graph = Graph()
+    fed, stored = graph.tensor("fed", (4,), dtype), graph.constant("stored", np.ones(4, dtype))
+    made = graph.node("NEG", [stored], graph.tensor("made", (4,), dtype), "NegOptions")
+    total = graph.node("ADD", [fed, made], graph.tensor("total", (4,), dtype), "AddOptions")
+    model = CuttableModel(graph.to_bytes([fed], [total]))
+    assert model.folded == ({0} if is_folded else set())
+    assert [model.name(tensor) for tensor in model.cut(1, 1, {}).inputs] == (["fed"] if is_folded else ["fed", "made"])
+
+
 def test_constants_lie_at_multiples_of_16() -> None:
     model = CuttableModel(MODELS["net"])
     content = model.cut(0, 2, {}).content

@@ -18,6 +18,7 @@ from evaltools.operators.state import Found, SearchState, Subject
 from tests import locate_models
 
 RUNS = 4
+NET = locate_models.net()
 
 
 class MadeUpBench:
@@ -25,10 +26,17 @@ class MadeUpBench:
 
     changes_outputs = False
 
-    def __init__(self, model: CuttableModel, spoil: Callable[[Part, int], float], dies: Callable[[Part], bool]) -> None:
+    def __init__(
+        self,
+        model: CuttableModel,
+        spoil: Callable[[Part, int], float],
+        dies: Callable[[Part], bool],
+        refuses: Callable[[Part], bool],
+    ) -> None:
         self._model = model
         self._spoil = spoil
         self._dies = dies
+        self._refuses = refuses
 
     def measure(self, part: Part) -> Outcome:
         last = len(self._model.operators) - 1
@@ -36,6 +44,8 @@ class MadeUpBench:
         is_tested = bool(part.configuration.delegates.requested) and part.configuration.name == "tested"
         if is_tested and self._dies(whole):
             return Outcome(died="SIGABRT")
+        if is_tested and self._refuses(whole):
+            return Outcome(refused="no inputs")
         tensors = [*self._model.cut(whole.first, whole.last, {}).outputs, *part.exposed, *part.taps]
         outputs = tuple(self._runs(whole, tensor, is_tested) for tensor in tensors)
         return Outcome(outputs, nodes=1, delegated=1, delegates=("EXTERNAL",), runs=RUNS)
@@ -53,21 +63,23 @@ def searched(
     tmp_path: Path,
     spoil: Callable[[Part, int], float] = lambda _part, _tensor: 0.0,
     dies: Callable[[Part], bool] = lambda _part: False,
+    refuses: Callable[[Part], bool] = lambda _part: False,
+    content: bytes = NET,
 ) -> tuple[SearchState, CuttableModel]:
     path = tmp_path / "net.tflite"
-    path.write_bytes(locate_models.net())
-    file, model = read_model(path), CuttableModel(locate_models.net())
+    path.write_bytes(content)
+    file, model = read_model(path), CuttableModel(content)
     tested = Configuration.from_text("tested", "external_delegate_path=npu.so")
-    bench = MadeUpBench(model, spoil, dies)
+    bench = MadeUpBench(model, spoil, dies, refuses)
     part = Part(WHOLE, WHOLE, tested, runs=RUNS)
     graphs = read_contents(file).graphs
-    places = tuple(place for place in range(8) if place not in model.folded)
+    places = tuple(place for place in range(len(model.operators)) if place not in model.folded)
     subject = Subject(bench, model, part, places, graphs, SearchState())  # type: ignore[arg-type]
     search(subject)
     return subject.state, model
 
 
-PLACES = CuttableModel(locate_models.net()).makers
+PLACES = CuttableModel(NET).makers
 
 
 def last_suspect(tmp_path: Path, behind: float, fed: float = 0.1) -> Found:
@@ -179,3 +191,21 @@ def test_an_error_reaches_the_outputs_where_they_are_twice_as_far_off_with_it(
     found, _ = searched(tmp_path, spoil=spoil)
     (suspect,) = [each for each in found.suspects if each.place == 3]
     assert suspect.reaches_output is reaches
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_an_operator_on_a_constant_is_looked_at_by_itself_and_who_reads_it_is_innocent(
+    refused: bool, tmp_path: Path
+) -> None:
+    """The first of two operators, of which a delegate may refuse a model of its own, as it has no inputs."""
+
+    def spoil(part: Part, _tensor: int) -> float:
+        return 0.1 if part.first == 0 else 0.0
+
+    found, model = searched(
+        tmp_path, spoil, refuses=lambda part: refused and part.last == 0, content=locate_models.on_a_constant()
+    )
+    answer = answer_of(found, model)
+    assert answer.operators == (0,)
+    assert answer.kind == ("fault in context" if refused else "operator at fault")
+    assert [each.place for each in found.suspects] == [0]
