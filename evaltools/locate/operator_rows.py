@@ -26,8 +26,9 @@ from evaltools.operators.part import TensorRuns
 from evaltools.operators.state import Evidence, Found, SearchState, SuspectStatus
 from evaltools.result.result import Row
 from evaltools.result.verdict import Verdict
+from evaltools.text import steps
 
-_SHIFTED: Final = "nearly all values are a step off to the same side"
+_BIASED: Final = "its values are off to one side by at least {} on average: no rounding"
 
 
 _SURE: Final[Mapping[SuspectStatus, str]] = {
@@ -69,7 +70,9 @@ def _operator(place: int, state: SearchState, model: CuttableModel, accumulated:
     limits = state.limits.get(place) or {runs.tensor: least_limit(runs, state.precision) for runs in outcome.outputs}
     runs = furthest(outcome.outputs, limits)
     limit = limits[runs.tensor]
-    why = why or (_SHIFTED if runs.is_shifted and limit.beyond(runs) else "")
+    why = why or (
+        _BIASED.format(steps(f"{runs.bias:.2g}")) if runs.bias and not limit.steps and limit.beyond(runs) else ""
+    )
     row = operator_row(place, name, runs.name, status, why, ", ".join(outcome.delegates) or "CPU")
     row = with_errors(row, SINGLE, runs, limit, runs.unit == "steps")
     sizes = figures(size=size_of(runs, limit.steps), tolerance=_finite(limit.size))

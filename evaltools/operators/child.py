@@ -22,14 +22,15 @@ from evaltools.model.cut import CuttableModel, Form
 from evaltools.operators.difference import (
     RunOff,
     difference,
+    errors_by_value,
     exact_difference,
-    is_shifted,
 )
 from evaltools.runtime.delegation import Delegation
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array, Inference, RuntimeFacts, Session, TensorSpec
 
 _QUANTIZED: Final = ("int8", "uint8", "int16")
+_BYTES: Final = ("int8", "uint8")
 _KEPT_TENSORS: Final = 64
 CHAIN: Final = "chain"
 """The kind of values that the operators gave one by one, each fed with what those before it gave, as it is stored."""
@@ -93,7 +94,8 @@ class PartsSession:
         if not self.is_in_steps(tensor):
             return difference(values, reference)
         off = difference(values, reference, self._zero_point(tensor))
-        return replace(off, is_shifted=is_shifted(values, reference)) if off.largest == 1 else off
+        is_of_bytes = reference.dtype.name in _BYTES and off.largest <= 1
+        return replace(off, by_value=errors_by_value(values, reference)) if is_of_bytes else off
 
     def is_in_steps(self, tensor: int) -> bool:
         """Whether differences of a tensor are counted in steps."""

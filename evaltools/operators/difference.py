@@ -13,9 +13,11 @@ from evaltools.metrics.patterns import run_sizes
 from evaltools.runtime.session import Array
 
 _QUANTUM: Final = 1.0
-_NEARLY_ALL: Final = 0.9
-"""Steps on average: rules for rounding make 0.67 at most, of multiples of a third."""
+_MOST_COUNTED: Final = 16.0
+_BYTES: Final = 256
 _FEWEST_VALUES: Final = 12
+_SURE: Final = 3.0
+"""Standard errors of a mean."""
 
 
 class RunOff(Struct, frozen=True):
@@ -23,7 +25,7 @@ class RunOff(Struct, frozen=True):
 
     ``largest`` and ``squared`` are infinite where one side has NaN or infinity and the other has not, and where the
     shapes differ; ``not_finite`` says that it is the tested side that has it. ``magnitude`` is the largest value of
-    the reference. ``is_shifted``: nearly all bytes are a step off to the same side.
+    the reference. ``by_value`` has :func:`errors_by_value` of bytes.
     """
 
     largest: float
@@ -32,7 +34,7 @@ class RunOff(Struct, frozen=True):
     count: int
     magnitude: float
     not_finite: bool = False
-    is_shifted: bool = False
+    by_value: Array | None = None
 
     @property
     def rms(self) -> tuple[float, float]:
@@ -68,25 +70,40 @@ def difference(tested: Array, reference: Array, zero_point: float = 0.0) -> RunO
     return RunOff(largest, float(np.square(errors).sum()), reference_squared, count, magnitude)
 
 
-def is_shifted(tested: Array, reference: Array) -> bool:
-    """Whether bytes are a step off to one side for nearly every value that the reference has: no rule for rounding.
+def errors_by_value(tested: Array, reference: Array) -> Array:
+    """How often a tensor of bytes has each of its 256 values, and how many steps others are from it in all: [2, 256].
 
-    A value that fills most of a tensor counts once. Those at an end of their type do not, since what lies beyond is cut
-    off.
-
-    >>> reference = np.arange(-100, 100, dtype=np.int8)
-    >>> is_shifted(reference + np.int8(1), reference), is_shifted(reference + reference % 2, reference)
-    (True, False)
+    Those at an end of the type are left out, since what lies beyond is cut off.
     """
-    if tested.shape != reference.shape or reference.dtype.name not in ("int8", "uint8"):
-        return False
     ends = np.iinfo(reference.dtype.name)
-    values, others = reference.astype(np.int64) - ends.min, tested.astype(np.int64) - ends.min
+    values, others = reference.astype(np.int64).ravel() - ends.min, tested.astype(np.int64).ravel() - ends.min
     inside = (values > 0) & (values < ends.max - ends.min)
     values, errors = values[inside], others[inside] - values[inside]
-    counts, sums = np.bincount(values, minlength=1), np.bincount(values, weights=errors, minlength=1)
-    means = sums[counts > 0] / counts[counts > 0]
-    return means.size >= _FEWEST_VALUES and abs(float(means.mean())) > _NEARLY_ALL
+    return np.stack([np.bincount(values, minlength=_BYTES), np.bincount(values, errors, minlength=_BYTES)])
+
+
+def bias(found: Sequence[Array]) -> float:
+    """By how many steps values are off to one side on average, at least, from :func:`errors_by_value` of other inputs.
+
+    That is the mean less three of its standard errors. A value that fills most of a tensor counts as one that it has 16
+    times, and fewer than twelve different ones say nothing.
+
+    >>> reference = np.arange(-100, 100, dtype=np.int8)
+    >>> either_side = np.tile(np.array([1, 0, -1, 0], np.int8), 50)
+    >>> for errors in (np.int8(1), reference % 2, either_side):
+    ...     print(round(bias([errors_by_value(reference + errors, reference)]), 2))
+    1.0
+    0.39
+    0.0
+    """
+    counts, errors = np.sum(found, axis=0) if found else np.zeros((2, 1))
+    means = errors[counts > 0] / counts[counts > 0]
+    if means.size < _FEWEST_VALUES:
+        return 0.0
+    weights = np.minimum(counts[counts > 0], _MOST_COUNTED)
+    weights /= weights.sum()
+    mean = float(weights @ means)
+    return max(0.0, abs(mean) - _SURE * math.sqrt(float(np.square(weights) @ np.square(means - mean))))
 
 
 def exact_difference(tested: Array, reference: Array) -> RunOff:

@@ -136,12 +136,12 @@ def _seen(size: float) -> Seen:
 def quanta(runs: TensorRuns, arithmetic: Arithmetic, precision: str) -> float:
     """How many steps are no difference: one; in a lower precision as many as sums of that precision are off by.
 
-    None where nearly all is a step off to the same side, which no rounding does, but of halves.
+    None where values are further off to one side, on average, than rounding makes them.
     """
     if runs.unit != "steps":
         return 0.0
     if precision not in _ROUNDED:
-        return 0.0 if runs.is_shifted and not arithmetic.halves else _QUANTUM
+        return 0.0 if runs.bias > arithmetic.most_bias else _QUANTUM
     return _QUANTUM + (_CANCELLED + math.sqrt(max(1, arithmetic.sums))) * _STEPS * UNIT_ROUNDOFF[precision]
 
 

@@ -15,7 +15,7 @@ from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, Inference
 from evaltools.model.cut import Cut, NotCuttable
 from evaltools.model.rounding import disturb, disturb_constants, to_8_bits_of_range
 from evaltools.operators.child import CHAIN, PartsSession
-from evaltools.operators.difference import RunOff, difference, is_rounded, size_beyond_a_quantum, sizes
+from evaltools.operators.difference import RunOff, bias, difference, is_rounded, size_beyond_a_quantum, sizes
 from evaltools.operators.part import Outcome, Part, TensorRuns, is_xnnpack, other_kernels
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array, Session
@@ -217,6 +217,7 @@ class _Watched:
         self._against = against
         self._in_steps: Final = against in ("", CHAIN) and session.is_in_steps(tensor)
         self._seen: list[RunOff] = []
+        self._by_value: dict[int, Array] = {}
         self._rounded = set(_PRECISIONS)
         self.kept_error = -1.0
         self.kept_run = 0
@@ -237,6 +238,8 @@ class _Watched:
             reference = self._session.read(run, self.tensor) if expected is None else expected
             off = self._session.compared(self.tensor, values, reference)
         self._seen.append(off)
+        if off.by_value is not None:
+            self._by_value[run] = off.by_value
         self._rounded = {each for each in self._rounded if is_rounded(values, each) and not is_rounded(reference, each)}
         if off.largest > self.kept_error:
             self.kept_error, self.kept_run, self.kept = off.largest, run, values
@@ -259,7 +262,7 @@ class _Watched:
             not_finite_run=next((place for place, run in enumerate(self._seen) if run.not_finite), None),
             variants=dict(variants),
             rounded=tuple(sorted(self._rounded)),
-            is_shifted=any(run.is_shifted for run in self._seen),
+            bias=bias(list(self._by_value.values())),
             chained=chained,
         )
 

@@ -72,9 +72,9 @@ class TensorRuns(Struct, frozen=True):
     as the verdict rule counts it, and ``rms`` the root mean squares of difference and reference; all are free of NaN.
     ``magnitude`` is the largest value of the reference. ``variants`` has the size of the worst run of each way in which
     the CPU computes the same otherwise, 0 within one quantum. ``rounded`` has the precisions in which all values given
-    could be written, while the reference's could not. ``is_shifted``: in some run nearly all bytes were a step off to
-    the same side. ``chained`` is the largest difference, and the size, of what the part gives for what the parts before
-    it gave, None where that was not run.
+    could be written, while the reference's could not. ``bias``: by how many steps bytes were off to one side on
+    average, at least. ``chained`` is the largest difference, and the size, of what the part gives for
+    what the parts before it gave, None where that was not run.
     """
 
     tensor: int
@@ -87,7 +87,7 @@ class TensorRuns(Struct, frozen=True):
     not_finite_run: int | None = None
     variants: dict[str, float] = field(default_factory=dict)
     rounded: tuple[str, ...] = ()
-    is_shifted: bool = False
+    bias: float = 0.0
     chained: tuple[float, float] | None = None
 
     @property

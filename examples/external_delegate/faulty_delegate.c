@@ -37,11 +37,12 @@ typedef struct {
     float amount; /* NAN: that of the fault */
     int channel;  /* only this index of the last axis; -1: all */
     int every;    /* only in each inference whose number, from 1, is a multiple of this */
+    int stride;   /* only values whose number, from 0, is a multiple of this */
     char *tensor; /* only nodes whose first output has such a name; NULL: what gives the model's outputs */
 } Options;
 
 static const Options DEFAULT_OPTIONS = {
-    .fault = FAULT_NONE, .amount = NAN, .channel = -1, .every = 1, .tensor = NULL};
+    .fault = FAULT_NONE, .amount = NAN, .channel = -1, .every = 1, .stride = 1, .tensor = NULL};
 
 static const Choice FAULTS[] = {{"none", FAULT_NONE},         {"scale", FAULT_SCALE},
                                 {"offset", FAULT_OFFSET},     {"step", FAULT_STEP},
@@ -77,6 +78,9 @@ static bool parse_option(const char *key, const char *value, Options *options) {
     if (strcmp(key, "tensor") == 0) {
         return parse_name(value, &options->tensor);
     }
+    if (strcmp(key, "stride") == 0) {
+        return parse_count(value, &options->stride) && options->stride > 0;
+    }
     return strcmp(key, "every") == 0 && parse_count(value, &options->every) && options->every > 0;
 }
 
@@ -101,7 +105,7 @@ static bool parse_options(const char *const *keys, const char *const *values, si
             report(report_error,
                    "faulty_delegate: option '%s' is '%s', expected fault (none, scale, offset, "
                    "step, saturate, zero, stale, frozen or nan), amount (a number), channel (0 or "
-                   "more), every (1 or more) or tensor (names with | between)",
+                   "more), stride (1 or more), every (1 or more) or tensor (names with | between)",
                    keys[i], values[i]);
             free(options->tensor);
             return false;
@@ -230,7 +234,8 @@ static void spoil_numbers(const Options *options, const TfLiteTensor *tensor, Ou
     }
     const double more = added(options, tensor->type, low, high);
     for (size_t i = 0; i < count; i++) {
-        if (options->channel < 0 || i % channels == (size_t)options->channel) {
+        const bool is_channel = options->channel < 0 || i % channels == (size_t)options->channel;
+        if (is_channel && i % (size_t)options->stride == 0) {
             const double value = read_number(tensor->type, tensor->data, i) - zero;
             const double changed = spoiled(options, value, more, output->largest);
             write_number(tensor->type, tensor->data, i, changed + zero);

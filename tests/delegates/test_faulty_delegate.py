@@ -93,6 +93,7 @@ def spoiled(runtime: str, model: bytes, library: Path, values: npt.NDArray[np.ge
         ({"fault": "zero", "tensor": "elsewhere"}, [1, -4, 2, 0]),
         ({"fault": "scale", "amount": "2", "channel": "1", "tensor": AWKWARD}, [1, -8, 2, 0]),
         ({"fault": "step", "amount": "0.25", "tensor": AWKWARD}, [0, -5, 1, -1]),
+        ({"fault": "step", "amount": "0.25", "stride": "2", "tensor": AWKWARD}, [0, -4, 1, 0]),
         ({"fault": "step", "tensor": "output"}, [5, 0, 6, 4]),
     ],
 )

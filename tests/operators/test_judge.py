@@ -16,6 +16,7 @@ from evaltools.operators.difference import RunOff, difference, size_beyond_a_qua
 from evaltools.operators.judge import Limit, found_precisions, limit_of, precision_needed
 from evaltools.operators.part import TensorRuns
 from tests import locate_models
+from tests.tflite_writer import Graph, Quantization
 
 PLAIN = Arithmetic()
 
@@ -38,9 +39,10 @@ def test_one_step_is_no_difference_and_two_are_but_where_kernels_of_the_cpu_do_s
     assert not is_wrong(steps(2, 0.01, kernels=0.006))
     assert not is_wrong(steps(4, 0.05), precision="fp16"), "sums of whole numbers are not exact in float16"
     assert is_wrong(steps(8, 0.05), precision="fp16")
-    shifted = replace(steps(1, 0.05), is_shifted=True)
-    assert is_wrong(shifted)
-    assert not is_wrong(shifted, Arithmetic(halves=True)), "XNNPACK rounds halves up, the plain kernels away from 0"
+    biased = replace(steps(1, 0.05), bias=0.4)
+    assert is_wrong(biased)
+    assert not is_wrong(replace(biased, bias=0.1)), "XNNPACK's sums are 0.09 steps off at most"
+    assert not is_wrong(biased, Arithmetic(most_bias=0.9)), "means of few numbers lie in the middle of two steps"
 
 
 def test_floats_may_be_off_by_twice_what_the_cpu_itself_does() -> None:
@@ -102,3 +104,23 @@ def test_a_loop_has_the_arithmetic_of_what_it_runs(tmp_path: Path) -> None:
     graphs = read_contents(read_model(tmp_path / "hybrid.tflite")).graphs
     found = arithmetic_of(graphs, 0)
     assert (found.hybrid, found.sums) == (True, 32)
+
+
+@pytest.mark.parametrize(
+    ("operator", "scales", "most"),
+    [
+        ("ADD", (0.11, 0.07, 0.13), 0.25),
+        ("ADD", (0.5, 0.07, 1.0), math.inf),
+        ("SUB", (1.0, 0.5, 1.0), math.inf),
+        ("MAX_POOL_2D", (0.1, 0.1), 0.25),
+        ("AVERAGE_POOL_2D", (0.1, 0.1), 0.9),
+    ],
+)
+def test_the_bias_that_rounding_makes_depends_on_how_often_results_lie_in_the_middle(
+    operator: str, scales: tuple[float, ...], most: float, tmp_path: Path
+) -> None:
+    graph = Graph()
+    *fed, given = [graph.tensor(str(scale), (1, 4, 4, 1), "int8", Quantization(scale, 0)) for scale in scales]
+    graph.node(operator, fed, given)
+    (tmp_path / "one.tflite").write_bytes(graph.to_bytes(fed, [given]))
+    assert arithmetic_of(read_contents(read_model(tmp_path / "one.tflite")).graphs, 0).most_bias == most

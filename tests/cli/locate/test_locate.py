@@ -75,7 +75,7 @@ def test_whole_numbers_that_are_all_a_step_off_are_a_fault(
     operator = found["operators"][place]
     assert operator["single"] == abs(amount)
     assert operator["size"] > operator["tolerance"]
-    assert ("to the same side" in operator.get("why", "")) == (abs(amount) == 1)
+    assert ("off to one side" in operator.get("why", "")) == (abs(amount) == 1)
 
 
 def test_another_order_of_adding_is_no_fault(tmp_path: Path) -> None:
@@ -288,6 +288,19 @@ def test_halves_that_are_rounded_to_either_side_are_no_fault(tmp_path: Path, fau
     assert found["operators"][0]["status"] == "right", completed.out
     _, found = locate(path, *planted(faulty_delegate, "tensor:given;fault:step;amount:2"))
     assert found["at_fault"] == [0]
+
+
+@pytest.mark.parametrize("tensor", ["spread", "total"])
+def test_every_second_value_a_step_down_is_no_rounding(tensor: str, tmp_path: Path, faulty_delegate: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(locate_models.quantized_net())
+    fault = "fault:step;amount:-1;stride:2"
+    completed, found = locate(path, *planted(faulty_delegate, f"tensor:{tensor};{fault}"))
+    assert found["at_fault"] == [locate_models.NET_TENSORS.index(tensor)], completed.out
+    why = found["operators"][locate_models.NET_TENSORS.index(tensor)]["why"]
+    assert "off to one side by at least 0." in why
+    _, found = locate(path, *planted(faulty_delegate, f"tensor:{tensor};{fault[:-1]}9"))
+    assert found["at_fault"] == [], "every ninth value is within what rounding does"
 
 
 def test_whether_an_error_reaches_the_outputs_is_only_said_where_that_was_tried(
