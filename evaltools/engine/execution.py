@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import Opened
-from evaltools.errors import UsageError
-from evaltools.runtime import Open, Session
+from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.runtime import Delegation, Open, Session
 from evaltools.runtime.process.restarting import RestartingSession
 
 _WORTH_A_WORKER: Final = 8
@@ -91,10 +91,33 @@ def sessions_of_workers(opened: Sequence[Opened], count: int, open_with: Open) -
     """
     workers: list[dict[str, Session]] = [{} for _ in range(count)]
     for entry in opened:
-        open_again = partial(open_with, entry.model, entry.running)
+        open_again = partial(_opened_again, entry, open_with)
         first = RestartingSession(entry.session, open_again)
         for number, sessions in enumerate(workers):
             takes_opened = number == 0 or entry.running.delegates.one_session
             own = first if takes_opened else RestartingSession(entry.session, open_again, is_open=False)
             sessions[entry.configuration.name] = own
     return workers
+
+
+def _opened_again(entry: Opened, open_with: Open) -> Session:
+    """One more session like the first one, whose delegates are those that the result states.
+
+    Raises :class:`ConfigurationUnavailable` where they take other nodes.
+    """
+    session = open_with(entry.model, entry.running)
+    before, now = _taken(entry.session.delegation), _taken(session.delegation)
+    if now != before:
+        session.close()
+        raise ConfigurationUnavailable(f"there {now}, and {before} where the model was loaded first")
+    return session
+
+
+def _taken(delegation: Delegation) -> str:
+    """What delegates took, in words.
+
+    >>> _taken(Delegation(3, (), {}))
+    'no delegate took any of 3 nodes'
+    """
+    taken = (f"{each.delegate} took {each.nodes}" for each in delegation.delegates if each.nodes)
+    return f"{', '.join(taken) or 'no delegate took any'} of {delegation.total_nodes} nodes"

@@ -6,13 +6,15 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution, Shard, available_cores, sessions_of_workers, worker_count
 from evaltools.engine.opening import Opened
-from evaltools.errors import UsageError
+from evaltools.errors import InferenceError, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import Session
+from evaltools.runtime.delegation import DelegateCoverage, Delegation
 from tests.runtime.fake import FakeSession
 
 MODEL = ModelFile(Path("m.tflite"), "", 0, (), (), 4, None)
@@ -111,6 +113,20 @@ def test_the_first_worker_takes_the_opened_session_and_the_others_open_theirs_wi
     for sessions in workers:
         sessions["a"].close()
     assert [session.closed for session in (entry.session, *opener.sessions)] == [True] * 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("nodes", [0, 3])
+def test_a_session_whose_delegate_takes_other_nodes_than_the_first_is_not_used(nodes: int) -> None:
+    """A worker on the CPU would give figures under the delegate's name."""
+    later = FakeSession(lambda inputs: tuple(inputs), Delegation(4, (DelegateCoverage("XNNPACK", True, nodes, 1),), {}))
+    entry = opened("a", "use_xnnpack=true")
+    entry = replace(entry, session=FakeSession(tuple, Delegation(4, (DelegateCoverage("XNNPACK", True, 4, 1),), {})))
+    first, second = sessions_of_workers([entry], 2, lambda _model, _configuration: later)
+    first["a"].run(())
+    said = f"there {'XNNPACK took 3' if nodes else 'no delegate took any'} of 4 nodes, and XNNPACK took 4 of 4 nodes"
+    with pytest.raises(InferenceError, match=said):
+        second["a"].run(())
+    assert later.closed
 
 
 @pytest.mark.parametrize(
