@@ -3,7 +3,8 @@
 A test is compared with the reference. So are, on the same inputs, the **noise floor**: CPU variants of the reference
 (other kernels, other threads, all tensors kept, constants and inputs moved by a few float32 roundings; none with the
 test's own kernels, in whatever runtime), and the **precisions**: copies of the model with constants and inputs in
-fp16, bf16 and int8.
+fp16, bf16 and int8. A model that is int8 already has three copies instead, whose biases move by up to half a step of
+what their operator gives, at random: one more rounding in each operator that has a bias.
 
 1. **Broken**: NaN or infinity on one side; another shape; memory that was never written; one number everywhere (one
    run is enough) or an earlier output again while the other side moves; outputs that differ by more than a few float32
@@ -131,7 +132,8 @@ class Seen(Struct, frozen=True):
 class NoiseFloor(Struct, frozen=True):
     """What an output, or boxes, are compared with.
 
-    ``floor`` has the CPU variants by name, ``precisions`` the copies in fp16, bf16 and int8.
+    ``variants`` has the CPU variants by name, ``precisions`` the copies in fp16, bf16 and int8, of which there may be
+    several (``int8, ...``).
     ``other_model``: the two sides run different models, one of which may be quantised. ``missing`` says why not
     all of these were measured, empty where they were. ``largest`` is the largest value inside of the
     model, 0 where it is not known.
@@ -269,14 +271,16 @@ def _granted(found: Seen, noise_floor: NoiseFloor) -> list[_Granted]:
     share = max((other.share(runs) for other in floor), default=0.0)
     granted = [_Granted(EQUIVALENT, size, measured, channel, share)]
     for grade in _PRECISIONS:
-        other = noise_floor.precisions.get(grade, Seen({}))
-        if not other.runs and (grade != "int8" or not noise_floor.other_model):
+        others = [
+            seen for name, seen in noise_floor.precisions.items() if name.partition(",")[0] == grade and seen.runs
+        ]
+        if not others and (grade != "int8" or not noise_floor.other_model):
             continue
-        measured = max(measured, TIMES * other.size)
+        measured = max([measured, *(TIMES * other.size for other in others)])
         least = _one_rounding(grade, noise_floor, found.difference)
         size = max(size, measured, least)
-        channel = max(channel, CHANNEL_ROUNDINGS * least, TIMES * other.channel)
-        share = max(share, other.share(runs & set(other.runs)))
+        channel = max([channel, CHANNEL_ROUNDINGS * least, *(TIMES * other.channel for other in others)])
+        share = max([share, *(other.share(runs & set(other.runs)) for other in others)])
         if grade != "int8" or noise_floor.other_model:
             granted.append(_Granted(grade, size, measured, channel, share))
     answers = sum(found.runs[run].answers for run in runs)

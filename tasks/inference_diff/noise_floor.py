@@ -18,6 +18,7 @@ from evaltools.configuration import Configuration
 from evaltools.delegates import LITERT, TFLITE_RUNTIME
 from evaltools.engine.opening import Opened
 from evaltools.model import ModelFile, TensorInfo
+from evaltools.model.dither import dithered
 from evaltools.model.rounding import MOVED_INPUTS, UNIT_ROUNDOFF, disturb, disturb_constants, shake
 from evaltools.operators.decide import ByOperators
 from evaltools.runtime import one_runtime_per_package
@@ -37,6 +38,8 @@ FEW_ROUNDINGS: Final = "a few float32 roundings"
 KEPT_TENSORS: Final = "all tensors kept"
 """The variant with builtin kernels in which no buffer is used twice: where a runtime reuses one too early, it shows."""
 PLAIN_KERNELS: Final = "plain C++ kernels"
+ONCE_MORE: Final = ("int8, rounded once more", "int8, rounded once more (2)", "int8, rounded once more (3)")
+"""The copies of a quantised model in which every operator with a bias rounds once more."""
 _SEED: Final = 1
 _MOST_THREADS: Final = 4
 
@@ -178,7 +181,7 @@ def plan_roles(
     if count:
         planned.append(beside(NOISE_FLOOR, FEW_ROUNDINGS, model.with_content(content), base, FLOAT32))
     for precision, rounded in lower_precisions(model, with_int8=material.pair is not None):
-        planned.append(beside(PRECISION, precision, rounded, base, precision))
+        planned.append(beside(PRECISION, precision, rounded, base, "" if precision in ONCE_MORE else precision))
     for entry in opened if with_second_time else ():
         is_reference, name = entry.configuration is reference, entry.configuration.name
         of_model = model if is_reference else material.model
@@ -235,12 +238,17 @@ def cpu_variants(runtime: str, leave_out: Configuration | None) -> list[Configur
 def lower_precisions(model: ModelFile, with_int8: bool) -> list[tuple[str, ModelFile]]:
     """The model with its constants rounded to fp16, bf16 and int8.
 
-    fp16 and bf16 say nothing about a model without floats, int8 nothing about one without 8 bit constants, unless it is
-    compared with another one that may have them.
+    fp16 and bf16 say nothing about a model without floats. For int8, a model that is quantised itself is there in
+    copies that round once more in each operator; else its constants are rounded, if it has some of 8 bits, or is
+    compared with another model that may have them.
     """
     content = model.read()
+    copies = [dithered(content, seed) for seed in range(len(ONCE_MORE))]
     found = []
     for precision in UNIT_ROUNDOFF:
+        if precision == "int8" and copies[0][1]:
+            found += [(name, model.with_content(copy)) for name, (copy, _) in zip(ONCE_MORE, copies, strict=True)]
+            continue
         rounded, count = disturb_constants(content, precision)
         has_floats = any(tensor.dtype.startswith("float") for tensor in model.inputs)
         if count or (with_int8 if precision == "int8" else has_floats):
