@@ -29,7 +29,6 @@ from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile
 from evaltools.result.result import Row
 from evaltools.result.rounds import Measured, Phase, Round
-from evaltools.runtime import Session
 from evaltools.runtime.delegation import require_full_delegation
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
 
@@ -120,7 +119,7 @@ def measure_in_fresh_process(
 def _open(candidate: Candidate, options: BenchmarkOptions) -> Opened | NotMeasured:
     opener = partial(open_measured, memory_interval_ms=options.memory_interval_ms)
 
-    def isolated(model: ModelFile, configuration: Configuration) -> Session:
+    def isolated(model: ModelFile, configuration: Configuration) -> IsolatedSession:
         return open_isolated(model, configuration, options.timeout_s, opener, "--example_timeout")
 
     try:

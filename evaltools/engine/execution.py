@@ -13,7 +13,7 @@ from msgspec import Struct
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import Opened
 from evaltools.errors import ConfigurationUnavailable, UsageError
-from evaltools.runtime import Delegation, Open, Session
+from evaltools.runtime import Delegation, OpenProcess, ProcessSession
 from evaltools.runtime.process.restarting import RestartingSession
 
 _WORTH_A_WORKER: Final = 8
@@ -84,12 +84,14 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def sessions_of_workers(opened: Sequence[Opened], count: int, open_with: Open) -> list[dict[str, Session]]:
+def sessions_of_workers(
+    opened: Sequence[Opened], count: int, open_with: OpenProcess
+) -> list[dict[str, ProcessSession]]:
     """The sessions of each worker by configuration, started again when they die.
 
     The first worker takes the opened ones. Where a delegate owns its device, all workers share one session.
     """
-    workers: list[dict[str, Session]] = [{} for _ in range(count)]
+    workers: list[dict[str, ProcessSession]] = [{} for _ in range(count)]
     for entry in opened:
         open_again = partial(_opened_again, entry, open_with)
         first = RestartingSession(entry.session, open_again)
@@ -100,7 +102,7 @@ def sessions_of_workers(opened: Sequence[Opened], count: int, open_with: Open) -
     return workers
 
 
-def _opened_again(entry: Opened, open_with: Open) -> Session:
+def _opened_again(entry: Opened, open_with: OpenProcess) -> ProcessSession:
     """One more session like the first one, whose delegates are those that the result states.
 
     Raises :class:`ConfigurationUnavailable` where they take other nodes.

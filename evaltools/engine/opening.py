@@ -17,7 +17,7 @@ from evaltools.model.contents import operator_counts, read_contents
 from evaltools.result.facts import DelegateUsed, DelegationProof, Model, RuntimeUsed, Tensor
 from evaltools.result.metrics import figures_of, figures_of_nodes
 from evaltools.result.result import Row
-from evaltools.runtime import DelegateCoverage, Open, Session
+from evaltools.runtime import DelegateCoverage, OpenProcess, ProcessSession
 from evaltools.runtime.delegation import require_delegates_ran
 from evaltools.runtime.session import Crashes
 
@@ -31,7 +31,7 @@ class Opened(Struct, frozen=True):
 
     model: ModelFile
     configuration: Configuration
-    session: Session
+    session: ProcessSession
     running: Configuration
     fallback: str = ""
     crashes: Crashes = Crashes()
@@ -51,7 +51,7 @@ class NotMeasured(Struct, frozen=True):
 
 @contextmanager
 def open_all(
-    wanted: Iterable[tuple[ModelFile, Configuration]], open_session: Open, allow_fallback: bool
+    wanted: Iterable[tuple[ModelFile, Configuration]], open_session: OpenProcess, allow_fallback: bool
 ) -> Iterator[dict[str, Opened | NotMeasured]]:
     """A context that opens every configuration with its model, by name; all sessions are closed at its end."""
     with ExitStack() as stack:
@@ -65,7 +65,7 @@ def open_all(
 
 
 def open_configuration(
-    model: ModelFile, configuration: Configuration, open_session: Open, allow_fallback: bool
+    model: ModelFile, configuration: Configuration, open_session: OpenProcess, allow_fallback: bool
 ) -> Opened | NotMeasured:
     """Open a session and demand that every requested delegate took at least one node.
 
@@ -179,7 +179,7 @@ class OpenConfigurations(Struct, frozen=True):
         return cls(described, [entry for entry in entries if isinstance(entry, Opened)])
 
     @property
-    def sessions(self) -> dict[str, Session]:
+    def sessions(self) -> dict[str, ProcessSession]:
         """The sessions by configuration."""
         return {entry.configuration.name: entry.session for entry in self.entries}
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evaltools.engine.preparation import Preparer
 from evaltools.engine.steps import Prepared, Record
 from evaltools.errors import InferenceError
-from evaltools.runtime import Session
+from evaltools.runtime import BlockSession
 
 _TENTH: Final = 10
 _MOST: Final = 100
@@ -98,7 +98,7 @@ def pooled(
 
 def measure_in_quiet(
     maker: Preparer,
-    sessions: Mapping[str, Session],
+    sessions: Mapping[str, BlockSession],
     examples: Sequence[int],
     invocations: int,
     on_example: Callable[[], None] = lambda: None,

@@ -30,8 +30,7 @@ from evaltools.engine.steps import (
 )
 from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded, TaskError
 from evaltools.result.execution import InferenceSeconds
-from evaltools.runtime import BlockSession, Inference, Session
-from evaltools.runtime.session import run_each
+from evaltools.runtime import BlockSession, Inference
 
 _BLOCKS_WAITING: Final = 4
 _TURNS_LEFT: Final = 2
@@ -57,8 +56,7 @@ class Turn(Struct, frozen=True):
 class Worker:
     """Makes the inputs of a block of examples, and runs them.
 
-    A block has as many examples as can be prepared in 0.2 s, and as each configuration runs in so long, if all
-    sessions can run blocks; otherwise one.
+    A block has as many examples as can be prepared in 0.2 s, and as each configuration runs in so long.
 
     ``given_up`` holds configurations that are not run any more; another thread may add to it.
     """
@@ -67,7 +65,7 @@ class Worker:
         self,
         number: int,
         steps: Steps[Any],
-        sessions: Mapping[str, Session],
+        sessions: Mapping[str, BlockSession],
         maker: Preparer,
         reference: str | None,
         invocations: int,
@@ -81,7 +79,7 @@ class Worker:
         self._reference = reference
         self._invocations = invocations
         self._given_up = given_up
-        self._longest = min((_longest_block(session) for session in sessions.values()), default=1)
+        self._longest = min((session.longest_block for session in sessions.values()), default=1)
         self._turn = number
         self._spans: list[Span] = []
 
@@ -98,7 +96,8 @@ class Worker:
         inference: dict[str, InferenceSeconds] = {}
         for name in names[first:] + names[:first] if usable else []:
             start_ns = time.perf_counter_ns()
-            for index, outcome in zip(usable, run_each(self.sessions[name], inputs, self._invocations), strict=True):
+            outcomes = self.sessions[name].run_block(inputs, self._invocations)
+            for index, outcome in zip(usable, outcomes, strict=True):
                 runs[index][name] = _failure(outcome) if isinstance(outcome, InferenceError) else outcome
             duration_ns = self._note(INFERENCE, start_ns, f"{name}: {len(inputs)} examples")
             slowest_ns = max(slowest_ns, duration_ns)
@@ -165,10 +164,6 @@ def _inference_seconds(whole_ns: int, runs: Sequence[Inference | Failure]) -> In
     return InferenceSeconds(copy_us / 1e6, run_us / 1e6, read_us / 1e6)
 
 
-def _longest_block(session: Session) -> int:
-    return session.longest_block if isinstance(session, BlockSession) else 1
-
-
 def _next_size(seconds_per_example: float, longest: int) -> int:
     return max(1, min(longest, int(_SECONDS_IN_TURN / max(seconds_per_example, 1e-9))))
 
@@ -182,7 +177,7 @@ class Workers:
     def __init__(
         self,
         steps: Steps[Any],
-        sessions: Sequence[Mapping[str, Session]],
+        sessions: Sequence[Mapping[str, BlockSession]],
         makers: Sequence[Preparer],
         examples: Sequence[int],
         ledger: Ledger,

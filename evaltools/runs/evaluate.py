@@ -35,7 +35,7 @@ from evaltools.runs.identity import RunAtPlace, begin_run, changed_meanwhile
 from evaltools.runs.one_pass import CHECKS, OPENING, Startup, run_pass
 from evaltools.runs.recorded import Recorded, recorded_here, recorded_in, require_all
 from evaltools.runs.task_run import TaskRun
-from evaltools.runtime import Open
+from evaltools.runtime import OpenProcess
 from evaltools.runtime.process.ahead import OpenedAhead
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.tasks.framework import read
@@ -121,7 +121,7 @@ def measure(
 def evaluate(
     request: TaskRequest,
     observer: Observer,
-    open_with: Open | None = None,
+    open_with: OpenProcess | None = None,
 ) -> Result:
     """Check everything, open the configurations, run the pass, conclude from its records.
 
@@ -172,7 +172,7 @@ def merge(
     request: TaskRequest,
     places: Sequence[RunAtPlace],
     observer: Observer,
-    open_with: Open | None = None,
+    open_with: OpenProcess | None = None,
 ) -> Result:
     """The result of the shards in run folders, as if one run had done them all.
 
@@ -191,7 +191,9 @@ def merge(
     return conclude(recorded, recorded.facts.environment or _environment(request, started_at))
 
 
-def _carry_out(run: TaskRun, journal: Journal, observer: Observer, opener: Open, startup: Startup) -> Environment:
+def _carry_out(
+    run: TaskRun, journal: Journal, observer: Observer, opener: OpenProcess, startup: Startup
+) -> Environment:
     """Do what is not in the journal yet, and write down everything that is found."""
     request, started_at = run.request, _now()
     identity = run.identity()
@@ -223,7 +225,9 @@ def _carry_out(run: TaskRun, journal: Journal, observer: Observer, opener: Open,
     return environment
 
 
-def _beside_elsewhere(recorded: Recorded, is_elsewhere: bool, observer: Observer, open_with: Open | None) -> Beside:
+def _beside_elsewhere(
+    recorded: Recorded, is_elsewhere: bool, observer: Observer, open_with: OpenProcess | None
+) -> Beside:
     """Measure what the shards have not. Where several places are compared, only the CPU here takes part."""
     run, outcome = recorded.run, recorded.outcome
     opener = open_with or _in_own_process(run.request)
@@ -245,7 +249,7 @@ def _measure_beside(
     opened: Sequence[Opened],
     are_recorded: bool,
     observer: Observer,
-    open_with: Open,
+    open_with: OpenProcess,
 ) -> Beside:
     """Measure what figures are to be compared with."""
     after = AfterPass(
@@ -263,7 +267,7 @@ def _measure_beside(
     return done
 
 
-def _in_own_process(request: TaskRequest, ahead: OpenedAhead | None = None) -> Open:
+def _in_own_process(request: TaskRequest, ahead: OpenedAhead | None = None) -> OpenProcess:
     opener = open_isolated if ahead is None else ahead.open
     return partial(opener, timeout_s=request.execution.example_timeout_s, timeout_flag="--example_timeout")
 

@@ -17,7 +17,7 @@ from evaltools.engine.steps import Steps
 from evaltools.errors import ImageError, InferenceError, ModelError, TaskError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runs.task_run import TaskRun
-from evaltools.runtime import Inference, Session, TensorSpec
+from evaltools.runtime import BlockSession, Inference, Session, TensorSpec
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.definition import Checked, TopK
@@ -124,7 +124,7 @@ def _require_stated(
         )
 
 
-def _warmed_up(run: TaskRun, sessions: Mapping[str, Session]) -> dict[str, Inference | None]:
+def _warmed_up(run: TaskRun, sessions: Mapping[str, BlockSession]) -> dict[str, Inference | None]:
     """The very first run of each configuration, which runs the first example as often as the task wants.
 
     An example that cannot be read is left to the pass to report.
@@ -152,7 +152,7 @@ def _checked(run: TaskRun, entries: Sequence[Opened], first_of_reference: Infere
     return call_check(check, SessionTrial(own, run.task, run.tensors[0], of_reference, first))
 
 
-def _input_advice(run: TaskRun, sessions: Mapping[str, Session]) -> str:
+def _input_advice(run: TaskRun, sessions: Mapping[str, BlockSession]) -> str:
     """Which normalisation fits, where pictures are fed other values than the model shows or can take."""
     request = run.request
     stated = request.values.get("normalization")

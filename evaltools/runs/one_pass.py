@@ -29,7 +29,7 @@ from evaltools.metrics.latency import FEWEST_PROCESSES, latency_ratio
 from evaltools.result.execution import ExecutionUsed
 from evaltools.result.facts import NOT_REPEATABLE, load_of_parts
 from evaltools.runs.task_run import TaskRun
-from evaltools.runtime import Open, Session, Watched
+from evaltools.runtime import BlockSession, OpenProcess, ProcessSession
 from evaltools.runtime.session import Array, Crashes
 from evaltools.signals import noted_interrupts
 from evaltools.tasks.framework.observer import Observer, counted
@@ -53,7 +53,7 @@ def run_pass(
     opened: OpenConfigurations,
     journal: Journal,
     observer: Observer,
-    open_with: Open,
+    open_with: OpenProcess,
     startup: Startup,
 ) -> tuple[PassOutcome[Any], PassFacts]:
     """Run the pass with as many workers as fit, then measure latency in quiet.
@@ -74,14 +74,14 @@ class _PassHere:
     """A pass on sessions of this computer. ``facts`` are those so far, which the journal has, too."""
 
     def __init__(
-        self, run: TaskRun, opened: OpenConfigurations, journal: Journal, observer: Observer, open_with: Open
+        self, run: TaskRun, opened: OpenConfigurations, journal: Journal, observer: Observer, open_with: OpenProcess
     ) -> None:
         self._run, self._steps, self._journal, self._observer = run, run.steps, journal, observer
         self._execution: Final = run.request.execution
         self._examples: Final = self._execution.shard.numbers_of(len(self._steps.names))
         running = [entry.running for entry in opened.entries]
         count = worker_count(self._execution, running, run.keeps_state, len(self._examples))
-        self._own: Sequence[Mapping[str, Session]] = (
+        self._own: Sequence[Mapping[str, ProcessSession]] = (
             [opened.sessions] if run.keeps_state else sessions_of_workers(opened.entries, count, open_with)
         )
         self._sessions = [{name: run.wrap(name, session) for name, session in own.items()} for own in self._own]
@@ -136,7 +136,7 @@ class _PassHere:
             session.close()
         not_clean = dict(self.facts.not_clean)
         for _, name, session in self._each_session():
-            if isinstance(session, Watched) and session.not_clean:
+            if session.not_clean:
                 not_clean.setdefault(name, session.not_clean)
         self.state(crashes=self._crashes, not_clean=not_clean)
 
@@ -235,7 +235,7 @@ class _PassHere:
             self.state(quiet=quiet, execution=execution)
         return outcome.interrupted() if quiet.interrupted else outcome
 
-    def _usable(self, sessions: Mapping[str, Session], outcome: PassOutcome[Any]) -> dict[str, Session]:
+    def _usable(self, sessions: Mapping[str, BlockSession], outcome: PassOutcome[Any]) -> dict[str, BlockSession]:
         """The sessions that were not given up, without those of emulators, whose times are no latencies."""
         return {
             name: session
@@ -243,7 +243,7 @@ class _PassHere:
             if name not in outcome.given_up and not session.facts.emulator
         }
 
-    def _each_session(self) -> Iterator[tuple[int, str, Session]]:
+    def _each_session(self) -> Iterator[tuple[int, str, ProcessSession]]:
         """Each once, with the first worker that has it and the name of its configuration."""
         seen: set[int] = set()
         for number, sessions in enumerate(self._own):
@@ -257,7 +257,7 @@ class _PassHere:
         """Those of each configuration's processes, in this part of the run and in earlier ones."""
         found = dict(self._earlier.crashes)
         for _, name, session in self._each_session():
-            if isinstance(session, Watched) and session.crashes.count:
+            if session.crashes.count:
                 found[name] = found.get(name, Crashes()) + session.crashes
         return found
 
@@ -266,7 +266,7 @@ class _PassHere:
         """The largest peak memory of each configuration's processes, where it is known."""
         found: dict[str, int] = {}
         for _, name, session in self._each_session():
-            if isinstance(session, Watched) and session.peak_memory_kb:
+            if session.peak_memory_kb:
                 found[name] = max(found.get(name, 0), session.peak_memory_kb)
         return found
 
@@ -274,7 +274,7 @@ class _PassHere:
         """The processes of the run, each once: this one, those of the configurations, those that make inputs."""
         found = [NamedProcess(os.getpid(), "evaltools")]
         for number, name, session in self._each_session():
-            if isinstance(session, Watched) and session.process_id is not None:
+            if session.process_id is not None:
                 found.append(NamedProcess(session.process_id, f"{name}, worker {number}", name))
         for number, maker in enumerate(self._makers):
             if isinstance(maker, InOtherProcess) and maker.process_id is not None:
@@ -285,7 +285,7 @@ class _PassHere:
         return [process.process_id for process in self._processes()]
 
 
-def gives_the_same_again(session: Session, inputs: Sequence[Array]) -> bool:
+def gives_the_same_again(session: BlockSession, inputs: Sequence[Array]) -> bool:
     """Whether :data:`RUNS_TO_REPEAT` runs of the same inputs give the same outputs, floats but for a few roundings.
 
     A run that fails shows nothing: the pass counts failures.

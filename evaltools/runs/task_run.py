@@ -14,7 +14,7 @@ from evaltools.configuration import Configuration
 from evaltools.engine.opening import describe_model
 from evaltools.engine.run_folder import RunIdentity, digest, with_files
 from evaltools.engine.steps import Steps
-from evaltools.errors import UsageError
+from evaltools.errors import InferenceError, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.result.facts import Model
 from evaltools.runs.identity import (
@@ -23,7 +23,7 @@ from evaltools.runs.identity import (
     files_below,
     libraries_of,
 )
-from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session, TensorSpec
+from evaltools.runtime import BlockSession, Delegation, Inference, RuntimeFacts, TensorSpec
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.definition import Checked, Setting, name_of
 from evaltools.tasks.framework.faults import place_of
@@ -154,7 +154,7 @@ class TaskRun:
                 found = with_files(found, f"the files of {name}", files_below(paths))
         return found
 
-    def wrap(self, name: str, session: Session) -> Session:
+    def wrap(self, name: str, session: BlockSession) -> BlockSession:
         """The session that takes the task's inputs, of that of a configuration.
 
         With two models these are the inputs of both, the reference's behind.
@@ -168,7 +168,7 @@ class TaskRun:
 class SessionWithOwnInputs:
     """A session that is given the inputs of two models, one model's behind the other's, and takes its own of them."""
 
-    def __init__(self, session: Session, model: ModelFile, reference_model: ModelFile, is_reference: bool) -> None:
+    def __init__(self, session: BlockSession, model: ModelFile, reference_model: ModelFile, is_reference: bool) -> None:
         count = len(model.inputs)
         self._session = session
         self._own = slice(count, None) if is_reference else slice(count)
@@ -180,10 +180,15 @@ class SessionWithOwnInputs:
             for tensor in each.inputs
         )
         self.outputs: Final[tuple[TensorSpec, ...]] = session.outputs
+        self.longest_block: Final = session.longest_block
 
     def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
         """Run the model with its own inputs."""
         return self._session.run(inputs[self._own], invocations)
+
+    def run_block(self, block: Sequence[Sequence[Array]], invocations: int = 1) -> Sequence[Inference | InferenceError]:
+        """Run the model with its own of several sets of inputs."""
+        return self._session.run_block([inputs[self._own] for inputs in block], invocations)
 
     def close(self) -> None:
         """Close the session."""

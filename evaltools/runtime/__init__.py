@@ -9,12 +9,13 @@ from evaltools.runtime.registry import Open, find_runtime, installed_runtimes, o
 from evaltools.runtime.session import (
     BlockSession,
     Inference,
+    OpenProcess,
+    ProcessSession,
     Runtime,
     RuntimeFacts,
     Session,
     TensorSpec,
     TimedSession,
-    Watched,
 )
 
 __all__ = [
@@ -23,12 +24,13 @@ __all__ = [
     "Delegation",
     "Inference",
     "Open",
+    "OpenProcess",
+    "ProcessSession",
     "Runtime",
     "RuntimeFacts",
     "Session",
     "TensorSpec",
     "TimedSession",
-    "Watched",
     "find_runtime",
     "installed_runtimes",
     "one_runtime_per_package",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -83,7 +83,6 @@ class Session(Protocol):
         """Release the model and its delegates. The session cannot run any more."""
 
 
-@runtime_checkable
 class BlockSession(Session, Protocol):
     """A session that runs several sets of inputs faster together than one by one."""
 
@@ -118,7 +117,6 @@ class Crashes(Struct, frozen=True):
         return Crashes(self.count + later.count, self.first_reason or later.first_reason)
 
 
-@runtime_checkable
 class Watched(Protocol):
     """What works in a process of its own, and knows how much memory that takes, and how it ended."""
 
@@ -142,19 +140,12 @@ class Watched(Protocol):
         """Release what it has, and end the process."""
 
 
-def run_each(
-    session: Session, block: Sequence[Sequence[Array]], invocations: int = 1
-) -> Sequence[Inference | InferenceError]:
-    """Run several sets of inputs, as a block where the session can; an error takes the place of its run."""
-    if isinstance(session, BlockSession):
-        return session.run_block(block, invocations)
-    outcomes: list[Inference | InferenceError] = []
-    for inputs in block:
-        try:
-            outcomes.append(session.run(inputs, invocations))
-        except InferenceError as error:
-            outcomes.append(error)
-    return outcomes
+class ProcessSession(BlockSession, Watched, Protocol):
+    """A session that works in a process of its own."""
+
+
+OpenProcess = Callable[[ModelFile, Configuration], ProcessSession]
+"""What opens the session of a model in a configuration in a process of its own."""
 
 
 @runtime_checkable

@@ -23,7 +23,7 @@ from evaltools.errors import ImageError, InferenceError, TaskError
 from evaltools.extensions import named
 from evaltools.metrics.means import MeanChange
 from evaltools.model import ModelFile
-from evaltools.runtime import Inference, Open
+from evaltools.runtime import Inference, OpenProcess
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.definition import Task, Whole
 from evaltools.tasks.framework.figures import FigureTable, ScoresSeen
@@ -57,7 +57,7 @@ class AfterPass(Struct, frozen=True):
     opened: Sequence[Opened]
     are_recorded: bool
     observer: Observer
-    open_with: Open
+    open_with: OpenProcess
 
 
 class Beside(Struct, frozen=True):
@@ -83,7 +83,7 @@ def run_role(
     model: ModelFile,
     configuration: Configuration,
     inputs: Sequence[Sequence[Array]],
-    open_with: Open,
+    open_with: OpenProcess,
     *,
     warmup_runs: int = 0,
     invocations: int = 1,

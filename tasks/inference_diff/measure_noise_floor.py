@@ -14,7 +14,7 @@ from evaltools.engine.ledger import PassOutcome
 from evaltools.errors import ImageError
 from evaltools.gates.verdict import seen_boxes
 from evaltools.operators.decide import ByOperators, can_be_cut, decide
-from evaltools.runtime import Open
+from evaltools.runtime import OpenProcess
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.beside import AfterPass, Beside, RunInRole, run_role
 from evaltools.tasks.framework.observer import counted
@@ -143,7 +143,7 @@ def _look(
     role: Role,
     inputs: ByRun,
     outputs: Mapping[str, ByRun],
-    open_with: Open,
+    open_with: OpenProcess,
     until: float,
 ) -> RoleOutcome:
     expected = outputs[role.against]
@@ -166,7 +166,9 @@ def _look(
     return RoleOutcome.of(role, summary, largest=largest, with_first=with_first, tests=tests)
 
 
-def _run(material: DiffMaterial, role: Role, inputs: Runs, open_with: Open, until: float = math.inf) -> RunInRole | str:
+def _run(
+    material: DiffMaterial, role: Role, inputs: Runs, open_with: OpenProcess, until: float = math.inf
+) -> RunInRole | str:
     """Run inputs as the pass drove its sessions: a model with a state gives the same outputs again only so."""
     changed = role.change(inputs) if role.change else inputs
     options = material.options

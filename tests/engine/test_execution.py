@@ -13,7 +13,7 @@ from evaltools.engine.execution import Execution, Shard, available_cores, sessio
 from evaltools.engine.opening import Opened
 from evaltools.errors import InferenceError, UsageError
 from evaltools.model import ModelFile
-from evaltools.runtime import Session
+from evaltools.runtime import ProcessSession
 from evaltools.runtime.delegation import DelegateCoverage, Delegation
 from tests.runtime.fake import FakeSession
 
@@ -90,7 +90,7 @@ class Opener:
         self.flags: list[list[str]] = []
         self.sessions: list[FakeSession] = []
 
-    def __call__(self, model: ModelFile, configuration: Configuration) -> Session:
+    def __call__(self, model: ModelFile, configuration: Configuration) -> ProcessSession:
         self.flags.append(configuration.to_flags())
         self.sessions.append(FakeSession(lambda inputs: tuple(inputs)))
         return self.sessions[-1]

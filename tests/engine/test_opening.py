@@ -13,7 +13,7 @@ from evaltools.delegates.gpu import GPU
 from evaltools.engine.opening import NotMeasured, Opened, open_all, open_configuration
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, UsageError
 from evaltools.model import ModelFile
-from evaltools.runtime import DelegateCoverage, Delegation, Session
+from evaltools.runtime import DelegateCoverage, Delegation, ProcessSession
 from evaltools.runtime.delegation import require_delegates_ran
 from tests.runtime.fake import FakeSession
 
@@ -57,7 +57,7 @@ def test_every_delegate_that_was_asked_for_must_take_something(
     assert bool(said) == bool(reason)
 
 
-def without_gpu(_model: ModelFile, configuration: Configuration) -> Session:
+def without_gpu(_model: ModelFile, configuration: Configuration) -> ProcessSession:
     if GPU in configuration.delegates.requested:
         raise ConfigurationUnavailable("no GPU here", GPU.name)
     return session_with()
@@ -75,7 +75,7 @@ def test_a_delegate_that_cannot_be_created(allow: bool) -> None:
 
 
 def test_a_fallback_names_delegates_as_they_were_asked_for_also_behind_one_that_was_left_out() -> None:
-    def without_first_and_third(_model: ModelFile, configuration: Configuration) -> Session:
+    def without_first_and_third(_model: ModelFile, configuration: Configuration) -> ProcessSession:
         for delegate in configuration.delegates.requested:
             path = configuration.delegates.values_of(delegate)["external_delegate_path"]
             if path in ("a", "c"):
@@ -94,7 +94,7 @@ def test_a_fallback_names_delegates_as_they_were_asked_for_also_behind_one_that_
 
 
 def test_what_is_no_delegates_fault_is_not_measured_even_with_fallback() -> None:
-    def broken(_model: ModelFile, _configuration: Configuration) -> Session:
+    def broken(_model: ModelFile, _configuration: Configuration) -> ProcessSession:
         raise ConfigurationUnavailable("no runtime")
 
     configuration = Configuration.from_text("c", "use_gpu=true")
@@ -104,7 +104,7 @@ def test_what_is_no_delegates_fault_is_not_measured_even_with_fallback() -> None
 def test_sessions_are_closed_when_a_later_one_is_the_users_mistake() -> None:
     session = session_with()
 
-    def second_is_wrong(_model: ModelFile, configuration: Configuration) -> Session:
+    def second_is_wrong(_model: ModelFile, configuration: Configuration) -> ProcessSession:
         if configuration.name == "b":
             raise UsageError("no such file")
         return session

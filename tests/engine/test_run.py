@@ -21,7 +21,7 @@ from evaltools.engine.records import Records
 from evaltools.engine.run import Turn, Worker, Workers, run_examples
 from evaltools.engine.steps import Prepared, Record, Steps
 from evaltools.errors import ConfigurationUnavailable, ImageError, InferenceError
-from evaltools.runtime import Inference, Session
+from evaltools.runtime import BlockSession, Inference
 from evaltools.runtime.session import Array
 from evaltools.signals import noted_interrupts
 from tests.runtime.fake import FakeSession
@@ -70,7 +70,7 @@ def failing_on_two(inputs: Sequence[Array]) -> tuple[Array, ...]:
 
 
 def run(
-    task: CountingTask, sessions: Mapping[str, Session], reference: str | None = None, **options: Any
+    task: CountingTask, sessions: Mapping[str, BlockSession], reference: str | None = None, **options: Any
 ) -> PassOutcome[int]:
     """With one worker."""
     return run_in_turns(task, sessions, [], reference, **options)
@@ -78,7 +78,7 @@ def run(
 
 def run_in_turns(
     task: CountingTask,
-    sessions: Mapping[str, Session],
+    sessions: Mapping[str, BlockSession],
     turns: list[Turn],
     reference: str | None = None,
     invocations: int = 1,

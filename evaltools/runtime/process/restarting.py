@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError, SessionEnded
 from evaltools.runtime.process.child import ChildProcess
-from evaltools.runtime.session import Array, BlockSession, Crashes, Inference, Session, Watched, run_each
+from evaltools.runtime.session import Array, Crashes, Inference, ProcessSession, Watched
 
-
-class Closable(Protocol):
-    """What can be closed, from another thread too."""
-
-    def close(self) -> None:
-        """Release what it has."""
-
-
-Process = TypeVar("Process", bound=Closable)
+Process = TypeVar("Process", bound=Watched)
 Input = TypeVar("Input")
 Outcome = TypeVar("Outcome")
 
@@ -91,18 +83,19 @@ class Restarting(Generic[Process]):
     def crashes(self) -> Crashes:
         """Those of all its processes, also of such as crashed when they were to be started again."""
         process = self._process
-        return self._earlier_crashes + (process.crashes if isinstance(process, Watched) else Crashes())
+        return self._earlier_crashes if process is None else self._earlier_crashes + process.crashes
 
     @property
     def peak_memory_kb(self) -> int:
         """Largest resident memory of any of its processes in units of 1024 bytes, 0 where that is not known."""
-        return max(self._ended_memory_kb, _peak_memory_kb(self._process))
+        process = self._process
+        return self._ended_memory_kb if process is None else max(self._ended_memory_kb, process.peak_memory_kb)
 
     @property
     def process_id(self) -> int | None:
         """The process that it works in now, None where there is none."""
         process = self._process
-        return process.process_id if isinstance(process, Watched) else None
+        return None if process is None else process.process_id
 
     def _opened(self) -> Process:
         """The process; raises :class:`SessionEnded` where none can be started."""
@@ -125,24 +118,23 @@ class Restarting(Generic[Process]):
         """Close the process, which two threads may want to at once."""
         with self._ending:
             process, self._process = self._process, None
-        self._ended_memory_kb = max(self._ended_memory_kb, _peak_memory_kb(process))
         if process is not None:
+            self._ended_memory_kb = max(self._ended_memory_kb, process.peak_memory_kb)
             process.close()
-        if isinstance(process, Watched):
             self.not_clean = self.not_clean or process.not_clean
             self._earlier_crashes += process.crashes
 
 
-class RestartingSession(Restarting[Session]):
+class RestartingSession(Restarting[ProcessSession]):
     """Is what the session ``like`` is, which is the first process where it ``is_open``."""
 
-    def __init__(self, like: Session, open_again: Callable[[], Session], is_open: bool = True) -> None:
+    def __init__(self, like: ProcessSession, open_again: Callable[[], ProcessSession], is_open: bool = True) -> None:
         super().__init__(open_again, like if is_open else None)
         self.facts: Final = like.facts
         self.delegation: Final = like.delegation
         self.inputs: Final = like.inputs
         self.outputs: Final = like.outputs
-        self.longest_block: Final = like.longest_block if isinstance(like, BlockSession) else 1
+        self.longest_block: Final = like.longest_block
 
     def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
         """Run once; raises :class:`InferenceError`."""
@@ -153,8 +145,4 @@ class RestartingSession(Restarting[Session]):
 
     def run_block(self, block: Sequence[Sequence[Array]], invocations: int = 1) -> list[Inference | InferenceError]:
         """Run one after the other; an error takes the place of its run."""
-        return self.outcomes(block, lambda session, part: run_each(session, part, invocations))
-
-
-def _peak_memory_kb(process: Any) -> int:
-    return process.peak_memory_kb if isinstance(process, Watched) else 0
+        return self.outcomes(block, lambda session, part: session.run_block(part, invocations))

@@ -21,7 +21,7 @@ from evaltools.errors import (
     SessionEnded,
     UsageError,
 )
-from evaltools.runtime import BlockSession, TensorSpec, open_session
+from evaltools.runtime import TensorSpec, open_session
 from evaltools.runtime.process.isolated import open_isolated
 from tests import tiny_models
 from tests.runtime.openers import (
@@ -81,7 +81,6 @@ def test_every_kind_of_array_arrives_also_larger_than_announced() -> None:
 
 def test_a_block_is_run_in_order_and_an_error_takes_the_place_of_its_run() -> None:
     session = isolated(failing_on_two)
-    assert isinstance(session, BlockSession)
     assert session.longest_block > 4
     found = session.run_block([[np.full((2, 3), value, np.float32)] for value in range(4)])
     values = [str(entry) if isinstance(entry, InferenceError) else float(entry.outputs[0][0, 0]) for entry in found]

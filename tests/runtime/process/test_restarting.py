@@ -11,7 +11,7 @@ import pytest
 
 from evaltools.delegates.gpu import GPU
 from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded
-from evaltools.runtime import Inference, Session
+from evaltools.runtime import Inference, ProcessSession
 from evaltools.runtime.process.restarting import RestartingSession
 from evaltools.runtime.session import Array, Crashes
 from tests.runtime.fake import FakeSession
@@ -26,10 +26,6 @@ Plan = Callable[[int, int], str]
 
 class Process(FakeSession):
     """Answers with its input until it ends; then nothing can be run on it, as in a child process that has died."""
-
-    peak_memory_kb = 0
-    process_id = None
-    not_clean = ""
 
     def __init__(self, number: int, plan: Plan) -> None:
         super().__init__(lambda inputs: tuple(inputs))
@@ -57,28 +53,13 @@ class Process(FakeSession):
         return super().run(inputs, invocations)
 
 
-class InBlocks(Process):
-    """The same; of a block, all runs after the one at which it ends fail with it."""
-
-    longest_block = 7
-
-    def run_block(self, block: Sequence[Sequence[Array]], invocations: int = 1) -> list[Inference | InferenceError]:
-        outcomes: list[Inference | InferenceError] = []
-        for inputs in block:
-            try:
-                outcomes.append(self.run(inputs, invocations))
-            except InferenceError as error:
-                outcomes.append(error)
-        return outcomes
-
-
 class Processes:
     """Opens the first process and those that take its place; remembers them. Some cannot be opened."""
 
     def __init__(
         self,
         plan: Plan,
-        kind: type[Process] = InBlocks,
+        kind: type[Process] = Process,
         unavailable: Sequence[int] = (),
         crash_when_opened: bool = False,
     ) -> None:
@@ -104,9 +85,6 @@ class Processes:
         return [process.tried for process in self.opened]
 
 
-kinds = pytest.mark.parametrize("kind", [Process, InBlocks])
-
-
 def one(value: int) -> list[Array]:
     return [np.array(value)]
 
@@ -124,7 +102,6 @@ def dying_at(*values: int, in_processes: Sequence[int] = range(1000), how: str =
     return lambda number, value: how if value in values and number in in_processes else ANSWER
 
 
-@kinds
 @pytest.mark.parametrize(
     ("fates", "came", "tried_later", "crashes"),
     [
@@ -138,12 +115,10 @@ def dying_at(*values: int, in_processes: Sequence[int] = range(1000), how: str =
     ],
 )
 def test_a_block_at_which_the_process_ended_goes_on_one_by_one(
-    kind: type[Process], fates: list[str], came: str, tried_later: list[list[int]], crashes: int
+    fates: list[str], came: str, tried_later: list[list[int]], crashes: int
 ) -> None:
     """An input that ends a process by itself is tried once more, unless that hung; what the last try gives counts."""
-    processes = Processes(
-        lambda number, value: [*fates, ANSWER, ANSWER, ANSWER][number] if value == 2 else ANSWER, kind
-    )
+    processes = Processes(lambda number, value: [*fates, ANSWER, ANSWER, ANSWER][number] if value == 2 else ANSWER)
     session = processes.session()
     outcomes = session.run_block(block(5))
     assert words(outcomes) == ["0", "1", came, "3", "4"]
@@ -163,7 +138,7 @@ def test_outcomes_stand_in_the_order_of_their_inputs(seed: int) -> None:
         for number in range(50)
         for value in range(12)
     }
-    processes = Processes(lambda number, value: fates[number, value], [Process, InBlocks][seed % 2])
+    processes = Processes(lambda number, value: fates[number, value])
     outcomes = processes.session().run_block(block(12))
     assert [text.rpartition(" ")[2] for text in words(outcomes)] == [str(value) for value in range(12)]
     for value in range(12):
@@ -226,7 +201,7 @@ def test_workers_that_share_it_run_one_block_at_a_time() -> None:
     ]
 
 
-class Waiting(InBlocks):
+class Waiting(Process):
     """A run waits until the session is closed, and fails then, as where its process is killed."""
 
     def __init__(self) -> None:
@@ -262,7 +237,7 @@ def test_closed_while_a_process_starts_that_process_is_ended_before_it_runs() ->
     opening, closed = threading.Event(), threading.Event()
     processes = Processes(dying_at(0, in_processes=[0]))
 
-    def open_slowly() -> Session:
+    def open_slowly() -> ProcessSession:
         opening.set()
         assert closed.wait(20)
         return processes()
@@ -281,7 +256,7 @@ def test_closed_while_a_process_starts_that_process_is_ended_before_it_runs() ->
 
 @pytest.mark.parametrize("largest", [0, 1, 3, 4])
 def test_the_peak_of_memory_is_that_of_the_largest_of_its_processes(largest: int) -> None:
-    class Grown(InBlocks):
+    class Grown(Process):
         @property
         def peak_memory_kb(self) -> int:  # type: ignore[override]
             return 900 if self.number == largest else 100

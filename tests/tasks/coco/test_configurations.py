@@ -11,9 +11,10 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.model import ModelFile
-from evaltools.runtime import Session, open_session
+from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from tests.detection_set import COCO_MAP, DetectionSet, make_detection_set
+from tests.runtime.fake import open_here
 from tests.tasks.coco.fakes import (
     Finding,
     Found,
@@ -124,7 +125,7 @@ def test_a_reference_that_cannot_run_leaves_the_outputs_to_be_told_by_the_test(
     made: DetectionSet, unnamed: Path
 ) -> None:
     def open_some(model: ModelFile, configuration: Configuration) -> Session:
-        return failing() if configuration.name == "reference" else open_session(model, configuration)
+        return failing() if configuration.name == "reference" else open_here(model, configuration)
 
     result = evaluate(asked(made, {"model_file": unnamed}), Silent(), open_some)
     assert [entry.status for entry in result.rows] == ["not measured", "measured"]

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evaltools.runtime import open_session
 from evaltools.tasks.coco import DECODERS as NAMES
 from evaltools.tasks.coco import decoders
 from evaltools.tasks.coco.decoders import Boxes, Coordinates, Decoder, Head, suppressed
 from evaltools.tasks.coco.yolo_heads import DECODERS
 from tests.detection_set import make_detection_set
+from tests.runtime.fake import open_here
 from tests.tasks.coco import yolo_by_hand
 from tests.tasks.coco.fakes import asked
 from tests.tasks.facts import boxes_of, evaluate
@@ -253,7 +253,7 @@ def test_a_decoder_that_is_added_is_recognised_and_used(
     made = make_detection_set(tmp_path / "set", detector(("boxes",)), count=2)
     request = asked(made, class_offset="1")
     request = replace(request, values={**request.values, **stated})
-    detection = boxes_of(evaluate(request, Silent(), open_session))
+    detection = boxes_of(evaluate(request, Silent(), open_here))
     assert detection.data.head is not None
     assert (detection.data.head.decoder, detection.data.head.source) == ("six_boxes", source)
     assert (detection.data.nms_iou, detection.data.score_threshold, detection.data.resize) == (*used, "letterbox")

@@ -13,7 +13,6 @@ import pytest
 
 from evaltools.errors import ModelError, UsageError
 from evaltools.result.result import Result
-from evaltools.runtime import open_session
 from tests.detection_set import (
     COCO_MAP,
     NATIVE_MAP,
@@ -22,6 +21,7 @@ from tests.detection_set import (
     make_detection_set,
     score_of,
 )
+from tests.runtime.fake import open_here
 from tests.tasks.coco.fakes import (
     Finding,
     Found,
@@ -59,7 +59,7 @@ def with_model(made: DetectionSet, folder: Path, content: bytes) -> dict[str, An
 
 def really(made: DetectionSet, changes: dict[str, Any] | None = None, **options: Any) -> Result:
     """The evaluation with the installed runtime."""
-    return evaluate(asked(made, changes, **options), Silent(), open_session)
+    return evaluate(asked(made, changes, **options), Silent(), open_here)
 
 
 @pytest.mark.parametrize(
@@ -206,5 +206,5 @@ def test_a_map_that_does_not_fit_is_refused_before_the_pass(made: DetectionSet, 
     )
     observer = Silent()
     with pytest.raises(ModelError, match=r"cannot be boxes=0,classes=1,scores=2,count=3 .*0 \[1, 6\], 1 \[1, 6, 4\]"):
-        evaluate(asked(made, other, **options), observer, open_session)
+        evaluate(asked(made, other, **options), observer, open_here)
     assert observer.total == 0

@@ -19,7 +19,7 @@ from evaltools.result.metrics import of_task
 from evaltools.result.result import exit_code_of
 from evaltools.runs.evaluate import evaluate
 from evaltools.runs.task_run import TaskRun
-from evaltools.runtime import Session, TensorSpec
+from evaltools.runtime import ProcessSession, TensorSpec
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.beside import OTHER_KERNELS
 from evaltools.tasks.framework.definition import Task
@@ -48,10 +48,10 @@ class Shifting(FakeSession):
         self.outputs = (VALUES,)  # type: ignore[misc]
 
 
-def sessions(**shifts: Callable[[float], float]) -> Callable[[ModelFile, Configuration], Session]:
+def sessions(**shifts: Callable[[float], float]) -> Callable[[ModelFile, Configuration], ProcessSession]:
     """Opens those of these names; no other can be created."""
 
-    def opened(_model: ModelFile, configuration: Configuration) -> Session:
+    def opened(_model: ModelFile, configuration: Configuration) -> ProcessSession:
         if configuration.name not in shifts:
             raise ConfigurationUnavailable(f"{configuration.name} is not here")
         return Shifting(shifts[configuration.name])

@@ -16,7 +16,7 @@ from evaltools.model import ModelFile
 from evaltools.result.result import Result
 from evaltools.result.section import Table, text_of
 from evaltools.runs.evaluate import evaluate
-from evaltools.runtime import Delegation, Session, TensorSpec
+from evaltools.runtime import Delegation, ProcessSession, TensorSpec
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.request import TaskRequest
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
@@ -56,7 +56,7 @@ def with_values(asked: TaskRequest, **changes: Path) -> TaskRequest:
     return replace(asked, values={**asked.values, **changes})
 
 
-def sessions(**by_name: Session) -> Callable[[ModelFile, Configuration], Session]:
+def sessions(**by_name: ProcessSession) -> Callable[[ModelFile, Configuration], ProcessSession]:
     return lambda _model, configuration: by_name[configuration.name]
 
 
@@ -111,7 +111,7 @@ def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: TaskR
 
 
 def test_without_a_test_that_can_run_nothing_is_measured(asked: TaskRequest) -> None:
-    def only_the_reference(_model: ModelFile, configuration: Configuration) -> Session:
+    def only_the_reference(_model: ModelFile, configuration: Configuration) -> ProcessSession:
         if configuration.name == "reference":
             return Answering(0)
         raise ConfigurationUnavailable("not here")
@@ -147,7 +147,7 @@ def test_a_run_of_another_library_is_refused_before_that_is_loaded(asked: TaskRe
     library.write_bytes(b"as it was")
     opened: list[str] = []
 
-    def open_session(_model: ModelFile, configuration: Configuration) -> Session:
+    def open_session(_model: ModelFile, configuration: Configuration) -> ProcessSession:
         opened.append(configuration.name)
         return Answering(0)
 

@@ -18,7 +18,7 @@ from evaltools.result.result import INVOKE_US, Result
 from evaltools.result.section import Table, text_of
 from evaltools.runs.evaluate import merge
 from evaltools.runs.identity import RunAtPlace
-from evaltools.runtime import Session, TensorSpec
+from evaltools.runtime import ProcessSession, TensorSpec
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
 from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import SHAPE, Function, Opener, asked, three_times
@@ -181,7 +181,7 @@ def test_runs_that_fail_are_left_out_and_counted(tmp_path: Path) -> None:
 def test_a_configuration_that_cannot_be_opened_does_not_stop_the_others(tmp_path: Path) -> None:
     opener = Opener()
 
-    def open_some(model: ModelFile, configuration: Configuration) -> Session:
+    def open_some(model: ModelFile, configuration: Configuration) -> ProcessSession:
         if configuration.name in ("gone", "all tensors kept"):
             raise ConfigurationUnavailable("not here")
         return opener(model, configuration)
@@ -198,7 +198,7 @@ def test_a_configuration_that_cannot_be_opened_does_not_stop_the_others(tmp_path
 def test_without_a_reference_that_runs_nothing_is_run(tmp_path: Path) -> None:
     opener = Opener()
 
-    def open_some(model: ModelFile, configuration: Configuration) -> Session:
+    def open_some(model: ModelFile, configuration: Configuration) -> ProcessSession:
         if configuration.name == "reference":
             raise ConfigurationUnavailable("not here")
         return opener(model, configuration)
@@ -213,7 +213,7 @@ def test_a_place_where_no_test_can_run_is_merged_as_not_measured(tmp_path: Path)
     """As a phone whose delegate is refused, beside others."""
     opener = Opener()
 
-    def open_some(model: ModelFile, configuration: Configuration) -> Session:
+    def open_some(model: ModelFile, configuration: Configuration) -> ProcessSession:
         if configuration.name == "test":
             raise ConfigurationUnavailable("not here")
         return opener(model, configuration)
@@ -237,7 +237,7 @@ def test_a_constant_reference_is_named_also_where_the_first_test_was_not_measure
 def test_a_runtime_that_makes_another_input_than_the_file_states_is_refused(tmp_path: Path) -> None:
     opener = Opener()
 
-    def other_input(model: ModelFile, configuration: Configuration) -> Session:
+    def other_input(model: ModelFile, configuration: Configuration) -> ProcessSession:
         session = opener(model, configuration)
         session.inputs = (TensorSpec("input", np.dtype("int8"), SHAPE),)  # type: ignore[misc]
         return session

@@ -17,12 +17,12 @@ from evaltools.errors import DataError, UsageError
 from evaltools.model import InputNormalization, ModelFile, TensorInfo, read_model
 from evaltools.model.metadata import ValueRange
 from evaltools.result.result import Result
-from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.inputs import InputPlan, plan_inputs
 from evaltools.tasks.inference_diff.result import InputUsed
 from evaltools.tasks.inference_diff.value_ranges import default_range
 from tests import tiny_models
+from tests.runtime.fake import open_here
 from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import material_of, request_for
 from tests.tasks.inference_diff.test_inputs import model, tensor
@@ -97,7 +97,7 @@ def compared(folder: Path, content: bytes, **changes: Any) -> Result:
     (folder / "model.tflite").write_bytes(content)
     fields: dict[str, Any] = {"inputs": InputOptions(num_runs=4), "noise_floor_runs": 2} | changes
     request = request_for(model_file=folder / "model.tflite", reference=REFERENCE, tests=(TEST,), **fields)
-    return evaluate(request, Silent(), open_session)
+    return evaluate(request, Silent(), open_here)
 
 
 def verdict_and_input(result: Result) -> tuple[str, InputUsed]:
@@ -286,7 +286,7 @@ def test_saved_inputs_keep_their_kinds(tmp_path: Path) -> None:
         model_file=tmp_path / "model.tflite", reference=None, tests=(TEST,), load_reference=tmp_path / "saved"
     )
     assert material_of(loading).plan.kinds == ("noise", "photos", "noise", "photos", "noise")
-    result = evaluate(loading, Silent(), open_session)
+    result = evaluate(loading, Silent(), open_here)
     assert [(found.kind, found.runs) for found in diff_of(result).comparisons[0].by_kind] == [
         ("noise", 3),
         ("photos", 2),

@@ -14,10 +14,9 @@ import pytest
 from benchmarks import verdicts
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
-from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.judgement import kernels_of
 from evaltools.tasks.inference_diff.noise_floor import FEW_ROUNDINGS, KEPT_TENSORS
-from tests.runtime.fake import FakeSession
+from tests.runtime.fake import FakeSession, open_here
 from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import SHAPE, Opener, asked, three_times
 from tests.tasks.observers import Silent
@@ -114,7 +113,7 @@ def test_real_kernels_leave_broken_variants_out(tmp_path: Path) -> None:
         def __call__(self, model, configuration):  # type: ignore[no-untyped-def]
             if configuration.name in ("plain C++ kernels", "test"):
                 return super().__call__(model, configuration)
-            return open_session(model, configuration)
+            return open_here(model, configuration)
 
     zeros = {"plain C++ kernels": lambda: lambda values: values * np.float32(0)}
     opener = Zeroing(**zeros, test=lambda: lambda values: values * np.float32(-3))

@@ -14,7 +14,6 @@ from evaltools.configuration import Configuration
 from evaltools.datasets.sample import model_file
 from evaltools.errors import DataError, ModelError
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.runtime import open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.inference_diff.input_options import InputOptions
@@ -22,6 +21,7 @@ from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_m
 from evaltools.tasks.inference_diff.result import DiffComparison
 from tests import tiny_models
 from tests.interpreters import RUNTIMES, make_interpreter, run
+from tests.runtime.fake import open_here
 from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import material_of, request_for, stating
 from tests.tasks.observers import Silent
@@ -183,7 +183,7 @@ REFERENCE = Configuration("reference", kernels="builtin")
 
 def compared(request: TaskRequest) -> tuple[str, DiffComparison]:
     """The kind of the verdict on the test, and its comparison."""
-    result = evaluate(request, Silent(), open_session)
+    result = evaluate(request, Silent(), open_here)
     (verdict,) = result.rows[-1].verdicts
     return verdict.kind, diff_of(result).comparisons[0]
 
@@ -202,7 +202,7 @@ def of_two_configurations(model: str, **changes: Any) -> TaskRequest:
 def test_saved_outputs_of_the_float_model_give_the_same_as_the_float_model_itself(tmp_path: Path) -> None:
     """The quantised model's inputs are the rounded ones here, the float model's there; the outputs are as far apart."""
     saving = of_two_configurations("float32", save_outputs=tmp_path / "saved")
-    evaluate(saving, Silent(), open_session)
+    evaluate(saving, Silent(), open_here)
     loading = of_two_configurations(
         "int8", reference=None, inputs=InputOptions(), load_reference=tmp_path / "saved", allow_model_mismatch=True
     )
@@ -230,7 +230,7 @@ def test_a_signature_holds_for_the_reference_model_and_for_saved_outputs(tmp_pat
         assert compared(stating(request, signature=signature))[0] == "identical"
     first, second = material_of(request).model.signatures
     saving = stating(replace(request, reference_model_file=None), signature=first, save_outputs=tmp_path / "saved")
-    evaluate(saving, Silent(), open_session)
+    evaluate(saving, Silent(), open_here)
     loading = request_for(
         model_file=path, reference=None, tests=(CPU,), signature=second, load_reference=tmp_path / "saved"
     )

@@ -18,12 +18,13 @@ from evaltools.model import ModelFile
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.result.result import INVOKE_US, Result
 from evaltools.result.verdict import Verdict
-from evaltools.runtime import Inference, Session, open_session
+from evaltools.runtime import Inference, ProcessSession, open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.material import runs_to_keep
 from tests import tiny_models
+from tests.runtime.fake import HereSession
 from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import Function, Opener, asked, material_of, request_for, three_times
 from tests.tasks.observers import Silent
@@ -166,7 +167,7 @@ def test_the_second_look_opens_one_session_at_a_time_after_those_of_the_pass(tmp
     opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
     open_at_once: dict[str, int] = {}
 
-    def watching(model: ModelFile, configuration: Configuration) -> Session:
+    def watching(model: ModelFile, configuration: Configuration) -> ProcessSession:
         open_at_once[configuration.name] = sum(not session.closed for _, session in opener.opened)
         return opener(model, configuration)
 
@@ -185,7 +186,7 @@ def test_the_second_look_opens_one_session_at_a_time_after_those_of_the_pass(tmp
 def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -> None:
     opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
 
-    def interrupted(model: ModelFile, configuration: Configuration) -> Session:
+    def interrupted(model: ModelFile, configuration: Configuration) -> ProcessSession:
         if configuration.name == "plain C++ kernels":
             raise KeyboardInterrupt
         return opener(model, configuration)
@@ -292,29 +293,21 @@ def test_an_output_whose_farthest_run_is_not_sampled_is_judged_by_all_runs(tmp_p
     path = tmp_path / "many.tflite"
     path.write_bytes(tiny_models.add_and_negate(outputs))
 
-    class Wrong:
-        def __init__(self, session: Session) -> None:
-            self.facts, self.delegation = session.facts, session.delegation
-            self.inputs, self.outputs = session.inputs, session.outputs
-            self._session = session
-            self._run = -2
+    class Wrong(HereSession):
+        number = -2
 
         def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
-            self._run += 1
-            inference = self._session.run(inputs, invocations)
+            self.number += 1
+            inference = super().run(inputs, invocations)
             given = list(inference.outputs)
-            place = self._run % len(given)
+            place = self.number % len(given)
             given[place] = np.multiply(given[place], np.float32(1 + 1e-3))
-            if self._run == 33:
+            if self.number == 33:
                 given[-1] = np.multiply(given[-1], np.float32(3))
             return replace(inference, outputs=tuple(given))
 
-        def close(self) -> None:
-            self._session.close()
-
-    def opener(model: ModelFile, configuration: Configuration) -> Session:
-        session = open_session(model, configuration)
-        return Wrong(session) if configuration.name == "test" else session
+    def opener(model: ModelFile, configuration: Configuration) -> HereSession:
+        return (Wrong if configuration.name == "test" else HereSession)(open_session(model, configuration))
 
     request = request_for(
         model_file=path, reference=Configuration("reference", kernels="builtin"), tests=(Configuration("test"),)

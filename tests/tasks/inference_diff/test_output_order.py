@@ -15,10 +15,10 @@ from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution
 from evaltools.errors import UsageError
 from evaltools.result.result import Result
-from evaltools.runtime import open_session
 from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.result import OutputOrder
+from tests.runtime.fake import open_here
 from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import material_of, request_for
 from tests.tflite_writer import Graph
@@ -52,7 +52,7 @@ def diff(test: Path, reference: Path, **changes: Any) -> Result:
         "reference_model_file": reference,
         "noise_floor_runs": 2,
     }
-    return evaluate(request_for(**{**made, **changes}), Observer(), open_session)
+    return evaluate(request_for(**{**made, **changes}), Observer(), open_here)
 
 
 @pytest.fixture
