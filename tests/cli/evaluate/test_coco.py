@@ -38,7 +38,8 @@ def answered_by(open_with: Callable[[ModelFile, Configuration], Session]) -> Ite
         return open_with(model, configuration)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evaltools.runs.evaluate.open_isolated", opened)
+        for place in ("runs.evaluate", "runtime.process.ahead"):
+            patch.setattr(f"evaltools.{place}.open_isolated", opened)
         yield
 
 
