@@ -34,6 +34,11 @@ _OTHER_COMMANDS: Final = {
     "suite": "evaltools.suite.command:COMMAND",
 }
 """Where the commands that make requests and are no tasks are, by name."""
+GIVEN_TO_A_SEARCH: Final = (
+    "signature", "seed", "input_range", "input_files", "inputs", "input_images", "normalization", "channel_order",
+    "input_layout", "input_shape", "reference_model_file",
+)  # fmt: skip
+"""What a search for the operator takes over: the inputs and what else decides what is run."""
 OWN: Final = "own"
 """What results call every task of one's own."""
 _OUTSIDE: Final = "evaltools.tasks.framework"

@@ -103,7 +103,7 @@ def _next_steps(
     ranked = [row for row in by_latency(rows) if not row.fallback]
     for row in rows:
         model = models[row.model].file
-        yield from where_it_did_not_run(row, model, typed)
+        yield from where_it_did_not_run(row, model, typed, _input_shapes(options))
         if ranked and row is ranked[0]:
             yield from _whether_it_is_sure(ranked)
             if row.delegates and accuracy_of(row) is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,11 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.errors import ConfigurationUnavailable, InferenceError
+from evaltools.locate.causes_of_two import FAR, TwoModels, range_of
 from evaltools.locate.layers import AGAINST, LayersOfTwo, far_weights
 from evaltools.locate.request import LocateRequest
 from evaltools.locate.rows import (
     ACCUMULATED,
     COMPARED_BY_NAME,
+    SINGLE,
+    decibels,
     figures,
     index_of,
     is_endless,
@@ -24,6 +27,7 @@ from evaltools.locate.rows import (
     with_errors,
 )
 from evaltools.locate.sides import FLOAT_ROUNDOFF, Side, fit, rounding_of, shaped_otherwise
+from evaltools.locate.words import parts_of
 from evaltools.model.contents import Graph, read_contents
 from evaltools.model.cut import CuttableModel
 from evaltools.operators.answer import Answer, not_decided
@@ -41,13 +45,17 @@ _SMALLEST: Final = 1e-5
 
 
 class Comparison(Struct, frozen=True):
-    """What was found; ``stopped`` says which limit was reached. ``in_float`` is there only for two models."""
+    """What was found; ``stopped`` says which limit was reached.
+
+    Of two models alone there are ``in_float``, and ``causes`` that lie in the inputs.
+    """
 
     operators: tuple[Row, ...]
     answer: Answer
     warnings: tuple[str, ...] = ()
     stopped: str = ""
     in_float: Row | None = None
+    causes: tuple[Row, ...] = ()
 
 
 class _Compared(Struct, frozen=True):
@@ -115,13 +123,53 @@ def _summed_up(request: LocateRequest, side: Side, bench: Bench, outcome: Outcom
     found = tuple(_operator(place, compared, request.parts) for place in request.places)
     changes = not outcome.is_evidence or bench.changes_outputs
     warnings = ("looking at its tensors changes what the model gives on the CPU",) if changes else ()
-    comparison = Comparison(found, _answer(found, side, set(compared.runs)), warnings)
     if side.model is None:
-        return comparison
-    layers = LayersOfTwo(request, side, bench, compared.runs)
-    operators, in_float = layers.in_float(list(map(layers.looked_at, found)))
-    warned = (*far_weights(operators), *warnings)
-    return replace(comparison, operators=operators, warnings=warned, stopped=layers.stopped, in_float=in_float)
+        return Comparison(found, _answer(found, side, set(compared.runs)), warnings)
+    layers, two = LayersOfTwo(request, side, bench, compared.runs), _two_models(request, side, bench)
+    by_itself = [_with_causes(layers.looked_at(row), compared, two) for row in found]
+    operators, in_float = layers.in_float(by_itself)
+    of_inputs = tuple(two.of_inputs())
+    causes = [*of_inputs, *(cause for row in _worst_first(operators) for cause in parts_of(row, "cause"))]
+    hint = two.reading_of_pixels() if request.options.text("normalization") == "auto" else ""
+    return Comparison(
+        operators,
+        _answer(operators, side, set(compared.runs), causes),
+        (*far_weights(operators), *([hint] if hint else []), *warnings),
+        layers.stopped,
+        in_float,
+        of_inputs,
+    )
+
+
+def _two_models(request: LocateRequest, side: Side, bench: Bench) -> TwoModels:
+    """Both graphs, with the range of the other model's numbers in each tensor that was compared, and in the inputs."""
+    other, parts, graph = side.model, request.parts, read_contents(request.model).main
+    assert other is not None
+    runs = range(request.num_inputs)
+    ranges = {}
+    for tensor in side.matched:
+        places = [bench.folder / AGAINST / str(run) / f"{tensor}.npy" for run in runs]
+        if all(place.exists() for place in places):
+            ranges[tensor] = range_of(graph.tensors[tensor], (np.load(place, allow_pickle=False) for place in places))
+    fed = [other.fed(values) for values in request.drawn()]
+    for tensor, position in zip(parts.graph_inputs, other.pair.input_order, strict=True):
+        partner = other.graph.tensors[other.parts.graph_inputs[position]]
+        ranges[tensor] = range_of(graph.tensors[tensor], (partner.real(values[position]) for values in fed))
+    known = {tensor: seen for tensor, seen in ranges.items() if seen is not None}
+    return TwoModels(parts, graph, other, side.partners, known)
+
+
+def _with_causes(row: Row, compared: _Compared, two: TwoModels) -> Row:
+    """The row of a layer with causes of what it is off by."""
+    if row.texts["status"] != "compared":
+        return row
+    runs = [compared.runs[tensor] for tensor in two.parts.made_by(index_of(row)) if tensor in compared.runs]
+    return replace(row, rows=[*row.rows, *two.of_layer(row, max(runs, key=lambda each: each.relative))])
+
+
+def _worst_first(operators: Iterable[Row]) -> list[Row]:
+    """Those that are furthest off by themselves first."""
+    return sorted(operators, key=lambda row: -(row.value(f"{SINGLE}_relative") or 0.0))
 
 
 def _with_tensors(request: LocateRequest, tensors: tuple[int, ...]) -> Part:
@@ -211,8 +259,8 @@ def _error_at(tensor: int, compared: _Compared, model: CuttableModel) -> float:
     return largest
 
 
-def _answer(found: Iterable[Row], side: Side, tensors: set[int]) -> Answer:
-    """What the figures say, which is not a suspect: errors add up from layer to layer."""
+def _answer(found: Sequence[Row], side: Side, tensors: set[int], causes: Sequence[Row] = ()) -> Answer:
+    """What the figures and the first cause say, which is not a suspect: errors add up from layer to layer."""
     total = sum(row.texts["status"] != "computes from constants" for row in found)
     counts = {
         "but for the number at its end": len(side.renumbered & tensors),
@@ -234,8 +282,18 @@ def _answer(found: Iterable[Row], side: Side, tensors: set[int]) -> Answer:
         f"{name} ({-gain:.2g} times, to {100 * relative:.2g} % of its values)"
         for gain, _, name, relative in grown[:_MOST_NAMED]
     )
-    growth = f"the error grows most at {listed}" if grown else "the error grows much at none of them"
-    return Answer(COMPARED_BY_NAME, f"{COMPARED_BY_NAME}: {'; '.join([text, *first, growth])}")
+    growth = f"the error grows most at {listed}" if grown else _of_single_layers(compared)
+    causes_in_words = [cause.texts["shown_by"] for cause in causes[:1]]
+    return Answer(COMPARED_BY_NAME, f"{COMPARED_BY_NAME}: {'; '.join([*causes_in_words, text, *first, growth])}")
+
+
+def _of_single_layers(compared: Sequence[Row]) -> str:
+    """Where the error does not grow: which layer is far off by itself, with errors as large as it makes itself."""
+    worst = next(iter(_worst_first(compared)), None)
+    error = None if worst is None else worst.value(f"{SINGLE}_relative")
+    if worst is None or error is None or error < FAR:
+        return "the error grows much at none of them"
+    return f"by itself {_named(worst)} is furthest off: {decibels(error):.1f} dB"
 
 
 def _named(row: Row) -> str:

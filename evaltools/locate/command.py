@@ -12,11 +12,12 @@ from evaltools.command import Command
 from evaltools.configuration import CONFIGURATION_PARAMETERS, OWN_PARAMETERS, Configuration
 from evaltools.delegates import COMMON, COMPILED, DELEGATES, LITERT
 from evaltools.errors import UsageError
+from evaltools.known_tasks import GIVEN_TO_A_SEARCH
 from evaltools.parameter import Parameter
 from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags, read_tests
 from evaltools.tasks.framework.common_options import CANDIDATES, EXECUTION, MODEL_FILE
-from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH, OF_INPUTS, SIGNATURE
+from evaltools.tasks.inference_diff.options import OF_INPUTS, SIGNATURE
 
 if TYPE_CHECKING:
     from evaltools.result.result import Result

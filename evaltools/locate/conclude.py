@@ -80,7 +80,7 @@ def _notes(result: Result) -> Iterator[Note]:
     yield from (Note(kind, with_short_names(line)) for line in answer_lines(result)[1:2])
     yield Note(entry.name, describe_configuration(entry))
     yield from result.notes
-    causes = [cause for row in operators_of(result) for cause in parts_of(row, "cause")]
+    causes = [cause for row in result.rows for cause in parts_of(row, "cause")]
     yield from (Note(NEXT, text) for text in dict.fromkeys(f"{each.name}: {each.texts['remedy']}" for each in causes))
 
 

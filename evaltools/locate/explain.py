@@ -9,8 +9,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.locate.causes import Cause, find_causes
-from evaltools.locate.rows import present
+from evaltools.locate.causes import find_causes
+from evaltools.locate.rows import cause_row
 from evaltools.operators.bench import GivenUp
 from evaltools.operators.judge import Limit, least_limit
 from evaltools.operators.part import Case, Outcome
@@ -115,10 +115,5 @@ def _explain(subject: Subject, suspect: Found, explained: Explained) -> None:
     explained.case = explained.case or case
     if runs is not None:
         settings = sweep(tested, lambda configuration: bench.measure(replace(part, configuration=configuration)), limit)
-        explained.parts[suspect.place] = [*map(_row, find_causes(case)), *settings]
-
-
-def _row(cause: Cause) -> Row:
-    return Row(
-        cause.name, "cause", texts=present({"shown_by": cause.shown_by, "remedy": cause.remedy, "link": cause.link})
-    )
+        causes = [cause_row(each.name, each.shown_by, each.remedy, each.link) for each in find_causes(case)]
+        explained.parts[suspect.place] = [*causes, *settings]

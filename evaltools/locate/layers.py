@@ -31,7 +31,7 @@ from evaltools.locate.rows import (
 )
 from evaltools.locate.sides import FLOAT_ROUNDOFF, Side, fit
 from evaltools.metrics.means import Rows, contributions, mean_interval
-from evaltools.model.contents import Graph, GraphTensor, read_contents
+from evaltools.model.contents import Graph, GraphTensor, Operation, read_contents
 from evaltools.model.cut import NotCuttable
 from evaltools.model.float_layer import is_quantized_layer, with_float_layer
 from evaltools.model.graph import SAME_VALUES
@@ -58,6 +58,7 @@ _ROUNDED: Final = "rounded"
 _LEAST_GAIN_DB: Final = 0.3
 """What is worth keeping a layer in float."""
 _COPY: Final = "in-float.tflite"
+_UNLIKE: Final = 16.0
 _SCORES: Final = ("SOFTMAX", "LOGISTIC")
 
 
@@ -96,7 +97,8 @@ class LayersOfTwo:
         Nothing is tried where nothing is quantised, or nothing is off. Of all quantised layers those with the largest
         error by themselves are tried, one at a time; those that are worth it are ranked. The signal to noise is that of
         the model as it is, over all inputs, in the tensors ``measured_in``: its outputs, or what scores (SOFTMAX) and
-        choices (ARG_MAX) are made of. Several count alike: the root mean square of their relative errors.
+        choices (ARG_MAX) are made of, or what is joined though its sizes are unlike. Several count alike: the root mean
+        square of their relative errors.
         """
         layers = [row for row in operators if is_quantized_layer(self._graph, index_of(row))]
         layers.sort(key=_error_by_itself, reverse=True)
@@ -147,7 +149,7 @@ class LayersOfTwo:
 
     @cached_property
     def _judged(self) -> tuple[int, ...]:
-        """The tensors that a model is judged by: its outputs, or what scores and choices among its outputs are made of.
+        """The tensors that a model is judged by: its outputs, or what scores, choices and unlike parts are made of.
 
         The 256 steps of a SOFTMAX in 8 bits hide how wrong a model is, and an ARG_MAX makes nothing or all of an error.
         """
@@ -163,11 +165,16 @@ class LayersOfTwo:
             if place >= before:
                 return known
             node, before = self._graph.nodes[place], place
-            if node.operator in JUMPS.union(_SCORES):
+            if node.operator in JUMPS.union(_SCORES) or self._joins_unlike(node):
                 return tuple(found for each in node.inputs for found in self._judged_by(each, place)) or known
             if node.operator not in SAME_VALUES or not node.inputs:
                 return known
             tensor = node.inputs[0]
+
+    def _joins_unlike(self, node: Operation) -> bool:
+        """Whether it joins tensors of unlike sizes, of which the largest hides how wrong the others are."""
+        largest = [self._compared[each].magnitude for each in node.inputs if each in self._compared]
+        return node.operator == "CONCATENATION" and bool(largest) and max(largest) > _UNLIKE * min(largest)
 
     def _measure(self, part: Part) -> Outcome | None:
         """None where a limit is reached."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ModelError, UsageError
@@ -100,7 +101,10 @@ def _side(options: Options, model: ModelFile, parts: CuttableModel) -> Side | No
     if options.text("signature") in found.signatures:
         found = read_model(other, options.text("signature"))
     check_types(found, native=False)
-    return other_model(model, parts, found)
+    side = other_model(model, parts, found)
+    if side.model is None or options.text("normalization") == "auto":
+        return side
+    return replace(side, model=side.model.taking_floats)
 
 
 def _planned(

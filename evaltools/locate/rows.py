@@ -56,6 +56,11 @@ def operator_row(
     return Row(name, "operator", "not measured", why or status, counts={"index": place}, texts=present(texts))
 
 
+def cause_row(name: str, shown_by: str, remedy: str, link: str = "") -> Row:
+    """A cause as a part of the row of what it explains."""
+    return Row(name, "cause", texts=present({"shown_by": shown_by, "remedy": remedy, "link": link}))
+
+
 def with_errors(row: Row, name: str, runs: TensorRuns, limit: Limit, in_steps: bool = False) -> Row:
     """The row with how far one tensor was off over all runs.
 

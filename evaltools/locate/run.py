@@ -45,6 +45,7 @@ from evaltools.operators.part import Part
 from evaltools.operators.search import search
 from evaltools.operators.state import Subject, subject_of
 from evaltools.report.files.output_file import require_new_folder
+from evaltools.report.words.next_steps import fixed_reshape
 from evaltools.request.plain import to_plain
 from evaltools.result.environment import describe_environment
 from evaltools.result.result import Result, Row
@@ -185,7 +186,7 @@ def _compared(
         compared.answer,
         bench.compiles,
         compared.operators,
-        [] if compared.in_float is None else [compared.in_float],
+        [*([] if compared.in_float is None else [compared.in_float]), *compared.causes],
         compared.stopped,
         (*request.warnings, *compared.warnings),
     )
@@ -200,7 +201,8 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
     try:
         _capture(request, bench)
     except (ConfigurationUnavailable, InferenceError) as error:
-        return assembly.result(not_decided(f"the reference cannot run the model: {error} {_INSPECT}"), 0)
+        what_to_do = f"({fixed_reshape(str(error))})" if fixed_reshape(str(error)) else _INSPECT
+        return assembly.result(not_decided(f"the reference cannot run the model: {error} {what_to_do}"), 0)
     subject = _subject(request, bench)
     state = subject.state
     search(subject)

@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.datasets.input_files import read_arrays
 from evaltools.errors import DataError, ModelError
@@ -124,6 +125,16 @@ class OtherModel(Struct, frozen=True, eq=False):
     def own(self, values: tuple[Array, ...]) -> tuple[Array, ...]:
         """The same in the types of the tested model."""
         return tuple(self.pair.test_side.fed(values))
+
+    @property
+    def taking_floats(self) -> OtherModel:
+        """The same pair given floats where one of the two takes them, so that both sides see what a user means."""
+        given = []
+        for own, position in zip(self.pair.test.inputs, self.pair.input_order, strict=True):
+            other = self.pair.reference.inputs[position]
+            floats = next((each for each in (own, other) if each.dtype.startswith("float")), own)
+            given.append(replace(own, dtype=floats.dtype, scale=floats.scale, zero_point=floats.zero_point))
+        return OtherModel(replace(self.pair, inputs=tuple(given)), self.parts, self.graph)
 
 
 class SavedArrays(Struct, frozen=True, eq=False):

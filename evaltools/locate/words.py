@@ -54,6 +54,7 @@ def answer_lines(result: Result) -> list[str]:
             f"{inputs} input{'' if inputs == 1 else 's'}, {seconds}; errors add up from layer to layer, so that a "
             "large one accuses nobody: look where it grows"
         )
+        lines += [line for row in result.rows for cause in parts_of(row, "cause") for line in _of_cause(cause)]
         lines += [line for tried in parts_of(configuration, "in_float") for line in _in_float(tried, operators)]
         lines += _copy_in_float(configuration, operators)
     outputs = parts_of(configuration, "output")
@@ -81,6 +82,11 @@ def best_in_float(operators: Sequence[Row]) -> Row | None:
     """The first to keep in float, else what gains most; None where no copy could be run."""
     tried = [row for row in operators if IN_FLOAT in row.figures]
     return min(tried, key=lambda row: (row.counts.get(RANK, math.inf), -(row.value(IN_FLOAT) or 0.0)), default=None)
+
+
+def _of_cause(cause: Row) -> list[str]:
+    """Why a layer of one model is off, and what to do."""
+    return [f"cause: {cause.name}: {cause.texts['shown_by']}", f"what to do: {cause.texts['remedy']}"]
 
 
 def _in_float(tried: Row, operators: Sequence[Row]) -> list[str]:

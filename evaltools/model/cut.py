@@ -134,6 +134,12 @@ class CuttableModel:
         """The options of a custom operator, in a form of its own."""
         return self._graph.nodes[place].custom_options
 
+    def options(self, place: int) -> Mapping[str, bool | int | float]:
+        """The fields of a builtin operator's options by the names of the schema's package; lists are left out."""
+        table = self._tables.subgraphs[0].operators[place].builtinOptions
+        fields = {} if table is None else vars(table)
+        return {name: value for name, value in fields.items() if isinstance(value, bool | int | float)}
+
     def name(self, tensor: int) -> str:
         """The name of a tensor."""
         return self._graph.tensors[tensor].name

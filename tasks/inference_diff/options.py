@@ -11,11 +11,6 @@ from evaltools.tasks.framework.common_options import CHANNEL_ORDER, INPUT_LAYOUT
 
 INPUT_KINDS: Final = ("auto", "noise", "photos", "both")
 """What ``--inputs`` may ask for."""
-GIVEN_TO_A_SEARCH: Final = (
-    "signature", "seed", "input_range", "input_files", "inputs", "input_images", "normalization", "channel_order",
-    "input_layout", "input_shape", "reference_model_file",
-)  # fmt: skip
-"""What a search for the operator takes over: the inputs and what else decides what is run."""
 _OWN_INPUTS: Final = NotNative("the native tool makes random inputs of its own")
 _OWN_REFERENCE: Final = NotNative("the native tool runs its own reference")
 _ONLY_AVG_ERROR: Final = NotNative("the native tool gives only avg_error; --max_avg_error limits that")

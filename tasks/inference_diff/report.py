@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from evaltools.known_tasks import GIVEN_TO_A_SEARCH
 from evaltools.metrics.latency import NativeTimes, summarise_latency
 from evaltools.metrics.native_numbers import NativeError, widened
 from evaltools.native.lines.evaluation import fill_latency, latency_line
@@ -14,7 +15,7 @@ from evaltools.result.facts import Model
 from evaltools.result.places import reference_of
 from evaltools.result.result import Result, Row
 from evaltools.tasks.inference_diff.figures import BOXES, NATIVE_ERROR
-from evaltools.tasks.inference_diff.options import GIVEN_TO_A_SEARCH, LOCATE
+from evaltools.tasks.inference_diff.options import LOCATE
 
 _OF_KINDS: Final[Mapping[str, str]] = {
     "keypoints": "keypoints",

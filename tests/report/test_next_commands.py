@@ -74,6 +74,24 @@ def test_after_a_crash_the_operator_is_looked_for(changes: dict[str, Any]) -> No
     assert "evaltools locate m.tflite" in steps_of(made)
 
 
+@pytest.mark.parametrize("reason", ["failed to delegate CONV", "the process of this configuration died (SIGSEGV)"])
+def test_a_search_has_every_flag_that_was_typed_about_inputs(reason: str) -> None:
+    entry = row_with(configuration("gpu"), status="not measured", runtime=None, reason=reason)
+    flags = ["--input_shape=image:8,16,16,3", "--seed=4", "--normalization=unit"]
+    found = steps_of(typed(result(REFERENCE, entry), "diff", "m.tflite", *flags, "--num_runs=3"))
+    assert "evaltools locate m.tflite" in found
+    assert " ".join(flags) in found
+    assert "--num_runs" not in found
+
+
+def test_a_shape_that_meets_a_reshape_of_fixed_sizes_leads_nowhere_else() -> None:
+    reason = "reshape_utils.h num_input_elements != num_output_elements (1568 != 196). Node number 1 (RESHAPE) failed"
+    reference = replace(configuration("reference", role="reference"), status="not measured", reason=reason)
+    entry = row_with(configuration("gpu"), status="not measured", runtime=None, reason="failed to prepare")
+    (step,) = after_evaluation(typed(result(reference, entry), "diff", "m.tflite"), entry)
+    assert step.startswith("#1 RESHAPE has fixed sizes, of 196 numbers, and is fed 1568: export the model with -1")
+
+
 @pytest.mark.parametrize(
     ("dtype", "shape", "known", "task"),
     [

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Final
 
 from evaltools.extensions import named
-from evaltools.known_tasks import task_command
+from evaltools.known_tasks import GIVEN_TO_A_SEARCH, task_command
 from evaltools.result.places import fastest_on_cpu, runs_on_cpu
 from evaltools.result.result import Result, Row
 
@@ -27,6 +28,10 @@ _REFUSED: Final = ("failed to delegate", "Delegate) failed to prepare")
 """What the runtime reports where a delegate accepts an operator, and then refuses it."""
 _OF_THE_MODEL: Final = ("failed to prepare", "took none of the", "unresolved custom op")
 """What is reported where the model is the reason, and not this machine."""
+_FIXED_RESHAPE: Final = re.compile(
+    r"num_input_elements != num_output_elements \((?P<fed>\d+) != (?P<fixed>\d+)\)\W*Node number (?P<place>\d+)"
+)
+"""What the runtime reports where a RESHAPE has sizes that its input does not have."""
 _SETTLED: Final = ("identical", "equivalent", "better", "not measured")
 
 
@@ -66,8 +71,29 @@ def next_command(command: str, model_file: str, flags: Sequence[str], typed: Seq
     return shlex.join(["evaltools", *_ON_DEVICES, command, model_file, *flags, *devices])
 
 
+def fixed_reshape(reason: str) -> str:
+    """What to do where a shape of an input meets a RESHAPE of fixed sizes; empty for all other reasons.
+
+    >>> fixed_reshape("num_input_elements != num_output_elements (8 != 2). Node number 1 (RESHAPE)").partition(":")[0]
+    '#1 RESHAPE has fixed sizes, of 2 numbers, and is fed 8'
+    """
+    found = _FIXED_RESHAPE.search(reason)
+    if found is None:
+        return ""
+    return (
+        f"#{found['place']} RESHAPE has fixed sizes, of {found['fixed']} numbers, and is fed {found['fed']}: export "
+        "the model with -1 there, or leave the shape of the input as it is in the model"
+    )
+
+
 def after_evaluation(result: Result, configuration: Row) -> list[str]:
-    """What answers the question that a configuration leaves open; empty where none is."""
+    """What answers the question that a configuration leaves open; empty where none is.
+
+    Where a shape does not fit the model, all rows have the one reason, and no other step leads anywhere.
+    """
+    unfit = next(filter(None, (fixed_reshape(row.reason) for row in result.rows)), "")
+    if unfit:
+        return [unfit]
     steps = list(where_it_did_not_run(configuration, result.model.file, result.environment.command))
     verdict = configuration.verdict
     if configuration.status == "measured" and verdict is not None and verdict.kind not in _SETTLED:
@@ -92,16 +118,20 @@ def _is_beside_plain_kernels_alone(result: Result, configuration: Row) -> bool:
     return "latency_cpu_ratio" in configuration.figures and not is_on_cpu and cpu is not None and not cpu.delegates
 
 
-def where_it_did_not_run(entry: Row, model_file: str, typed: Sequence[str]) -> Iterator[str]:
-    """What says why it did not run, not all of it, or crashed; of what the ``typed`` command ran on devices, there."""
+def where_it_did_not_run(entry: Row, model_file: str, typed: Sequence[str], more: Iterable[str] = ()) -> Iterator[str]:
+    """What says why it did not run, not all of it, or crashed; of what the ``typed`` command ran on devices, there.
+
+    A search gets the inputs that were typed, and ``more`` flags.
+    """
     on_devices = ran_on_devices(typed)
+    search = next_command("locate", model_file, [*entry.flags, *stated(typed, GIVEN_TO_A_SEARCH), *more])
     reason = entry.reason if entry.status != "measured" and entry.runtime is None else ""
     if not on_devices and any(text in reason for text in _REFUSED):
-        yield f"{next_command('locate', model_file, entry.flags)} says which operator it refuses"
+        yield f"{search} says which operator it refuses"
     elif entry.fallback or any(text in reason for text in (*_OF_THE_MODEL, *_REFUSED)):
         yield f"{next_command('inspect', model_file, [])} says what delegates take of the model, and what not"
     elif not on_devices and _has_crashed(entry):
-        yield f"{next_command('locate', model_file, entry.flags)} says in which operator it crashes"
+        yield f"{search} says in which operator it crashes"
     elif entry.status != "measured" and entry.runtime is None:
         yield _DEVICES if on_devices else _DOCTOR
 

@@ -1,0 +1,167 @@
+"""Why a layer of one model is off beside another's: each cause made in a small pair of models, and named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tflite
+
+import evaltools as et
+from evaltools.locate.causes_of_two import Range, limits_of, range_of
+from evaltools.model.contents import GraphTensor
+from tests import locate_models
+from tests.tflite_writer import Graph, Quantization
+
+SHAPE = (1, 8, 8, 2)
+INPUT = Quantization(1 / 16, 0)
+STEP = GraphTensor(0, "x", "int8", (4,), (4,), (0.5,), (0,))
+
+
+class Stored:
+    """Tensors of a graph in floats, or in int8 with the scale that is stated."""
+
+    def __init__(self, in_8_bits: bool) -> None:
+        self.graph = Graph()
+        self.in_8_bits = in_8_bits
+
+    def tensor(self, name: str, shape: tuple[int, ...], scale: Quantization) -> int:
+        if self.in_8_bits:
+            return self.graph.tensor(name, shape, "int8", scale)
+        return self.graph.tensor(name, shape)
+
+
+def summed(in_8_bits: bool, output: Quantization) -> bytes:
+    """An input added to itself, up to 16."""
+    stored = Stored(in_8_bits)
+    fed = stored.tensor("fed", SHAPE, INPUT)
+    total = stored.tensor("total", SHAPE, output)
+    stored.graph.node("ADD", [fed, fed], total, "AddOptions")
+    return stored.graph.to_bytes([fed], [total])
+
+
+def joined(in_8_bits: bool) -> bytes:
+    """Numbers from -16 to 16 beside scores, under the scale of the former."""
+    stored, scores = Stored(in_8_bits), Quantization(1 / 256, -128)
+    fed = stored.tensor("fed", SHAPE, INPUT)
+    narrow = stored.tensor("score", SHAPE, scores)
+    stored.graph.node("LOGISTIC", [fed], narrow)
+    wide = Quantization(1.0, 0)
+    boxes, together = stored.tensor("boxes", SHAPE, wide), stored.tensor("both", (1, 8, 8, 4), wide)
+    stored.graph.node("ADD", [fed, fed], boxes, "AddOptions")
+    same = narrow
+    if in_8_bits:
+        same = stored.tensor("score of that scale", SHAPE, wide)
+        stored.graph.node("QUANTIZE", [narrow], same)
+    stored.graph.node("CONCATENATION", [boxes, same], together, "ConcatenationOptions", Axis=3)
+    return stored.graph.to_bytes([fed], [together])
+
+
+def resized(half_pixels: bool) -> bytes:
+    graph = Graph()
+    fed = graph.tensor("fed", SHAPE)
+    size = graph.constant("size", np.array([20, 20], np.int32))
+    given = graph.tensor("given", (1, 20, 20, 2))
+    graph.node("RESIZE_BILINEAR", [fed, size], given, "ResizeBilinearOptions", HalfPixelCenters=half_pixels)
+    return graph.to_bytes([fed], [given])
+
+
+def pooled(activation: int) -> bytes:
+    graph = Graph()
+    fed = graph.tensor("fed", SHAPE)
+    given = graph.tensor("given", (1, 4, 4, 2))
+    fields = {"StrideH": 2, "StrideW": 2, "FilterHeight": 2, "FilterWidth": 2, "Padding": tflite.Padding.VALID}
+    graph.node("AVERAGE_POOL_2D", [fed], given, "Pool2DOptions", **fields, FusedActivationFunction=activation)
+    return graph.to_bytes([fed], [given])
+
+
+def located(folder: Path, tested: bytes, other: bytes, **options: Any) -> tuple[str, dict[str, str]]:
+    """The sentence, and the causes by name."""
+    paths = []
+    for name, content in (("tested", tested), ("other", other)):
+        paths.append(folder / f"{name}.tflite")
+        paths[-1].write_bytes(content)
+    found = et.locate(paths[0], reference_model_file=paths[1], num_inputs=2, **options)
+    causes = {part.name: part for row in found.result.rows for part in row.rows if part.role == "cause"}
+    return found.verdict.texts[0], {name: part.texts["shown_by"] for name, part in causes.items()}
+
+
+def test_values_that_are_cut_are_told_with_the_range(tmp_path: Path) -> None:
+    sentence, causes = located(tmp_path, summed(True, Quantization(6 / 255, -128)), summed(False, INPUT))
+    assert list(causes) == ["values cut at the end of a range"]
+    (text,) = causes.values()
+    assert "of 'total' are cut at an end of its range, 0 to 6; the other model has -1" in text
+    assert sentence.startswith(f"compared by name: {text}; 1 of 1 operators")
+
+
+def test_a_range_that_holds_them_is_no_cause(tmp_path: Path) -> None:
+    sentence, causes = located(tmp_path, summed(True, Quantization(1 / 8, 0)), summed(False, INPUT))
+    assert causes == {}
+    assert sentence.endswith("; the error grows much at none of them")
+
+
+def test_a_scale_for_other_ranges_leaves_few_steps(tmp_path: Path) -> None:
+    sentence, causes = located(tmp_path, summed(True, Quantization(8.0, 0)), summed(False, INPUT))
+    assert list(causes) == ["a range that is too wide"]
+    assert "the scale of 'total' leaves 5 of 256 steps to its values" in sentence
+    assert "by itself #0 ADD -> 'total' is furthest off" in sentence
+
+
+def test_what_is_joined_under_one_scale_is_told(tmp_path: Path) -> None:
+    sentence, causes = located(tmp_path, joined(True), joined(False))
+    text = causes["one scale for unlike ranges"]
+    assert text in sentence
+    assert "leaves 2 of 256 steps to its values" in text
+    assert "CONCATENATION joins it with 'boxes'" in text
+
+
+def test_options_that_differ_are_told_by_name(tmp_path: Path) -> None:
+    _, causes = located(tmp_path, resized(True), resized(False))
+    assert causes == {
+        "other options": "#0 RESIZE_BILINEAR is told otherwise in the two models: half_pixel_centers is True here and "
+        "False there"
+    }
+    _, causes = located(tmp_path, pooled(tflite.ActivationFunctionType.RELU6), pooled(0))
+    assert causes["other options"].endswith("fused_activation_function is RELU6 here and NONE there")
+
+
+def test_the_scale_of_an_input_that_leaves_few_steps_comes_first(tmp_path: Path) -> None:
+    """Trained on pictures of 0 to 1, quantised for 0 to 255; unless it is said, both are fed what int8 holds."""
+    tested = Stored(True)
+    fed = tested.tensor("fed", (1, 16, 16, 3), Quantization(1.0, -128))
+    total = tested.tensor("total", (1, 16, 16, 3), Quantization(2.0, -128))
+    tested.graph.node("ADD", [fed, fed], total, "AddOptions")
+    other = Stored(False)
+    given = [other.tensor(name, (1, 16, 16, 3), INPUT) for name in ("fed", "total")]
+    other.graph.node("ADD", [given[0], given[0]], given[1], "AddOptions")
+    models = tested.graph.to_bytes([fed], [total]), other.graph.to_bytes(given[:1], given[1:])
+    sentence, causes = located(tmp_path, *models, normalization="unit", input_images=PICTURES)
+    assert list(causes) == ["few steps of the input"]
+    assert "the scale of the input 'fed' leaves 2 of 256 steps to its values, 0." in sentence
+    assert "it is for 0 to 255" in sentence
+    assert located(tmp_path, *models, input_images=PICTURES)[1] == {}
+
+
+def test_a_healthy_pair_has_no_cause(tmp_path: Path) -> None:
+    for ends_in in ("scores", "logits"):
+        models = (net(ends_in=ends_in) for net in (locate_models.quantized_net, locate_models.net))
+        assert located(tmp_path, *models)[1] == {}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([-64.0, 63.5], Range(-64.0, 63.5, 2, 0, 0.0)),
+        ([0.0, 64.0], Range(0.0, 64.0, 2, 0, 0.0)),
+        ([0.0, 66.5, -67.0], Range(-67.0, 66.5, 3, 2, 18.0)),
+        ([0.0, np.inf], None),
+    ],
+)
+def test_what_is_cut_is_more_than_a_step_beyond_an_end(values: list[float], expected: Range | None) -> None:
+    assert limits_of(STEP) == (-64.0, 63.5)
+    assert range_of(STEP, [np.array(values, np.float32)]) == expected
+
+
+PICTURES = Path(__file__).resolve().parents[2] / "datasets" / "sample" / "images"
