@@ -4,7 +4,7 @@
 
 Each row draws so many evaluations from one kind of noise, with a fixed seed. ``coverage``: the share of 95 % intervals
 that hold the truth, of those that are given; ``given``: how many are. ``wrong pass`` and ``wrong fail``: a gate at 95 %
-whose limit is the truth itself, so that each side may err in 5 %.
+whose limit is the truth itself, so that each side may err in 5 %. ``width``: the median one of the intervals given.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from evaltools.metrics.bounds_of_means import t_quantile
 from evaltools.metrics.interval import confidence_of_each
 from evaltools.metrics.latency import LatencyRatio, latency_ratio, median_interval
 from evaltools.metrics.means import MeanChange, mean_change
+from evaltools.metrics.metric import SHARE
 from evaltools.metrics.power import examples_to_decide, examples_to_judge
 from evaltools.metrics.proportions import PairedCounts, change_bound, change_interval, mcnemar_p, share_bound
 from evaltools.metrics.resampled import ResampledChange, differing_examples, resample_weights
@@ -34,7 +36,10 @@ DRAWS: Final = 1000
 
 
 class Row(Struct, frozen=True):
-    """Shares, 0..1; ``coverage`` is None where there are only one-sided bounds, the others where there are none."""
+    """Shares, 0..1; ``coverage`` is None where there are only one-sided bounds, the others where there are none.
+
+    ``width`` is the median one of the intervals that are given, where it is to be compared.
+    """
 
     what: str
     noise: str
@@ -42,17 +47,29 @@ class Row(Struct, frozen=True):
     coverage: float | None
     wrong_pass: float | None = None
     wrong_fail: float | None = None
+    width: float | None = None
 
 
 def main(arguments: list[str]) -> int:
     """Simulate and print a table."""
     trials = parse_flags("intervals", "", "", {"flags": PARAMETERS}, arguments).number("trials")
-    print("| what | noise | given | coverage | wrong pass | wrong fail |\n|---|---|---|---|---|---|")
-    kinds = (shares, gates_of_several, paired_shares, few_differing, own_means, latency_ratios, unquiet_ratios, medians)
+    print("| what | noise | given | coverage | wrong pass | wrong fail | width |\n|---|---|---|---|---|---|---|")
+    kinds = (
+        shares,
+        gates_of_several,
+        paired_shares,
+        few_differing,
+        own_means,
+        lost_means,
+        latency_ratios,
+        unquiet_ratios,
+        medians,
+    )
     for simulate in kinds:
         for row in simulate(trials):
             cells = [_percent(value) for value in (row.given, row.coverage, row.wrong_pass, row.wrong_fail)]
-            print(f"| {row.what} | {row.noise} | {' | '.join(cells)} |", flush=True)
+            width = "" if row.width is None else f"{row.width:.2g}"
+            print(f"| {row.what} | {row.noise} | {' | '.join(cells)} | {width} |", flush=True)
     print("\n| how many examples | rates | said | decided by them |\n|---|---|---|---|")
     for question, rates, said, decided in planned(trials):
         print(f"| {question} | {rates} | {said} | {_percent(decided)} |", flush=True)
@@ -137,8 +154,9 @@ def few_differing(trials: int, numbers: tuple[int, ...] = (3, 6, 8, 12, 20, 40, 
 def own_means(trials: int) -> Iterator[Row]:
     """The change of a metric of one's own, better higher and within 0 and 1, of which some examples lose much.
 
-    With ``bounds`` stated, and without: then it is given only where 20 examples differ. Noise of 0.002 in every example
-    makes all of them differ, though few lose anything; a metric without bounds has no defence against that.
+    By the bound that stated bounds guarantee, and by the spread of the examples: then it is given only where 20 of them
+    differ, and two do not make most of it. Noise of 0.002 in every example makes all of them differ, though few lose
+    anything; nothing but a guarantee is a defence against that.
     """
     for count, kind, share, loses in (
         (94, "all", 0.02, 1.0),
@@ -160,33 +178,83 @@ def own_means(trials: int) -> Iterator[Row]:
         mean_size = loses * (1 - np.exp(-1 / loses)) if loses < 1 else 1.0
         noise = chance.normal(0, 0.002, losses.shape) if "noise" in kind else np.zeros(losses.shape)
         truth = -share * mean_size
-        for bounds in ((0.0, 1.0), None):
-            if bounds is None and "noise" in kind:
-                continue
-            changes = [mean_change(np.full(count, 0.9), 0.9 + change, bounds) for change in noise - sizes * losses]
-            yield _row_of_changes(
-                changes, f"{count} examples, {100 * share:g} % lose {kind}", truth, bounds is not None
-            )
+        changes = [mean_change(np.full(count, 0.9), 0.9 + change, SHARE) for change in noise - sizes * losses]
+        kind_of_noise = f"{count} examples, {100 * share:g} % lose {kind}"
+        yield _row_of_changes(changes, "own metric drop, guaranteed", kind_of_noise, truth, is_guaranteed=True)
+        yield _row_of_changes(changes, "own metric drop", kind_of_noise, truth)
 
 
-def _row_of_changes(changes: list[MeanChange], noise: str, truth: float, is_bounded: bool) -> Row:
-    given = [change for change in changes if change.says_enough]
-    held = [change.bound(0.975, upper=False) <= truth <= change.bound(0.975, upper=True) for change in given]
-    passes = sum(change.bound(0.95, upper=False) > truth for change in given)
-    fails = sum(change.bound(0.95, upper=True) < truth for change in given)
+def lost_means(trials: int, counts: tuple[int, ...] = (50, 200, 800)) -> Iterator[Row]:
+    """The change of a mean without bounds whose differences are normal, skewed, or have losses that few examples show.
+
+    Beside the interval that the mean had before: Student's t, widened by the distance of the smallest from the largest
+    score for what was not seen.
+    """
+    kinds: dict[str, tuple[Callable[[Chance, tuple[int, int]], npt.NDArray[np.float64]], float]] = {
+        "normal": (lambda chance, shape: chance.normal(-0.3, 1, shape), -0.3),
+        "losses, exponential": (lambda chance, shape: -chance.exponential(1, shape), -1.0),
+        "losses, Pareto of 2.1": (lambda chance, shape: -chance.pareto(2.1, shape), -1 / 1.1),
+        "losses, Pareto of 1.5": (lambda chance, shape: -chance.pareto(1.5, shape), -2.0),
+        "normal, 1 % lose a hundredfold": (
+            lambda chance, shape: chance.normal(0, 1, shape) - 100.0 * (chance.random(shape) < 0.01),
+            -1.0,
+        ),
+    }
+    for kind, (draw, truth) in kinds.items():
+        for count in counts:
+            chance = np.random.default_rng(13)
+            before = chance.normal(5, 1, (trials, count))
+            differences = draw(chance, (trials, count))
+            noise = f"{count} examples, {kind}"
+            yield _before(before, differences, noise, truth)
+            changes = [mean_change(old, old + change) for old, change in zip(before, differences, strict=True)]
+            yield _row_of_changes(changes, "own metric drop", noise, truth)
+
+
+def _before(before: npt.NDArray[np.float64], differences: npt.NDArray[np.float64], noise: str, truth: float) -> Row:
+    count = before.shape[1]
+    scores = np.concatenate([before, before + differences], axis=1)
+    span = np.maximum(0.0, scores.max(axis=1)) - np.minimum(0.0, scores.min(axis=1))
+    error = differences.std(axis=1, ddof=1) / np.sqrt(count)
+    found = differences.mean(axis=1)
+
+    def reach(confidence: float) -> npt.NDArray[np.float64]:
+        unseen = share_bound(0, count, confidence, upper=True)
+        reached: npt.NDArray[np.float64] = t_quantile(confidence, count - 1) * error + span * unseen
+        return reached
+
     return Row(
-        f"own metric drop, {'bounds stated' if is_bounded else 'no bounds'}",
+        "own metric drop, as it was",
+        noise,
+        1.0,
+        float(np.mean(np.abs(found - truth) <= reach(0.975))),
+        float(np.mean(found - reach(0.95) > truth)),
+        float(np.mean(found + reach(0.95) < truth)),
+        float(np.median(2 * reach(0.975))),
+    )
+
+
+def _row_of_changes(changes: list[MeanChange], what: str, noise: str, truth: float, is_guaranteed: bool = False) -> Row:
+    given = changes if is_guaranteed else [each for each in changes if each.says_enough and not each.rests_on_two]
+    bounds = [each.guaranteed if is_guaranteed else each.bound for each in given]
+    intervals = [(bound(0.975, False), bound(0.975, True)) for bound in bounds]
+    held = [low <= truth <= high for low, high in intervals]
+    passes = sum(bound(0.95, False) > truth for bound in bounds)
+    fails = sum(bound(0.95, True) < truth for bound in bounds)
+    return Row(
+        what,
         noise,
         len(given) / len(changes),
         sum(held) / len(given) if given else None,
         passes / len(changes),
         fails / len(changes),
+        float(np.median([high - low for low, high in intervals])) if given else None,
     )
 
 
 def latency_ratios(trials: int) -> Iterator[Row]:
     """The ratio of two configurations whose pairs of times have autocorrelated noise, and of processes that differ."""
-    for count, memory in ((200, 0.0), (50, 0.5), (200, 0.5), (200, 0.9), (1000, 0.9)):
+    for count, memory in ((200, 0.0), (50, 0.5), (50, 0.8), (50, 0.9), (50, 0.97), (200, 0.5), (200, 0.9), (1000, 0.9)):
         chance = np.random.default_rng(4)
         bounds = []
         for _ in range(trials):

@@ -7,13 +7,19 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from evaltools.metrics.interval import Interval
-from evaltools.metrics.means import FEWEST_DIFFERING, MeanChange
+from evaltools.metrics.means import FEWEST_DIFFERING, MeanChange, seen_share
+from evaltools.metrics.metric import SHARE
 from evaltools.metrics.power import POWER, examples_to_judge
 from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p, share_bound
 from evaltools.metrics.words import change as change_in_words
+from evaltools.metrics.words import ends
 from evaltools.result.verdict import Verdict, VerdictKind
 
 DEFAULT_MARGIN: Final = 0.005
+"""Half a point, of shares."""
+RELATIVE_MARGIN: Final = 0.01
+"""Of the reference's value, of other means whose margin nobody states."""
+RESTS_ON_TWO: Final = "one or two examples make most of what varies, so others like them decide; measure more"
 LEVEL: Final = 0.05
 _ONE_SIDE: Final = 0.975
 """Confidence of each end of the 95 % interval that a verdict rests on."""
@@ -114,27 +120,69 @@ def change_verdict(
 Better = Literal["higher", "lower"]
 
 
+def margin_of_mean(value: float, bounds: tuple[float, float] | None) -> float:
+    """The change of a mean that counts as none where nobody states one, 0 where nothing says how much that is.
+
+    Half a point of a share, whose stated bounds are 0 and 1; else 1 % of the reference's ``value``.
+
+    >>> margin_of_mean(0.8, (0, 1)), margin_of_mean(-250.0, None)
+    (0.005, 2.5)
+    """
+    return DEFAULT_MARGIN if bounds == SHARE else RELATIVE_MARGIN * abs(value)
+
+
 def mean_verdict(metric: str, change: MeanChange, better: Better, margin: float, against: str = "") -> Verdict:
     """A verdict on a mean over the same examples, by the 95 % interval of its change.
 
     ``equivalent`` where the whole interval lies within ``margin`` of no change, ``worse`` or ``better`` where it lies
     on one side of no change, else ``not decided``, with the number of examples that would decide in 80 % of cases where
-    ten or more differ. Without an interval it is not decided either, and the sentence says why.
+    ten or more differ. Without an interval, where one or two examples make most of the spread, and where ``margin`` is
+    0, it is not decided either, and the sentence says why. It also says what the interval cannot see.
 
-    >>> mean_verdict("error", MeanChange(40, 0.3, 0.1, 40, 1.0), "lower", 0.005).kind
+    >>> mean_verdict("error", MeanChange(40, 0.3, 0.1, 40), "lower", 0.005).kind
     'worse'
     """
-    interval, few = change.interval(), ""
+    interval = change.interval()
     if interval is None:
         verdict = Verdict("not decided", metric, change=change.change, margin=margin)
-        few = f"only {change.differing} examples differ and the metric states no bounds, so others may decide"
     else:
-        verdict = change_verdict(metric, change.change, interval, margin)
+        verdict = change_verdict(metric, change.change, interval, margin, change.is_significant)
+    why = _why_open(change, margin)
+    if why:
+        verdict = replace(verdict, kind="not decided")
     if better == "lower" and verdict.kind in ("worse", "better"):
         verdict = replace(verdict, kind="worse" if verdict.kind == "better" else "better")
-    if verdict.kind == "not decided" and interval is not None:
+    if verdict.kind == "not decided" and not why:
         verdict = replace(verdict, examples_needed=change.examples_to_judge(margin))
         if change.differing < FEWEST_DIFFERING:
-            few = f"only {change.differing} examples differ, so nothing says how many would decide"
+            why = f"only {change.differing} examples differ, so nothing says how many would decide"
     verdict = replace(verdict, against=against, differing=change.differing)
-    return in_words(verdict, change.count, is_unchanged=change.differing == 0, is_share=False, why=few)
+    verdict = in_words(verdict, change.count, is_unchanged=change.differing == 0, is_share=False, why=why)
+    unseen = what_is_unseen(change)
+    if not unseen or verdict.kind not in ("equivalent", "better") or verdict.seen:
+        return verdict
+    return replace(verdict, texts=["; ".join([*verdict.texts, unseen])])
+
+
+def _why_open(change: MeanChange, margin: float) -> str:
+    """Why a change of a mean is not decided whatever its interval is; empty where that decides."""
+    if not change.says_enough:
+        return f"only {change.differing} examples differ and the metric states no bounds, so others may decide"
+    if change.rests_on_two:
+        return RESTS_ON_TWO
+    return "" if margin else "the reference's value is 0, of which nothing is a share; state margin= or --margin"
+
+
+def what_is_unseen(change: MeanChange) -> str:
+    """What an interval by the spread of the examples cannot see, and the interval that allows for it; else empty.
+
+    >>> what_is_unseen(MeanChange(50, 0.0, 0.1, 50))
+    'losses that hit fewer than 1 in 17 examples may be unseen'
+    """
+    if not change.is_by_spread:
+        return ""
+    text = f"losses that hit fewer than 1 in {seen_share(change.count)} examples may be unseen"
+    known = change.guaranteed_interval()
+    if known is None:
+        return text
+    return f"{text}, with them {ends(f'{known.low:+.3g}', f'{known.high:+.3g}')} by the stated bounds"

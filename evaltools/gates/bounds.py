@@ -28,7 +28,13 @@ def mean_of(figure: Figure) -> MeanOfScores | None:
     if spread is None or figure.value is None:
         return None
     return MeanOfScores(
-        figure.value, spread.deviation, figure.count or 0, spread.unequal, spread.low, spread.high, spread.is_bounded
+        figure.value,
+        spread.deviation,
+        figure.count or 0,
+        spread.unequal,
+        spread.skewness,
+        spread.by_two,
+        spread.bounds,
     )
 
 
@@ -51,13 +57,24 @@ def change_of(figure: Figure, base: Figure | None, of_old: bool = False) -> Chan
 
 
 def _of_same_examples(figure: Figure, change: Change, base: Figure | None) -> ChangeWithBounds | None:
+    flips = None
     if change.lost is not None and change.gained is not None:
-        return CountedChange(PairedCounts(change.count, change.lost, change.gained))
+        flips = PairedCounts(change.count, change.lost, change.gained)
     if change.spread is not None:
         spread = change.spread
-        span = spread.high - spread.low or 1.0
-        found = MeanChange(change.count, change.value, spread.deviation, spread.unequal, span, spread.is_bounded)
+        found = MeanChange(
+            change.count,
+            change.value,
+            spread.deviation,
+            spread.unequal,
+            spread.skewness,
+            spread.by_two,
+            None if spread.bounds is None else spread.bounds[1],
+            flips,
+        )
         return found.reversed() if figure.better == "lower" else found
+    if flips is not None:
+        return CountedChange(flips)
     return None if base is None else resampled_change(base.draws, figure.draws, change.value, change.count)
 
 
@@ -88,11 +105,21 @@ def _change_of_scores(
         right = list(zip(then, now, strict=True))
         counts = PairedCounts(len(right), right.count((1.0, 0.0)), right.count((0.0, 1.0)))
         return Change(against, counts.change, count=counts.count, lost=counts.lost, gained=counts.gained)
-    bounds = {(each.low, each.high) if each.is_bounded else None for each in (figure.spread, old.spread)}
-    return change_of_means(mean_change(then, now, bounds.pop() if len(bounds) == 1 else None), against)
+    bounds = figure.spread.bounds if figure.spread.bounds == old.spread.bounds else None
+    return change_of_means(mean_change(then, now, bounds), against)
 
 
 def change_of_means(found: MeanChange, against: str) -> Change:
     """The change of a mean, as a figure states it."""
-    spread = Spread(found.deviation, found.differing, 0.0, found.span, found.is_bounded)
-    return Change(against, found.change, found.interval(), found.count, spread=spread)
+    bounds = None if found.span is None else (-found.span, found.span)
+    spread = Spread(found.deviation, found.differing, found.skewness, found.by_two, bounds)
+    return Change(
+        against,
+        found.change,
+        found.interval(),
+        found.count,
+        None if found.flips is None else found.flips.lost,
+        None if found.flips is None else found.flips.gained,
+        spread=spread,
+        guaranteed=found.guaranteed_interval(),
+    )

@@ -15,6 +15,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.errors import DataError
+from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN, margin_of_mean
 from evaltools.gates.bounds import change_of
 from evaltools.gates.check import GateDecisions, changed_model, decide_together, earlier_parts, not_measured, report
 from evaltools.gates.criteria import Criterion, parse_criterion
@@ -25,6 +26,7 @@ from evaltools.metrics.means import MeanChange
 from evaltools.metrics.power import CountedChange
 from evaltools.metrics.resampled import ResampledChange
 from evaltools.result.facts import Model, Tensor
+from evaltools.result.figure import Figure
 from evaltools.result.json_file import encode_json
 from evaltools.result.result import Result, Row
 from evaltools.result.verdict import GateVerdict
@@ -150,6 +152,11 @@ def hold_against_old(run: str, found: RunRows, old: Old[RunRows], others: int = 
             decisions.append(not_measured(since.not_measured, _NO_WORSE, row.name, own.examples))
             continue
         of_accuracy += [(criterion, own) for criterion in _limits_since(old, row)]
+        warnings += [
+            f"not compared: {name} of {row.name}, which was 0; state its margin= in the task, or --margin"
+            for name, figure in row.figures.items()
+            if "accuracy" not in row.texts and _margin_since(old, row.name, name, figure) == 0
+        ]
         others_of_row = _other_decisions(earlier, row, since, _is_same_model(old.result, found))
         decisions += [replace(each, examples=since.examples) for each in others_of_row]
         timed += [(slowdown(), own)] if since.ratio is not None else []
@@ -239,16 +246,31 @@ def slowdown() -> Criterion:
 def _limits_since(old: Old[RunRows], row: Row) -> list[Criterion]:
     """The limits that a comparison sets by itself: on the accuracy, or on every mean of a task of one's own."""
     if "accuracy" in row.texts:
-        return [parse_criterion(f"{row.texts['accuracy']} drop vs old <= {100 * old.margin:g} points at 95 %")]
-    return [
-        parse_criterion(
-            f"{name} {'rise' if figure.better == 'lower' else 'drop'} vs old <= "
-            f"{old.margin if figure.margin is None else figure.margin:g} at 95 %",
-            of_own_task=True,
-        )
-        for name, figure in row.figures.items()
-        if figure.spread is not None
-    ]
+        points = 100 * (DEFAULT_MARGIN if old.margin is None else old.margin)
+        return [parse_criterion(f"{row.texts['accuracy']} drop vs old <= {points:g} points at 95 %")]
+    found = []
+    for name, figure in row.figures.items():
+        margin = _margin_since(old, row.name, name, figure)
+        if margin:
+            way = "rise" if figure.better == "lower" else "drop"
+            found.append(parse_criterion(f"{name} {way} vs old <= {margin:g} at 95 %", of_own_task=True))
+    return found
+
+
+def _margin_since(old: Old[RunRows], row: str, name: str, figure: Figure) -> float | None:
+    """The change of a mean since an earlier result that counts as none; None for a figure that is no mean.
+
+    What nobody states is half a point, or 1 % of what it was, and 0 where it was 0.
+    """
+    if figure.spread is None:
+        return None
+    stated = old.margin if figure.margin is None else figure.margin
+    if stated is not None:
+        return stated
+    earlier = old.result.row(row)
+    before = None if earlier is None else earlier.figures.get(name)
+    value = figure.value if before is None else before.value
+    return margin_of_mean(value or 0.0, figure.spread.bounds)
 
 
 def _kept_since(criterion: Criterion, decision: Decision, since: Evidence, is_same: bool) -> Decision:

@@ -1,7 +1,8 @@
 """A limit as a user writes it: ``top1 >= 0.70``, ``top1 drop <= 0.005 at 95 %``, ``max_quanta[scores] <= 2``.
 
-Drops, rises and ratios are against the reference of the same run; with ``vs old`` behind them they are against the
-earlier result of ``--against``: ``top1 drop vs old <= 0.5 points at 95 %``. Flags of a task may be limits as well.
+``iou drop <= 0.02 guaranteed at 95 %`` asks for the bound that the stated bounds of a metric guarantee. Drops, rises
+and ratios are against the reference of the same run; with ``vs old`` behind them they are against the earlier result of
+``--against``: ``top1 drop vs old <= 0.5 points at 95 %``. Flags of a task may be limits as well.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _LIMIT: Final = re.compile(
     r"\s*(?P<figure>\w+)\s*(?:\[(?P<output>[^\]]+)\])?\s*(?P<kind>drop|rise|ratio)?\s*(?P<old>vs\s+old)?\s*"
     r"(?P<sign><=|>=)\s*"
     r"(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?P<unit>%|points?|ms)?\s*"
-    r"(?:at\s+(?P<confidence>\d+(?:\.\d+)?)\s*%)?\s*"
+    r"(?:(?P<guaranteed>guaranteed\s+)?at\s+(?P<confidence>\d+(?:\.\d+)?)\s*%)?\s*"
 )
 
 
@@ -37,7 +38,8 @@ class Criterion(Struct, frozen=True):
 
     ``kind``: the figure itself, its ``drop`` or ``rise`` against the reference, or its ``ratio`` to that of the
     reference; ``of_old``: against the earlier result instead.
-    ``at_most`` is ``<=``, else ``>=``. ``confidence``, 0.5..1, asks for a bound instead of the figure as it is found.
+    ``at_most`` is ``<=``, else ``>=``. ``confidence``, 0.5..1, asks for a bound instead of the figure as it is found;
+    ``is_guaranteed``: for the one that the bounds of a metric guarantee.
     ``unit`` is that in which the limit is written; ``value`` of a share is 0..1 all the same. ``broken_from`` is where
     one with a confidence begins to be broken, if not at ``value``.
     """
@@ -52,6 +54,7 @@ class Criterion(Struct, frozen=True):
     unit: str = ""
     of_old: bool = False
     broken_from: float | None = None
+    is_guaranteed: bool = False
 
     @property
     def figure(self) -> str:
@@ -100,6 +103,7 @@ def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
         confidence=float(found["confidence"]) / 100 if found["confidence"] else None,
         unit="points" if unit == "point" else unit,
         of_old=found["old"] is not None,
+        is_guaranteed=found["guaranteed"] is not None,
     )
     for mistake in _mistakes(criterion, unit, known):
         raise UsageError(f"{criterion.text!r}{mistake}")
@@ -183,6 +187,8 @@ def _mistakes(limit: Criterion, unit: str, known: Mapping[str, Metric]) -> Itera
 
 def _mistakes_of_confidence(limit: Criterion, confidence: float, known: Mapping[str, Metric]) -> Iterator[str]:
     kind, metric = limit.kind, limit.metric
+    if limit.is_guaranteed and not metric.is_of_own_task:
+        yield ": only means of tasks have stated bounds that guarantee one; leave 'guaranteed' out"
     if not 0.5 < confidence < 1:
         yield ": use a confidence above 50 % and below 100 %"
     if kind == "ratio" and confidence > _MOST_FOR_RATIO:

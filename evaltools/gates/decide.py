@@ -10,13 +10,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evaltools.gates.accuracy_verdict import RESTS_ON_TWO, what_is_unseen
 from evaltools.gates.bounds import change_of, mean_of, share_of
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
 from evaltools.metrics.between_runs import IndependentMeans, IndependentShares
 from evaltools.metrics.interval import Interval, confidence_of_each
 from evaltools.metrics.latency import at_confidence
-from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange
+from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange, MeanOfScores
 from evaltools.metrics.power import POWER, examples_to_place
 from evaltools.metrics.proportions import share_bound
 from evaltools.parameter import did_you_mean
@@ -39,9 +40,13 @@ _MEDIANS_ONLY: Final = (
     "only the medians of both are known, no single times on the same examples, so there is no interval; leave 'at ...' "
     "out"
 )
+_STATE_BOUNDS: Final = "state its bounds=(LOWEST, HIGHEST)"
 _FEW_UNEQUAL: Final = (
     f"fewer than {FEWEST_UNEQUAL} examples are unequal and the metric states no bounds, so nothing says how others "
-    "would be; state its bounds=(LOWEST, HIGHEST), or measure more"
+    f"would be; {_STATE_BOUNDS}, or measure more"
+)
+_NO_GUARANTEE: Final = (
+    f"the metric states no bounds, so nothing is guaranteed; {_STATE_BOUNDS}, or leave 'guaranteed' out"
 )
 _TOO_FEW: Final = "too few examples to decide"
 _OF_OLD_TIMES: Final = 0.95
@@ -76,11 +81,13 @@ class Found(Struct, frozen=True):
         >>> Found("top1 drop", 0.0, -0.0123, 0.0123, unit="points").number
         '0 points [-1.23, 1.23]'
         >>> Found("latency_ratio", 0.5, 0.45, 0.6, processes=1).number
-        '0.5 [0.45, 0.6] of these processes'
+        '0.5 [0.45, 0.6] of these processes while this was measured'
         """
         span = "" if self.low is None else f" [{number_in(self.low, self.unit)}, {number_in(self.high, self.unit)}]"
         where = "" if self.output is None else f" in {self.output}"
-        basis = {None: "", 1: " of these processes"}.get(self.processes, f" of such ({self.processes}) processes")
+        basis = {None: "", 1: " of these processes while this was measured"}.get(
+            self.processes, f" of such ({self.processes}) processes"
+        )
         return f"{in_unit(self.value, self.unit)}{span}{where}{' of medians' if self.of_medians else basis}"
 
     @property
@@ -129,14 +136,16 @@ class _NothingShown(Exception):
 class _Known(Struct, frozen=True):
     """What a limit is compared with; ``bounds`` has its one-sided bounds by their confidence, where there are some.
 
-    What is of one output is judged as it was found. ``says_enough``: so many values differ that there are bounds.
-    ``how_many`` is the number of examples that would decide beside so many limits, where that can be known.
+    What is of one output is judged as it was found. ``open`` says why a bound decides nothing, empty where it does.
+    ``how_many`` is the number of examples that would decide beside so many limits, where that can be known. ``unseen``
+    says what a bound that keeps a limit cannot see.
     """
 
     found: Found
     bounds: Callable[[float], Interval] | None = None
-    says_enough: bool = True
+    open: str = ""
     how_many: Callable[[int], int | None] | None = None
+    unseen: str = ""
 
 
 def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -> Decision:
@@ -190,16 +199,18 @@ def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> 
         is_number = found.value is not None and not math.isnan(found.value)
         verdict: GateVerdict = "pass" if is_number and _keeps(criterion, found.value or 0.0) else "fail"
         return Decision(evidence.configuration, criterion.text, verdict, found, "" if is_number else _NO_NUMBER)
-    if not known.says_enough:
-        return Decision(evidence.configuration, criterion.text, "inconclusive", found, _FEW_UNEQUAL)
+    if known.open in (_FEW_UNEQUAL, _NO_GUARANTEE):
+        return Decision(evidence.configuration, criterion.text, "inconclusive", found, known.open)
     interval = None if known.bounds is None else known.bounds(confidence)
     if known.bounds is None or interval is None or math.isnan(interval.low) or math.isnan(interval.high):
         raise _NothingShown(f"{criterion.figure} has no interval in this result")
     found = replace(found, low=interval.low, high=interval.high)
     verdict = verdict_of(criterion, interval, known.bounds(confidence_of_each(confidence, limits_together)))
     decision = Decision(evidence.configuration, criterion.text, verdict, found)
+    if known.open:
+        return replace(decision, verdict="inconclusive", reason=known.open)
     if verdict != "inconclusive":
-        return decision
+        return replace(decision, reason=known.unseen) if verdict == "pass" else decision
     if criterion.kind == "ratio" and criterion.of_old:
         return replace(decision, reason=_RUNS_APART)
     needed = None if known.how_many is None else known.how_many(limits_together)
@@ -230,7 +241,8 @@ def _known(criterion: Criterion, evidence: Evidence) -> _Known:
     found = Found(criterion.figure, figure.value, unit=criterion.unit or criterion.metric.unit)
     mean, share = mean_of(figure), share_of(figure)
     if mean is not None:
-        return _Known(found, partial(_bounds, mean.bound), mean.says_enough)
+        bound = mean.guaranteed if criterion.is_guaranteed else mean.bound
+        return _Known(found, partial(_bounds, bound), _why_open(mean, criterion))
     if share is None or share.count == 0:
         return _Known(found)
     counts = (share.successes, share.count)
@@ -240,6 +252,15 @@ def _known(criterion: Criterion, evidence: Evidence) -> _Known:
         return examples_to_place(*counts, criterion.value, criterion.confidence or 0.0, of_each_side)
 
     return _Known(found, partial(_bounds, partial(share_bound, *counts)), how_many=how_many)
+
+
+def _why_open(found: MeanOfScores | MeanChange | IndependentMeans, criterion: Criterion) -> str:
+    """Why a bound of a mean, or of its change, decides nothing; empty where it does."""
+    if criterion.is_guaranteed:
+        return _NO_GUARANTEE if math.isnan(found.guaranteed(0.95, upper=True)) else ""
+    if not found.says_enough:
+        return _FEW_UNEQUAL
+    return RESTS_ON_TWO if found.rests_on_two else ""
 
 
 def _bounds(bound: Callable[[float, bool], float], confidence: float) -> Interval:
@@ -271,14 +292,20 @@ def _change(criterion: Criterion, evidence: Evidence) -> _Known:
     found = Found(
         f"{criterion.figure} {wanted}{' vs old' if criterion.of_old else ''}", 0.0 - change.change, unit=criterion.unit
     )
+    bound, is_open, unseen = change.bound, "", ""
     is_planned = not isinstance(change, IndependentShares | IndependentMeans)
+    if isinstance(change, MeanChange | IndependentMeans):
+        is_open = _why_open(change, criterion)
+        bound = change.guaranteed if criterion.is_guaranteed else change.bound
     if isinstance(change, MeanChange):
-        is_planned = change.differing >= FEWEST_DIFFERING
+        is_planned = change.differing >= FEWEST_DIFFERING and not criterion.is_guaranteed
+        unseen = "" if criterion.is_guaranteed else what_is_unseen(change)
     return _Known(
         found,
-        lambda confidence: Interval(0.0 - change.bound(confidence, True), 0.0 - change.bound(confidence, False)),
-        change.says_enough if isinstance(change, MeanChange | IndependentMeans) else True,
+        lambda confidence: Interval(0.0 - bound(confidence, True), 0.0 - bound(confidence, False)),
+        is_open,
         partial(change.examples_to_decide, criterion.value, criterion.confidence or 0.0) if is_planned else None,
+        unseen,
     )
 
 

@@ -10,7 +10,6 @@ from typing import Final, Generic, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.gates.bounds import compared
 from evaltools.metrics.between_runs import Timed, crowding_of, ratio_between_runs
 from evaltools.metrics.interval import Interval
@@ -299,14 +298,14 @@ class Old(Struct, Generic[Earlier], frozen=True):
     """An earlier result, or a part of one, and the ``name`` of its file.
 
     ``other_examples``: it may be of other examples than the new one, which are then compared as two samples.
-    ``margin`` is the drop of an accuracy, 0..1, that counts as none. ``allowed`` is for what a comparison asks by
-    itself.
+    ``margin`` is the drop of an accuracy, 0..1, that counts as none, None where it was not stated. ``allowed`` is for
+    what a comparison asks by itself.
     """
 
     name: str
     result: Earlier
     other_examples: bool = False
-    margin: float = DEFAULT_MARGIN
+    margin: float | None = None
     allowed: Allowed = NOTHING_ALLOWED
 
     def of(self, part: OldPart) -> Old[OldPart]:

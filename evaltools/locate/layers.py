@@ -30,7 +30,8 @@ from evaltools.locate.rows import (
     with_errors,
 )
 from evaltools.locate.sides import FLOAT_ROUNDOFF, Side, fit
-from evaltools.metrics.means import Rows, contributions, mean_interval
+from evaltools.metrics.jackknife import Rows, contributions
+from evaltools.metrics.means import mean_interval
 from evaltools.model.contents import Graph, GraphTensor, Operation, read_contents
 from evaltools.model.cut import NotCuttable
 from evaltools.model.float_layer import is_quantized_layer, with_float_layer

@@ -71,6 +71,11 @@ class IndependentMeans(Struct, frozen=True):
         return self.before.says_enough and self.after.says_enough
 
     @property
+    def rests_on_two(self) -> bool:
+        """Whether one or two examples make most of the spread of either."""
+        return self.before.rests_on_two or self.after.rests_on_two
+
+    @property
     def change(self) -> float:
         """The later mean minus the earlier one; of what is better when lower with the other sign."""
         return self.sign * (self.after.mean - self.before.mean)
@@ -85,6 +90,12 @@ class IndependentMeans(Struct, frozen=True):
             self.before.bound(confidence, not is_up) - self.before.mean,
         )
         return self.change + reach if upper else self.change - reach
+
+    def guaranteed(self, confidence: float, upper: bool) -> float:
+        """One-sided bound that holds whatever the scores are, half of the error for each; NaN without bounds."""
+        half = (1 + confidence) / 2
+        is_up = upper if self.sign > 0 else not upper
+        return self.sign * (self.after.guaranteed(half, is_up) - self.before.guaranteed(half, not is_up))
 
     def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> None:  # noqa: ARG002
         """None: recorded examples decide with far fewer."""

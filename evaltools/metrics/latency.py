@@ -15,7 +15,15 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from evaltools.metrics.interval import Interval
-from evaltools.metrics.series import FEWEST_INDEPENDENT, Withheld, has_jumped, independent_values, ranks
+from evaltools.metrics.series import (
+    FEWEST_BY_NEIGHBOURS,
+    FEWEST_INDEPENDENT,
+    Withheld,
+    has_jumped,
+    independent_values,
+    ranks,
+    worth_by_neighbours,
+)
 
 FEWEST_PROCESSES: Final = 3
 """With two, Student's t is 12.7 deviations wide."""
@@ -201,10 +209,11 @@ def latency_ratio(
     drawn by what Student's t for so many is wider than the normal distribution. It is at least as wide as half a step
     of the clock is of both medians.
 
-    Withheld for pairs that are worth fewer than 4, and where their ratios jumped
-    (:func:`~evaltools.metrics.series.has_jumped`). It is about these two processes on this machine in this time, not
-    about other processes, whose speeds differ. Where ``processes`` says three or more of each, every pair of them
-    counts as one value, and the interval is about such processes. Times of 0 count as half a step; None without a pair.
+    Withheld for pairs that are worth fewer than 4, or fewer than 8 by the correlation of neighbours alone, and where
+    their ratios jumped (:func:`~evaltools.metrics.series.has_jumped`). It is about these two processes on this machine
+    while they were measured, not about other processes, whose speeds differ, nor about another time, in which a clock
+    may have another step. Where ``processes`` says three or more of each, every pair of them counts as one value, and
+    the interval is about such processes. Times of 0 count as half a step; None without a pair.
 
     >>> found = latency_ratio([100] * 20, [200] * 20)
     >>> found.ratio, round(found.interval.low, 3), round(found.interval.high, 3)
@@ -245,8 +254,10 @@ def _ratio_bounds(times_us: npt.NDArray[np.float64], confidence: float) -> tuple
     if len(logarithms) < FEWEST_INDEPENDENT:
         return "few"
     first_above, second_above = (_above_the_median(ranks(times)) for times in times_us)
-    worth = min(independent_values(second_above - first_above), independent_values(ranks(logarithms)))
-    if worth < FEWEST_INDEPENDENT or has_jumped(logarithms):
+    series = (second_above - first_above, ranks(logarithms))
+    worth = min(map(independent_values, series))
+    is_correlated = min(map(worth_by_neighbours, series)) < FEWEST_BY_NEIGHBOURS
+    if worth < FEWEST_INDEPENDENT or is_correlated or has_jumped(logarithms):
         return "jumped" if len(logarithms) >= FEWEST_TIMES else "few"
     first, second = _drawn_medians(times_us, worth, confidence)
     return _bounds_of_draws(second - first, math.log(_ratio_of_medians(times_us)), worth, confidence)

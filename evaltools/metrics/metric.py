@@ -7,11 +7,13 @@ The mean of a score is ``et.mean(...)`` in the task itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
 Better = Literal["higher", "lower"]
+SHARE: Final = (0.0, 1.0)
+"""The bounds of a metric that is a share."""
 
 
 class Metric(Struct, frozen=True):

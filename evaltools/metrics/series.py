@@ -14,6 +14,8 @@ Withheld = Literal["few", "jumped"]
 
 FEWEST_INDEPENDENT: Final = 4.0
 """Values that are worth fewer independent ones say nothing of how far off their median may be."""
+FEWEST_BY_NEIGHBOURS: Final = 8.0
+"""By the correlation of neighbours alone: with fewer, of 50 pairs from 0.72 on, a slow change may look like none."""
 _BATCHES: Final = (1, 3, 10, 30, 100, 300, 1000)
 _FEWEST_BATCHES: Final = 8
 _MOST_CORRELATION: Final = 0.999
@@ -54,6 +56,18 @@ def independent_values(values: Numbers) -> float:
         spread = float(means.var(ddof=1)) if count > 1 else 0.0
         worst = max(worst, size * spread / variance * (1 + correlation) / (1 - correlation))
     return len(values) / worst
+
+
+def worth_by_neighbours(values: Numbers) -> float:
+    """How many independent values a series is worth, by nothing but the correlation ``r`` of its neighbours.
+
+    ``n (1 - r) / (1 + r)``, as if each value followed from the one before and chance.
+
+    >>> round(worth_by_neighbours(np.array([1.0, -1.0] * 50))), round(worth_by_neighbours(np.arange(50.0)))
+    (100, 0)
+    """
+    correlation = _correlation(values)
+    return len(values) * (1 - correlation) / (1 + correlation)
 
 
 def _correlation(values: Numbers) -> float:

@@ -114,7 +114,9 @@ def _processes(result: Result) -> str:
     if not counts:
         return ""
     if min(counts) == 1:
-        return "; intervals of speeds are about these processes, others can differ by some percent"
+        return (
+            "; intervals of speeds are about these processes while this was measured, others can differ by some percent"
+        )
     return f"; intervals of speeds allow for what {min(counts)} processes of each differ by"
 
 

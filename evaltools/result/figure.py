@@ -14,24 +14,25 @@ from evaltools.metrics.metric import Better, Metric
 class Spread(Struct, frozen=True, omit_defaults=True):
     """How numbers of examples differ: what the bounds of their mean follow from.
 
-    ``deviation`` is the standard deviation. ``unequal`` of them are not the most frequent one, of differences not 0.
-    They lie from ``low`` to ``high``: the metric's own bounds if ``is_bounded``, else the smallest and the largest that
-    were seen, 0 included.
+    ``deviation`` is the standard deviation, ``skewness`` how much they lean to one side. ``unequal`` of them are not
+    the most frequent one, of differences not 0. ``by_two`` is the share, 0..1, that the two furthest from the mean have
+    of all squares. ``bounds`` are the smallest and the largest that there can be, null where the metric states none.
     """
 
     deviation: float
     unequal: int = 0
-    low: float = 0.0
-    high: float = 0.0
-    is_bounded: bool = False
+    skewness: float = 0.0
+    by_two: float = 0.0
+    bounds: tuple[float, float] | None = None
 
 
 class Change(Struct, frozen=True, omit_defaults=True):
     """How a figure differs from that of the row ``against``: ``value`` is this row's minus the other's.
 
     Both are of the same ``count`` examples. ``lost`` and ``gained`` count, of a share, the examples that changed sides.
-    ``spread`` is that of the differences of single examples, of a mean. ``interval`` is the 95 % interval, ``p_value``
-    the one of the test, corrected for several comparisons with one row.
+    ``spread`` is that of the differences of single examples, of a mean. ``interval`` is the 95 % interval,
+    ``guaranteed`` the wider one that holds for any scores within the bounds that the metric states, and ``p_value`` the
+    one of the test, corrected for several comparisons with one row.
     """
 
     against: str
@@ -42,6 +43,7 @@ class Change(Struct, frozen=True, omit_defaults=True):
     gained: int | None = None
     spread: Spread | None = None
     p_value: float | None = None
+    guaranteed: Interval | None = None
 
 
 class Figure(Struct, frozen=True, omit_defaults=True):

@@ -37,7 +37,7 @@ def concluded(
     return Concluded(
         figures={name: _figures(found, with_reference.get(name)) for name, found in by_name.items()},
         parts={name: _categories(found, with_reference.get(name)) for name, found in by_name.items()},
-        verdicts=verdicts_on_map(detected.comparisons, detected.figures, run.margin),
+        verdicts=verdicts_on_map(detected.comparisons, detected.figures, run.share_margin),
         warnings=warnings,
         blocks=sections(detected, len(run.outcome.names), run.pictures),
         given=given,

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from evaltools.datasets.labels import read_labels
 from evaltools.datasets.order import Order
 from evaltools.errors import DataError, TaskError
-from evaltools.tasks.framework.definition import SHARE, Example, Mean, mean, pooled
+from evaltools.metrics.metric import SHARE
+from evaltools.tasks.framework.definition import Example, Mean, mean, pooled
 from evaltools.tasks.framework.pictures import pairs
 from evaltools.tasks.framework.tensors import Outputs
 
@@ -45,7 +46,7 @@ def labelled(
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of embeddings, in the order of their columns."""
-    cosine = mean("cosine", bounds=(-1.0, 1.0))
+    cosine = mean("cosine", margin=0.005, bounds=(-1.0, 1.0))
     recalls = [
         pooled("recall_at_1", partial(recall, 1), bounds=SHARE),
         pooled("recall_at_5", partial(recall, 5), bounds=SHARE),

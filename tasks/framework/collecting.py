@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from evaltools.engine.ledger import PassOutcome
 from evaltools.engine.quiet_latency import QuietTime
+from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.known_tasks import task_command
 from evaltools.result.figure import Figure, Part
 from evaltools.result.metrics import figures_of, in_order
@@ -26,11 +27,11 @@ class RecordsOfRun(Struct, frozen=True):
     """The records of a run, for a metric that concludes a part of the result of them.
 
     ``examples`` are the task's; ``measured`` the configurations with figures, of which ``pairs`` are compared and
-    ``reference`` may be one; ``times`` has the times of each that ran. ``margin`` is the change that counts as none.
-    ``keeps_examples``: what was found in each example is wanted in the result. ``has_page``: a page is made of it,
-    which shows some examples. ``first_run_us`` has the time of the very first run of each configuration that was warmed
-    up, in microseconds, None where it failed. ``beside`` is what the task measured after the pass. ``pictures`` is the
-    folder of the pictures, empty where the task takes none.
+    ``reference`` may be one; ``times`` has the times of each that ran. ``margin`` is the change that counts as none,
+    None where it was not stated. ``keeps_examples``: what was found in each example is wanted in the result.
+    ``has_page``: a page is made of it, which shows some examples. ``first_run_us`` has the time of the very first run
+    of each configuration that was warmed up, in microseconds, None where it failed. ``beside`` is what the task
+    measured after the pass. ``pictures`` is the folder of the pictures, empty where the task takes none.
     """
 
     examples: Sequence[Any]
@@ -39,12 +40,17 @@ class RecordsOfRun(Struct, frozen=True):
     pairs: Sequence[Pair] = ()
     times: Mapping[str, Sequence[QuietTime]] = field(default_factory=dict)
     reference: str | None = None
-    margin: float = 0.005
+    margin: float | None = None
     keeps_examples: bool = False
     has_page: bool = False
     first_run_us: Mapping[str, float | None] = field(default_factory=dict)
     beside: Any = None
     pictures: str = ""
+
+    @property
+    def share_margin(self) -> float:
+        """The change of a share that counts as none: half a point where no other is stated."""
+        return DEFAULT_MARGIN if self.margin is None else self.margin
 
 
 Columns = dict[str, list[Any]]

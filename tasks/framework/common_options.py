@@ -259,7 +259,8 @@ Normalized = Annotated[str, NORMALIZATION.help]
 """The same options as parameters of a task's function."""
 MARGIN: Final = Parameter(
     "margin",
-    "Change of accuracy, 0..1, that counts as none in the verdict; 0.005 is half a point.",
+    "Change that counts as none in the verdict: of accuracy 0..1, 0.005 is half a point; of other metrics in their "
+    "unit, and 1 % of the reference's value where it is not given.",
     default=0.005,
     about="result",
 )

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound="Callable[..., Task]")
 Better = Literal["higher", "lower"]
 _MARK: Final = "__evaltools_task__"
-SHARE: Final = (0.0, 1.0)
-"""The bounds of a metric that is a share."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +44,10 @@ class Example:
 class Mean:
     """A metric of a task: the mean of what ``score`` gives under ``name``, over the examples.
 
-    ``margin`` is the change, in the metric's own unit, that counts as none in verdicts; None: that of ``--margin``.
-    ``bounds`` are the smallest and the largest score that there can be, None where none is known: without them few
-    unequal examples say nothing of others.
+    ``margin`` is the change, in the metric's own unit, that counts as none in verdicts; None: that of ``--margin``
+    where it is stated, else half a point of a share, whose ``bounds`` are 0 and 1, and 1 % of the reference's value of
+    another. ``bounds`` are the smallest and the largest score that there can be, None where none is known: without them
+    few unequal examples say nothing of others, and nothing bounds what none of the examples shows.
     """
 
     name: str

@@ -12,16 +12,9 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evaltools.gates.accuracy_verdict import mean_verdict
-from evaltools.metrics.means import (
-    GROUPS,
-    MOST_ALONE,
-    MeanChange,
-    ScoreBounds,
-    contributions,
-    mean_change,
-    mean_of_scores,
-)
+from evaltools.gates.accuracy_verdict import margin_of_mean, mean_verdict
+from evaltools.metrics.jackknife import GROUPS, MOST_ALONE, contributions
+from evaltools.metrics.means import MeanChange, ScoreBounds, mean_change, mean_of_scores
 from evaltools.result.figure import Figure, Spread
 from evaltools.result.section import Drawing
 from evaltools.result.verdict import Verdict
@@ -115,7 +108,7 @@ class FigureTable:
                     interval=None if metric.name in certain else mean.interval(),
                     count=mean.count,
                     margin=metric.margin,
-                    spread=Spread(mean.deviation, mean.unequal, mean.low, mean.high, mean.is_bounded),
+                    spread=Spread(mean.deviation, mean.unequal, mean.skewness, mean.by_two, mean.bounds),
                 )
         return found
 
@@ -149,7 +142,7 @@ def _change(before: Scores, after: Scores, bounds: ScoreBounds | None) -> MeanCh
         place for place, pair in enumerate(zip(before.rows, after.rows, strict=True)) if not np.array_equal(*pair)
     ]
     differing = _changing_by_themselves(before, after, others)
-    return replace(change, change=after.figure - before.figure, differing=differing)
+    return replace(change, change=after.figure - before.figure, differing=differing, flips=None, before=before.figure)
 
 
 def _changing_by_themselves(before: Scores, after: Scores, places: Sequence[int]) -> int:
@@ -172,18 +165,22 @@ def verdicts_on(
     changes: Mapping[str, MeanChange],
     metrics: Sequence[Mean],
     against: str,
-    margin: float,
+    margin: float | None,
     allowed: Mapping[str, float],
 ) -> list[Verdict]:
     """The verdicts on the changes from one configuration to another, in the order of the metrics.
 
-    ``margin`` is that of metrics without one of their own. ``allowed`` are changes by metric that count as none, too.
+    ``margin`` is that of metrics without one of their own, None where it was not stated. ``allowed`` are changes by
+    metric that count as none, too.
     """
     found = []
     for metric in metrics:
         if metric.name in changes:
-            own_margin = max(margin if metric.margin is None else metric.margin, allowed.get(metric.name, 0.0))
-            found.append(mean_verdict(metric.name, changes[metric.name], metric.better, own_margin, against))
+            change = changes[metric.name]
+            stated = margin if metric.margin is None else metric.margin
+            own_margin = margin_of_mean(change.before, metric.bounds) if stated is None else stated
+            own_margin = max(own_margin, allowed.get(metric.name, 0.0))
+            found.append(mean_verdict(metric.name, change, metric.better, own_margin, against))
     return found
 
 

@@ -9,13 +9,14 @@ import numpy.typing as npt
 
 from evaltools.errors import TaskError
 from evaltools.metrics.classification import mean_average_precision
-from evaltools.tasks.framework.definition import SHARE, Mean, mean, pooled
+from evaltools.metrics.metric import SHARE
+from evaltools.tasks.framework.definition import Mean, mean, pooled
 from evaltools.tasks.framework.tensors import Outputs
 
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of tasks with scores of labels, in the order of their columns."""
-    agreement = [mean("same_answer", bounds=SHARE), mean("score_shift", better="lower")]
+    agreement = [mean("same_answer", bounds=SHARE), mean("score_shift", better="lower", margin=0.005)]
     truth: list[Mean] = [
         mean("accuracy", bounds=SHARE),
         pooled("label_map", mean_average_precision, bounds=SHARE),

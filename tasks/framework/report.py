@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.metrics.means import MeanChange
-from evaltools.metrics.words import change
+from evaltools.metrics.words import change, ends
 from evaltools.report.content import some_of
 from evaltools.report.words.facts import counted
 from evaltools.result.section import Block, Cell, Gallery, Lines, Number, Picture, Section, Table, number_cell
@@ -74,13 +74,15 @@ def _changes(changes: Changes) -> Table:
     rows: list[Sequence[Cell]] = []
     for (baseline, other), found in changes.items():
         for metric, mean in found.items():
-            interval = mean.interval()
+            interval, guaranteed = mean.interval(), mean.guaranteed_interval()
             low, high = (None, None) if interval is None else (interval.low, interval.high)
             shown = Number(change(mean.change, low, high, is_share=False), mean.change)
+            wide = "" if guaranteed is None else ends(f"{guaranteed.low:+.3g}", f"{guaranteed.high:+.3g}")
             counts = (number_cell(mean.differing), number_cell(mean.count))
-            rows.append([f"{other} against {baseline}", metric, shown, *counts])
-    columns = ("configuration", "metric", "change [95 %]", "examples that differ", "examples")
-    return Table("Change of each mean on the same examples", columns, rows)
+            rows.append([f"{other} against {baseline}", metric, shown, wide, *counts])
+    columns = ("configuration", "metric", "change [95 %]", "by stated bounds", "examples that differ", "examples")
+    below = "Losses that no example of this run shows may be unseen, but for what the metric's stated bounds allow."
+    return Table("Change of each mean on the same examples", columns, rows, below)
 
 
 def _examples(task: Task, changes: Changes, scores: Scores) -> Iterator[Table]:

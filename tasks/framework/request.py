@@ -13,7 +13,6 @@ from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution, Shard
 from evaltools.engine.run_folder import digest
 from evaltools.errors import UsageError
-from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.parameter import Parameter, format_value
 from evaltools.request import Options, Request
 from evaltools.tasks.framework.common_options import CHANNEL_ORDER, INPUT_LAYOUT, MARGIN, PICTURES
@@ -29,11 +28,11 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     """What an evaluation is asked for, checked.
 
     ``reference_model_file`` None: the reference runs the same model. ``loaded`` is the task, ``values`` are what its
-    function is called with. ``margin`` is the change of a metric that counts as none in verdicts. ``input_layout`` and
-    ``channel_order`` are of pictures; the latter is empty where it was not stated. ``native`` is ``--compat=native``.
-    ``pictures`` is the option whose folder has the pictures that are the examples. ``decisive`` are the options by
-    which scores can differ, None: all. ``content`` has the files and folders that options name, where what lies there
-    is read. ``has_page``: a page is made of the result.
+    function is called with. ``margin`` is the change of a metric that counts as none in verdicts, None where it was not
+    stated. ``input_layout`` and ``channel_order`` are of pictures; the latter is empty where it was not stated.
+    ``native`` is ``--compat=native``. ``pictures`` is the option whose folder has the pictures that are the examples.
+    ``decisive`` are the options by which scores can differ, None: all. ``content`` has the files and folders that
+    options name, where what lies there is read. ``has_page``: a page is made of the result.
 
     ``flags`` are those that a resumed run must repeat. ``command`` is only recorded. ``source`` is the request that a
     run folder keeps, None for a program of its own.
@@ -46,7 +45,7 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     loaded: Loaded
     values: Mapping[str, Any] = field(default_factory=dict)
     record_examples: bool = False
-    margin: float = DEFAULT_MARGIN
+    margin: float | None = None
     input_layout: StatedLayout = "auto"
     channel_order: str = ""
     native: bool = False
@@ -111,8 +110,8 @@ def read_request(
         raise UsageError(f"executor=ray: the task {loaded.name} is in no file that others could load; put it into one")
     names = [option.parameter.name for option in options]
     has_margin = "margin" in given.parameters
-    margin = given.real("margin") if has_margin else DEFAULT_MARGIN
-    if not 0 < margin < math.inf:
+    margin = given.real("margin") if has_margin and "margin" in given else None
+    if margin is not None and not 0 < margin < math.inf:
         raise UsageError(f"--margin={margin:g}: use a number above 0, in the unit of the metrics")
     other = given.path("reference_model_file") if "reference_model_file" in given else None
     if other is not None and request.is_native:
@@ -229,7 +228,7 @@ def read_shard(flags: Options) -> Shard:
     return Shard(index, count)
 
 
-def require_margin(margin: float) -> None:
-    """Raise :class:`UsageError` for a value of ``--margin`` that is not a share."""
-    if not 0 < margin < 1:
+def require_margin(margin: float | None) -> None:
+    """Raise :class:`UsageError` for a value of ``--margin``, where it was stated, that is not a share."""
+    if margin is not None and not 0 < margin < 1:
         raise UsageError(f"--{MARGIN.name}={margin:g}: use a share above 0 and below 1; 0.005 is half a point")

@@ -43,7 +43,7 @@ def conclude(metric: TopK, run: RecordsOfRun, configurations: Sequence[Row]) -> 
     correct(comparisons)
     with_reference = {each.other: each for each in comparisons if each.baseline == reference_among(configurations)}
     return Concluded(
-        verdicts=topk_verdicts(comparisons, run.margin),
+        verdicts=topk_verdicts(comparisons, run.share_margin),
         figures={name: _figures(own, with_reference.get(name), metric.k, run) for name, own in answers.items()},
         warnings=topk_warnings(answers, truths),
         blocks=sections(comparisons, run.pictures),

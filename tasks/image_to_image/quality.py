@@ -26,8 +26,11 @@ _STABLE: Final = ((0.01 * 255) ** 2, (0.03 * 255) ** 2)
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of pictures of pictures, in the order of their columns."""
-    agreement = [mean("error_to_reference", better="lower"), mean("ssim_to_reference", bounds=_SSIM)]
-    return [mean("psnr", margin=0.1), mean("ssim", bounds=_SSIM), *agreement] if has_truth else agreement
+    agreement = [
+        mean("error_to_reference", better="lower", margin=0.005),
+        mean("ssim_to_reference", margin=0.005, bounds=_SSIM),
+    ]
+    return [mean("psnr", margin=0.1), mean("ssim", margin=0.005, bounds=_SSIM), *agreement] if has_truth else agreement
 
 
 def score(values: str, outputs: Outputs, target: Path) -> dict[str, float]:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from evaltools.command import Accuracy
+from evaltools.metrics.metric import SHARE
 from evaltools.tasks.framework import comes_with_evaltools
 from evaltools.tasks.framework.common_options import ExampleOrder, Images, Normalized, NumImages, Seed
-from evaltools.tasks.framework.definition import SHARE, Mean, Setting, Task, pooled, share_of, task
+from evaltools.tasks.framework.definition import Mean, Setting, Task, pooled, share_of, task
 
 
 @task
@@ -49,7 +50,10 @@ def keypoints(
         pooled("oks_ap50", scoring.oks_ap50, bounds=SHARE),
         pooled("pck", share_of, bounds=SHARE),
     ]
-    agreement = [pooled("same_keypoints", share_of, bounds=SHARE), pooled("keypoint_shift", share_of, better="lower")]
+    agreement = [
+        pooled("same_keypoints", share_of, bounds=SHARE),
+        pooled("keypoint_shift", share_of, better="lower", margin=0.005),
+    ]
     return Task(
         examples=examples.listed(images, annotations, people == "boxes", num_images, order, seed),
         prepare=partial(

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from PIL import Image
 
 from evaltools.errors import ImageError, TaskError
+from evaltools.metrics.metric import SHARE
 from evaltools.metrics.overlaps import overlap_by_class, overlaps
 from evaltools.preprocess.decode import picture_header, stored_values
 from evaltools.result.section import Drawing
-from evaltools.tasks.framework.definition import SHARE, Example, Mean, mean, pooled, share_of
+from evaltools.tasks.framework.definition import Example, Mean, mean, pooled, share_of
 from evaltools.tasks.framework.pictures import panel, small_size
 from evaltools.tasks.framework.tensors import Outputs
 

@@ -10,14 +10,18 @@ import pytest
 from msgspec.structs import replace
 from scipy import optimize, stats
 
+from evaltools.errors import UsageError
+from evaltools.gates.accuracy_verdict import RESTS_ON_TWO
+from evaltools.gates.bounds import change_of_means
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, Found, decide
 from evaltools.gates.evidence import Allowed, Evidence
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
+from evaltools.metrics.means import MeanChange
 from evaltools.metrics.proportions import PairedCounts, change_bound, change_scores
 from evaltools.result.facts import Load
-from evaltools.result.figure import Change, Figure, Part
+from evaltools.result.figure import Change, Figure, Part, Spread
 from evaltools.result.verdict import GATE_VERDICTS, GateVerdict, worst_verdict
 
 QUANTILE_95 = 1.6448536269514722
@@ -315,7 +319,7 @@ def test_a_ratio_is_compared_with_its_interval() -> None:
     assert verdict("latency_ratio <= 0.5", evidence) == "pass"
     assert verdict("latency_ratio <= 0.49", evidence) == "fail"
     undecided = decided("latency_ratio <= 0.5 at 95 %", evidence)
-    assert text_of(undecided).endswith("0.5 [0.45, 0.6] of these processes")
+    assert text_of(undecided).endswith("0.5 [0.45, 0.6] of these processes while this was measured")
 
 
 def test_a_ratio_of_one_pair_or_of_none() -> None:
@@ -370,3 +374,42 @@ def test_not_measured_is_worse_than_fail_and_that_than_inconclusive() -> None:
     for place, name in enumerate(GATE_VERDICTS):
         assert worst_verdict(GATE_VERDICTS[each] for each in range(place, -1, -1)) == name
     assert worst_verdict([]) == "not measured"
+
+
+def mean_evidence(change: MeanChange) -> Evidence:
+    """A metric of one's own that changed so."""
+    figure = Figure(0.8, better="higher", spread=Spread(0.1, 50), change=change_of_means(change, "reference"))
+    return Evidence("x", figures={"iou": figure})
+
+
+def own_limit(limit: str, change: MeanChange) -> Decision:
+    return decide(parse_criterion(limit, of_own_task=True), mean_evidence(change))
+
+
+def test_a_drop_of_a_mean_that_is_kept_says_what_its_examples_cannot_show() -> None:
+    kept = own_limit("iou drop <= 0.01 at 95 %", MeanChange(50, -0.001, 0.005, 50))
+    assert (kept.verdict, kept.reason) == ("pass", "losses that hit fewer than 1 in 17 examples may be unseen")
+    broken = own_limit("iou drop <= 0.01 at 95 %", MeanChange(50, -0.1, 0.005, 50))
+    assert (broken.verdict, broken.reason) == ("fail", "")
+
+
+def test_a_drop_of_which_two_examples_make_most_is_open() -> None:
+    found = own_limit("iou drop <= 0.01 at 95 %", MeanChange(50, -0.001, 0.005, 50, by_two=0.6))
+    assert (found.verdict, found.reason) == ("inconclusive", RESTS_ON_TWO)
+
+
+def test_a_guaranteed_drop_needs_stated_bounds_and_is_by_them() -> None:
+    change = MeanChange(400, -0.001, 0.005, 400)
+    found = own_limit("iou drop <= 0.01 guaranteed at 95 %", change)
+    assert found.verdict == "inconclusive"
+    assert "the metric states no bounds" in found.reason
+    bounded = replace(change, span=1.0)
+    assert own_limit("iou drop <= 0.01 guaranteed at 95 %", bounded).verdict == "inconclusive"
+    kept = own_limit("iou drop <= 0.05 guaranteed at 95 %", bounded)
+    assert (kept.verdict, kept.reason) == ("pass", "")
+    assert shown_interval(kept)[1] == pytest.approx(-bounded.guaranteed(0.95, upper=False))
+
+
+def test_a_guarantee_of_a_share_is_refused() -> None:
+    with pytest.raises(UsageError, match="only means of tasks have stated bounds"):
+        parse_criterion("top1 drop <= 0.01 guaranteed at 95 %")

@@ -1,58 +1,155 @@
-"""Means, pooled figures and their changes: independent implementations, and how often the interval holds the truth."""
+"""Means and their changes: independent implementations, and how often the interval holds the truth."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
-from evaltools.metrics.means import GROUPS, MeanChange, contributions, groups_of, mean_change, mean_of_scores
+from evaltools.metrics.bounds_of_means import guaranteed_bound, skewed_t_bound
+from evaltools.metrics.means import MeanChange, mean_change, mean_of_scores, seen_share
+from evaltools.metrics.proportions import PairedCounts, change_bound, change_interval, share_bound
+
+Floats = npt.NDArray[np.float64]
 
 
-def unseen(count: int, confidence: float = 0.975) -> float:
-    """The largest share of which none is among ``count`` with the rest of this confidence."""
-    return float(1 - (1 - confidence) ** (1 / count))
+def symmetric(values: Floats) -> Floats:
+    """The values and their mirror images: no skewness."""
+    return np.concatenate([values, 2 * values.mean() - values])
 
 
-def test_a_change_reaches_as_far_as_the_paired_t_test_and_what_was_not_seen() -> None:
+def hall(values: Floats, share: float) -> float:
+    """The bound of a mean at a quantile of t, by solving Hall's transformation as he writes it."""
+    count, spread = len(values), values.std(ddof=1)
+    skewness = stats.skew(values)
+    quantile = stats.t.ppf(share, count - 1)
+
+    def excess(mean: float) -> float:
+        score = (values.mean() - mean) / spread
+        found = score + skewness * score**2 / 3 + skewness**2 * score**3 / 27 + skewness / (6 * count)
+        return float(math.sqrt(count) * found - quantile)
+
+    reach = 20 * spread / math.sqrt(count)
+    return float(optimize.brentq(excess, values.mean() - reach, values.mean() + reach))
+
+
+def test_a_change_without_skewness_has_the_interval_of_the_paired_t_test() -> None:
     chance = np.random.default_rng(1)
-    before, after = chance.random(40), chance.random(40)
-    found = mean_change(before, after, bounds=(0.0, 1.0)).interval()
-    expected = stats.ttest_rel(after, before).confidence_interval(0.95)
+    before, differences = chance.random(80), symmetric(chance.normal(2.83, 1.0, 40))
+    found = mean_change(before, before + differences).interval()
+    expected = stats.ttest_rel(before + differences, before).confidence_interval(0.95)
     assert found is not None
-    assert (found.low, found.high) == pytest.approx((expected.low - unseen(40), expected.high + unseen(40)), rel=1e-9)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
 
 
-def test_a_mean_reaches_as_far_as_students_t_and_the_bounds_of_scores_that_were_not_seen() -> None:
-    values = np.random.default_rng(2).random(30)
-    found = mean_of_scores(float(values.mean()), values, (0.0, 1.0)).interval()
+def test_a_skewed_mean_has_the_outer_one_of_t_and_halls_bound() -> None:
+    values = -np.random.default_rng(2).exponential(1.0, 60)
+    found = mean_of_scores(float(values.mean()), values).interval()
     assert found is not None
-    low, high = stats.t.interval(0.95, 29, values.mean(), stats.sem(values))
-    assert found.low == pytest.approx(low - values.mean() * unseen(30))
-    assert found.high == pytest.approx(high + (1 - values.mean()) * unseen(30))
+    low, high = stats.t.interval(0.95, 59, values.mean(), stats.sem(values))
+    assert found.low == pytest.approx(hall(values, 0.975), rel=1e-6)
+    assert found.low < low
+    assert found.high == pytest.approx(high)
 
 
-def test_without_bounds_the_scores_that_were_seen_are_the_bounds() -> None:
-    chance = np.random.default_rng(4)
-    before = chance.uniform(2.0, 5.0, 50)
-    found = mean_change(before, before + 0.1)
-    assert not found.is_bounded
-    assert found.span == before.max() + 0.1
-    assert found.bound(0.975, upper=True) == pytest.approx(0.1 + found.span * unseen(50), rel=1e-6)
+@pytest.mark.parametrize("upper", [False, True])
+def test_the_lean_of_a_bound_turns_with_the_values(upper: bool) -> None:
+    found = skewed_t_bound(1.0, 2.0, 1.5, 30, 0.95, upper)
+    assert skewed_t_bound(-1.0, 2.0, -1.5, 30, 0.95, not upper) == pytest.approx(-found)
 
 
-def test_without_a_difference_the_interval_still_has_a_width() -> None:
+def test_the_skewness_and_what_two_examples_carry_are_of_the_differences() -> None:
+    chance = np.random.default_rng(3)
+    before, after = chance.random(50), chance.random(50)
+    found = mean_change(before, after)
+    squares = np.sort((after - before - (after - before).mean()) ** 2)
+    assert found.skewness == pytest.approx(stats.skew(after - before))
+    assert found.by_two == pytest.approx(squares[-2:].sum() / squares.sum())
+    assert not found.rests_on_two
+    after[7] += 100.0
+    assert mean_change(before, after).rests_on_two
+
+
+def test_scores_that_are_0_or_1_change_as_shares_do() -> None:
+    before, after = np.array([1.0] * 60 + [0.0] * 40), np.array([1.0] * 57 + [0.0] * 42 + [1.0])
+    found, counts = mean_change(before, after), PairedCounts(100, lost=3, gained=1)
+    assert found.flips == counts
+    assert found.interval() == change_interval(counts)
+    assert found.bound(0.9, upper=True) == change_bound(counts, 0.9, upper=True)
+    assert found.reversed().bound(0.9, upper=True) == pytest.approx(-found.bound(0.9, upper=False))
+    assert mean_change(before, after + 0.5).flips is None
+
+
+def test_without_a_difference_stated_bounds_still_guarantee_some() -> None:
+    """No example of 120 changes by more than 1: as many as the exact bound allows, at half of the error."""
     scores = [0.5, 0.75, 1.0] * 40
     found = mean_change(scores, scores, bounds=(0.0, 1.0))
     interval = found.interval()
     assert (found.change, found.differing, found.span) == (0.0, 0, 1.0)
     assert interval is not None
-    assert interval.high == -interval.low == pytest.approx(unseen(120))
+    assert interval.high == -interval.low == pytest.approx(share_bound(0, 120, 1 - 0.0125, upper=True))
+
+
+@pytest.mark.parametrize(("count", "spread"), [(12, 0.02), (50, 0.0), (50, 0.2), (300, 0.01), (300, 0.5), (5000, 0.1)])
+def test_a_gambler_who_bets_against_the_guaranteed_bound_wins_at_least_as_much_as_it_says(
+    count: int, spread: float
+) -> None:
+    """His money is counted value by value; below that bound he wins more, and he wins little where the mean is."""
+    values = 0.5 + spread * (np.random.default_rng(4).random(count) - 0.5)
+    values[:2] -= 0.9 * values[:2] * (spread > 0.1)
+    found = mean_of_scores(float(values.mean()), values, (0.0, 1.0)).guaranteed(0.95, upper=False)
+
+    def money(mean: float) -> float:
+        bets = (0.9, 0.5, 0.25, 0.12, 0.06, 0.03, 0.015, 0.008)
+        return float(np.mean([np.prod(1 + bet * (values - mean) / mean) for bet in bets]))
+
+    assert 0 < found < values.mean()
+    assert money(found) >= 20
+    assert money(0.9 * found) > money(found)
+    assert money(float(values.mean())) < 20
+
+
+def test_a_guaranteed_bound_never_leaves_the_limits_and_needs_some() -> None:
+    assert guaranteed_bound(0.0, 0.0, (0.0, 1.0), 50, 0.95, upper=False) == 0.0
+    assert guaranteed_bound(0.9, 0.9, (0.0, 1.0), 3, 0.99, upper=False) == 0.0
+    assert guaranteed_bound(0.1, 0.9, (0.0, 1.0), 3, 0.99, upper=True) == 1.0
+    values = np.random.default_rng(4).random(300)
+    assert math.isnan(mean_of_scores(float(values.mean()), values).guaranteed(0.95, upper=False))
+
+
+@pytest.mark.parametrize("rare", [0.002, 0.01, 0.03])
+def test_a_guaranteed_bound_holds_where_rare_losses_are_not_seen(rare: float) -> None:
+    """One in so many examples loses everything, among noise in each: the spread alone is wrong in most cases."""
+    chance = np.random.default_rng(5)
+    guaranteed = by_spread = 0
+    for _ in range(300):
+        after = 0.9 + chance.normal(0, 0.001, 100) - 0.9 * (chance.random(100) < rare)
+        found = mean_change(np.full(100, 0.9), after, (0.0, 1.0))
+        guaranteed += found.guaranteed(0.95, upper=False) <= -0.9 * rare
+        by_spread += found.bound(0.95, upper=False) <= -0.9 * rare
+    assert guaranteed >= 0.95 * 300
+    assert by_spread < 0.97 * 300
+
+
+def test_a_guarantee_is_beside_an_interval_by_the_spread_and_nowhere_else() -> None:
+    chance = np.random.default_rng(6)
+    before, after = chance.random(60), chance.random(60)
+    wide, narrow = mean_change(before, after, (0.0, 1.0)).guaranteed_interval(), mean_change(before, after).interval()
+    assert wide is not None
+    assert narrow is not None
+    assert wide.low < narrow.low < narrow.high < wide.high
+    assert mean_change(before, after).guaranteed_interval() is None
+    assert mean_change(before, before, (0.0, 1.0)).guaranteed_interval() is None
+
+
+@pytest.mark.parametrize("count", [50, 94, 1000])
+def test_what_is_unseen_is_the_rule_of_three(count: int) -> None:
+    """With one in so many examples, 5 % of such evaluations see none."""
+    assert seen_share(count) == pytest.approx(count / 3, rel=0.05)
+    assert (1 - 1 / seen_share(count)) ** count == pytest.approx(0.05, rel=0.1)
 
 
 def test_one_example_has_no_interval() -> None:
@@ -85,25 +182,25 @@ def test_a_handful_of_unequal_examples_names_no_number_of_examples() -> None:
     assert mean_change(before, some, bounds).examples_to_judge(0.005) is not None
 
 
-@pytest.mark.parametrize("flips", [0.002, 0.02, 0.3])
+@pytest.mark.parametrize("flips", [0.1, 0.3, 0.8])
 def test_the_bound_holds_the_truth_as_often_as_it_says(flips: float) -> None:
-    """Scores that change on a share of examples alone, as those of a delegate do: rarely, and then by much."""
+    """Scores that change on a share of examples alone, as those of a delegate do, by parts of all sizes."""
     chance = np.random.default_rng(3)
     held = 0
     for _ in range(400):
         changed = chance.random(300) < flips
         before = np.full(300, 0.8)
         after = np.where(changed, before - 0.5 * chance.random(300), before)
-        held += mean_change(before, after, (0.0, 1.0)).bound(0.95, upper=False) <= -0.25 * flips
-    assert held / 400 >= 0.94
+        held += mean_change(before, after).bound(0.95, upper=False) <= -0.25 * flips
+    assert held / 400 >= 0.93
 
 
 def test_as_many_examples_as_are_needed_decide() -> None:
-    change = MeanChange(count=100, change=-0.004, deviation=0.05, differing=100, span=1.0)
+    change = MeanChange(count=100, change=-0.004, deviation=0.05, differing=100)
     needed = change.examples_to_decide(limit=0.01, confidence=0.95)
     assert needed is not None
     means = np.random.default_rng(6).normal(-0.004, 0.05 / np.sqrt(needed), 4000)
-    bounds = [MeanChange(needed, mean, 0.05, needed, 1.0).bound(0.95, upper=False) for mean in means]
+    bounds = [MeanChange(needed, mean, 0.05, needed).bound(0.95, upper=False) for mean in means]
     assert np.mean(np.array(bounds) >= -0.01) == pytest.approx(0.8, abs=0.02)
     assert change.examples_to_decide(limit=0.004, confidence=0.95) is None
 
@@ -130,59 +227,3 @@ def test_three_equal_scores_prove_little(score: float) -> None:
 
 def test_equal_scores_of_an_unknown_range_have_no_interval() -> None:
     assert mean_of_scores(5.0, [5.0] * 60).interval() is None
-
-
-Floats = npt.NDArray[np.float64]
-
-
-def ratio(rows: Sequence[Any]) -> float:
-    """The sum of all values by that of their squares."""
-    values = np.fromiter(rows, np.float64)
-    return float(values.sum() / np.square(values).sum())
-
-
-def widths(values: Floats) -> tuple[float, float]:
-    """The mean of what examples contribute, and the standard error of the figure that they give."""
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
-def error_by_each(values: Floats) -> float:
-    """The standard error by Tukey's jackknife of each example, from the sums without it."""
-    without = (values.sum() - values) / (np.square(values).sum() - np.square(values))
-    return float(np.sqrt((len(values) - 1) / len(values) * np.square(without - without.mean()).sum()))
-
-
-@pytest.mark.parametrize("count", [2001, 5000, 20_000])
-def test_groups_give_the_figure_and_nearly_the_error_of_the_jackknife_of_each_example(count: int) -> None:
-    values = np.random.default_rng(count).exponential(1.0, count)
-    mean, error = widths(contributions(ratio, list(values)))
-    assert mean == pytest.approx(values.sum() / np.square(values).sum(), rel=1e-12)
-    assert error == pytest.approx(error_by_each(values), rel=0.15)
-
-
-def test_the_change_of_a_figure_on_the_same_examples_has_the_error_of_the_jackknife_of_each_change() -> None:
-    chance = np.random.default_rng(3)
-    before = chance.exponential(1.0, 5000)
-    after = before * chance.normal(1.0, 0.01, 5000)
-    found = contributions(ratio, list(after)) - contributions(ratio, list(before))
-
-    def without(values: Floats) -> Floats:
-        left: Floats = (values.sum() - values) / (np.square(values).sum() - np.square(values))
-        return left
-
-    changes = without(after) - without(before)
-    expected = np.sqrt(4999 / 5000 * np.square(changes - changes.mean()).sum())
-    assert widths(found)[1] == pytest.approx(expected, rel=0.15)
-
-
-def test_groups_are_of_one_size_and_the_figure_is_asked_for_once_for_each() -> None:
-    asked: list[int] = []
-
-    def figure(rows: Sequence[Any]) -> float:
-        asked.append(len(rows))
-        return ratio(rows)
-
-    contributions(figure, list(np.linspace(1, 2, 2100)))
-    assert sorted(asked) == sorted([2100, *(2100 - np.bincount(groups_of(2100)))])
-    assert set(np.bincount(groups_of(2100))) == {10, 11}
-    assert len(asked) == 1 + GROUPS

@@ -12,6 +12,7 @@ from benchmarks.intervals import (
     few_differing,
     gates_of_several,
     latency_ratios,
+    lost_means,
     medians,
     own_means,
     planned,
@@ -85,12 +86,30 @@ def test_where_a_third_of_one_side_is_slow_the_interval_of_a_ratio_holds_it() ->
         assert row.coverage >= 0.93, row
 
 
-def test_a_change_of_an_own_metric_is_passed_wrongly_in_at_most_6_of_100_cases() -> None:
+def test_a_guaranteed_bound_of_an_own_metric_is_wrong_in_at_most_5_of_100_cases() -> None:
+    """The one by the spread is as well, where the losses are no rarer than what 94 examples show."""
     for row in own_means(300):
         assert row.wrong_pass is not None
         assert row.wrong_fail is not None
-        assert max(row.wrong_pass, row.wrong_fail) <= 0.06, row
-        assert row.given == 1 or "no bounds" in row.what, row
+        is_guaranteed = "guaranteed" in row.what
+        if is_guaranteed or "94 examples, 1 %" not in row.noise:
+            assert max(row.wrong_pass, row.wrong_fail) <= (0.05 if is_guaranteed else 0.075), row
+        assert row.given == 1 or not is_guaranteed, row
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_a_mean_whose_examples_show_what_there_is_errs_rarely_and_its_interval_is_narrow(place: int) -> None:
+    """Normal and exponential differences, of 50, 200 and 800 examples, beside what it once was."""
+    before, now = islice(lost_means(400), 2 * place, 2 * place + 2)
+    assert before.noise == now.noise
+    assert before.width is not None
+    assert now.width is not None
+    assert now.width < before.width
+    assert now.coverage is not None
+    assert now.coverage >= 0.92, now
+    assert now.wrong_pass is not None
+    assert now.wrong_fail is not None
+    assert max(now.wrong_pass, now.wrong_fail) <= 0.075, now
 
 
 @pytest.mark.once

@@ -193,7 +193,8 @@ def _checked(
     read: dict[str, Result] = {}
     old: dict[str, Old[Result]] = {}
     wrong: list[str] = []
-    margin, other_examples = flags.real("margin"), flags.is_on("allow_other_examples")
+    margin = flags.real("margin") if "margin" in flags else None
+    other_examples = flags.is_on("allow_other_examples")
     require_margin(margin)
     for source in sources:
         try:

@@ -65,24 +65,20 @@ def figure(found: Figure) -> str:
 
 
 def figure_with_interval(found: Figure) -> str:
-    """The same with half the width of its 95 % interval behind it, where it has one.
+    """The same with its 95 % interval, where it has one: ``±`` where both ends are as far off, as it is shown.
 
     >>> figure_with_interval(Figure(0.75, is_share=True, interval=Interval(0.7, 0.8)))
     '75.00 % ±5.00'
+    >>> figure_with_interval(Figure(250.8, "ms", interval=Interval(245.6, 251.8)))
+    '250.8 ms (245.6 to 251.8)'
     """
-    return f"{figure(found)}{'' if found.value is None else half_width(found.interval, found.is_share)}"
-
-
-def half_width(interval: Interval | None, is_share: bool) -> str:
-    """Half the width of an interval, of a share in percent, to stand behind its figure; empty for none.
-
-    >>> half_width(Interval(0.1, 0.3), is_share=True), half_width(Interval(0.1, 0.3), is_share=False)
-    (' ±10.00', ' ±0.1')
-    """
-    if interval is None:
-        return ""
-    width = (interval.high - interval.low) / 2
-    return f" ±{100 * width:.2f}" if is_share else f" ±{width:.2g}"
+    if found.value is None or found.interval is None:
+        return figure(found)
+    factor, width, end = (100, ".2f", ".2f") if found.is_share else (1, ".2g", ".4g")
+    low, high = found.interval.low, found.interval.high
+    below, above = (f"{factor * reach:{width}}" for reach in (found.value - low, high - found.value))
+    span = f"±{above}" if below == above else f"({factor * low:{end}} to {factor * high:{end}})"
+    return f"{figure(found)} {span}"
 
 
 def p_value(p: float) -> str:

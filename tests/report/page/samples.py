@@ -122,7 +122,7 @@ def own(task: str, text: str, better: Better = "higher", folder: str = "d") -> R
         prepare=lambda value, tensors: [],
         metrics=[Mean(text, better)],
     )
-    changes = {("reference", text): {text: MeanChange(4, -0.25, 0.1, 2, 1.0)}}
+    changes = {("reference", text): {text: MeanChange(4, -0.25, 0.1, 2)}}
     both: dict[str, list[float | None]] = {text: [0.5, 0.5]}
     scores: dict[str, dict[str, list[float | None]]] = {"reference": {**both}, text: {text: [None, None]}}
     blocks = [section for section in sections(task_of_it, changes, scores, {text: [drawn]}, {}) if section.blocks]

@@ -86,7 +86,7 @@ def test_each_metric_has_its_mean_and_of_few_examples_without_bounds_no_interval
     assert found.spread.deviation == pytest.approx(np.std(distances, ddof=1), rel=1e-5)
     assert (found.count, found.interval) == (EXAMPLES, None)
     assert share.spread is not None
-    assert share.spread.is_bounded
+    assert share.spread.bounds is None
     assert share.interval is not None
 
 

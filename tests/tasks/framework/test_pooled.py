@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy import stats
 
 import evaltools as et
 from evaltools.configuration import Configuration
 from evaltools.errors import InferenceError, TaskError
-from evaltools.metrics.means import contributions
+from evaltools.metrics.interval import Interval
+from evaltools.metrics.jackknife import contributions
 from evaltools.result.figure import Figure
 from evaltools.result.metrics import of_task
 from evaltools.runs.evaluate import evaluate
@@ -116,12 +116,9 @@ def test_a_pooled_metric_has_the_figure_of_all_examples_and_the_interval_of_the_
         for place in range(5)
     ]
     error = math.sqrt(4 / 5 * sum((value - np.mean(without)) ** 2 for value in without))
-    assert pooled_part.interval is not None
-    assert pooled_part.value is not None
-    unseen = (1 - pooled_part.value) * (1 - 0.025 ** (1 / 5))
-    assert pooled_part.interval.high == pytest.approx(
-        min(1.0, pooled_part.value + stats.t.ppf(0.975, 4) * error + unseen), rel=1e-5
-    )
+    assert pooled_part.spread is not None
+    assert pooled_part.spread.deviation / math.sqrt(5) == pytest.approx(error, rel=1e-5)
+    assert pooled_part.interval == Interval(0.0, 1.0), "five examples say no more than the stated bounds"
 
 
 def test_examples_that_differ_are_those_whose_numbers_differ(tmp_path: Path) -> None:
