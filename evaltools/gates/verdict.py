@@ -13,10 +13,10 @@ what their operator gives, at random: one more rounding in each operator that ha
 2. **Identical** in every element of every run: `identical`.
 3. **Size** of the worst run: root mean square of the difference over that of the reference; of whole numbers the
    share that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one
-   quantum: `equivalent`. Up to twice the worst run of a precision: `within` it. Of floats, the worst channel of the
-   last axis (in raw heads of YOLOs: the worst of the numbers of each box, by its own size) must also be within limits,
-   which are twice the worst channels of the same variants. What only int8 explains is `not decided` where the model is
-   int8 already; so is a size above 0.02 that only a limit above 0.1 explains.
+   quantum: `equivalent`. Up to twice the worst run of a precision: `within` it. On each axis of at most 1024 indices
+   the worst channel, relative to its own size, must also be within limits: twice the worst channel of that axis of the
+   same variants, and of quantised outputs a quantum. What only int8 explains is `not decided` where the model is int8
+   already; so is a size above 0.02 that only a limit above 0.1 explains.
 4. **Answers** that changed, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. What explains
    the size must explain them as well: a larger share that changed needs the next precision. Beyond the last
    precision it is `not decided` up to this share: twice the largest of any precision, plus a twentieth or one answer.
@@ -44,6 +44,7 @@ from msgspec.structs import replace
 
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference, RunDifference
+from evaltools.metrics.patterns import LEAST_QUANTA, Farthest
 from evaltools.metrics.proportions import share_bound
 from evaltools.metrics.words import two_digits
 
@@ -83,6 +84,8 @@ ROUNDOFF: Final[Mapping[str, float]] = {"fp16": 3 * 2.0**-11, "bf16": 2.0**-7, "
 """Three roundings of fp16, two of bf16, of int8 one per square root of nodes, granted to a precision at least."""
 ROUNDINGS_OF_QUANTISATION: Final = 12.0
 """Of int8 per square root of nodes, against a quantised model: above what four models show (0.03 to 0.16)."""
+QUANTUM: Final = 1 / LEAST_QUANTA
+"""A channel may be off by one quantum, in a reference that is near 0 and counts as four."""
 CHANNEL_ROUNDINGS: Final = 8.0
 """As many of these are granted to a channel, of which one may be next to 0."""
 ANSWERS_OF_QUANTISATION: Final = 0.5
@@ -116,12 +119,17 @@ class Seen(Struct, frozen=True):
         return max((run.size for run in self.runs.values()), default=0.0)
 
     @property
-    def channel(self) -> float:
-        """The difference of the worst channel of floats."""
+    def channels(self) -> Mapping[int, Farthest]:
+        """The worst channel of each axis; none within one quantum."""
         found = self.difference
-        if found is None or found.farthest_channel is None or found.kind != "real":
-            return 0.0
-        return found.farthest_channel.size
+        if found is None or (found.quanta is not None and found.quanta.max <= 1):
+            return {}
+        return found.farthest_channels
+
+    def channel(self, axis: int) -> float:
+        """The difference of the worst channel of an axis."""
+        channels = self.channels
+        return channels[axis].size if axis in channels else 0.0
 
     def share(self, runs: Collection[int]) -> float:
         """The share of answers that are others in some runs."""
@@ -205,13 +213,17 @@ def judge_output(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
 
 
 class _Granted(Struct, frozen=True):
-    """What one grade accepts: a size, of which so much was measured, a channel, and a share of other answers."""
+    """What one grade accepts: a size, of which so much was measured, channels by axis, and a share of other answers."""
 
     grade: Grade
     size: float
     measured: float
-    channel: float
+    channels: Mapping[int, float]
     share: float
+
+    def beyond(self, channels: Mapping[int, Farthest]) -> list[int]:
+        """The axes on which a channel is farther off than is accepted."""
+        return [axis for axis, found in channels.items() if found.size > self.channels[axis]]
 
     def decides(self, size: float, share: float) -> bool:
         """Whether what it accepts is so little, or the difference so small, that it shows that the sides are alike."""
@@ -220,10 +232,10 @@ class _Granted(Struct, frozen=True):
 
 def judge_runs(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     """Grade runs by size, channel and answers."""
-    size, share = found.size, found.share(noise_floor.runs_of(found))
+    size, channels, share = found.size, found.channels, found.share(noise_floor.runs_of(found))
     granted = _granted(found, noise_floor)
     accepting = next(
-        (each for each in granted if size <= each.size and found.channel <= each.channel and share <= each.share), None
+        (each for each in granted if size <= each.size and not each.beyond(channels) and share <= each.share), None
     )
     coarsest = [entry for entry in granted if entry.grade != NOT_DECIDED][-1]
     why = _why_not_decided(accepting, share, coarsest.share, noise_floor)
@@ -265,11 +277,11 @@ def _granted(found: Seen, noise_floor: NoiseFloor) -> list[_Granted]:
     measured = TIMES * max((other.size for other in floor), default=0.0)
     least = _rounding(found.difference, noise_floor.node_count)
     size = max(measured, least)
-    channel = max([CHANNEL_ROUNDINGS * least, *(TIMES * other.channel for other in floor)])
-    if noise_floor.other_model:
-        channel = math.inf
+    is_quantised = found.difference is not None and found.difference.quanta is not None
+    channels = dict.fromkeys(found.channels, math.inf if noise_floor.other_model else QUANTUM if is_quantised else 0.0)
+    channels = _wider(channels, CHANNEL_ROUNDINGS * least, floor)
     share = max((other.share(runs) for other in floor), default=0.0)
-    granted = [_Granted(EQUIVALENT, size, measured, channel, share)]
+    granted = [_Granted(EQUIVALENT, size, measured, channels, share)]
     for grade in _PRECISIONS:
         others = [
             seen for name, seen in noise_floor.precisions.items() if name.partition(",")[0] == grade and seen.runs
@@ -279,14 +291,22 @@ def _granted(found: Seen, noise_floor: NoiseFloor) -> list[_Granted]:
         measured = max([measured, *(TIMES * other.size for other in others)])
         least = _one_rounding(grade, noise_floor, found.difference)
         size = max(size, measured, least)
-        channel = max([channel, CHANNEL_ROUNDINGS * least, *(TIMES * other.channel for other in others)])
+        channels = _wider(channels, CHANNEL_ROUNDINGS * least, others)
         share = max([share, *(other.share(runs & set(other.runs)) for other in others)])
         if grade != "int8" or noise_floor.other_model:
-            granted.append(_Granted(grade, size, measured, channel, share))
+            granted.append(_Granted(grade, size, measured, channels, share))
     answers = sum(found.runs[run].answers for run in runs)
     share = TIMES * share + (max(FEW_ANSWERS, 1 / answers) if answers else 0.0)
     open_share = max(share, ANSWERS_OF_QUANTISATION) if noise_floor.other_model else share
-    return [*granted, _Granted(NOT_DECIDED, size, measured, channel, open_share)]
+    return [*granted, _Granted(NOT_DECIDED, size, measured, channels, open_share)]
+
+
+def _wider(channels: Mapping[int, float], least: float, others: Collection[Seen]) -> dict[int, float]:
+    """The limits of channels, so wide that they accept the least and what these others explain."""
+    return {
+        axis: max([limit, least, *(TIMES * other.channel(axis) for other in others)])
+        for axis, limit in channels.items()
+    }
 
 
 def _rounding(difference: OutputDifference | None, node_count: int) -> float:
@@ -424,9 +444,11 @@ def _said(found: Seen, granted: _Granted, noise_floor: NoiseFloor) -> list[str]:
         )
     if quanta is None or quanta.max > 1:
         reasons.append(_worst_run(found, granted))
-    if found.channel > granted.channel and difference is not None and difference.farthest_channel is not None:
-        off = f"only channel {difference.farthest_channel.index} is off by {two_digits(found.channel)}"
-        reasons.append(f"{off}, where {two_digits(granted.channel)} is explained")
+    beyond = granted.beyond(found.channels)
+    if beyond:
+        axis = max(beyond, key=found.channel)
+        off = f"channel {found.channels[axis].index} of axis {axis} is off by {two_digits(found.channel(axis))}"
+        reasons.append(f"{off}, where {two_digits(granted.channels[axis])} is explained")
     if noise_floor.variants:
         variant = max(noise_floor.variants, key=lambda name: noise_floor.variants[name].size)
         floor = noise_floor.variants[variant].size

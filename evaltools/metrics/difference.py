@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -130,8 +130,8 @@ class TensorDifference(Struct, frozen=True):
     are not equal, NaN being equal to NaN. ``native_error`` is in raw units.
     ``quanta`` counts elements off by 0, 1, 2 and more quanta. ``never_written`` counts denormal numbers of float32 or
     float64 that face an ordinary value (1e-6 or more): a sign of memory that was never written. ``same_shape`` is false
-    where the shapes differ, and nothing is compared. ``channels`` has sums by index of their axis
-    (:func:`~evaltools.metrics.patterns.channel_sums`), which have units of their own if they are ``unlike_channels``.
+    where the shapes differ, and nothing is compared. ``channels`` has sums by axis and index
+    (:func:`~evaltools.metrics.patterns.channel_sums`).
     ``common`` counts the elements in which whole numbers or texts of the reference have their most frequent value, 0
     where numbers have a size.
     """
@@ -142,7 +142,7 @@ class TensorDifference(Struct, frozen=True):
     different: int
     native_error: float
     sums: DifferenceSums
-    channels: Float64s
+    channels: Mapping[int, Float64s]
     magnitudes: Magnitudes
     quanta: tuple[int, int, int, int] | None
     max_quanta: int
@@ -152,7 +152,6 @@ class TensorDifference(Struct, frozen=True):
     scores: ScoreAgreement | None = None
     same_shape: bool = True
     common: int = 0
-    unlike_channels: bool = False
 
 
 def compare_tensors(
@@ -161,11 +160,9 @@ def compare_tensors(
     test_scale: Scale | None = None,
     reference_scale: Scale | None = None,
     as_scores: bool = False,
-    axis_of_units: int | None = None,
 ) -> TensorDifference:
     """Compare two tensors of numbers, bools or texts.
 
-    ``axis_of_units`` is the one along which channels of unlike units lie; None: channels are those of the last axis.
     Scales say that a side is quantised. With equal scales and types, differences are counted in quanta as well.
 
     >>> found = compare_tensors(np.array([1, 4], np.uint8), np.array([1, 2], np.uint8), Scale(0.5, 0), Scale(0.5, 0))
@@ -181,13 +178,11 @@ def compare_tensors(
     in_quanta = test_scale is not None and test_scale == reference_scale and test.dtype == reference.dtype
     with np.errstate(all="ignore"):
         if in_quanta and test_scale is not None and test.dtype.itemsize <= _ORDINARY_WIDTH:
-            return _compare_quantised(test, reference, test_scale, as_scores, axis_of_units)
-        return _compare_real(test, reference, test_scale, reference_scale, as_scores, axis_of_units)
+            return _compare_quantised(test, reference, test_scale, as_scores)
+        return _compare_real(test, reference, test_scale, reference_scale, as_scores)
 
 
-def _compare_quantised(
-    test: Array, reference: Array, scale: Scale, as_scores: bool, axis_of_units: int | None
-) -> TensorDifference:
+def _compare_quantised(test: Array, reference: Array, scale: Scale, as_scores: bool) -> TensorDifference:
     steps = np.abs(test.astype(np.int64) - reference.astype(np.int64)).ravel()
     magnitudes = count_magnitudes(steps, whole=True)
     quanta = [0, 0, 0, 0]
@@ -202,7 +197,7 @@ def _compare_quantised(
         different=test.size - quanta[0],
         native_error=mean_error(test, reference),
         sums=_sums(first, second, errors),
-        channels=channel_sums(first, second, test.shape, axis_of_units),
+        channels=channel_sums(first, second, test.shape),
         magnitudes=magnitudes,
         quanta=(quanta[0], quanta[1], quanta[2], quanta[3]),
         max_quanta=int(steps.max(initial=0)),
@@ -210,7 +205,6 @@ def _compare_quantised(
         test=_side(test, first),
         reference=_side(reference, second),
         scores=compare_scores(test, reference) if as_scores else None,
-        unlike_channels=axis_of_units is not None,
     )
 
 
@@ -220,7 +214,6 @@ def _compare_real(
     test_scale: Scale | None,
     reference_scale: Scale | None,
     as_scores: bool,
-    axis_of_units: int | None,
 ) -> TensorDifference:
     first = (test_scale.real(test) if test_scale else test.astype(np.float64)).ravel()
     second = (reference_scale.real(reference) if reference_scale else reference.astype(np.float64)).ravel()
@@ -245,7 +238,7 @@ def _compare_real(
         different=test.size - equal,
         native_error=mean_error(*raw),
         sums=_sums(compared, base, errors),
-        channels=channel_sums(first, second, test.shape, axis_of_units),
+        channels=channel_sums(first, second, test.shape),
         magnitudes=count_magnitudes(errors, whole=False),
         quanta=None,
         max_quanta=0,
@@ -254,7 +247,6 @@ def _compare_real(
         reference=_side(reference, second),
         scores=compare_scores(first.reshape(test.shape), second.reshape(test.shape)) if as_scores else None,
         common=_most_frequent(reference) if is_exact else 0,
-        unlike_channels=axis_of_units is not None,
     )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from evaltools.metrics.difference import Magnitudes, Side, TensorDifference, merge_magnitudes
 from evaltools.metrics.native_numbers import NativeError, shortest, summarise_errors
-from evaltools.metrics.patterns import Farthest, farthest_channel, farthest_run, gain, run_sizes
+from evaltools.metrics.patterns import Farthest, farthest_channels, farthest_run, gain, run_sizes
 
 _LEAST_UNCOMMON: Final = 0.01
 """Of whole numbers and texts, what differs is a share of those that are not the most frequent, at least of so many."""
@@ -84,12 +84,14 @@ class Scores(Struct, frozen=True):
 class RunAnswers(Struct, frozen=True):
     """What one run answers: ``changed`` of so many answers are others, ties apart.
 
-    ``size`` is how far the answers moved, where that says more than the elements do; else None.
+    ``size`` is how far the answers moved, where that says more than the elements do; else None. ``by_channel``: each
+    channel of the elements counts beside it.
     """
 
     changed: int
     of: int
     size: float | None = None
+    by_channel: bool = False
 
 
 class KindFigures(Struct, frozen=True):
@@ -112,8 +114,8 @@ class OutputDifference(Struct, frozen=True):
     the difference over that of the reference; ``snr_db`` is ``-20 log10`` of it. Null where a figure does not exist:
     ``snr_db`` of identical outputs, ``max_relative`` where the reference is 0 and the test is not.
 
-    ``farthest_run`` and ``farthest_channel`` (of the last axis; of a raw head of a YOLO, of the values of each box) are
-    those that differ most; runs are counted from 0 among those that are summed up. ``gain`` is the factor, less 1, that
+    ``farthest_run`` and ``farthest_channels``, by axis, are those that differ most; runs are counted from 0 among those
+    that are summed up. ``gain`` is the factor, less 1, that
     the test has in common. ``repeated`` counts runs in which one side gives what a side gave before, although the other
     side now gives something else.
     ``changed`` of ``answers`` are others, ties apart: best classes, pixels, keypoints.
@@ -148,7 +150,7 @@ class OutputDifference(Struct, frozen=True):
     reference: Values
     scores: Scores | None
     farthest_run: Farthest | None = None
-    farthest_channel: Farthest | None = None
+    farthest_channels: Mapping[int, Farthest] = {}
     gain: float | None = None
     repeated: int = 0
     changed: int = 0
@@ -195,9 +197,7 @@ def summarise_differences(
     step = quantum if quanta else 0.0
     is_real = _is_real(dtype, dequantised)
     runs = differences_by_run(dtype, parts, dequantised, answers)
-    by_kind = any(entry.size is not None for entry in answers)
-    are_unlike = all(part.unlike_channels for part in parts)
-    by_elements = (is_real or quanta is not None) and (are_unlike or not by_kind)
+    by_elements = (is_real or quanta is not None) and all(entry.size is None or entry.by_channel for entry in answers)
     return OutputDifference(
         output=name,
         dtype=dtype,
@@ -224,9 +224,7 @@ def summarise_differences(
         reference=_values([part.reference for part in parts]),
         scores=_scores(parts),
         farthest_run=farthest_run([run.size for run in runs]),
-        farthest_channel=(
-            farthest_channel([part.channels for part in parts], step, are_unlike) if by_elements else None
-        ),
+        farthest_channels=farthest_channels([part.channels for part in parts], step) if by_elements else {},
         gain=gain([part.sums.dot for part in parts], [part.sums.reference_squared for part in parts]),
         repeated=sum(run.repeats for run in runs),
         changed=sum(run.changed for run in runs),

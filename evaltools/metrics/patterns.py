@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,58 +15,67 @@ Float64s = npt.NDArray[np.float64]
 MOST_CHANNELS: Final = 1024
 _LEAST_SHARE: Final = 0.01
 _LEAST_SHARE_OF_RUN: Final = 0.1
-_LEAST_QUANTA: Final = 4.0
-_LEAST_UNLIKE: Final = 1e-3
-"""Of channels of unlike units: scores below it are none."""
+LEAST_QUANTA: Final = 4.0
+_LEAST: Final = 1e-3
+"""Of a channel: scores below it are none, beside coordinates in pixels too."""
 
 
 class Farthest(Struct, frozen=True):
     """The run or channel in which test and reference are farthest apart.
 
     ``index`` is its number, ``size`` the root mean square of the difference there over that of the reference there; of
-    whole numbers and texts, the share of elements that differ. A reference near 0 counts as a hundredth of all of it
-    (of a run, a tenth), and as four quanta at least; in channels of unlike units, each of which counts by itself, as a
-    thousandth.
+    whole numbers and texts, the share of elements that differ. A reference near 0 counts as a tenth of that of all
+    runs; of channels, each of which counts by itself, as a thousandth, or a hundredth of all where that is less. It is
+    four quanta at least.
     """
 
     index: int
     size: float
 
 
-def channel_sums(test: Float64s, reference: Float64s, shape: tuple[int, ...], axis: int | None = None) -> Float64s:
-    """Of one tensor, a row for each index of an axis: squares of the difference, of the reference, elements.
+def channel_sums(test: Float64s, reference: Float64s, shape: tuple[int, ...]) -> dict[int, Float64s]:
+    """Of one tensor, by axis, a row for each index: squares of the difference, of the reference, elements.
 
-    ``test`` and ``reference`` are flat and in real units, not finite values count as equal. Without an axis it is the
-    last one. Empty without channels.
+    ``test`` and ``reference`` are flat and in real units, not finite values count as equal. Axes of one index, or of
+    more than :data:`MOST_CHANNELS`, have no channels.
 
-    >>> channel_sums(np.array([1.0, 2.0, 3.0, 5.0]), np.array([1.0, 2.0, 3.0, 4.0]), (2, 2)).tolist()
-    [[0.0, 10.0, 2.0], [1.0, 20.0, 2.0]]
+    >>> sums = channel_sums(np.array([1.0, 2.0, 3.0, 5.0]), np.array([1.0, 2.0, 3.0, 4.0]), (2, 2))
+    >>> {axis: rows.tolist() for axis, rows in sums.items()}
+    {0: [[0.0, 5.0, 2.0], [1.0, 25.0, 2.0]], 1: [[0.0, 10.0, 2.0], [1.0, 20.0, 2.0]]}
     """
-    axis = -1 if axis is None else axis
-    if not test.size or not shape or not 2 <= shape[axis] <= MOST_CHANNELS:
-        return np.empty((0, 3))
+    axes = [axis for axis, size in enumerate(shape) if 2 <= size <= MOST_CHANNELS] if test.size else []
+    if not axes:
+        return {}
     both = np.isfinite(test) & np.isfinite(reference)
     if not both.all():
         test, reference = np.where(both, test, 0.0), np.where(both, reference, 0.0)
+    found = {}
     with np.errstate(over="ignore"):
-        sides = (np.moveaxis(side.reshape(shape), axis, -1) for side in (test - reference, reference))
-        rows = [side.reshape(-1, shape[axis]) for side in sides]
-        sums = [np.einsum("ij,ij->j", row, row) for row in rows]
-        return np.stack((*sums, np.full(shape[axis], test.size / shape[axis])), axis=1)
+        sides = [side.reshape(shape) for side in (test - reference, reference)]
+        for axis in axes:
+            sums = [_squares_along(side, axis) for side in sides]
+            found[axis] = np.stack((*sums, np.full(shape[axis], test.size / shape[axis])), axis=1)
+    return found
 
 
-def farthest_channel(parts: Sequence[Float64s], quantum: float, are_unlike: bool = False) -> Farthest | None:
-    """The channel with the largest relative difference over all runs; None where there are no channels.
+def _squares_along(values: Float64s, axis: int) -> Float64s:
+    """The sum of squares at each index of an axis."""
+    before, size = math.prod(values.shape[:axis]), values.shape[axis]
+    table = values.reshape(before, size, -1)
+    return np.asarray(np.einsum("ijk,ijk->j", table, table))
 
-    ``are_unlike``: they have units of their own, as coordinates and scores have.
-    """
-    if not parts or any(part.shape != parts[0].shape for part in parts) or not len(parts[0]):
-        return None
-    sums = np.sum(parts, axis=0)
-    if not (sums[:, 2] > 0).any():
-        return None
-    sizes = _sizes(sums, 0.0, quantum, _LEAST_UNLIKE) if are_unlike else _sizes(sums, _LEAST_SHARE, quantum)
-    return _largest(sizes)
+
+def farthest_channels(parts: Sequence[Mapping[int, Float64s]], quantum: float) -> dict[int, Farthest]:
+    """By axis, the channel with the largest relative difference over all runs; empty where there are no channels."""
+    found = {}
+    for axis, first in parts[0].items() if parts else ():
+        rows = [part[axis] for part in parts if axis in part]
+        if len(rows) < len(parts) or any(each.shape != first.shape for each in rows):
+            continue
+        sums = np.sum(rows, axis=0)
+        overall = math.sqrt(sums[:, 1].sum() / sums[:, 2].sum())
+        found[axis] = _largest(_sizes(sums, 0.0, quantum, min(_LEAST, _LEAST_SHARE * overall)))
+    return found
 
 
 def run_sizes(squared: Sequence[float], reference: Sequence[float], counts: Sequence[int], quantum: float) -> Float64s:
@@ -84,7 +93,7 @@ def _sizes(rows: Float64s, least_share: float, quantum: float, least: float = 0.
     with np.errstate(all="ignore"):
         mean = rows[:, :2] / rows[:, 2:]
         overall = rows[counted, 1].sum() / rows[counted, 2].sum()
-        base = np.maximum(mean[:, 1], max(least_share**2 * overall, (_LEAST_QUANTA * quantum) ** 2, least**2))
+        base = np.maximum(mean[:, 1], max(least_share**2 * overall, (LEAST_QUANTA * quantum) ** 2, least**2))
         relative = np.where(mean[:, 0] > 0, np.sqrt(mean[:, 0] / base), 0.0)
     relative = np.where(counted & ~np.isnan(relative), relative, 0.0)
     return np.minimum(relative, np.finfo(np.float64).max)

@@ -25,7 +25,6 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.output_kind import Output
 from evaltools.tasks.inference_diff.output_kinds import KINDS, SCORES, VALUES, Segmentation, kind_of
-from evaltools.tasks.inference_diff.yolo_output import axis_of_values
 
 NATIVE_INPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "int64", "bool")
 NATIVE_OUTPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "bool")
@@ -133,7 +132,7 @@ class OutputComparison:
         output = self._described(position, test)
         kind = self._kind(position, output)
         as_scores = kind == SCORES or (kind == Segmentation.name and test.shape[-1] > 1 and test.ndim == 4)
-        return compare_tensors(test, reference, *self._scales(position), as_scores, axis_of_values(output))
+        return compare_tensors(test, reference, *self._scales(position), as_scores)
 
     def _compare_kind(self, position: int, test: Array, reference: Array) -> KindValues | None:
         output = self._described(position, test)

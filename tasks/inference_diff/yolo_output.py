@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 from evaltools.gates.verdict import MATTERS, run_of_boxes
 from evaltools.metrics.boxes import BoxAgreement, Detections, compare_boxes
 from evaltools.metrics.output_difference import KindFigures, RunAnswers
-from evaltools.tasks.coco.decoders import Boxes, Coordinates, Decoder, Head, cell_count, suppressed
+from evaltools.tasks.coco.decoders import Boxes, Coordinates, Decoder, Head, suppressed
 from evaltools.tasks.coco.yolo_heads import DECODERS
 from evaltools.tasks.inference_diff.output_kind import Output, Values
 
@@ -20,29 +20,8 @@ _PARTNERS: Final = 0.15
 """A partner may score less."""
 _OTHER_HEADS: Final = (4 + 1 + 17 * 3, 4 + 80 + 32)
 """Values of each box in heads of poses and of masks, which have the shapes of detectors with more classes."""
-_FEWEST_VALUES: Final = 5
-_CELLS: Final = (cell_count(32, 32, (8, 16, 32)), cell_count(64, 64, (8, 16, 32, 64)))
-"""Where the picture's size is not known, a head has a multiple of so many cells; P2 models have that of P6."""
 _NO_SCORE: Final = 0.01
 """So far outside of 0..1 a value is no score: a point in pixels, a coefficient of a mask, an angle."""
-
-
-def axis_of_values(output: Output) -> int | None:
-    """The axis along which the values of each box lie, in what has the shape of a raw head; None for others.
-
-    >>> axis_of_values(Output("", "float32", (1, 56, 84), "", ((1, 64, 64, 3),), True))
-    1
-    >>> axis_of_values(Output("", "float32", (1, 2100, 56), "", ((1, 40, 40, 64),), True))
-    2
-    """
-    if not output.is_real or len(output.shape) != 3:
-        return None
-    if output.picture is None:
-        values, count = sorted(output.shape[1:])
-        is_head = output.shape[0] == 1 and _FEWEST_VALUES <= values < count and any(not count % n for n in _CELLS)
-        return output.shape.index(values, 1) if is_head else None
-    readings = _shaped(output)
-    return None if not readings else 2 if readings[0][1].layout == "rows" else 1
 
 
 class YoloHead:
@@ -76,7 +55,7 @@ class YoloHead:
     def answers(self, run: Values) -> RunAnswers:
         """Boxes without a partner, and how far the others move."""
         found = run_of_boxes(_agreement(run))
-        return RunAnswers(found.changed, found.answers, found.size if found.answers else None)
+        return RunAnswers(found.changed, found.answers, found.size if found.answers else None, by_channel=True)
 
     def summarise(self, runs: Sequence[Values]) -> KindFigures:
         """Boxes of all runs."""

@@ -51,7 +51,7 @@ def seen(
 
 def off(size: float, runs: Sequence[Array] = RUNS, only: int | None = None) -> list[Array]:
     """Each element off by a share of itself, up and down in turns; ``only`` in one run."""
-    signs = np.where(np.arange(runs[0].size) % 2, 1, -1)
+    signs = np.where(np.arange(runs[0].size) % 2, 1, -1).reshape(runs[0].shape)
     return [
         (run * (1 + size * signs)).astype(run.dtype) if only is None or place == only else run
         for place, run in enumerate(runs)
@@ -146,7 +146,33 @@ def test_a_channel_that_is_off_is_not_lost_in_the_others() -> None:
     noise_floor = NoiseFloor({"variant": seen(off(1e-5, runs), runs)}, {"bf16": seen(off(0.02, runs), runs)}, 1)
     found = judge_output(seen(larger, runs), noise_floor)
     assert found.grade == "diverged"
-    assert "only channel 5 is off by 0.5" in why(found)
+    assert "channel 5 of axis 0 is off by 0.5" in why(found)
+
+
+@pytest.mark.parametrize("axis", [1, 2, 3])
+def test_a_score_that_died_beside_pixels_is_seen_on_whichever_axis_it_lies(axis: int) -> None:
+    """Four coordinates about 300, and a score of 0.1: a ten-thousandth of all."""
+    pixels, scores = RANDOM.uniform(100, 500, (10, 1, 4, 6, 7)), RANDOM.uniform(0, 0.2, (10, 1, 1, 6, 7))
+    heads = np.moveaxis(np.concatenate([pixels, scores], axis=2), 2, axis + 1).astype(np.float32)
+    number = (slice(None),) * (axis + 1) + (4,)
+    dead, larger, rounded = heads.copy(), heads.copy(), heads.astype(np.float16).astype(np.float32)
+    dead[number] = 0
+    larger[number] *= 1.5
+    runs = list(heads)
+    noise_floor = NoiseFloor({"variant": seen(off(1e-6, runs), runs)}, {"fp16": seen(list(rounded), runs)}, 10)
+    found = [judge_output(seen(list(tests), runs), noise_floor) for tests in (dead, larger, rounded, heads)]
+    assert [each.grade for each in found] == ["diverged", "diverged", "fp16", "identical"]
+    assert f"channel 4 of axis {axis} is off by 1, where" in why(found[0])
+
+
+def test_a_channel_of_a_quantised_output_counts_but_for_one_quantum() -> None:
+    """Channel 7 is about 0, and counts as four quanta."""
+    runs = [np.where(np.arange(64) == 7, 0, RANDOM.integers(50, 100, 64)).astype(np.int8) for _ in range(10)]
+    by_one, by_nine = ([run + (np.arange(64) == 7) * np.int8(step) for run in runs] for step in (1, 9))
+    far = [run + (np.arange(64) == 3) * np.int8(2) for run in by_one]
+    noise_floor = NoiseFloor({"variant": seen(off(0.05, runs), runs, STEPS)}, {}, 1)
+    grades_of = [judge_output(seen(tests, runs, STEPS), noise_floor).grade for tests in (by_one, far, by_nine)]
+    assert grades_of == ["equivalent", "equivalent", "diverged"]
 
 
 def test_what_a_model_amplifies_decides_only_where_the_difference_is_small() -> None:

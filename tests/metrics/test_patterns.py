@@ -9,37 +9,56 @@ import pytest
 
 from evaltools.metrics.difference import Scale, compare_tensors
 from evaltools.metrics.output_difference import summarise_differences
-from evaltools.metrics.patterns import Farthest, channel_sums, farthest_channel, farthest_run, run_sizes
+from evaltools.metrics.patterns import Farthest, channel_sums, farthest_channels, farthest_run, run_sizes
 
 
-def test_channels_are_those_of_the_last_axis() -> None:
-    reference = np.ones((64, 4))
+def test_each_axis_has_channels() -> None:
+    reference = np.ones((1, 2, 32, 4))
     test = reference.copy()
-    test[:, 2] += 0.5
-    test[63, 0] += 3
+    test[..., 2] += 0.5
+    test[0, 1, 31, 0] += 3
     sums = channel_sums(test.ravel(), reference.ravel(), reference.shape)
-    assert sums.tolist() == [[9.0, 64.0, 64.0], [0.0, 64.0, 64.0], [16.0, 64.0, 64.0], [0.0, 64.0, 64.0]]
+    assert sums.keys() == {1, 2, 3}
+    assert sums[1].tolist() == [[8.0, 128.0, 128.0], [17.0, 128.0, 128.0]]
+    assert sums[2].tolist() == [*[[0.5, 8.0, 8.0]] * 31, [9.5, 8.0, 8.0]]
+    assert sums[3].tolist() == [[9.0, 64.0, 64.0], [0.0, 64.0, 64.0], [16.0, 64.0, 64.0], [0.0, 64.0, 64.0]]
+
+
+def test_an_axis_of_too_many_has_none() -> None:
+    many = np.ones(2 * 1025)
+    assert channel_sums(many, many, (2, 1025)).keys() == {0}
 
 
 def test_the_farthest_channel_over_all_runs() -> None:
     """Channel 1 has 0.5^2 of 1 in one of two runs: sqrt(0.25 / 2)."""
     reference = np.ones(3)
     runs = [channel_sums(np.array([1.0, given, 1.0]), reference, (3,)) for given in (1.0, 1.5)]
-    found = farthest_channel(runs, quantum=0.0)
-    assert found is not None
+    found = farthest_channels(runs, quantum=0.0)
+    assert found.keys() == {0}
+    assert found[0].index == 1
+    assert found[0].size == pytest.approx(math.sqrt(0.125))
+
+
+@pytest.mark.parametrize(
+    ("largest", "quantum", "size"),
+    [(10.0, 0.0, 0.05 / 0.001), (0.01, 0.0, 0.05 / (0.01 * 0.01 / math.sqrt(2))), (10.0, 1.0, 0.05 / 4)],
+)
+def test_a_channel_near_zero_counts_as_a_thousandth_or_a_hundredth_of_all_and_as_four_quanta(
+    largest: float, quantum: float, size: float
+) -> None:
+    reference, test = np.array([largest, 1e-9]), np.array([largest, 0.05])
+    found = farthest_channels([channel_sums(test, reference, (2,))], quantum)[0]
     assert found.index == 1
-    assert found.size == pytest.approx(math.sqrt(0.125))
+    assert found.size == pytest.approx(size)
 
 
-def test_a_channel_near_zero_counts_as_a_hundredth_of_all_and_as_four_quanta() -> None:
-    reference, test = np.array([10.0, 1e-9]), np.array([10.0, 0.05])
-    sums = channel_sums(test, reference, (2,))
-    overall = math.sqrt(50)
-    by_share, by_quanta = farthest_channel([sums], quantum=0.0), farthest_channel([sums], quantum=1.0)
-    assert by_share is not None
-    assert by_quanta is not None
-    assert (by_share.index, by_quanta.index) == (1, 1)
-    assert [by_share.size, by_quanta.size] == pytest.approx([5 / overall, 0.05 / 4])
+def test_a_channel_counts_by_its_own_size() -> None:
+    """Scores beside coordinates in pixels, a thousand times as large."""
+    reference = np.array([[300.0] * 8, [0.3] * 8])
+    test = np.array([[300.0] * 8, [0.0] * 8])
+    found = farthest_channels([channel_sums(test.ravel(), reference.ravel(), (2, 8))], 0.0)[0]
+    assert found.index == 1
+    assert found.size == pytest.approx(1.0)
 
 
 def test_the_farthest_run() -> None:
@@ -49,8 +68,8 @@ def test_the_farthest_run() -> None:
 
 def test_one_element_has_no_channels() -> None:
     one = channel_sums(np.ones(1), np.ones(1), (1,))
-    assert len(one) == 0
-    assert farthest_channel([one], 0.0) is None
+    assert not one
+    assert not farthest_channels([one], 0.0)
 
 
 def test_runs_that_give_what_an_earlier_one_gave_are_counted() -> None:
@@ -75,6 +94,5 @@ def test_quantised_outputs_are_relative_to_what_their_numbers_stand_for() -> Non
     scale = Scale(0.5, 0)
     test, reference = np.array([100, 120], np.uint8), np.array([100, 100], np.uint8)
     found = summarise_differences("y", "uint8", [compare_tensors(test, reference, scale, scale)], dequantised=True)
-    assert found.farthest_channel is not None
-    assert found.farthest_channel.index == 1
-    assert found.farthest_channel.size == pytest.approx(0.2)
+    assert found.farthest_channels[0].index == 1
+    assert found.farthest_channels[0].size == pytest.approx(0.2)
