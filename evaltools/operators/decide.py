@@ -7,7 +7,7 @@ with exact inputs, amplifies nothing: all of them right, and together equal to t
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -32,7 +32,7 @@ from evaltools.runtime.session import Array
 _SHOWN: Final = ("right", "precision", "stays on the CPU", "computes from constants")
 """What says of an operator that it is right."""
 _GRADES: Final[Mapping[str, Grade]] = {"fp16": "fp16", "bf16": "bf16"}
-_FIRST: Final = 3
+_SEEN: Final = 4
 """After so many parts it is known how long all of them take."""
 _SAME: Final = 1e-3
 """So little the whole model may be from its operators one by one, in relative RMS: no fault hides in it."""
@@ -46,6 +46,11 @@ class ByOperators(Struct, frozen=True):
     operators: tuple[int, ...] = ()
 
 
+def parts_of(model: CuttableModel) -> int:
+    """How many parts are measured at least: each operator, the whole model, and that against its operators."""
+    return len(model.operators) - len(model.folded) + 2
+
+
 def can_be_cut(model: ModelFile) -> bool:
     """Whether a model has operators between inputs and outputs that hold numbers, and keeps no state."""
     if model.stateful:
@@ -56,19 +61,29 @@ def can_be_cut(model: ModelFile) -> bool:
 
 
 class Pace:
-    """Ends a search that would take longer than ``seconds``, as soon as its first parts show that it would."""
+    """Ends a search that would take longer than ``seconds``, as soon as its first parts show that it would.
 
-    def __init__(self, model: CuttableModel, seconds: float) -> None:
-        self._parts = len(model.operators) - len(model.folded) + 2
-        self._start = time.monotonic()
+    ``on_part`` is called after each of :func:`parts_of` parts; what a suspect costs comes on top.
+    """
+
+    def __init__(self, model: CuttableModel, seconds: float, on_part: Callable[[], None] = lambda: None) -> None:
+        self._parts = parts_of(model)
+        self._start = self._first = time.monotonic()
         self._seconds = seconds
+        self._on_part = on_part
         self._done = 0
 
     def __call__(self, _part: Part) -> None:
         """One more part was measured; raises :class:`GivenUp`."""
         self._done += 1
-        expected = (time.monotonic() - self._start) * self._parts / self._done
-        if self._done == _FIRST and expected > self._seconds:
+        if self._done <= self._parts:
+            self._on_part()
+        now = time.monotonic()
+        if self._done == 1:
+            self._first = now  # a process was started for it
+        each = (now - self._first) / max(1, self._done - 1)
+        expected = self._first - self._start + each * (self._parts - 1)
+        if self._done == _SEEN and expected > self._seconds:
             raise GivenUp(f"the operators one by one would take about {expected:.0f} s")
 
 
@@ -78,13 +93,14 @@ def decide(
     tested: Configuration,
     inputs: Sequence[Sequence[Array]],
     seconds: float,
+    on_part: Callable[[], None] = lambda: None,
 ) -> ByOperators:
     """Run the operators of a model one by one for at most so many ``seconds``, and say what they show.
 
-    ``inputs`` are sets of the model's inputs, in its order.
+    ``inputs`` are sets of the model's inputs, in its order. ``on_part`` is that of :class:`Pace`.
     """
     parts = CuttableModel(model.read())
-    pace = Pace(parts, seconds)
+    pace = Pace(parts, seconds, on_part)
     with run_journal(None) as journal, run_folder(None) as folder:
         bench = Bench(model, reference, folder, journal, timeout_s=seconds, max_secs=seconds, on_part=pace)
         try:

@@ -13,7 +13,8 @@ from typing import Final
 from evaltools.engine.ledger import PassOutcome
 from evaltools.errors import ImageError
 from evaltools.gates.verdict import seen_boxes
-from evaltools.operators.decide import ByOperators, can_be_cut, decide
+from evaltools.model.cut import CuttableModel
+from evaltools.operators.decide import ByOperators, can_be_cut, decide, parts_of
 from evaltools.runtime import OpenProcess
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.beside import AfterPass, Beside, RunInRole, run_role
@@ -128,7 +129,9 @@ def _ask_operators(
         if is_open(judge(name, judges[name], summary, ())):
             fed = [material.side(of_reference=True).fed(inputs[run]) for run in _farthest(summary, inputs)]
             running = [opened[each].running for each in (reference.name, name)]
-            found[name] = decide(material.model, running[0], running[1], fed, seconds)
+            parts = parts_of(CuttableModel(material.model.read()))
+            with counted(after.observer, f"operators of {name}", parts) as step:
+                found[name] = decide(material.model, running[0], running[1], fed, seconds, step)
     return found
 
 
