@@ -56,11 +56,15 @@ _RUNS_GRAPHS: Final = ("IF", "WHILE", "CALL_ONCE")
 
 
 class Size(Struct, frozen=True):
-    """How large an error is: of floats a share of the largest value, of whole numbers steps; in each so manieth run."""
+    """How large an error is: of floats a share of the largest value, of whole numbers steps.
+
+    It is in each so manieth run, and in each so manieth value.
+    """
 
     floats: float
     steps: float
     every: int = 1
+    stride: int = 1
 
 
 SIZES: Final = {
@@ -68,8 +72,9 @@ SIZES: Final = {
     "middle": Size(0.03, 8),
     "large": Size(0.3, 32),
     "large, 1 of 20": Size(0.3, 32, 20),
+    "half a step": Size(0.003, -1, stride=2),
 }
-"""Above what is no fault: CPU kernels differ by a step, so that whole numbers that are one step off are right."""
+"""Above what is no fault: CPU kernels differ by a step, but not to one side on average."""
 
 
 class Planted(Struct, frozen=True):
@@ -161,7 +166,7 @@ def delegate_options(planted: Planted) -> str:
     size = SIZES[planted.size]
     amount = size.floats if planted.dtype == "float32" else size.steps
     name = planted.tensor.replace('"', '""')
-    return f'tensor:"{name}";fault:step;amount:{amount:g};every:{size.every}'
+    return f'tensor:"{name}";fault:step;amount:{amount:g};every:{size.every};stride:{size.stride}'
 
 
 # ---- What is answered -----------------------------------------------------------------------

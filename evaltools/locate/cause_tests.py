@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from math import comb, log
 from typing import Final
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.delegates.gpu import GPU
+from evaltools.errors import EvaltoolsError
 from evaltools.locate.view import Numbers, View, count, quantization
 from evaltools.model.gpu_faults import GPU_FAULTS
 from evaltools.runtime.session import Array
@@ -35,6 +37,9 @@ _PADDED: Final = frozenset(
     {"CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"}
 )
 _SPATIAL: Final = _PADDED | {"PAD", "PADV2", "MIRROR_PAD", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"}
+_RESIZES: Final = frozenset({"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"})
+_SAMPLINGS: Final = ((False, False), (True, False), (False, True))
+"""half_pixel_centers and align_corners, which exclude each other."""
 _CHANCE: Final = 1e-4
 _LONGEST_TAIL: Final = 7
 _LEAST_ELEMENTS: Final = 16
@@ -125,6 +130,18 @@ def _further(number: int, name: str, forward: str, backward: str) -> str:
     return f"{abs(number)} {name} further {backward if number < 0 else forward}" if number else ""
 
 
+def sampled_otherwise(view: View) -> Facts | None:
+    """What was given is what the CPU gives where a RESIZE takes its pixels from other places."""
+    if view.operator not in _RESIZES or not view.repeats:
+        return None
+    for half_pixel, corners in _SAMPLINGS:
+        told = {"half_pixel_centers": half_pixel, "align_corners": corners}
+        made = view.with_options(halfPixelCenters=half_pixel, alignCorners=corners)
+        if made is not None and view.explained_by(made):
+            return {**_all(view), "told": " and ".join(f"{name} {value}" for name, value in told.items())}
+    return None
+
+
 # ---- Ranges -----------------------------------------------------------------------------------
 
 
@@ -170,13 +187,26 @@ def cut_at_a_bound(view: View) -> Facts | None:
     enough = low < high and max(above.sum(), below.sum()) >= _FEWEST_PINNED
     if not enough or not view.explained_by(np.clip(view.numbers, low, high)):
         return None
-    bounds = [*([f"{low:g}"] if below.any() else []), *([f"{high:g}"] if above.any() else [])]
+    bounds = [*([low] if below.any() else []), *([high] if above.any() else [])]
     return {
         "count": count(int(above.sum() + below.sum()), view.wrong.size),
-        "bounds": " and ".join(bounds),
+        "bounds": f"{_joined(bounds)}{_in_real_numbers(view, bounds)}",
         "low": view.numbers.min(),
         "high": view.numbers.max(),
     }
+
+
+def _joined(numbers: Sequence[float]) -> str:
+    return " and ".join(f"{number:.6g}" for number in numbers)
+
+
+def _in_real_numbers(view: View, stored: Sequence[float]) -> str:
+    """What whole numbers stand for, in words; empty for floats, and where the part cannot be read."""
+    with suppress(EvaltoolsError):
+        scale, zero = quantization(view.output) if view.is_whole else (None, 0.0)
+        if scale is not None:
+            return f", which stand for {_joined([(number - zero) * scale for number in stored])}"
+    return ""
 
 
 def some_not_finite(view: View) -> Facts | None:

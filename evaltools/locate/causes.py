@@ -108,6 +108,12 @@ TABLE: Final[Sequence[Row]] = (
         _PAD_BEFORE,
     ),
     Row(
+        "sampled otherwise",
+        tests.sampled_otherwise,
+        "all {size} values are those that the CPU gives with {told}; {wrong} are wrong",
+        "the delegate leaves these options out: convert the model with others, or keep the operator on the CPU",
+    ),
+    Row(
         "values cut at a bound",
         tests.cut_at_a_bound,
         "{count} values stand at {bounds}, where the CPU has {low:.6g} to {high:.6g}; all others are right",

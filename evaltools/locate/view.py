@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +16,7 @@ from evaltools.configuration import Configuration
 from evaltools.errors import EvaltoolsError
 from evaltools.model import read_model
 from evaltools.model.contents import Graph, GraphTensor, Operation, read_contents
+from evaltools.model.cut import editable_model, packed
 from evaltools.operators.part import Case
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array
@@ -158,6 +161,17 @@ class View:
         """What the CPU gives for other inputs; None where it cannot run that."""
         with suppress(EvaltoolsError), closing(open_session(read_model(self.case.model), _CPU)) as session:
             return session.run(list(inputs)).outputs[self.case.output]
+        return None
+
+    def with_options(self, **fields: bool) -> Array | None:
+        """What the CPU gives where the operator's options have other fields; None where it cannot run that."""
+        model = editable_model(self.case.model.read_bytes())
+        vars(model.subgraphs[0].operators[self.node.index].builtinOptions).update(fields)
+        with TemporaryDirectory() as folder, suppress(EvaltoolsError):
+            path = Path(folder) / self.case.model.name
+            path.write_bytes(packed(model))
+            with closing(open_session(read_model(path), _CPU)) as session:
+                return session.run(self.case.inputs).outputs[self.case.output]
         return None
 
     @cached_property

@@ -283,7 +283,7 @@ NAMED = {
     ),
     "saturated": Fault(
         "ADD", add_int8, in_bytes(lambda y: np.clip(y, -60, 40)), "values cut at a bound",
-        ("values stand at -60 and 40, where the CPU has -",),
+        ("values stand at -60 and 40, which stand for -48.75 and 26.25, where the CPU has -",),
     ),
     "cut": Fault(
         "CONV_2D", conv, floats(lambda y: np.clip(y, -1.5, 2.5)), "values cut at a bound",
@@ -432,6 +432,22 @@ def test_the_output_of_the_run_before(tmp_path: Path) -> None:
     stale = run(path, before)
     (cause,) = find_causes(case(tmp_path, "CONV_2D", content, inputs, lambda _: stale, before=before))
     assert cause.name == "the output of the run before"
+
+
+def test_a_resize_that_leaves_an_option_out_is_named(tmp_path: Path) -> None:
+    """What the delegate gives is worked out by a model without the option; the CPU has it."""
+    inputs: list[Array] = [random((1, 6, 7, 3), 1)]
+    size = [np.array([13, 9], np.int32)]
+    with_it, without = (
+        model("RESIZE_BILINEAR", inputs, (1, 13, 9, 3), size, "ResizeBilinearOptions", HalfPixelCenters=half_pixel)
+        for half_pixel in (True, False)
+    )
+    path = tmp_path / "without.tflite"
+    path.write_bytes(without)
+    moved = run(path, inputs)
+    (cause,) = find_causes(case(tmp_path, "RESIZE_BILINEAR", with_it, inputs, lambda _: moved))
+    assert cause.name == "sampled otherwise"
+    assert "those that the CPU gives with half_pixel_centers False and align_corners False" in cause.shown_by
 
 
 def test_a_model_that_cannot_be_read_leaves_what_arrays_show(tmp_path: Path) -> None:

@@ -144,6 +144,19 @@ def test_the_scale_of_an_input_that_leaves_few_steps_comes_first(tmp_path: Path)
     assert located(tmp_path, *models, input_images=PICTURES)[1] == {}
 
 
+def test_inputs_beyond_the_range_of_int16_are_told(tmp_path: Path) -> None:
+    """They are stated in real numbers, and the float model gets all of them."""
+    models = []
+    for dtype, scale in (("int16", Quantization(2.0**-15, 0)), ("float32", None)):
+        graph = Graph()
+        fed, squared = (graph.tensor(name, (1, 64), dtype, scale) for name in ("fed", "squared"))
+        models.append(graph.to_bytes([fed], [graph.node("MUL", [fed, fed], squared, "MulOptions")]))
+    sentence, causes = located(tmp_path, *models, input_range=["fed:-4:4"])
+    assert list(causes) == ["inputs beyond the range"]
+    assert "are cut at an end of its range: it is for -1 to 1; 1 of 1" in sentence
+    assert located(tmp_path, *models)[1] == {}
+
+
 def test_a_healthy_pair_has_no_cause(tmp_path: Path) -> None:
     for ends_in in ("scores", "logits"):
         models = (net(ends_in=ends_in) for net in (locate_models.quantized_net, locate_models.net))
