@@ -45,7 +45,7 @@ def test_faults_that_are_found_are_counted_by_fault_and_by_model(
     assert rows["none"] == ["1", "1", "0", "0", "0", "2.0"]
     assert rows["small"] == ["3", "0", "0", "3", "0", "2.0"]
     assert rows["large"] == ["3", "3", "0", "0", "0", "2.0"]
-    assert rows["net"] == ["13", "4", "0", "9", "0", "2.0"]
+    assert rows["net"] == ["16", "4", "0", "12", "0", "2.0"]
 
 
 def test_the_linear_search_opens_every_prefix_beside_ours(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
