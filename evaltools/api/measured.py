@@ -17,6 +17,7 @@ from evaltools.result.figure import Figure
 from evaltools.result.metrics import of_task
 from evaltools.result.result import Result as Whole
 from evaltools.result.result import Row, standing_alone
+from evaltools.result.row_word import verdict_of, word_of
 from evaltools.result.verdict import Verdict, kind_in_words
 
 if TYPE_CHECKING:
@@ -84,8 +85,11 @@ class Measured(Figures):
 
     @property
     def verdict(self) -> Verdict | None:
-        """What was concluded against the reference: ``kind`` and its numbers; None where nothing was judged."""
-        return self.entry.verdict
+        """What was concluded against the reference: ``kind`` and its numbers; None where nothing was judged.
+
+        The ``kind`` of a configuration that did not run as asked says so: ``not clean``, ``fell back``.
+        """
+        return verdict_of(self._result, self.entry)
 
     @property
     def in_words(self) -> list[str]:
@@ -104,7 +108,7 @@ class Measured(Figures):
     def doubt(self) -> str:
         """Why its figures are not those that were asked for, or its verdict is open."""
         verdict = self.entry.verdict
-        is_open = verdict is not None and verdict.kind == "not decided"
+        is_open = verdict is not None and verdict.is_open
         return self.entry.fallback or self.entry.not_clean or (verdict.sentence if verdict and is_open else "")
 
     @cached_property
@@ -129,14 +133,14 @@ class Measured(Figures):
     @property
     def facts(self) -> Mapping[str, str | None]:
         """What stands before the figures in a table."""
-        runtime, verdict = self.entry.runtime, self.entry.verdict
+        runtime = self.entry.runtime
         return {
             "model": model_name(self._result, self.entry),
             **({"job": self.entry.job} if self.entry.job else {}),
             "role": self.entry.role,
             "status": self.entry.status,
             "runtime": runtime.package if runtime else None,
-            "verdict": verdict.kind if verdict else None,
+            "verdict": word_of(self._result, self.entry) or None,
         }
 
     @property
@@ -163,7 +167,7 @@ class Measured(Figures):
     def __repr__(self) -> str:
         if not self.is_measured:
             return f"<{self.title}: not measured: {self.reason}>"
-        judged = kind_in_words(self.entry.verdict.kind) if self.entry.verdict is not None and self.entry.job else ""
+        judged = kind_in_words(self.verdict.kind) if self.verdict is not None and self.entry.job else ""
         figures = [f"{name}={shown(value)}" for name, value in self.main_figures.items()]
         texts = ", ".join(filter(None, [judged, *figures]))
         return f"<{self.title}: {texts or f'no figures: {self.why_no_figures}'}>"

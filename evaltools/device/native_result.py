@@ -335,7 +335,7 @@ def _verdict(inputs: NativeInputs[Limits], outcome: Outcome, reference: str) -> 
     """Only outputs that are the same to the last bit can be judged: the tool gives one number of each."""
     figures, reason = outcome.figures, outcome.row.reason
     if figures is None:
-        return Verdict("not measured", OF_OUTPUTS, reference, texts=[reason] if reason else [])
+        return Verdict("not compared", OF_OUTPUTS, reference, texts=[reason] if reason else [])
     if figures.runs > 0 and all(error.avg_error == 0 for error in figures.errors):
         same = "the raw numbers are the same in every element of every run"
         return Verdict("identical", OF_OUTPUTS, reference, texts=[same])

@@ -67,7 +67,7 @@ def in_words(
     one-sided bound of 0 of ``examples`` (95 %). ``identical`` of them have the same answer bit for bit;
     ``is_unchanged``: the figure is the same whichever of them are taken.
 
-    >>> in_words(Verdict("not decided", "top1", change=0.0), 60, 60).seen
+    >>> in_words(Verdict("not decided", "top1", change=0.0), 60, 60).kind
     'identical'
     >>> in_words(Verdict("worse", "iou", change=-0.027, low=-0.033, high=-0.021), 60, is_share=False).texts
     ['WORSE: -0.027 [-0.033, -0.021]']
@@ -77,9 +77,9 @@ def in_words(
         sure = f"95 % confident: fewer than {most} % of such examples"
         if identical == examples:
             text = f"identical: all {examples} answers are bit for bit the reference's; {sure} differ"
-            return replace(verdict, texts=[text], seen="identical")
+            return replace(verdict, kind="identical", texts=[text])
         text = f"unchanged: no answer of {examples} changed it; {sure} do"
-        return replace(verdict, texts=[text], seen="unchanged")
+        return replace(verdict, kind="unchanged", texts=[text])
     return replace(verdict, texts=[_sentence(verdict, is_share, why)])
 
 
@@ -159,7 +159,7 @@ def mean_verdict(metric: str, change: MeanChange, better: Better, margin: float,
     verdict = replace(verdict, against=against, differing=change.differing)
     verdict = in_words(verdict, change.count, is_unchanged=change.differing == 0, is_share=False, why=why)
     unseen = what_is_unseen(change)
-    if not unseen or verdict.kind not in ("equivalent", "better") or verdict.seen:
+    if not unseen or verdict.kind not in ("equivalent", "better"):
         return verdict
     return replace(verdict, texts=["; ".join([*verdict.texts, unseen])])
 

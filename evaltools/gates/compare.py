@@ -21,7 +21,7 @@ from evaltools.gates.check import GateDecisions, changed_model, decide_together,
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.evidence import Evidence, Old, RunRows, evidence_of, other_inputs, parts_of
-from evaltools.gates.verdict import GRADES, NOT_DECIDED, ODD_REFERENCE
+from evaltools.gates.verdict import EQUIVALENT, GRADES, NOT_DECIDED, ODD_REFERENCE
 from evaltools.metrics.means import MeanChange
 from evaltools.metrics.power import CountedChange
 from evaltools.metrics.resampled import ResampledChange
@@ -29,7 +29,7 @@ from evaltools.result.facts import Model, Tensor
 from evaltools.result.figure import Figure
 from evaltools.result.json_file import encode_json
 from evaltools.result.result import Result, Row
-from evaltools.result.verdict import GateVerdict
+from evaltools.result.verdict import OF_OUTPUTS, GateVerdict, Verdict
 
 SLOWER: Final = 1.1
 """Times as long, by all of the interval, from which on a configuration is slower than before."""
@@ -39,7 +39,7 @@ _GROWTH: Final = 1.1
 """Errors of an output may grow by so much; on the same machine they are the same numbers again."""
 _ERRORS: Final = ("relative_rms", "avg_error")
 """The error of an output that is compared: the first of these that both results have."""
-_ALIKE: Final = ("identical", "equivalent")
+_ALIKE: Final = ("identical", "unchanged", "equivalent")
 """Verdicts after which the size of an error says nothing more."""
 _NO_WORSE: Final = "no worse than before"
 
@@ -301,7 +301,7 @@ def _other_decisions(earlier: Row, row: Row, since: Evidence, is_same_model: boo
     before.
     """
     if "accuracy" not in row.texts and earlier.verdict is not None and row.verdict is not None:
-        yield _of_verdicts(row.name, earlier.verdict.kind, row.verdict.kind)
+        yield _of_verdicts(row.name, earlier.verdict, row.verdict)
     if row.verdict is None or row.verdict.kind not in _ALIKE:
         then = {output.name: output for output in earlier.parts}
         for output in since.outputs:
@@ -322,9 +322,15 @@ def _other_decisions(earlier: Row, row: Row, since: Evidence, is_same_model: boo
             yield Decision(row.name, limit, verdict, Found("nodes on delegates", float(now)))
 
 
-def _of_verdicts(name: str, then: str, now: str) -> Decision:
+def _of_verdicts(name: str, then: Verdict, now: Verdict) -> Decision:
+    worse: GateVerdict = "inconclusive" if now.kind in (NOT_DECIDED, ODD_REFERENCE) else "fail"
+    verdict = worse if _rank(now) > _rank(then) else "pass"
+    return Decision(name, f"verdict no worse than {then.kind}", verdict, reason=f"now {now.kind}")
+
+
+def _rank(verdict: Verdict) -> int:
+    """How bad a verdict is; of a figure it is all one how it is known that it did not get worse."""
+    is_as_good = verdict.metric != OF_OUTPUTS and verdict.kind in (*_ALIKE, "better")
+    kind = EQUIVALENT if is_as_good else verdict.kind
     grades: list[str] = list(GRADES)
-    ranks = [grades.index(kind) if kind in grades else len(grades) for kind in (then, now)]
-    worse: GateVerdict = "inconclusive" if now in (NOT_DECIDED, ODD_REFERENCE) else "fail"
-    verdict = worse if ranks[1] > ranks[0] else "pass"
-    return Decision(name, f"verdict no worse than {then}", verdict, reason=f"now {now}")
+    return grades.index(kind) if kind in grades else len(grades)

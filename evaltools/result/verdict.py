@@ -12,6 +12,7 @@ from evaltools.result.section import Tone
 
 VerdictKind = Literal[
     "identical",
+    "unchanged",
     "equivalent",
     "better",
     "worse",
@@ -22,7 +23,7 @@ VerdictKind = Literal[
     "the reference is the odd one out",
     "diverged",
     "not judged",
-    "not measured",
+    "not compared",
 ]
 """A precision means: different, but within what is expected of it."""
 GateVerdict = Literal["skipped", "pass", "inconclusive", "fail", "not measured"]
@@ -30,8 +31,9 @@ GateVerdict = Literal["skipped", "pass", "inconclusive", "fail", "not measured"]
 GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("skipped", "pass", "inconclusive", "fail", "not measured")
 """From best to worst."""
 _TONES: Final[Mapping[str, Tone]] = {
-    "identical": "good", "equivalent": "good", "better": "good", "fp16": "near", "bf16": "near", "int8": "near",
-    "worse": "bad", "diverged": "bad", "pass": "good", "fail": "bad", "not measured": "missing", "skipped": "missing",
+    "identical": "good", "unchanged": "good", "equivalent": "good", "better": "good", "fp16": "near", "bf16": "near",
+    "int8": "near", "worse": "bad", "diverged": "bad", "not compared": "missing", "pass": "good", "fail": "bad",
+    "not measured": "missing", "skipped": "missing",
 }  # fmt: skip
 OF_OUTPUTS: Final = "outputs"
 """The metric of verdicts on the outputs themselves."""
@@ -47,8 +49,8 @@ class Verdict(Struct, frozen=True):
     to ``high`` with 95 % confidence; a change within ``margin`` counts as none; ``p_value`` is that of the test,
     corrected where several are compared with one; and ``examples_needed`` would decide what is not decided, in 80 % of
     cases. ``differing`` examples have another score; ``fewest_examples`` are needed for any interval, where there are
-    fewer. ``seen`` says that all answers are ``identical`` bit for bit, or that none changed the figure. Shares are
-    0..1.
+    fewer. ``identical`` are all answers bit for bit, ``unchanged`` is a figure that no answer changed: each of as many
+    examples as there were. Shares are 0..1.
     """
 
     kind: str
@@ -64,12 +66,24 @@ class Verdict(Struct, frozen=True):
     texts: list[str] = field(default_factory=list)
     differing: int | None = None
     fewest_examples: int | None = None
-    seen: Literal["", "identical", "unchanged"] = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more examples may say otherwise: not decided, or the same in too few to be sure of the others.
+
+        >>> Verdict("unchanged", "top1", low=-0.1, high=0.1, margin=0.005).is_open
+        True
+        """
+        if self.kind not in ("identical", "unchanged"):
+            return self.kind == "not decided"
+        low, high, margin = self.low, self.high, self.margin
+        is_sure = low is not None and high is not None and -(margin or 0.0) <= low and high <= (margin or 0.0)
+        return self.metric != OF_OUTPUTS and not is_sure
 
     @property
     def tone(self) -> Tone:
         """The colour of its kind; open ones say neither yes nor no."""
-        return _TONES.get(self.kind, "open")
+        return "near" if self.kind == "unchanged" and self.is_open else _TONES.get(self.kind, "open")
 
     @property
     def why(self) -> str:

@@ -20,7 +20,7 @@ def next_steps(result: Result, configuration: Row) -> list[str]:
     """How far the outputs are apart of a configuration whose answers are worse; what decides an open verdict."""
     if configuration.verdict is None:
         return []
-    if configuration.verdict.kind == "not decided":
+    if configuration.verdict.is_open:
         decision = _to_a_decision(result, configuration, configuration.verdict)
         return [decision] if decision else []
     typed = result.environment.command
@@ -48,7 +48,7 @@ def _to_a_decision(result: Result, configuration: Row, verdict: Verdict) -> str:
         return f"give it {more}: {verdict.fewest_examples} are the fewest, {finished}"
     if verdict.low is None and verdict.differing is not None:
         return f"state the bounds of {verdict.metric} in its task, or give it {more}, {finished}"
-    if verdict.low is None and not verdict.seen:
+    if verdict.low is None and verdict.kind == "not decided":
         return ""
     if verdict.differing is not None and verdict.differing < FEWEST_DIFFERING:
         return f"give it {more}, {finished}; too few of them differ to say how many decide"

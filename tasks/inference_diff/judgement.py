@@ -241,7 +241,7 @@ def verdict_of(comparison: DiffComparison, against: str, why_not: str | None) ->
     """
     verdicts = _decisive(comparison.outputs, comparison.boxes_verdict)
     if not verdicts:
-        return Verdict("not measured", OF_OUTPUTS, against, texts=[why_not] if why_not else [])
+        return Verdict("not compared", OF_OUTPUTS, against, texts=[why_not] if why_not else [])
     grade = worst([verdict.grade for _, verdict, _ in verdicts])
     name, verdict, _ = max((entry for entry in verdicts if entry[1].grade == grade), key=lambda entry: entry[2])
     return Verdict(grade, OF_OUTPUTS, against, name, texts=verdict.reasons)

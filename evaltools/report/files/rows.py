@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree
 
 from evaltools.result.result import Result, Row
+from evaltools.result.row_word import word_of
 from evaltools.result.section import Cell, Number, Table, Tone, text_of
 from evaltools.result.verdict import GateVerdict, ending_of
 from evaltools.text import printable
@@ -52,19 +53,20 @@ def csv_of_rows(result: Result) -> bytes:
     """A line for each row, with every figure and count by its name."""
     models = result.model_names
     found = [
-        {"configuration": row.name, "model": models[row.model], "job": row.job, **_values(row)} for row in result.rows
+        {"configuration": row.name, "model": models[row.model], "job": row.job, **_values(result, row)}
+        for row in result.rows
     ]
     names = list(dict.fromkeys(name for values in found for name in values))
     return csv_of(Table("", names, [[_cell(values.get(name)) for name in names] for values in found]))
 
 
-def _values(row: Row) -> dict[str, Any]:
+def _values(result: Result, row: Row) -> dict[str, Any]:
     """A row by the names of its columns."""
     return {
         "role": row.role,
         "status": row.status,
         "reason": row.reason,
-        "verdict": "" if row.verdict is None else row.verdict.kind,
+        "verdict": word_of(result, row),
         "fallback": row.fallback,
         "not_clean": row.not_clean,
         "runtime": "" if row.runtime is None else f"{row.runtime.package} {row.runtime.version}",
@@ -135,6 +137,8 @@ def _cases(row: Row) -> Iterator[_Case]:
     failed = row.texts.get("first_failure", "") if row.failed_examples else ""
     obstacle = row.fallback or row.not_clean or (row.reason if row.status == "not measured" else failed)
     verdict: GateVerdict = "pass" if row.verdict is None else _VERDICTS.get(row.verdict.tone, "pass")
+    if row.verdict is not None and row.verdict.is_open:
+        verdict = "inconclusive"
     if obstacle or row.status == "not measured":
         verdict = "not measured"
     why = obstacle or (row.verdict.kind if row.verdict is not None and verdict != "pass" else "")

@@ -10,7 +10,7 @@ from evaltools.metrics.interval import Interval
 from evaltools.metrics.words import change
 from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.screen.charts import medians, models_tradeoff
-from evaltools.report.screen.rows import ModelRows, is_share, tone_of_verdict
+from evaltools.report.screen.rows import ModelRows, is_share
 from evaltools.report.screen.table import BENCHMARK
 from evaltools.report.words.facts import by_latency, label, speed_of
 from evaltools.report.words.numbers import (
@@ -25,6 +25,7 @@ from evaltools.report.words.numbers import (
 from evaltools.result.metrics import of_task
 from evaltools.result.places import reference_of
 from evaltools.result.result import INVOKE, INVOKE_US, Result, Row
+from evaltools.result.row_word import is_clean, tone_of, word_of
 from evaltools.result.section import Axis, Block, Cell, Chart, Mark, Number, Section, Table, number_cell, path_to
 from evaltools.result.verdict import Verdict
 
@@ -50,9 +51,9 @@ def accuracy(result: Result) -> Section:
         for number, verdict in enumerate(entry.verdicts)
     ]
     blocks: list[Block] = [_figures(result)]
-    blocks += [_verdicts(judged)] if judged else []
+    blocks += [_verdicts(result, judged)] if judged else []
     changes = [(entry, verdict) for _, _, entry, verdict in judged if verdict.change is not None]
-    drawn = _changes(changes) if changes else None
+    drawn = _changes(result, changes) if changes else None
     blocks += [] if drawn is None else [drawn]
     return Section("Accuracy" if task_command(result.command).accuracy else "Figures", blocks, "accuracy")
 
@@ -80,7 +81,7 @@ def _figure_of_task(place: int, name: str, entry: Row) -> Cell:
     return Number(figure_with_interval(found), found.value, path)
 
 
-def _verdicts(judged: Iterable[tuple[int, int, Row, Verdict]]) -> Table:
+def _verdicts(result: Result, judged: Iterable[tuple[int, int, Row, Verdict]]) -> Table:
     rows: list[Sequence[Cell]] = []
     for place, number, entry, verdict in judged:
         path = f"rows/{place}/verdicts/{number}"
@@ -93,7 +94,7 @@ def _verdicts(judged: Iterable[tuple[int, int, Row, Verdict]]) -> Table:
                 "" if size is None else Number(text, size, f"{path}/change"),
                 number_cell(verdict.p_value, p_value, f"{path}/p_value"),
                 number_cell(verdict.examples_needed, path=f"{path}/examples_needed"),
-                verdict.sentence,
+                verdict.sentence if is_clean(result, entry) else f"{word_of(result, entry)}; {verdict.sentence}",
             ]
         )
     columns = ("configuration", "compared with", "change [95 %]", "test, corrected", "examples that would decide",
@@ -102,7 +103,7 @@ def _verdicts(judged: Iterable[tuple[int, int, Row, Verdict]]) -> Table:
     return Table("Verdicts", columns, rows, ranks=ranks)
 
 
-def _changes(judged: Sequence[tuple[Row, Verdict]]) -> Chart | None:
+def _changes(result: Result, judged: Sequence[tuple[Row, Verdict]]) -> Chart | None:
     """The changes of the figure that decides, of each configuration against the reference."""
     main = judged[0][1].metric
     known = judged[0][0].figures.get(main)
@@ -114,7 +115,7 @@ def _changes(judged: Sequence[tuple[Row, Verdict]]) -> Chart | None:
         Mark(
             factor * (verdict.change or 0.0),
             entry.name,
-            tone=tone_of_verdict(verdict),
+            tone=tone_of(result, entry),
             x_interval=None
             if verdict.low is None or verdict.high is None
             else Interval(factor * verdict.low, factor * verdict.high),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost, is_share, verdict_of
+from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost, is_share
 from evaltools.report.screen.table import is_shown, word_of
 from evaltools.report.words.facts import (
     by_latency,
@@ -23,12 +23,11 @@ from evaltools.report.words.numbers import figure, in_milliseconds, in_times
 from evaltools.result.facts import NOT_REPEATABLE
 from evaltools.result.places import reference_of
 from evaltools.result.result import ALL, Result, Row
+from evaltools.result.verdict import kind_in_words
 
-_SAME: Final = ("identical", "equivalent")
+_SAME: Final = ("identical", "unchanged", "equivalent")
 _OTHER: Final = ("worse", "better", "diverged", "fp16", "bf16", "int8")
 """Verdicts that say that answers are others; all else is open, or was not compared."""
-_UNCHANGED: Final = ("identical", "unchanged")
-"""The words for answers of which none changed, where too few were seen for a verdict."""
 _ODD_REFERENCE: Final = "the reference is the odd one out"
 _MOST_NAMED: Final = 2
 _MOST_NAMED_FASTEST: Final = 4
@@ -118,7 +117,7 @@ def _gives_the_same(row: ModelRow) -> bool:
 
 
 def _says_the_same(row: ModelRow) -> bool:
-    return _kind(row) in _SAME or verdict_of(row) in _UNCHANGED
+    return _kind(row) in _SAME
 
 
 def _is_another(row: ModelRow) -> bool:
@@ -132,7 +131,7 @@ def _is_bad_reference(row: ModelRow) -> bool:
 
 def _on_examples(same: Sequence[ModelRow]) -> str:
     """How many examples show that no answer changed, where no more than that is known."""
-    counts = [row.row.finished_examples for row in same if _kind(row) not in _SAME]
+    counts = [row.row.finished_examples for row in same if row.row.verdict is not None and row.row.verdict.is_open]
     return f" on {min(counts)} examples" if counts else ""
 
 
@@ -166,9 +165,7 @@ def _baseline(rows: Sequence[ModelRow]) -> str:
 
 def _in_a_word(row: ModelRow) -> str:
     """A word for one of many that do not give the same answers."""
-    if row.row.fallback and not is_lost(row):
-        return "on the CPU instead"
-    return verdict_of(row) or "not compared" if row.is_clean or is_lost(row) else "not clean"
+    return row.word or "not compared"
 
 
 def _what_else(row: ModelRow) -> str:
@@ -176,7 +173,7 @@ def _what_else(row: ModelRow) -> str:
     if is_lost(row):
         return "was not measured"
     if row.row.fallback:
-        return "ran on the CPU instead of its delegate"
+        return "fell back to the CPU"
     return _verdict_in_words(row) if row.is_clean else _unclean(row)
 
 
@@ -196,12 +193,12 @@ def _unclean(row: ModelRow) -> str:
 
 def _verdict_in_words(row: ModelRow) -> str:
     verdict = row.row.verdict
-    if verdict is None or verdict.kind == "not measured":
+    if verdict is None or verdict.kind == "not compared":
         return "was not compared"
     if verdict.change is not None and verdict.kind in ("worse", "better"):
         by = f"{100 * abs(verdict.change):.2f} points" if is_share(row.row, verdict) else f"{abs(verdict.change):.3g}"
         return f"is {verdict.kind} by {by}"
-    word = verdict_of(row)
+    word = kind_in_words(verdict.kind)
     if word == _ODD_REFERENCE:
         return f"shows that {word}"
     return f"diverged from {_baseline([row])}" if word == "diverged" else f"is {word}"

@@ -8,7 +8,7 @@ from typing import Final
 from evaltools.known_tasks import metric_named
 from evaltools.report.content import First
 from evaltools.report.screen.answer import answer_of, became_of, fastest
-from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost, tone_of, tone_of_verdict, verdict_of
+from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost
 from evaltools.report.screen.table import BENCHMARK, SUITE, by_task, is_alike, summary_of
 from evaltools.report.words.facts import counted, label
 from evaltools.report.words.next_steps import SEARCH, after_evaluation, how_fast
@@ -100,7 +100,7 @@ def _steps(results: Mapping[str, Result], located: Located) -> Iterator[str]:
 def _examples_needed(entry: Row) -> int:
     """How many examples decide a verdict that is open, 0 where that is not known."""
     verdict = entry.verdict
-    return (verdict.examples_needed or 0) if verdict is not None and verdict.kind == "not decided" else 0
+    return (verdict.examples_needed or 0) if verdict is not None and verdict.is_open else 0
 
 
 def of_result(name: str, line: str | Note) -> Note:
@@ -126,7 +126,7 @@ def _of_row(row: ModelRow) -> Iterator[Note]:
     result, entry = row.result, row.row
     name, verdict = label(result.models, entry), entry.verdict
     if is_lost(row):
-        yield Note(name, f"{verdict_of(row)}: {entry.reason}".removesuffix(": "), tone_of(row))
+        yield Note(name, f"{row.word}: {entry.reason}".removesuffix(": "), row.tone)
         return
     if entry.fallback:
         yield Note(name, f"fell back to the CPU: {entry.fallback}", "bad")
@@ -136,10 +136,10 @@ def _of_row(row: ModelRow) -> Iterator[Note]:
         yield Note(name, f"{entry.failed_examples} runs failed: {entry.texts.get('first_failure', '')}", "bad")
     if result.is_of_examples and (beside_cpu := _beside_cpu(result, entry)):
         yield Note(name, beside_cpu)
-    if verdict is not None and tone_of_verdict(verdict) == "open":
-        yield Note(name, _judged(verdict), tone_of(row))
-    elif verdict is not None and verdict.kind == "not measured":
-        yield Note(name, f"not measured: {verdict.why}", "missing")
+    if verdict is not None and (verdict.is_open or verdict.tone == "open"):
+        yield Note(name, _judged(verdict), row.tone)
+    elif verdict is not None and verdict.kind == "not compared":
+        yield Note(name, f"not compared: {verdict.why}", "missing")
     elif verdict is None and entry.role == "test" and result.is_of_examples:
         reference = reference_of(entry, result.rows)
         if reference is not None and reference.status != "measured":

@@ -13,7 +13,8 @@ from evaltools.known_tasks import task_command
 from evaltools.metrics.metric import Better
 from evaltools.report.words.facts import latency_of
 from evaltools.result.figure import Figure
-from evaltools.result.result import ACCURACY, FRONT, STATE, Result, Row
+from evaltools.result.result import ACCURACY, FRONT, Result, Row
+from evaltools.result.row_word import errors_of, is_clean, tone_of, word_of
 from evaltools.result.section import Tone
 from evaltools.result.verdict import Verdict, kind_in_words
 
@@ -43,13 +44,22 @@ class ModelRow(Struct, frozen=True):
     @property
     def errors(self) -> int:
         """In how many runs it was given an input and gave no answer."""
-        return sum(failure.configuration == self.row.name for failure in self.result.failed)
+        return errors_of(self.result, self.row)
 
     @property
     def is_clean(self) -> bool:
         """Whether it ran as asked: on its delegate, without a crash or an error."""
-        entry = self.row
-        return entry.status == "measured" and not (entry.fallback or entry.not_clean or self.errors)
+        return is_clean(self.result, self.row)
+
+    @property
+    def word(self) -> str:
+        """What became of it in a word or two; empty where nothing was judged."""
+        return kind_in_words(word_of(self.result, self.row)).replace("expected precision of ", "")
+
+    @property
+    def tone(self) -> Tone:
+        """The colour of that word."""
+        return tone_of(self.result, self.row)
 
     def figure(self, name: str | None) -> Figure | None:
         """The figure of that name, where it has a number."""
@@ -154,38 +164,7 @@ def _main_figure(row: ModelRow) -> str | None:
     return next((name for name in known if name in figures), None)
 
 
-def verdict_of(row: ModelRow) -> str:
-    """The verdict in a word or two; empty where nothing was judged."""
-    verdict = row.row.verdict
-    if row.row.status == "not measured":
-        return row.row.texts.get(STATE, "not measured")
-    if verdict is None:
-        return ""
-    if verdict.kind == "not measured":
-        return "not compared"
-    return verdict.seen or kind_in_words(verdict.kind)
-
-
 def is_share(entry: Row, verdict: Verdict) -> bool:
     """Whether a verdict on a configuration is about a share, whose changes are in points."""
     figure = entry.figures.get(verdict.metric)
     return figure is not None and figure.is_share
-
-
-def tone_of_verdict(verdict: Verdict | None) -> Tone:
-    """The colour of a verdict, that of an open question where there is none."""
-    return "open" if verdict is None else verdict.tone
-
-
-def tone_of(row: ModelRow) -> Tone:
-    """The colour of a configuration's own verdict; one that did not run as asked is never good."""
-    if row.row.status == "not measured":
-        return "bad" if row.row.texts.get(STATE) == "failed" else "missing"
-    if not row.is_clean:
-        return "bad"
-    verdict = row.row.verdict
-    if verdict is not None and verdict.seen == "identical":
-        return "good"
-    if verdict is not None and verdict.seen == "unchanged" and verdict.kind == "not decided":
-        return "near"
-    return tone_of_verdict(verdict)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from evaltools.metrics.words import change
 from evaltools.report.content import sentences
-from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost, is_share, tone_of, tone_of_verdict, verdict_of
+from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost, is_share
 from evaltools.report.words.facts import (
     accuracy_of,
     delegated,
@@ -144,11 +144,8 @@ def is_shown(row: Row) -> bool:
 
 
 def word_of(row: ModelRow) -> str:
-    """The verdict on a row in a word or two; of a suite's that has none, that it was measured."""
-    if not is_lost(row) and not row.is_clean:
-        return "fell back" if row.row.fallback else "not clean"
-    text = verdict_of(row).replace("expected precision of ", "")
-    return text or ("" if row.result.is_of_examples else _MEASURED)
+    """What became of a row in a word or two; of a suite's that has no verdict, that it was measured."""
+    return row.word or ("" if row.result.is_of_examples else _MEASURED)
 
 
 def _how_to_read(found: ModelRows) -> str:
@@ -161,7 +158,7 @@ def _how_to_read(found: ModelRows) -> str:
 
 def _verdict(at: _At) -> Cell:
     text = word_of(at.row)
-    return Word(text, "good" if text == _MEASURED else tone_of(at.row)) if text else ""
+    return Word(text, "good" if text == _MEASURED else at.row.tone) if text else ""
 
 
 def _accuracy(at: _At) -> Cell:
@@ -212,7 +209,8 @@ def _packages(at: _At) -> Cell:
 def is_good(row: Row) -> bool:
     """Whether a row of a suite ran as asked, and nothing speaks against it."""
     is_as_asked = row.status == "measured" and not (row.fallback or row.not_clean)
-    return is_as_asked and (row.verdict is None or tone_of_verdict(row.verdict) in ("good", "near"))
+    verdict = row.verdict
+    return is_as_asked and (verdict is None or (verdict.tone in ("good", "near") and not verdict.is_open))
 
 
 def _given_accuracy(at: _At) -> Cell:
@@ -226,7 +224,7 @@ def _given_accuracy(at: _At) -> Cell:
 def _median(at: _At) -> Cell:
     """With its interval, or why there is none; a word for what failed."""
     if is_lost(at.row):
-        return Word(verdict_of(at.row), tone_of(at.row))
+        return Word(at.row.word, at.row.tone)
     name = "latency_ms" if "latency_ms" in at.entry.figures else "latency_average_ms"
     return at.figure(name, lambda _: median_with_interval(at.entry))
 

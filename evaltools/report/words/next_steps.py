@@ -32,7 +32,7 @@ _FIXED_RESHAPE: Final = re.compile(
     r"num_input_elements != num_output_elements \((?P<fed>\d+) != (?P<fixed>\d+)\)\W*Node number (?P<place>\d+)"
 )
 """What the runtime reports where a RESHAPE has sizes that its input does not have."""
-_SETTLED: Final = ("identical", "equivalent", "better", "not measured")
+_SETTLED: Final = ("identical", "unchanged", "equivalent", "better", "not compared")
 
 
 def ran_on_devices(typed: Sequence[str]) -> bool:
@@ -96,7 +96,7 @@ def after_evaluation(result: Result, configuration: Row) -> list[str]:
         return [unfit]
     steps = list(where_it_did_not_run(configuration, result.model.file, result.environment.command))
     verdict = configuration.verdict
-    if configuration.status == "measured" and verdict is not None and verdict.kind not in _SETTLED:
+    if configuration.status == "measured" and verdict is not None and (verdict.is_open or verdict.kind not in _SETTLED):
         steps += named(task_command(result.command).next_steps_at)(result, configuration)
     if _is_beside_plain_kernels_alone(result, configuration):
         steps.append(_BESIDE_XNNPACK)

@@ -147,7 +147,7 @@ def timed(name: str, microseconds: float, *verdicts: Verdict) -> Row:
 
 def test_the_table_says_what_no_other_one_beats() -> None:
     """Of two as fast as each other the more accurate one; the slowest is worth it where it is the most accurate."""
-    same = Verdict("not decided", "top1", "x", seen="unchanged")
+    same = Verdict("unchanged", "top1", "x")
     worse = Verdict("worse", "top1", "x")
     missing = row_with(configuration("gone"), status="not measured", reason="no", latency=None)
     small = result(timed("x", 1000), timed("y", 500, worse), answered={"x": classified(0.5), "y": classified(0.25)})

@@ -77,7 +77,7 @@ def test_inference_diff_has_one_reference_inside(tmp_path: Path) -> None:
     failed = run.as_if(code=1, out="ERROR: Could not run the task evaluation!\n")
     result = assembled(inputs, failed)
     assert [entry.status for entry in result.rows] == ["not measured", "not measured"]
-    assert [verdict.kind for verdict in result.rows[1].verdicts] == ["not measured"]
+    assert [verdict.kind for verdict in result.rows[1].verdicts] == ["not compared"]
     through_every_rendering(result, tmp_path)
 
 

@@ -49,10 +49,10 @@ OPEN = judged("e", "not decided")
         ([WORSE, OPEN], '"b" is worse by 2.10 points; "e" is not decided.'),
         ([WORSE, OPEN, LOST], "Of 3 configurations: 1 worse, 1 not decided, 1 not measured."),
         ([WORSE, WORSE, WORSE], "None of 3 configurations give the same answers as the CPU; 3 worse."),
-        ([FELL_BACK], '"d" ran on the CPU instead of its delegate.'),
+        ([FELL_BACK], '"d" fell back to the CPU.'),
         (
             [SAME, WORSE, LOST, FELL_BACK],
-            "1 of 4 configurations gives the same answers as the CPU; 1 worse, 1 not measured, 1 on the CPU instead.",
+            "1 of 4 configurations gives the same answers as the CPU; 1 worse, 1 not measured, 1 fell back.",
         ),
         ([], '"reference": 4 examples, top-1 50.00 %; it was compared with nothing.'),
     ],
@@ -92,13 +92,7 @@ def test_runs_that_returned_an_error_are_in_the_sentence_and_no_clean_row(
 
 
 def test_answers_of_which_none_changed_are_the_same_as_far_as_was_seen() -> None:
-    verdict = Verdict(
-        "not decided",
-        "top1",
-        "reference",
-        change=0.0,
-        seen="identical",
-    )
+    verdict = Verdict("identical", "top1", "reference", change=0.0)
     found = of(row_with(configuration("a"), verdicts=[verdict], examples=20))
     assert answer_of(found) == '"a" gives the same answers as the CPU on 20 examples.'
     table = summary_of(found)

@@ -263,7 +263,7 @@ def _answers() -> Mapping[str, Show]:
             replace(native, delegation=None),
         ),
         "nothing that could be measured": result(
-            REFERENCE, judged("gpu", "not measured", texts=["it has no elements, so nothing was compared"])
+            REFERENCE, judged("gpu", "not compared", texts=["it has no elements, so nothing was compared"])
         ),
         "not measured": missed,
         "nothing to compare": result(REFERENCE),
