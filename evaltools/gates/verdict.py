@@ -17,7 +17,8 @@ what their operator gives, at random: one more rounding in each operator that ha
    the worst channel, relative to its own size, must also be within limits: twice the worst channel of that axis of the
    same variants, and of quantised outputs a quantum. What only int8 explains is `not decided` where the model is int8
    already; so is a size above 0.02 that only a limit above 0.1 explains.
-4. **Answers** that changed, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. What explains
+4. **Answers** that changed, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. Slots behind a
+   detector's last box do not exist; where all are filled, a box that scores as the lowest may be another. What explains
    the size must explain them as well: a larger share that changed needs the next precision. Beyond the last
    precision it is `not decided` up to this share: twice the largest of any precision, plus a twentieth or one answer.
    Beside another model: up to half of all.

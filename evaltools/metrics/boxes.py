@@ -95,9 +95,7 @@ def detections(boxes: Any, classes: Any, scores: Any, count: Any) -> Detections:
     match nothing.
     """
     flat = np.asarray(scores, np.float64).reshape(-1)
-    stated = float(np.asarray(count, np.float64).sum())
-    number = int(min(max(stated, 0), len(flat))) if np.isfinite(stated) else len(flat)
-    kept = np.flatnonzero(flat[:number] != 0)
+    kept = np.flatnonzero(flat[: stated_count(count, len(flat))] != 0)
     return Detections(
         np.asarray(boxes, np.float64).reshape(-1, 4)[kept],
         np.asarray(classes, np.float64).reshape(-1)[kept],
@@ -105,11 +103,24 @@ def detections(boxes: Any, classes: Any, scores: Any, count: Any) -> Detections:
     )
 
 
-def compare_boxes(test: Detections, reference: Detections, least_score: float = 0.0) -> BoxAgreement:
+def stated_count(count: Any, slots: int) -> int:
+    """How many of so many slots a detector says to have filled: all where it says no number.
+
+    >>> [stated_count(np.array([count], np.float32), 10) for count in (3, 12, -1, np.nan)]
+    [3, 10, 0, 10]
+    """
+    stated = float(np.asarray(count, np.float64).sum())
+    return int(min(max(stated, 0), slots)) if np.isfinite(stated) else slots
+
+
+def compare_boxes(
+    test: Detections, reference: Detections, least_score: float = 0.0, cuts: tuple[float, float] = (0.0, 0.0)
+) -> BoxAgreement:
     """Pair boxes greedily, the best overlap first, partners of the same class before others.
 
     What is counted are the pairs and boxes of which a side scores at least ``least_score``; boxes without a number as
-    score are.
+    score are. ``cuts``: a box of the test, and of the reference, that has no partner counts only above such a score,
+    since the other side has no slot left for it.
 
     >>> one = Detections(np.array([[0, 0, 1.0, 1.0]]), np.array([3.0]), np.array([0.5]))
     >>> compare_boxes(one, one).matched
@@ -122,6 +133,8 @@ def compare_boxes(test: Detections, reference: Detections, least_score: float = 
     shifts = [float(abs(test.scores[pair.test] - reference.scores[pair.reference])) for pair in pairs]
     counts[[pair.test for pair in every]] = False
     counted[[pair.reference for pair in every]] = False
+    counts &= ~(test.scores <= cuts[0])
+    counted &= ~(reference.scores <= cuts[1])
     same = sum(pair.same_class for pair in pairs)
     return BoxAgreement(
         matched=len(pairs),

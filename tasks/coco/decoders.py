@@ -21,6 +21,8 @@ STRIDES: Final = ((8, 16, 32), (8, 16, 32, 64), (4, 8, 16, 32), (16, 32))
 """Pixels per cell of the feature maps of a head: the usual ones, those of P6 and P2 models, and of tiny ones."""
 _LARGEST_SHARE: Final = 2.0
 _MOST_NEGATIVE: Final = 0.01
+_OF_MAPS: Final = 4
+"""Pixels per cell of the maps of which masks are made."""
 
 
 class Head(Struct, frozen=True):
@@ -132,6 +134,23 @@ def head_of_cells(
             if count == anchors * cell_count(height, width, strides) and classes > 0:
                 return Head(layout, count, values, classes, height, width, strides, extra)
     return None
+
+
+def mask_maps(shapes: Sequence[Sequence[int]], height: int, width: int) -> dict[int, int]:
+    """The outputs that are maps of which masks are made, a quarter of the picture's size, and how many there are.
+
+    A YOLO for segmentation gives these beside its head, which has a coefficient of each map for every box.
+
+    >>> mask_maps([(1, 116, 8400), (1, 160, 160, 32)], 640, 640)
+    {1: 32}
+    """
+    found = {}
+    for place, shape in enumerate(shapes):
+        if len(shape) == 4 and shape[0] == 1:
+            for sizes, count in ((shape[1:3], shape[3]), (shape[2:], shape[1])):
+                if tuple(sizes) == (-(-height // _OF_MAPS), -(-width // _OF_MAPS)):
+                    found[place] = count
+    return found
 
 
 def shares_or_pixels(rows: Floats, _head: Head) -> Coordinates:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.errors import ModelError, UsageError
-from evaltools.model import ModelFile, TensorInfo
+from evaltools.model import ModelFile
 from evaltools.preprocess import ImageToTensor, parse_normalization
-from evaltools.tasks.coco.decoders import Coordinates, Decoder, Head, suppressed
+from evaltools.tasks.coco.decoders import Coordinates, Decoder, Head, mask_maps, suppressed
 from evaltools.tasks.coco.detector import OUTPUT_TYPES, SSD, DetectorOptions, check_detector, detector_input
 from evaltools.tasks.coco.objects import FoundObjects
 from evaltools.tasks.coco.yolo_heads import DECODERS
@@ -24,9 +23,6 @@ from evaltools.tasks.framework.image_input import (
     picture_size,
 )
 from evaltools.tasks.framework.tensors import Outputs
-
-_OF_MAPS: Final = 4
-"""Pixels per cell of the maps of which masks are made."""
 
 
 class DecoderCandidate(Struct, frozen=True):
@@ -103,7 +99,7 @@ def _fitting(model: ModelFile, options: DetectorOptions) -> dict[str, Head]:
     size = _input_size(model, options) if len(model.inputs) == 1 else None
     if size is None or any(output.dtype not in OUTPUT_TYPES for output in model.outputs):
         return {}
-    maps = mask_maps(model.outputs, *size)
+    maps = mask_maps([output.shape for output in model.outputs], *size)
     heads = [place for place in range(len(model.outputs)) if place not in maps]
     if len(heads) != 1 or len(maps) > 1:
         return {}
@@ -111,20 +107,6 @@ def _fitting(model: ModelFile, options: DetectorOptions) -> dict[str, Head]:
     shape = model.outputs[heads[0]].shape
     found = {each.name: each.fits(shape, *size, masks) for each in DECODERS.values()}
     return {name: replace(head, place=heads[0]) for name, head in found.items() if head is not None}
-
-
-def mask_maps(outputs: Sequence[TensorInfo], height: int, width: int) -> dict[int, int]:
-    """The outputs that are maps of which masks are made, a quarter of the picture's size, and how many there are.
-
-    A YOLO for segmentation gives these beside its head, which has a coefficient of each map for every box.
-    """
-    found = {}
-    for place, output in enumerate(outputs):
-        if len(output.shape) == 4 and output.shape[0] == 1:
-            for sizes, count in ((output.shape[1:3], output.shape[3]), (output.shape[2:], output.shape[1])):
-                if sizes == (-(-height // _OF_MAPS), -(-width // _OF_MAPS)):
-                    found[place] = count
-    return found
 
 
 def _input_size(model: ModelFile, options: DetectorOptions) -> tuple[int, int] | None:

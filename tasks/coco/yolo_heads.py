@@ -34,7 +34,7 @@ _LARGEST_LOGARITHM: Final = 20.0
 _MOST_ROWS: Final = 1000
 _VALUES: Final = 6
 _WITH_OBJECTNESS: Final = 5
-_KEYPOINTS: Final = 3 * 17
+KEYPOINTS_OF_PERSON: Final = 3 * 17
 """Values of the keypoints of a person: x, y and score of each."""
 _MOST_POSING: Final = 10
 """Classes of a head with keypoints."""
@@ -122,7 +122,7 @@ def head_of_poses(shape: Sequence[int], height: int, width: int, extra: int = 0)
     head = head_of_cells(shape, height, width, anchors=1, before_classes=4, layouts=("columns", "rows"))
     if head is None:
         return None
-    keypoints = _KEYPOINTS if 0 < head.classes - _KEYPOINTS <= _MOST_POSING else head.classes - 1
+    keypoints = KEYPOINTS_OF_PERSON if 0 < head.classes - KEYPOINTS_OF_PERSON <= _MOST_POSING else head.classes - 1
     if not keypoints or keypoints % 3:
         return None
     return replace(head, classes=head.classes - keypoints, extra=keypoints)
@@ -254,7 +254,7 @@ def fits_rows(shape: Sequence[int], height: int, width: int, masks: int = 0) -> 
     if len(shape) != 3 or shape[0] != 1 or not 1 < shape[1] <= _MOST_ROWS:
         return None
     extra = shape[2] - _VALUES
-    known = (masks,) if masks else (0, _KEYPOINTS)
+    known = (masks,) if masks else (0, KEYPOINTS_OF_PERSON)
     return Head("rows", shape[1], shape[2], 0, height, width, extra=extra) if extra in known else None
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from evaltools.errors import ModelError
 from evaltools.gates.verdict import MATTERS, Seen
-from evaltools.metrics.boxes import BoxAgreement, compare_boxes, detections
+from evaltools.metrics.boxes import BoxAgreement, compare_boxes, detections, stated_count
 from evaltools.metrics.difference import Scale, TensorDifference, compare_tensors
 from evaltools.metrics.output_difference import (
     KindFigures,
@@ -25,6 +25,7 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.output_kind import Output
 from evaltools.tasks.inference_diff.output_kinds import KINDS, SCORES, VALUES, Segmentation, kind_of
+from evaltools.tasks.inference_diff.yolo_output import EMPTY_FROM
 
 NATIVE_INPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "int64", "bool")
 NATIVE_OUTPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "bool")
@@ -101,10 +102,21 @@ class OutputComparison:
 
     def compare(self, outputs: Sequence[Array], reference: Sequence[Array]) -> Difference:
         """Compare the outputs of one run with the reference's."""
-        pairs = list(enumerate(zip(outputs, reference, strict=True)))
-        tensors = tuple(self._compare(position, test, base) for position, (test, base) in pairs)
-        of_kind = tuple(self._compare_kind(position, test, base) for position, (test, base) in pairs)
-        return Difference(tensors, self._boxes(outputs, reference), of_kind)
+        shapes = tuple(values.shape for values in outputs)
+        tensors, of_kind = [], []
+        for position, (test, base) in enumerate(zip(*map(self._existing, (outputs, reference)), strict=True)):
+            output = _described(self._outputs[position], test.shape, self._input_shapes, shapes)
+            kind = self._kind(position, output)
+            found = self._compare_kind(kind, position, (test, base), output)
+            zeros = [scale.zero_point if scale else 0 for scale in self._scales(position)]
+            if found is not None and EMPTY_FROM in found.values:
+                test, base = (
+                    _emptied(side, 1, int(found.values[EMPTY_FROM]), zero)
+                    for side, zero in zip((test, base), zeros, strict=True)
+                )
+            tensors.append(self._compare(kind, position, test, base))
+            of_kind.append(found)
+        return Difference(tuple(tensors), self._boxes(outputs, reference), tuple(of_kind))
 
     def summarise(self, by_number: Mapping[int, Difference]) -> DiffSummary:
         """The summary of some runs by number, at least one."""
@@ -125,23 +137,27 @@ class OutputComparison:
             return VALUES
         return self._forced_kinds.get(position) or kind_of(output)
 
-    def _described(self, position: int, values: Array) -> Output:
-        return _described(self._outputs[position], values.shape, self._input_shapes)
+    def _existing(self, outputs: Sequence[Array]) -> list[Array]:
+        """The outputs with zeros in the slots behind a detector's count, which nobody writes; all of them in native."""
+        found, changed = self._detection, list(outputs)
+        if found is None or self._native:
+            return changed
+        count = stated_count(outputs[found.count], outputs[found.scores].size)
+        for position in (found.boxes, found.classes, found.scores):
+            changed[position] = _emptied(outputs[position], 1, count, 0)
+        return changed
 
-    def _compare(self, position: int, test: Array, reference: Array) -> TensorDifference:
-        output = self._described(position, test)
-        kind = self._kind(position, output)
+    def _compare(self, kind: str, position: int, test: Array, reference: Array) -> TensorDifference:
         as_scores = kind == SCORES or (kind == Segmentation.name and test.shape[-1] > 1 and test.ndim == 4)
         return compare_tensors(test, reference, *self._scales(position), as_scores)
 
-    def _compare_kind(self, position: int, test: Array, reference: Array) -> KindValues | None:
-        output = self._described(position, test)
-        kind = KINDS.get(self._kind(position, output))
+    def _compare_kind(self, name: str, position: int, sides: tuple[Array, Array], output: Output) -> KindValues | None:
+        kind, (test, reference) = KINDS.get(name), sides
         if kind is None or test.shape != reference.shape or not test.size or not kind.fits(output):
             return None
         first, second = (
             values if scale is None else scale.real(values)
-            for values, scale in zip((test, reference), self._scales(position), strict=True)
+            for values, scale in zip(sides, self._scales(position), strict=True)
         )
         found = kind.compare(first, second, output)
         return None if found is None else KindValues(kind.name, dict(found))
@@ -175,13 +191,27 @@ class OutputComparison:
 
 def describe_outputs(model: ModelFile) -> list[Output]:
     """The facts that decide the kind of each output, as far as the file states its shape."""
-    shapes = tuple(tensor.shape for tensor in model.inputs)
-    return [_described(info, info.shape, shapes) for info in model.outputs]
+    shapes, beside = (tuple(tensor.shape for tensor in tensors) for tensors in (model.inputs, model.outputs))
+    return [_described(info, info.shape, shapes, beside) for info in model.outputs]
 
 
-def _described(info: TensorInfo, shape: tuple[int, ...], input_shapes: tuple[tuple[int, ...], ...]) -> Output:
+def _described(
+    info: TensorInfo,
+    shape: tuple[int, ...],
+    input_shapes: tuple[tuple[int, ...], ...],
+    beside: tuple[tuple[int, ...], ...],
+) -> Output:
     is_real = info.is_quantized or info.dtype.startswith(("float", "bfloat"))
-    return Output(info.signature_name or info.name, info.dtype, shape, info.made_by, input_shapes, is_real)
+    return Output(info.signature_name or info.name, info.dtype, shape, info.made_by, input_shapes, is_real, beside)
+
+
+def _emptied(values: Array, axis: int, start: int, zero: int) -> Array:
+    """The values with zeros from an index of an axis on."""
+    if values.ndim <= axis or start >= values.shape[axis]:
+        return values
+    changed = values.copy()
+    changed[(slice(None),) * axis + (slice(start, None),)] = zero
+    return changed
 
 
 def check_types(model: ModelFile, native: bool) -> None:

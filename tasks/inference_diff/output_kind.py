@@ -27,7 +27,7 @@ _MOST_VECTORS: Final = 2000
 class Output(Struct, frozen=True):
     """What decides the kind of an output: its name, type and shape, the operator that makes it, the inputs' shapes.
 
-    ``is_real``: its numbers are floats, or stand for real ones.
+    ``is_real``: its numbers are floats, or stand for real ones. ``beside`` are the shapes of all outputs of the model.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Output(Struct, frozen=True):
     made_by: str
     input_shapes: tuple[tuple[int, ...], ...]
     is_real: bool
+    beside: tuple[tuple[int, ...], ...] = ()
 
     @property
     def picture(self) -> tuple[int, int, int] | None:
