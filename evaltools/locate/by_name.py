@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +27,7 @@ from evaltools.locate.rows import (
     with_errors,
 )
 from evaltools.locate.sides import FLOAT_ROUNDOFF, Side, fit, rounding_of, shaped_otherwise
-from evaltools.locate.words import parts_of
+from evaltools.locate.words import parts_of, worst_first
 from evaltools.model.contents import Graph, read_contents
 from evaltools.model.cut import CuttableModel
 from evaltools.operators.answer import Answer, not_decided
@@ -129,7 +129,7 @@ def _summed_up(request: LocateRequest, side: Side, bench: Bench, outcome: Outcom
     by_itself = [_with_causes(layers.looked_at(row), compared, two) for row in found]
     operators, in_float = layers.in_float(by_itself)
     of_inputs = tuple(two.of_inputs())
-    causes = [*of_inputs, *(cause for row in _worst_first(operators) for cause in parts_of(row, "cause"))]
+    causes = [*of_inputs, *(cause for row in worst_first(operators) for cause in parts_of(row, "cause"))]
     hint = two.reading_of_pixels() if request.options.text("normalization") == "auto" else ""
     return Comparison(
         operators,
@@ -156,7 +156,8 @@ def _two_models(request: LocateRequest, side: Side, bench: Bench) -> TwoModels:
         partner = other.graph.tensors[other.parts.graph_inputs[position]]
         ranges[tensor] = range_of(graph.tensors[tensor], (partner.real(values[position]) for values in fed))
     known = {tensor: seen for tensor, seen in ranges.items() if seen is not None}
-    return TwoModels(parts, graph, other, side.partners, known)
+    are_drawn = not any(name in request.options for name in ("input_files", "input_images"))
+    return TwoModels(parts, graph, other, side.partners, known, are_drawn)
 
 
 def _with_causes(row: Row, compared: _Compared, two: TwoModels) -> Row:
@@ -165,11 +166,6 @@ def _with_causes(row: Row, compared: _Compared, two: TwoModels) -> Row:
         return row
     runs = [compared.runs[tensor] for tensor in two.parts.made_by(index_of(row)) if tensor in compared.runs]
     return replace(row, rows=[*row.rows, *two.of_layer(row, max(runs, key=lambda each: each.relative))])
-
-
-def _worst_first(operators: Iterable[Row]) -> list[Row]:
-    """Those that are furthest off by themselves first."""
-    return sorted(operators, key=lambda row: -(row.value(f"{SINGLE}_relative") or 0.0))
 
 
 def _with_tensors(request: LocateRequest, tensors: tuple[int, ...]) -> Part:
@@ -289,7 +285,7 @@ def _answer(found: Sequence[Row], side: Side, tensors: set[int], causes: Sequenc
 
 def _of_single_layers(compared: Sequence[Row]) -> str:
     """Where the error does not grow: which layer is far off by itself, with errors as large as it makes itself."""
-    worst = next(iter(_worst_first(compared)), None)
+    worst = next(iter(worst_first(compared)), None)
     error = None if worst is None else worst.value(f"{SINGLE}_relative")
     if worst is None or error is None or error < FAR:
         return "the error grows much at none of them"

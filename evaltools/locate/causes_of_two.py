@@ -19,6 +19,12 @@ from evaltools.runtime.session import Array
 
 _CUT_SHARE: Final = 0.25
 """Of a tensor's squared error: what makes that much of it is its cause."""
+_CUT_ERROR: Final = 0.05
+_CALIBRATE: Final = "calibrate again with inputs such as these, so that the range holds what the layer gives"
+_DRAWN: Final = (
+    "try inputs of your own, for noise may be beyond what a model is calibrated for (--input_images, --input_files); "
+    "where they are cut as well, calibrate again with them"
+)
 _FEW_STEPS: Final = 16
 FAR: Final = 0.1
 """A relative error, 20 dB, that a layer in 8 bits makes by itself only where something is wrong with it."""
@@ -30,8 +36,8 @@ _JOINS: Final = frozenset({"CONCATENATION", "PACK"})
 _CONVERTERS_OWN: Final = frozenset({"asymmetricQuantizeInputs", "weightsFormat", "potScaleInt16", "quantizedBiasType"})
 """Fields of options that say how numbers are stored."""
 _ENUMS: Final = {"padding": "Padding", "fusedActivationFunction": "ActivationFunctionType"}
-_PIXELS: Final = 100.0
-"""What an input spans whose scale is for pixels from 0 to 255."""
+_AXES_OF_PICTURES: Final = 4
+_WHITE: Final = 255.0
 _CAPITALS: Final = re.compile("(?<!^)(?=[A-Z])")
 
 
@@ -80,13 +86,17 @@ def range_of(tensor: GraphTensor, runs: Iterable[Array]) -> Range | None:
 
 
 class TwoModels(Struct, frozen=True, eq=False):
-    """The two graphs, and the range of the other model's numbers in each quantised tensor of the tested model."""
+    """The two graphs, and the range of the other model's numbers in each quantised tensor of the tested model.
+
+    ``are_drawn``: the inputs are not the user's own.
+    """
 
     parts: CuttableModel
     graph: Graph
     other: OtherModel
     partners: Mapping[int, int]
     ranges: Mapping[int, Range]
+    are_drawn: bool
 
     def of_inputs(self) -> Iterator[Row]:
         """Causes that lie in how the tested model stores its inputs."""
@@ -115,8 +125,9 @@ class TwoModels(Struct, frozen=True, eq=False):
         for index, position in zip(self.parts.graph_inputs, self.other.pair.input_order, strict=True):
             own = self.graph.tensors[index]
             there = self.other.graph.tensors[self.other.parts.graph_inputs[position]]
-            if own.step and there.dtype == "float32" and limits_of(own)[1] - limits_of(own)[0] > _PIXELS:
-                low, high = limits_of(own)
+            low, high = limits_of(own) if own.step else (0.0, 0.0)
+            is_picture = len(own.shape) == _AXES_OF_PICTURES and there.dtype == "float32"
+            if is_picture and abs(low) < own.step and abs(high - _WHITE) < 2 * own.step:
                 return (
                     f"both models were fed {low:.4g} to {high:.4g}, which the input {own.name!r} is quantised for; "
                     "where the float model takes pictures as 0 to 1 or -1 to 1, say so: --normalization=unit, or native"
@@ -139,13 +150,13 @@ class TwoModels(Struct, frozen=True, eq=False):
                 continue
             per_run = seen.count / max(1, len(runs.rms))
             squared = sum(rms[0] ** 2 for rms in runs.rms) * per_run
-            if seen.cut_squared > _CUT_SHARE * squared:
+            if seen.cut_squared > _CUT_SHARE * squared and error > _CUT_ERROR:
                 low, high = limits_of(tensor)
                 yield cause_row(
                     "values cut at the end of a range",
                     f"{_share(seen)} of {tensor.name!r} are cut at an end of its range, {low:.4g} to {high:.4g}; the "
                     f"other model has {seen.low:.4g} to {seen.high:.4g}",
-                    "calibrate again with inputs such as these, so that the range holds what the layer gives",
+                    _DRAWN if self.are_drawn else _CALIBRATE,
                 )
             elif (row.value(f"{SINGLE}_relative") or 0.0) > FAR:
                 yield from self._of_few_steps(tensor, seen)

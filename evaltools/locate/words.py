@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -54,7 +54,7 @@ def answer_lines(result: Result) -> list[str]:
             f"{inputs} input{'' if inputs == 1 else 's'}, {seconds}; errors add up from layer to layer, so that a "
             "large one accuses nobody: look where it grows"
         )
-        lines += [line for row in result.rows for cause in parts_of(row, "cause") for line in _of_cause(cause)]
+        lines += _of_causes([configuration, *worst_first(operators)])
         lines += [line for tried in parts_of(configuration, "in_float") for line in _in_float(tried, operators)]
         lines += _copy_in_float(configuration, operators)
     outputs = parts_of(configuration, "output")
@@ -84,9 +84,21 @@ def best_in_float(operators: Sequence[Row]) -> Row | None:
     return min(tried, key=lambda row: (row.counts.get(RANK, math.inf), -(row.value(IN_FLOAT) or 0.0)), default=None)
 
 
-def _of_cause(cause: Row) -> list[str]:
-    """Why a layer of one model is off, and what to do."""
-    return [f"cause: {cause.name}: {cause.texts['shown_by']}", f"what to do: {cause.texts['remedy']}"]
+def worst_first(operators: Iterable[Row]) -> list[Row]:
+    """Those that are furthest off by themselves first."""
+    return sorted(operators, key=lambda row: -(row.value(f"{SINGLE}_relative") or 0.0))
+
+
+def _of_causes(rows: Sequence[Row]) -> list[str]:
+    """Why layers of one model are off, and what to do: of each kind the first, and how many others there are."""
+    by_name: dict[str, list[Row]] = {}
+    for cause in (part for row in rows for part in parts_of(row, "cause")):
+        by_name.setdefault(cause.name, []).append(cause)
+    lines = []
+    for name, (first, *others) in by_name.items():
+        more = f"; and so in {len(others)} more layer{'s' if len(others) > 1 else ''}" if others else ""
+        lines += [f"cause: {name}: {first.texts['shown_by']}{more}", f"what to do: {first.texts['remedy']}"]
+    return lines
 
 
 def _in_float(tried: Row, operators: Sequence[Row]) -> list[str]:

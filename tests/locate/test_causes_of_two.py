@@ -17,6 +17,7 @@ from tests.tflite_writer import Graph, Quantization
 
 SHAPE = (1, 8, 8, 2)
 INPUT = Quantization(1 / 16, 0)
+PICTURES = Path(__file__).resolve().parents[2] / "datasets" / "sample" / "images"
 STEP = GraphTensor(0, "x", "int8", (4,), (4,), (0.5,), (0,))
 
 
@@ -177,4 +178,21 @@ def test_what_is_cut_is_more_than_a_step_beyond_an_end(values: list[float], expe
     assert range_of(STEP, [np.array(values, np.float32)]) == expected
 
 
-PICTURES = Path(__file__).resolve().parents[2] / "datasets" / "sample" / "images"
+def test_many_layers_with_one_cause_are_a_line(tmp_path: Path) -> None:
+    """A chain of sums, each of which has the range of the input; nothing says that noise is what the model is for."""
+    models = []
+    for in_8_bits in (True, False):
+        stored = Stored(in_8_bits)
+        fed = made = stored.tensor("fed", SHAPE, INPUT)
+        for number in range(3):
+            source, made = made, stored.tensor(f"total {number}", SHAPE, INPUT)
+            stored.graph.node("ADD", [source, source], made, "AddOptions")
+        models.append(stored.graph.to_bytes([fed], [made]))
+    paths = [tmp_path / "tested.tflite", tmp_path / "other.tflite"]
+    for path, content in zip(paths, models, strict=True):
+        path.write_bytes(content)
+    found = et.locate(paths[0], reference_model_file=paths[1], num_inputs=2)
+    causes = [line for line in found.in_words if line.startswith("cause: ")]
+    assert len(causes) == 1
+    assert causes[0].endswith("; and so in 2 more layers")
+    assert any("try inputs of your own" in line for line in found.in_words)
