@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
 from evaltools.known_tasks import task_command
-from evaltools.result.figure import Figure
+from evaltools.result.figure import Figure, contribution_to
 from evaltools.result.result import CHANGED, EXAMPLES, Result, Row
 
 if TYPE_CHECKING:
@@ -71,7 +71,12 @@ def example_rows(result: Result) -> list[Cells]:
         return _rows(result, recorded)
     models = {row.name: model_name(result, row) for row in result.rows}
     scores = {
-        row.name: {name: figure.scores for name, figure in row.figures.items() if figure.scores} for row in result.rows
+        row.name: {
+            name if figure.scores else contribution_to(name): figure.of_examples
+            for name, figure in row.figures.items()
+            if figure.of_examples
+        }
+        for row in result.rows
     }
     return [
         {EXAMPLE: example, "model": models[name], CONFIGURATION: name, **found}

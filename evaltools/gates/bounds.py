@@ -93,9 +93,9 @@ def compared(figure: Figure, old: Figure | None, against: str, examples: int | N
 
 
 def _recorded(figure: Figure) -> list[float]:
-    """The scores of all examples; none unless every one has one."""
-    scores = [score for score in figure.scores if score is not None]
-    return scores if len(scores) == len(figure.scores) else []
+    """The numbers of all examples; none unless every one has one."""
+    numbers = [number for number in figure.of_examples if number is not None]
+    return numbers if len(numbers) == len(figure.of_examples) else []
 
 
 def _change_of_scores(

@@ -42,11 +42,11 @@ _MEDIANS_ONLY: Final = (
 )
 _STATE_BOUNDS: Final = "state its bounds=(LOWEST, HIGHEST)"
 _FEW_UNEQUAL: Final = (
-    f"fewer than {FEWEST_UNEQUAL} examples are unequal and the metric states no bounds, so nothing says how others "
-    f"would be; {_STATE_BOUNDS}, or measure more"
+    f"fewer than {FEWEST_UNEQUAL} examples are unequal and no bounds of single ones are known, so nothing says how "
+    f"others would be; measure more, or {_STATE_BOUNDS} where it is a mean"
 )
 _NO_GUARANTEE: Final = (
-    f"the metric states no bounds, so nothing is guaranteed; {_STATE_BOUNDS}, or leave 'guaranteed' out"
+    f"no bounds of single examples are known, so nothing is guaranteed; {_STATE_BOUNDS}, or leave 'guaranteed' out"
 )
 _TOO_FEW: Final = "too few examples to decide"
 _OF_OLD_TIMES: Final = 0.95

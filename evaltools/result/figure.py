@@ -52,8 +52,9 @@ class Figure(Struct, frozen=True, omit_defaults=True):
     ``interval`` is the 95 % interval; ``withheld`` says why there is none. The value is that of ``count`` examples,
     runs or pairs. A share has that many examples behind it, of which ``round(value * count)`` count; a mean has the
     ``spread`` of its scores; of a figure that is neither, ``draws`` are what it is over draws of the examples, the same
-    draws in each row. ``scores`` are those of each example in order, where they were recorded. ``better`` is empty
-    where neither direction is. ``margin`` is the change that counts as none, where the figure has one of its own.
+    draws in each row. ``scores`` are those of each example in order, where they were recorded; of a figure of all
+    examples together, ``contributions`` are what each adds to it, with that mean, which is no score. ``better`` is
+    empty where neither direction is. ``margin`` is the change that counts as none, where the figure has one of its own.
     ``is_best``: there is no number since nothing can be better, such as the signal to noise of outputs that are equal.
     ``heading`` is that of its column, empty where it is its name. ``at_least`` names a figure that it is never below.
     """
@@ -73,6 +74,12 @@ class Figure(Struct, frozen=True, omit_defaults=True):
     change: Change | None = None
     draws: list[float | None] = field(default_factory=list)
     scores: list[float | None] = field(default_factory=list)
+    contributions: list[float | None] = field(default_factory=list)
+
+    @property
+    def of_examples(self) -> list[float | None]:
+        """The number of each example, score or contribution, where they were recorded."""
+        return self.scores or self.contributions
 
     @property
     def number(self) -> float | None:
@@ -84,6 +91,15 @@ class Figure(Struct, frozen=True, omit_defaults=True):
         if self.value is not None or not self.is_best:
             return self.value
         return math.inf if self.better == "higher" else -math.inf
+
+
+def contribution_to(metric: str) -> str:
+    """The name of what single examples add to a figure of all of them.
+
+    >>> contribution_to("auc")
+    'auc_contribution'
+    """
+    return f"{metric}_contribution"
 
 
 class Part(Struct, frozen=True, omit_defaults=True):

@@ -170,7 +170,7 @@ def _of_figure(name: str, figure: Figure) -> Iterator[str]:
         yield f"{name} is {value}, and its interval is {interval.low} to {interval.high}"
     elif interval is not None and interval.low < 0 and name in NEVER_BELOW_0:
         yield f"{name} is never below 0, and its interval is {interval.low} to {interval.high}"
-    scores = [score for score in figure.scores if score is not None]
+    scores = [score for score in figure.of_examples if score is not None]
     if scores and count is not None:
         if len(scores) != count:
             yield f"{name} is of {count}, and {len(scores)} scores are recorded"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from evaltools.extensions import named
 from evaltools.gates.bounds import change_of_means
 from evaltools.metrics.means import MeanChange
-from evaltools.result.figure import Change, Figure
+from evaltools.result.figure import Change, Figure, contribution_to
 from evaltools.result.result import Row
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.beside import allowed_changes
@@ -33,6 +33,7 @@ def concluded(task: Task, request: TaskRequest, run: RecordsOfRun, configuration
     table = FigureTable(task.means, {name: each.rows for name, each in seen.items()})
     changes = {pair: found for pair in run.pairs if (found := table.changes(*pair))}
     scores = {name: table.of_examples(name, len(task.examples)) if run.keeps_examples else {} for name in seen}
+    contributed = table.contributed if run.keeps_examples else set()
     reference = reference_among(configurations)
     has_scores = run.keeps_examples and bool(task.means)
     figures = {
@@ -40,7 +41,8 @@ def concluded(task: Task, request: TaskRequest, run: RecordsOfRun, configuration
             metric: replace(
                 figure,
                 change=_change_of(metric, changes.get((reference or "", name), {}), reference or ""),
-                scores=scores[name].get(metric, []),
+                scores=[] if metric in contributed else scores[name].get(metric, []),
+                contributions=scores[name].get(metric, []) if metric in contributed else [],
             )
             for metric, figure in table.means(name, each.certain).items()
         }
@@ -50,7 +52,8 @@ def concluded(task: Task, request: TaskRequest, run: RecordsOfRun, configuration
     for (baseline, other), found in changes.items():
         judged = verdicts_on(found, task.means, baseline, run.margin, allowed_changes(other_kernels))
         own_verdicts.setdefault(other, []).extend(judged)
-    own_blocks = sections(task, changes, scores, {name: each.found for name, each in drawn.items()}, other_kernels)
+    drawings = {name: each.found for name, each in drawn.items()}
+    own_blocks = sections(task, changes, scores, drawings, other_kernels, contributed)
     return replace(
         of_whole,
         figures=merged(of_whole.figures, figures),
@@ -62,7 +65,7 @@ def concluded(task: Task, request: TaskRequest, run: RecordsOfRun, configuration
         blocks=joined(of_whole.blocks, own_blocks),
         given=of_whole.given or given_of(request, (example.id for example in task.examples), task.facts),
         examples=of_whole.examples or ({"example": [example.id for example in task.examples]} if has_scores else {}),
-        changed=of_whole.changed or (_changed(task, scores, reference) if has_scores else {}),
+        changed=of_whole.changed or (_changed(task, scores, reference, contributed) if has_scores else {}),
     )
 
 
@@ -78,11 +81,11 @@ def _observed(task: Task, run: RecordsOfRun) -> tuple[dict[str, ScoresSeen], dic
     return seen, drawn
 
 
-def _changed(task: Task, scores: Scores, reference: str | None) -> Columns:
-    """Each score of an example that is another than the reference's."""
+def _changed(task: Task, scores: Scores, reference: str | None, contributed: Collection[str]) -> Columns:
+    """Each score of an example, or its contribution, that is another than the reference's."""
     base = scores.get(reference or "", {})
     rows = [
-        (example.id, name, metric, before, after)
+        (example.id, name, contribution_to(metric) if metric in contributed else metric, before, after)
         for name, own in scores.items()
         for metric, values in own.items()
         for example, before, after in zip(task.examples, base.get(metric, ()), values, strict=False)

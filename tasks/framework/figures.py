@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.gates.accuracy_verdict import margin_of_mean, mean_verdict
+from evaltools.metrics.interval import Interval
 from evaltools.metrics.jackknife import GROUPS, MOST_ALONE, contributions
 from evaltools.metrics.means import MeanChange, ScoreBounds, mean_change, mean_of_scores
 from evaltools.result.figure import Figure, Spread
@@ -101,11 +102,12 @@ class FigureTable:
         for place, metric in enumerate(self.metrics):
             scores = self.scores(configuration, place, self.examples(configuration, place))
             if scores is not None:
-                mean = mean_of_scores(scores.figure, scores.values, metric.bounds)
+                bounds = None if scores.figure_of is not None else metric.bounds
+                mean = mean_of_scores(scores.figure, scores.values, bounds)
                 found[metric.name] = Figure(
                     mean.mean,
                     better=metric.better,
-                    interval=None if metric.name in certain else mean.interval(),
+                    interval=None if metric.name in certain else _within(mean.interval(), metric.bounds),
                     count=mean.count,
                     margin=metric.margin,
                     spread=Spread(mean.deviation, mean.unequal, mean.skewness, mean.by_two, mean.bounds),
@@ -122,6 +124,16 @@ class FigureTable:
                 found[metric.name] = _change(before, after, metric.bounds)
         return found
 
+    @property
+    def contributed(self) -> set[str]:
+        """The metrics of which single examples have no score, but contribute to what all of them have together."""
+        found = (
+            (metric.name, self.scores(name, place, self.examples(name, place)))
+            for name in self.rows
+            for place, metric in enumerate(self.metrics)
+        )
+        return {metric for metric, scores in found if scores is not None and scores.figure_of is not None}
+
     def of_examples(self, configuration: str, count: int) -> dict[str, list[float | None]]:
         """What each of ``count`` examples adds to each metric, by its name; None where it has no score for it."""
         found = {}
@@ -133,11 +145,22 @@ class FigureTable:
         return found
 
 
+def _within(interval: Interval | None, bounds: ScoreBounds | None) -> Interval | None:
+    """The interval as far as it lies within the bounds of a metric."""
+    if interval is None or bounds is None:
+        return interval
+    low, high = (min(max(end, bounds[0]), bounds[1]) for end in (interval.low, interval.high))
+    return Interval(low, high, interval.confidence)
+
+
 def _change(before: Scores, after: Scores, bounds: ScoreBounds | None) -> MeanChange:
-    """The change of a figure, in which as many examples differ as would each change it by itself."""
-    change = mean_change(before.values, after.values, bounds)
+    """The change of a figure, in which as many examples differ as would each change it by itself.
+
+    What examples contribute to a figure of all of them is not within its bounds, so that these guarantee nothing.
+    """
     if before.figure_of is None:
-        return change
+        return mean_change(before.values, after.values, bounds)
+    change = mean_change(before.values, after.values)
     others = [
         place for place, pair in enumerate(zip(before.rows, after.rows, strict=True)) if not np.array_equal(*pair)
     ]

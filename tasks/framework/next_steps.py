@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.known_tasks import task_command
-from evaltools.metrics.means import FEWEST_DIFFERING
+from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL
 from evaltools.metrics.power import POWER
 from evaltools.report.words.next_steps import next_command, stated
 from evaltools.result.result import Result, Row
@@ -47,7 +47,7 @@ def _to_a_decision(result: Result, configuration: Row, verdict: Verdict) -> str:
     if verdict.fewest_examples is not None:
         return f"give it {more}: {verdict.fewest_examples} are the fewest, {finished}"
     if verdict.low is None and verdict.differing is not None:
-        return f"state the bounds of {verdict.metric} in its task, or give it {more}, {finished}"
+        return f"give it {more}, {finished}; an interval needs {FEWEST_UNEQUAL} that differ"
     if verdict.low is None and verdict.kind == "not decided":
         return ""
     if verdict.differing is not None and verdict.differing < FEWEST_DIFFERING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +12,7 @@ from evaltools.metrics.means import MeanChange
 from evaltools.metrics.words import change, ends
 from evaltools.report.content import some_of
 from evaltools.report.words.facts import counted
+from evaltools.result.figure import contribution_to
 from evaltools.result.section import Block, Cell, Gallery, Lines, Number, Picture, Section, Table, number_cell
 from evaltools.tasks.framework.collecting import Pair
 from evaltools.tasks.framework.definition import Task
@@ -28,11 +29,12 @@ def sections(
     scores: Scores,
     drawn: Mapping[str, Sequence[DrawnExample]],
     other_kernels: Mapping[str, MeanChange],
+    contributed: Collection[str] = (),
 ) -> list[Section]:
     """Paired changes, and of each comparison with the first baseline the worst examples.
 
     ``scores`` are those of each example, by configuration and metric, where they were asked for; ``drawn`` the examples
-    that each configuration changes most.
+    that each configuration changes most. Of the metrics that are ``contributed`` to, single examples have no scores.
     """
     paired: list[Block] = [_changes(changes)] if changes else []
     moved = [
@@ -47,7 +49,7 @@ def sections(
         for other, found in drawn.items()
         if found
     ]
-    changed += _examples(task, changes, scores)
+    changed += _examples(task, changes, scores, contributed)
     return [Section("Paired scores", paired, "accuracy"), Section("What changed", changed, "changes")]
 
 
@@ -85,7 +87,7 @@ def _changes(changes: Changes) -> Table:
     return Table("Change of each mean on the same examples", columns, rows, below)
 
 
-def _examples(task: Task, changes: Changes, scores: Scores) -> Iterator[Table]:
+def _examples(task: Task, changes: Changes, scores: Scores, contributed: Collection[str]) -> Iterator[Table]:
     """A table for each comparison with the first baseline and each metric, the largest losses first."""
     names = [example.id for example in task.examples]
     better = {metric.name: metric.better for metric in task.means}
@@ -107,5 +109,6 @@ def _examples(task: Task, changes: Changes, scores: Scores) -> Iterator[Table]:
                 for name, one, two in differing[:_MOST_EXAMPLES]
             ]
             below = some_of(len(rows), len(differing), "examples that differ")
-            title = f"{metric}: the examples that {other} loses most on"
+            shown = f"{contribution_to(metric)}, what each adds to {metric} and no score of it"
+            title = f"{shown if metric in contributed else metric}: the examples that {other} loses most on"
             yield Table(title, ("example", baseline, other), rows, below)

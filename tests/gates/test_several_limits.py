@@ -13,7 +13,7 @@ from evaltools.gates.check import decide_together
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision
 from evaltools.gates.evidence import Evidence
-from evaltools.metrics.interval import holm
+from evaltools.metrics.interval import confidence_of_each, holm
 from evaltools.result.figure import Figure
 
 COUNTS = (10, 12, 16)
@@ -153,3 +153,9 @@ def test_corrected_p_values_are_those_of_the_closed_test() -> None:
             for place in places
         ]
         assert holm(p_values) == pytest.approx(expected), p_values
+
+
+@pytest.mark.parametrize("tests", [1, 2, 3, 12])
+def test_the_errors_of_several_tests_add_up_to_that_of_one(tests: int) -> None:
+    """Whatever they have to do with each other: a product of confidences would need independent ones."""
+    assert tests * (1 - confidence_of_each(0.95, tests)) == pytest.approx(0.05, rel=1e-9)

@@ -26,7 +26,7 @@ def scores(result: et.Result) -> dict[str, Any]:
     whole = result.result
     figures = [figure for row in whole.rows for figure in of_task(row).values()]
     return {
-        example: [figure.scores[place] for figure in figures]
+        example: [figure.of_examples[place] for figure in figures]
         for place, example in enumerate(whole.tables[EXAMPLES]["example"])
     }
 

@@ -14,12 +14,14 @@ import numpy.typing as npt
 import pytest
 
 import evaltools as et
+from evaltools.api.frames import example_rows
 from evaltools.configuration import Configuration
 from evaltools.errors import InferenceError, TaskError
-from evaltools.metrics.interval import Interval
 from evaltools.metrics.jackknife import contributions
 from evaltools.result.figure import Figure
 from evaltools.result.metrics import of_task
+from evaltools.result.result import Result
+from evaltools.result.section import Table
 from evaltools.runs.evaluate import evaluate
 from evaltools.tasks.framework.definition import Task, mean, pooled
 from evaltools.tasks.framework.figures import FigureTable
@@ -74,8 +76,8 @@ def returned(task: Task) -> Task:
     return task
 
 
-def figures_of(folder: Path, task: Task, **shifts: Any) -> dict[str, dict[str, Figure]]:
-    """What the task found of each configuration."""
+def result_of(folder: Path, task: Task, **shifts: Any) -> Result:
+    """What the task found, with every example."""
     model = folder / "model.tflite"
     model.write_bytes(tiny_models.vector_input(length=4))
     asked = TaskRequest(
@@ -85,7 +87,12 @@ def figures_of(folder: Path, task: Task, **shifts: Any) -> dict[str, dict[str, F
         loaded=Loaded(partial(returned, task), None),
         record_examples=True,
     )
-    return {entry.name: of_task(entry) for entry in evaluate(asked, Silent(), sessions(**shifts)).rows}
+    return evaluate(asked, Silent(), sessions(**shifts))
+
+
+def figures_of(folder: Path, task: Task, **shifts: Any) -> dict[str, dict[str, Figure]]:
+    """What the task found of each configuration."""
+    return {entry.name: of_task(entry) for entry in result_of(folder, task, **shifts).rows}
 
 
 def still(_value: float) -> float:
@@ -107,7 +114,6 @@ def test_a_figure_that_an_example_alone_decides_is_0_without_it() -> None:
 def test_a_pooled_metric_has_the_figure_of_all_examples_and_the_interval_of_the_jackknife(tmp_path: Path) -> None:
     found = figures_of(tmp_path, task_of(), reference=still, a=still)
     assert found["reference"]["same"].interval is None, "that of the reference with itself is certain"
-    assert found["reference"]["part"].interval is not None
     assert found["a"]["same"].interval is not None
     pooled_part = found["a"]["part"]
     assert pooled_part.value == pytest.approx(sum(INPUTS) / sum(1 + value for value in INPUTS))
@@ -118,7 +124,7 @@ def test_a_pooled_metric_has_the_figure_of_all_examples_and_the_interval_of_the_
     error = math.sqrt(4 / 5 * sum((value - np.mean(without)) ** 2 for value in without))
     assert pooled_part.spread is not None
     assert pooled_part.spread.deviation / math.sqrt(5) == pytest.approx(error, rel=1e-5)
-    assert pooled_part.interval == Interval(0.0, 1.0), "five examples say no more than the stated bounds"
+    assert pooled_part.interval is None, "five examples are few, and what each adds is not within the stated bounds"
 
 
 def test_examples_that_differ_are_those_whose_numbers_differ(tmp_path: Path) -> None:
@@ -135,11 +141,28 @@ def test_an_example_whose_numbers_differ_without_a_change_of_the_figure_counts_a
     assert change_of(none["a"]["part"])[1] == 0
 
 
-def test_recorded_scores_have_the_figure_as_their_mean(tmp_path: Path) -> None:
-    found = figures_of(tmp_path, task_of(), reference=still, a=lambda value: value)
-    scores = found["a"]["part"].scores
-    assert np.mean([score for score in scores if score is not None]) == pytest.approx(found["a"]["part"].value)
-    assert len(scores) == 5
+def test_what_examples_contribute_has_the_figure_as_its_mean_and_is_no_score(tmp_path: Path) -> None:
+    """Such a number of an example lies outside of what the figure can be, here 0 to 1."""
+    result = result_of(tmp_path, task_of(), reference=still, a=lambda value: 5 * value)
+    part = result.rows[1].figures["part"]
+    assert part.scores == []
+    added = [each for each in part.contributions if each is not None]
+    assert np.mean(added) == pytest.approx(part.value)
+    assert len(added) == 5
+    assert result.rows[1].figures["same"].contributions == []
+    assert set(result.tables["changed"]["metric"]) == {"part_contribution", "same"}
+    assert set(example_rows(result)[0]) == {"example", "model", "configuration", "part_contribution", "same"}
+    captions = [block.caption for section in result.blocks for block in section.blocks if isinstance(block, Table)]
+    shown = "part_contribution, what each adds to part and no score of it: the examples that a loses most on"
+    assert shown in captions
+    assert "same: the examples that a loses most on" in captions
+
+
+def test_a_figure_with_scores_of_its_own_has_these_and_no_contributions(tmp_path: Path) -> None:
+    result = result_of(tmp_path, task_of(ranks), reference=still, a=lambda value: value)
+    part = result.rows[1].figures["part"]
+    assert part.contributions == []
+    assert np.mean([each for each in part.scores if each is not None]) == pytest.approx(part.value)
 
 
 def test_a_figure_may_give_a_score_for_each_example(tmp_path: Path) -> None:
