@@ -38,8 +38,12 @@ def runs_on_cpu(row: Row) -> bool:
 
     A GPU in software is not such a configuration: no app uses it.
     """
-    is_sound = row.status == "measured" and not row.fallback and row.runtime is not None
-    return is_sound and all(delegate.name in _ON_CPU for delegate in row.delegates)
+    return row.status == "measured" and opens_on_cpu(row)
+
+
+def opens_on_cpu(row: Row) -> bool:
+    """The same of what was opened, whether it was measured or not."""
+    return not row.fallback and row.runtime is not None and all(each.name in _ON_CPU for each in row.delegates)
 
 
 def fastest_on_cpu(rows: Sequence[Row], place: str) -> Row | None:

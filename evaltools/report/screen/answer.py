@@ -50,8 +50,13 @@ def _answer_of(results: Mapping[str, Result]) -> str:
         (first, *_) = results.values()
         return f"Nothing was measured: {first.stopped or 'the result has no configurations'}."
     rows = [row for row in every.rows if row.row.role == "test"]
-    judged = [row for row in rows if row.row.verdict is not None or is_lost(row)]
-    if not judged:
+    lost = lost_reference(every.rows)
+    judged = [row for row in rows if row.row.verdict is not None or not row.is_clean]
+    if lost is not None:
+        judged = [row for row in judged if not row.row.runtime]
+        own = [f"{_name(row, results)} {_what_else(row)}" for row in judged[:_MOST_NAMED]]
+        return f"{'; '.join([f'Nothing was compared, as {_name(lost, results)} was not measured', *own])}."
+    if not any(row.row.verdict is not None or is_lost(row) for row in judged):
         return _single(every, every.rows[0]) if len(every.rows) == 1 else _best_of(every, results)
     same = [row for row in judged if _gives_the_same(row)]
     others = [row for row in judged if not _gives_the_same(row)]
@@ -79,11 +84,20 @@ def _answer_of(results: Mapping[str, Result]) -> str:
     return f"{'; '.join(parts)}."
 
 
+def lost_reference(rows: Sequence[ModelRow]) -> ModelRow | None:
+    """The reference that was not measured, so that nothing was compared with it though others ran."""
+    references = [row for row in rows if row.row.role == "reference"]
+    ran = any(row.row.role == "test" and row.row.runtime for row in rows)
+    is_lost_to_all = ran and bool(references) and all(map(is_lost, references))
+    return references[0] if is_lost_to_all else None
+
+
 def _single(found: ModelRows, row: ModelRow) -> str:
     entry = row.row
     accuracy = f", {found.heading} {_figure_of(found, row)}" if _figure_of(found, row) else ""
     examples = counted(entry.finished_examples, "example")
-    return f'"{entry.name}": {examples}{accuracy}; it was compared with nothing.'
+    trouble = "" if row.is_clean or is_lost(row) else f"; it {_what_else(row)}"
+    return f'"{entry.name}": {examples}{accuracy}{trouble}; it was compared with nothing.'
 
 
 def _figure_of(found: ModelRows, row: ModelRow) -> str:
@@ -96,7 +110,8 @@ def _best_of(found: ModelRows, results: Mapping[str, Result]) -> str:
     """The best and the fastest of several configurations that were compared with nothing."""
     rows = [row for row in found.rows if row.is_clean]
     texts = [f"{counted(len(rows), 'configuration')} measured, compared with nothing", *_best(found, rows, results)]
-    return f"{'; '.join(texts)}."
+    others = [f"{_name(row, results)} {_what_else(row)}" for row in found.rows if not row.is_clean]
+    return f"{'; '.join([*texts, *others])}."
 
 
 def _best(found: ModelRows, rows: Sequence[ModelRow], results: Mapping[str, Result]) -> list[str]:
@@ -184,11 +199,11 @@ def _unclean(row: ModelRow) -> str:
         return NOT_REPEATABLE
     if entry.not_clean:
         return entry.crashes_of_runs or "did not end cleanly"
-    text = f"returned an error in {row.errors} of {entry.finished_examples + entry.failed_examples} runs"
+    runs = entry.finished_examples + entry.failed_examples
     if not entry.finished_examples or entry.verdict is None:
-        return text
+        return f"returned an error in {row.errors} of {runs} runs"
     others = f"gives the same answers as {_baseline([row])}" if _says_the_same(row) else _verdict_in_words(row)
-    return f"{text} and {others} in the others"
+    return f"{others} in {entry.finished_examples} of {runs} runs, and returned an error in {row.errors}"
 
 
 def _verdict_in_words(row: ModelRow) -> str:
@@ -216,13 +231,18 @@ def fastest(result: Result) -> str:
         texts = [f'{model_name(models, row)} "{row.name}" {in_milliseconds(_time_ms(row))}' for row in ranked]
         return f"The fastest of each model: {'; '.join(texts)}."
     row, *others = timed
+    failing = [
+        f"{counted(each.failed_examples, 'run')} of {label(models, each)} failed"
+        for each in timed
+        if each.failed_examples
+    ]
     text = f"{label(models, row)}: {median_with_interval(row)}"
     if not others:
-        return f"{text}."
+        return f"{'; '.join([text, *failing])}."
     own, other = (max(_SHORTEST_MS, _time_ms(each)) for each in (row, others[0]))
     times = in_times(own / other)
     compared = "as fast as" if times == "as fast" else f"{times} than"
-    return f"The fastest is {text}, {compared} {label(models, others[0])}."
+    return f"{'; '.join([f'The fastest is {text}, {compared} {label(models, others[0])}', *failing])}."
 
 
 def _time_ms(row: Row) -> float:

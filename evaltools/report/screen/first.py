@@ -143,9 +143,9 @@ def _of_row(row: ModelRow) -> Iterator[Note]:
     elif verdict is None and entry.role == "test" and result.is_of_examples:
         reference = reference_of(entry, result.rows)
         if reference is not None and reference.status != "measured":
-            yield Note(name, f"not decided: {reference.name} was not measured", "open")
+            yield Note(name, f"not compared: {reference.name} was not measured", "open")
         elif reference is not None:
-            yield Note(name, "not decided: there is no answer that both gave", "open")
+            yield Note(name, "not compared: there is no answer that both gave", "open")
 
 
 def _judged(verdict: Verdict) -> str:

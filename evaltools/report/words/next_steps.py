@@ -10,7 +10,7 @@ from typing import Final
 
 from evaltools.extensions import named
 from evaltools.known_tasks import GIVEN_TO_A_SEARCH, task_command
-from evaltools.result.places import fastest_on_cpu, runs_on_cpu
+from evaltools.result.places import fastest_on_cpu, opens_on_cpu, runs_on_cpu
 from evaltools.result.result import Result, Row
 
 _ON_DEVICES: Final = ("device", "run")
@@ -95,12 +95,23 @@ def after_evaluation(result: Result, configuration: Row) -> list[str]:
     if unfit:
         return [unfit]
     steps = list(where_it_did_not_run(configuration, result.model.file, result.environment.command))
+    if configuration.role == "reference" and configuration.status == "not measured":
+        steps = [*_other_reference(result), *steps]
     verdict = configuration.verdict
     if configuration.status == "measured" and verdict is not None and (verdict.is_open or verdict.kind not in _SETTLED):
         steps += named(task_command(result.command).next_steps_at)(result, configuration)
     if _is_beside_plain_kernels_alone(result, configuration):
         steps.append(_BESIDE_XNNPACK)
     return steps
+
+
+def _other_reference(result: Result) -> Iterator[str]:
+    """The reference that runs, where that of the result does not: the tested one on the CPU with the fewest flags."""
+    ran = [row for row in result.rows if row.role == "test" and row.flags and opens_on_cpu(row)]
+    if ran:
+        simplest = min(ran, key=lambda row: len(row.flags))
+        flags = " ".join(flag.removeprefix("--") for flag in simplest.flags)
+        yield f'--reference="{flags}" compares with what runs: "{simplest.name}"'
 
 
 def how_fast(result: Result) -> Iterator[str]:

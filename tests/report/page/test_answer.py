@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.report.screen.answer import answer_of
+from evaltools.report.screen.first import first_screen
 from evaltools.report.screen.table import summary_of
 from evaltools.report.words.numbers import in_times
 from evaltools.result.facts import FailedExample
@@ -67,9 +68,9 @@ def test_the_sentence_says_who_does_the_same_job_and_what_the_others_do(tests: l
         (
             "equivalent",
             "a",
-            '"a" returned an error in 1 of 5 runs and gives the same answers as the CPU in the others.',
+            '"a" gives the same answers as the CPU in 4 of 5 runs, and returned an error in 1.',
         ),
-        ("diverged", "a", '"a" returned an error in 1 of 5 runs and diverged from the CPU in the others.'),
+        ("diverged", "a", '"a" diverged from the CPU in 4 of 5 runs, and returned an error in 1.'),
         (
             "equivalent",
             "reference",
@@ -98,6 +99,29 @@ def test_answers_of_which_none_changed_are_the_same_as_far_as_was_seen() -> None
     table = summary_of(found)
     assert table is not None
     assert table.rows[1][list(table.columns).index("verdict")] == Word("identical", "good")
+
+
+def test_what_returned_errors_is_in_the_sentence_though_nothing_was_judged() -> None:
+    entry = row_with(configuration("a"), examples=45, failed_examples=5)
+    failed = [FailedExample(str(number), "a", "inference", "lost") for number in range(5)]
+    assert answer_of({"m": replace(result(entry), failed=failed)}) == (
+        '"a": 45 examples, top-1 50.00 %; it returned an error in 5 of 50 runs; it was compared with nothing.'
+    )
+    both = replace(result(entry, configuration("b")), failed=failed)
+    assert answer_of({"m": both}) == (
+        '1 configuration measured, compared with nothing; "a" returned an error in 5 of 50 runs.'
+    )
+
+
+def test_where_the_reference_does_not_run_it_is_said_what_was_not_compared_and_with_what_it_could_be() -> None:
+    ran = replace(configuration("xnnpack"), flags=["--use_xnnpack=true"])
+    fp16 = replace(ran, name="fp16", flags=[*ran.flags, "--xnnpack_force_fp16=true"])
+    gone = replace(configuration("gpu"), status="not measured", reason="no GPU", runtime=None)
+    reference = replace(configuration("reference", "reference"), status="not measured", reason="no op", runtime=None)
+    found = result(reference, fp16, ran, gone)
+    assert answer_of({"m": found}) == ('Nothing was compared, as "reference" was not measured; "gpu" was not measured.')
+    assert '--reference="use_xnnpack=true" compares with what runs: "xnnpack"' in first_screen({"m": found}).steps
+    assert answer_of({"m": result(reference, gone)}) == '"gpu" was not measured.'
 
 
 def test_a_delegate_that_did_not_run_is_never_a_good_word() -> None:
