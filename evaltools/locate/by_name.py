@@ -42,6 +42,7 @@ _FOLDER: Final = "other model"
 _MOST_NAMED: Final = 3
 _GROWS: Final = 2.0
 _SMALLEST: Final = 1e-5
+_SURELY: Final = 1e-4
 
 
 class Comparison(Struct, frozen=True):
@@ -130,7 +131,8 @@ def _summed_up(request: LocateRequest, side: Side, bench: Bench, outcome: Outcom
     operators, in_float = layers.in_float(by_itself)
     of_inputs = tuple(two.of_inputs())
     causes = [*of_inputs, *(cause for row in worst_first(operators) for cause in parts_of(row, "cause"))]
-    hint = two.reading_of_pixels() if request.options.text("normalization") == "auto" else ""
+    is_open = request.options.text("normalization") == "auto" and _shows_nothing(request, bench)
+    hint = two.reading_of_pixels() if is_open else ""
     return Comparison(
         operators,
         _answer(operators, side, set(compared.runs), causes),
@@ -158,6 +160,22 @@ def _two_models(request: LocateRequest, side: Side, bench: Bench) -> TwoModels:
     known = {tensor: seen for tensor, seen in ranges.items() if seen is not None}
     are_drawn = not any(name in request.options for name in ("input_files", "input_images"))
     return TwoModels(parts, graph, other, side.partners, known, are_drawn)
+
+
+def _shows_nothing(request: LocateRequest, bench: Bench) -> bool:
+    """Whether an output of the other model is the same in all runs, or all of its numbers are 0 or 1.
+
+    That is what scores are of inputs that are far from those that a model was trained on.
+    """
+    for tensor in request.parts.graph_outputs:
+        places = [bench.folder / AGAINST / str(run) / f"{tensor}.npy" for run in range(request.num_inputs)]
+        if not all(place.exists() for place in places):
+            continue
+        given = np.array([np.load(place, allow_pickle=False) for place in places], np.float64)
+        is_same = len(given) > 1 and bool(np.all(given == given[0]))
+        if is_same or (given.size > 1 and bool(np.all(np.minimum(abs(given), abs(given - 1)) < _SURELY))):
+            return True
+    return False
 
 
 def _with_causes(row: Row, compared: _Compared, two: TwoModels) -> Row:

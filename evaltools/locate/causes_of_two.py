@@ -129,8 +129,9 @@ class TwoModels(Struct, frozen=True, eq=False):
             is_picture = len(own.shape) == _AXES_OF_PICTURES and there.dtype == "float32"
             if is_picture and abs(low) < own.step and abs(high - _WHITE) < 2 * own.step:
                 return (
-                    f"both models were fed {low:.4g} to {high:.4g}, which the input {own.name!r} is quantised for; "
-                    "where the float model takes pictures as 0 to 1 or -1 to 1, say so: --normalization=unit, or native"
+                    f"both models were fed {low:.4g} to {high:.4g}, which the input {own.name!r} is quantised for, and "
+                    "the scores of the float model are the same for all, or 0 and 1: where it takes pictures as 0 to 1 "
+                    "or -1 to 1, say so: --normalization=unit, or native"
                 )
         return ""
 

@@ -196,3 +196,19 @@ def test_many_layers_with_one_cause_are_a_line(tmp_path: Path) -> None:
     assert len(causes) == 1
     assert causes[0].endswith("; and so in 2 more layers")
     assert any("try inputs of your own" in line for line in found.in_words)
+
+
+@pytest.mark.parametrize(("operator", "is_said"), [("RELU_N1_TO_1", True), ("RELU", False)])
+def test_pixels_are_in_doubt_where_the_scores_of_the_float_model_show_nothing(
+    operator: str, is_said: bool, tmp_path: Path
+) -> None:
+    """Of whole numbers from 0 to 255 the first operator leaves 0 and 1."""
+    models = []
+    for in_8_bits in (True, False):
+        stored = Stored(in_8_bits)
+        fed, given = (stored.tensor(name, (1, 16, 16, 3), Quantization(1.0, -128)) for name in ("fed", "given"))
+        stored.graph.node(operator, [fed], given)
+        models.append(tmp_path / f"{in_8_bits}.tflite")
+        models[-1].write_bytes(stored.graph.to_bytes([fed], [given]))
+    found = et.locate(models[0], reference_model_file=models[1], num_inputs=2)
+    assert any("say so: --normalization=unit" in line for line in found.in_words) == is_said
