@@ -25,9 +25,10 @@ what their operator gives, at random: one more rounding in each operator that ha
 5. **Beyond all of these**: `diverged`. But `not decided` where all differences lie within one rounding of the largest
    value inside of the model; where both sides give fewer than 4 different outputs, of two numbers at most or all 0;
    where the run was ended early; and where nothing could be measured to compare with.
-6. **The reference is the odd one out** where its own kernels with all tensors kept are far from it (above 0.1, and
-   above three times what the precisions move), and the test, which does not pass by 3 to 5, passes when it is compared
-   with these instead.
+6. **The reference is the odd one out** where a CPU variant is far from it (above 0.1, and above three times what the
+   precisions move), and the test, which does not pass by 3 to 5, passes when it is compared with that instead: kernels
+   with all tensors kept, or others, if no other kernels are near the reference. What is far is no noise floor; of a
+   detector so is a variant with other boxes, a tenth of them or more and three times as many as with a precision.
 7. **Operators** decide what 3 to 5 leave open for its size or its answers: each one by itself on exact inputs, as in
    `evaltools locate`, where all of them take at most 20 s. If all keep their own limits by this rule, and one after the
    other give what the whole model gives: `equivalent`, or `within` the precision that they show. If one is wrong by
@@ -181,14 +182,17 @@ def worst(grades: Sequence[Grade]) -> Grade:
 def far_variants(floor: Mapping[str, Seen], precisions: Mapping[str, Seen]) -> list[str]:
     """CPU variants that do not count: without the right numbers, standing still, or far from the reference."""
     rounding = max((other.size for other in precisions.values()), default=0.0)
-    return [name for name, found in floor.items() if _is_unusable(found, rounding)]
+    changed = max((other.share(other.runs) for other in precisions.values()), default=0.0)
+    return [name for name, found in floor.items() if _is_unusable(found, rounding, changed)]
 
 
-def _is_unusable(found: Seen, rounding: float) -> bool:
+def _is_unusable(found: Seen, rounding: float, changed: float) -> bool:
+    """Precisions move it by ``rounding``, and this share of its boxes is ``changed`` with them."""
     difference = found.difference
     if difference is not None and (_damage(difference) or _stands_still(difference)):
         return True
-    return found.size > max(AMPLIFIED, FAR * rounding)
+    has_other_boxes = difference is None and found.share(found.runs) > max(AMPLIFIED, FAR * changed)
+    return has_other_boxes or found.size > max(AMPLIFIED, FAR * rounding)
 
 
 def judge_output(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:

@@ -55,10 +55,6 @@ _REFERENCE_NOT_REPEATABLE: Final = (
     '(--reference="num_threads=1 use_xnnpack=false")'
 )
 _ALL_ZERO: Final = f"all outputs are 0 everywhere, as they are where nothing is written; {OTHER_INPUTS}"
-_ODD: Final = (
-    "its own kernels with all tensors kept give what the test gives; compare with other kernels "
-    '(--reference="kernels=default")'
-)
 _KEPT_IS_FAR: Final = ", with the same kernels: the reference itself may be wrong"
 
 
@@ -95,11 +91,21 @@ class OutputJudge(Struct, frozen=True):
         """The verdict on the boxes of a detector, None for other models."""
         if not summary.boxes_by_run:
             return None
-        boxes = [
+        floor, precisions = self._seen_boxes()
+        far = far_variants(floor, precisions)
+        near = {name: found for name, found in floor.items() if name not in far}
+        return judge_boxes(summary.boxes_by_run, self._noise_floor(near, precisions))
+
+    def far_of_boxes(self) -> list[str]:
+        """The CPU variants that do not count for the boxes of a detector."""
+        return far_variants(*self._seen_boxes())
+
+    def _seen_boxes(self) -> tuple[dict[str, Seen], dict[str, Seen]]:
+        floor, precisions = (
             {name: seen_boxes(other.boxes_by_run) for name, other in found.items()}
             for found in (self.floor, self.precisions)
-        ]
-        return judge_boxes(summary.boxes_by_run, self._noise_floor(*boxes))
+        )
+        return floor, precisions
 
     def noise_floor(self, position: int) -> NoiseFloor:
         """The noise floor of one output, without CPU variants that are far from the reference."""
@@ -160,8 +166,7 @@ def judge(
         verdicts = [
             verdict if same else _not_again(verdict, why) for verdict, same in zip(verdicts, again, strict=True)
         ]
-    kept = measured.kept_tensors
-    verdicts = _suspecting_the_reference(verdicts, judge_by, kept.tests.get(configuration) if kept else None)
+    verdicts = _suspecting_the_reference(verdicts, judge_by, configuration)
     if all(found.identical and found.reference.all_zero for found in summary.outputs):
         verdicts = [OutputVerdict(NOT_DECIDED, [_ALL_ZERO], verdict.tolerances) for verdict in verdicts]
     operators, boxes = measured.operators.get(configuration), judge_by.boxes(summary)
@@ -221,17 +226,39 @@ def _not_again(verdict: OutputVerdict, why: str) -> OutputVerdict:
 
 
 def _suspecting_the_reference(
-    verdicts: Sequence[OutputVerdict], judge_by: OutputJudge, from_kept: DiffSummary | None
+    verdicts: Sequence[OutputVerdict], judge_by: OutputJudge, configuration: str
 ) -> list[OutputVerdict]:
-    """The verdicts, where the reference's own kernels with all tensors kept agree with the test and not with it."""
-    if from_kept is None:
-        return list(verdicts)
-    found = []
-    for position, (verdict, again) in enumerate(zip(verdicts, judge_by.outputs(from_kept), strict=True)):
-        is_odd = verdict.grade not in PASSES and again.grade in PASSES and KEPT_TENSORS in judge_by.far(position)
-        odd = replace(verdict, grade=ODD_REFERENCE, reasons=[_ODD, *verdict.reasons], is_open=False)
-        found.append(odd if is_odd else verdict)
+    """The verdicts, where a CPU variant agrees with the test and not with the reference, and no other kernels do."""
+    measured, found = judge_by.measured, list(verdicts)
+    own = measured.kernels_of_reference
+    for witness in measured.of_kind(NOISE_FLOOR):
+        from_witness = witness.tests.get(configuration)
+        if witness.name not in judge_by.floor or from_witness is None:
+            continue
+        for position, again in enumerate(judge_by.outputs(from_witness)):
+            verdict, far = found[position], judge_by.far(position)
+            others = [
+                entry.name
+                for entry in measured.of_kind(NOISE_FLOOR)
+                if entry.name in judge_by.floor and entry.name != FEW_ROUNDINGS and entry.kernel_set != own
+            ]
+            is_sure = witness.name == KEPT_TENSORS or all(name in far for name in others)
+            is_odd = verdict.grade not in PASSES and again.grade in PASSES and witness.name in far and is_sure
+            if is_odd and verdict.grade != ODD_REFERENCE:
+                reasons = [_odd(witness, own), *verdict.reasons]
+                found[position] = replace(verdict, grade=ODD_REFERENCE, reasons=reasons, is_open=False)
     return found
+
+
+def _odd(witness: RoleOutcome, own: str) -> str:
+    """Why the reference, which runs its ``own`` kernels, is taken for wrong."""
+    compare = f'compare with other kernels (--reference="kernels={"builtin" if own == "default" else "default"}")'
+    if witness.name != KEPT_TENSORS:
+        return (
+            f"the outputs of {witness.name} are those of the test, and no other kernels give the reference's; {compare}"
+        )
+    whose = "its own" if witness.kernel_set == own else witness.kernel_set
+    return f"{whose} kernels with all tensors kept give what the test gives; {compare}"
 
 
 def verdict_of(comparison: DiffComparison, against: str, why_not: str | None) -> Verdict:
@@ -267,14 +294,19 @@ def _decisive(outputs: Sequence[JudgedOutput], boxes: OutputVerdict | None) -> l
 def far_variant_warnings(judges: Sequence[OutputJudge]) -> list[str]:
     """Warnings about CPU variants that do not count for an output."""
     found: dict[str, dict[str, None]] = {}
+    own = set()
     for judge_by in judges:
+        kept = judge_by.measured.kept_tensors
+        own |= {KEPT_TENSORS} if kept and kept.kernel_set == judge_by.measured.kernels_of_reference else set()
         for name, summary in judge_by.floor.items():
             for position, output in enumerate(summary.outputs):
                 if name in judge_by.far(position):
                     found.setdefault(name, {})[output.output] = None
+            if name in judge_by.far_of_boxes():
+                found.setdefault(name, {})["boxes"] = None
     return [
         f"{name} does not count for output {', '.join(map(repr, outputs))}: there it stands still, has no numbers, or "
-        f"is far from the reference{_KEPT_IS_FAR if name == KEPT_TENSORS else ''}"
+        f"is far from the reference{_KEPT_IS_FAR if name in own else ''}"
         for name, outputs in found.items()
     ]
 

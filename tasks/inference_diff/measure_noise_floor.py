@@ -23,7 +23,8 @@ from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.inference_diff.judgement import is_open, is_settled, judge, judges_of
 from evaltools.tasks.inference_diff.material import DiffMaterial, DiffOptions, spread
 from evaltools.tasks.inference_diff.noise_floor import (
-    KEPT_TENSORS,
+    FEW_ROUNDINGS,
+    NOISE_FLOOR,
     SECOND_TIME,
     Role,
     RoleOutcome,
@@ -163,8 +164,9 @@ def _look(
             with_first = role.comparison.summarise(
                 differences | {start: role.comparison.compare(first, expected[start])}
             )
-    is_kept = role.name == KEPT_TENSORS and not all(output.identical for output in summary.outputs)
-    tests = _tests_against(material, outputs, found) if is_kept else {}
+    is_witness = role.kind == NOISE_FLOOR and role.name != FEW_ROUNDINGS
+    differs = not all(output.identical for output in summary.outputs)
+    tests = _tests_against(material, outputs, found) if is_witness and differs else {}
     largest = max(run.largest for run in runs.inferences)
     return RoleOutcome.of(role, summary, largest=largest, with_first=with_first, tests=tests)
 

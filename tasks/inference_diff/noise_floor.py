@@ -73,8 +73,7 @@ class RoleOutcome(Struct, frozen=True):
     ``kind``, ``name`` and ``against`` are those of the role, ``flags`` and ``kernel_set`` those of its configuration.
     ``largest`` is the largest value inside of the model, where all tensors were kept. ``with_first`` is the summary
     with the first inference after loading in the place of the first run, where that gave other outputs than the same
-    inputs later. ``tests`` has, of the variant that keeps all tensors and differs from the reference, the difference of
-    each test from it.
+    inputs later. ``tests`` has, of a CPU variant that differs from the reference, the difference of each test from it.
     """
 
     kind: RoleKind
@@ -150,6 +149,13 @@ class RoleOutcomes(Struct, frozen=True):
         against = (entry.against for entry in self.seen if entry.kind != SECOND_TIME)
         found = self.repeated(next(against, ""))
         return found.summary if found else None
+
+    @property
+    def kernels_of_reference(self) -> str:
+        """The CPU kernels of what CPU variants are compared with: builtin ones, if it did not run here."""
+        against = next((entry.against for entry in self.seen if entry.kind != SECOND_TIME), "")
+        found = self.repeated(against)
+        return found.kernel_set if found else "builtin"
 
     def with_first(self, name: str) -> DiffSummary | None:
         """The same with its first inference, where that gave other outputs; None where it did so in all: a state."""

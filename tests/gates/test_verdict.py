@@ -175,6 +175,13 @@ def test_a_channel_of_a_quantised_output_counts_but_for_one_quantum() -> None:
     assert grades_of == ["equivalent", "equivalent", "diverged"]
 
 
+def test_a_variant_with_other_boxes_is_no_yardstick() -> None:
+    """It loses 3 of 10 partners; the boxes that it has stay where they are."""
+    lossy, right = (Seen({0: RunDifference(0.01, changed, 20)}) for changed in (6, 0))
+    assert far_variants({"lossy": lossy, "right": right}, {"bf16": Seen({0: RunDifference(0.01, 1, 20)})}) == ["lossy"]
+    assert not far_variants({"lossy": lossy}, {"bf16": Seen({0: RunDifference(0.01, 2, 20)})})
+
+
 def test_what_a_model_amplifies_decides_only_where_the_difference_is_small() -> None:
     noise_floor = measured([1e-5], {"bf16": 0.2})
     assert grades(noise_floor, 0.019, 0.021, 0.39, 0.41) == ["bf16", "not decided", "not decided", "diverged"]

@@ -156,6 +156,37 @@ def test_a_reference_that_its_own_kernels_with_all_tensors_kept_contradict_is_th
     assert any("the reference itself may be wrong" in warning for warning in result.warnings)
 
 
+OWN = ("reference", "builtin kernels, 2 threads", KEPT_TENSORS, FEW_ROUNDINGS, "fp16", "bf16")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [
+        (OWN, "the reference is the odd one out"),
+        (("test", "plain C++ kernels"), "diverged"),
+        (("test", "XNNPACK"), "diverged"),
+        ((*OWN, "plain C++ kernels"), "diverged"),
+    ],
+)
+def test_other_kernels_that_agree_with_the_test_are_witnesses_unless_some_agree_with_the_reference(
+    tmp_path: Path, wrong: tuple[str, ...], kind: str
+) -> None:
+    """The test is one of another library, which no variant is; builtin kernels are wrong in all that run them."""
+    own = Configuration("test", kernels="builtin", num_threads=3) if "test" in wrong else Configuration("test")
+    opener = Opener(**dict.fromkeys(wrong, lambda: five_times))
+    (verdict,) = evaluate(asked(tmp_path, tests=(own,)), Silent(), opener).rows[-1].verdicts
+    assert verdict.kind == kind
+    assert ("the outputs of plain C++ kernels are those of the test" in verdict.why) == (wrong == OWN)
+
+
+def test_the_sentence_is_about_the_kernels_that_ran(tmp_path: Path) -> None:
+    reference = Configuration("reference", kernels="reference")
+    opener = Opener(**dict.fromkeys(("reference", FEW_ROUNDINGS), lambda: five_times))
+    result = evaluate(asked(tmp_path, reference=reference), Silent(), opener)
+    assert result.rows[-1].verdicts[0].texts[0].startswith("the outputs of builtin kernels are those of the test")
+    assert not any("with the same kernels" in warning for warning in result.warnings)
+
+
 def test_after_ctrl_c_in_the_noise_floor_nothing_is_decided(tmp_path: Path) -> None:
     """Of what was measured until then, a pass would be another than in the end."""
 
