@@ -165,7 +165,7 @@ class View:
 
     def with_options(self, **fields: bool) -> Array | None:
         """What the CPU gives where the operator's options have other fields; None where it cannot run that."""
-        model = editable_model(self.case.model.read_bytes())
+        model = editable_model(read_model(self.case.model).read())
         vars(model.subgraphs[0].operators[self.node.index].builtinOptions).update(fields)
         with TemporaryDirectory() as folder, suppress(EvaltoolsError):
             path = Path(folder) / self.case.model.name
