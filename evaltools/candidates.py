@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
-from evaltools.errors import ConfigurationUnavailable, EvaltoolsError
+from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, SessionEnded
 from evaltools.model import ModelFile, read_model
 from evaltools.request import Request
 from evaltools.runtime.compiled.gpu import has_drivers
@@ -156,8 +156,14 @@ def _why_not(group: Group, configuration: Configuration, model: ModelFile, ahead
 def _why_not_run(configuration: Configuration, model: ModelFile, ahead: OpenedAhead | None) -> str | None:
     try:
         return _why_not_taken(_opened(configuration, model, ahead))
-    except EvaltoolsError:
-        return _NOT_THIS_MODEL
+    except EvaltoolsError as error:
+        return _too_slow(error) or _NOT_THIS_MODEL
+
+
+def _too_slow(error: EvaltoolsError) -> str:
+    """That the machine, and not the model, is why it was not tried; empty for every other error."""
+    is_hung = isinstance(error, ConfigurationUnavailable | SessionEnded) and error.hung
+    return f"not ready within {SECONDS:g} s on this machine" if is_hung else ""
 
 
 def _why_not_taken(delegation: Delegation) -> str | None:
@@ -175,8 +181,8 @@ def _why_no_gpu(configuration: Configuration, model: ModelFile, ahead: OpenedAhe
             return _SOFTWARE
     try:
         small = _opened(configuration, read_model(sample.model_file("float32")), None, _without_software)
-    except EvaltoolsError:
-        return _NO_GPU
+    except EvaltoolsError as error:
+        return _too_slow(error) or _NO_GPU
     if any(entry.is_cpu for entry in small.delegates):
         return _SOFTWARE
     return _why_not_run(configuration, model, ahead)
@@ -191,8 +197,8 @@ def _why_not_emulated(configuration: Configuration, model: ModelFile, ahead: Ope
             start = time.monotonic()
             session.run([np.zeros(spec.shape, spec.dtype) for spec in session.inputs])
             seconds = time.monotonic() - start
-        except EvaltoolsError:
-            return f"not this model: evaltools inspect MODEL --npu_soc={_CHIP} says why"
+        except EvaltoolsError as error:
+            return _too_slow(error) or f"not this model: evaltools inspect MODEL --npu_soc={_CHIP} says why"
         if seconds > _LONGEST_EMULATED_S:
             return f'an emulated run takes {seconds:.1f} s: --config "npu: {_EMULATED}" does it'
         if ahead is not None and not model.stateful:

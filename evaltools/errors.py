@@ -60,16 +60,24 @@ class ConfigurationUnavailable(EvaltoolsError):
     """A configuration cannot run here: its runtime, or the delegate named ``delegate``, cannot be created.
 
     ``cannot_exist``: no Python runtime has the delegate, or the runtime's package is not installed. ``crashed``: the
-    process that was to run it crashed, or hung and was ended.
+    process that was to run it crashed, or ``hung`` and was ended.
     """
 
     exit_code = 3
 
-    def __init__(self, message: str, delegate: str = "", cannot_exist: bool = False, crashed: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        delegate: str = "",
+        cannot_exist: bool = False,
+        crashed: bool = False,
+        hung: bool = False,
+    ) -> None:
         super().__init__(message)
         self.delegate = delegate
         self.cannot_exist = cannot_exist
         self.crashed = crashed
+        self.hung = hung
 
 
 class DelegateTookNothing(ConfigurationUnavailable):

@@ -143,6 +143,12 @@ def test_an_npu_is_emulated_where_that_takes_a_minute_at_most_and_never_timed(mo
     assert '--config "npu: use_npu=true npu_vendor=qualcomm npu_soc=SM8750" does it' in str(found)
 
 
+def test_a_slow_machine_is_no_reason_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidates, "SECONDS", 0.001)
+    found = found_here([read_model(INT8)])
+    assert found.missing["XNNPACK"] == "not ready within 0.001 s on this machine"
+
+
 def test_what_was_opened_to_be_tried_is_not_opened_again() -> None:
     with OpenedAhead() as ahead:
         (xnnpack, *_) = found_here([read_model(INT8)], ahead=ahead).tests

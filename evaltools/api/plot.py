@@ -57,9 +57,11 @@ class Plot:
 def plot_of(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> Plot:
     """A point for each row that has both figures, and a line where a figure has an interval.
 
-    Raises :class:`~evaltools.errors.UsageError` for a figure that none of the rows has.
+    Raises :class:`~evaltools.errors.UsageError` for a figure that none of the rows has, or that is not stated.
     """
     known = list(dict.fromkeys(name for row in rows for name, value in row.items() if isinstance(value, int | float)))
+    if not (x and y):
+        raise UsageError(f"a plot needs two figures: plot(x, y). Known are {', '.join(known) or 'none'}")
     for name in (x, y):
         if name not in known:
             raise UsageError(

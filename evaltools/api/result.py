@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from evaltools.api.frames import changed_frame, changed_rows, data_frame, example_rows
 from evaltools.api.measured import Measured, shown
 from evaltools.api.plot import Plot, plot_of
-from evaltools.errors import OutputError
+from evaltools.errors import OutputError, UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.report.content import Sources
 from evaltools.report.files.output_file import write_file
+from evaltools.report.files.rows import csv_of_rows
 from evaltools.report.page.file import page_file, require_page_file
 from evaltools.report.screen.first import first_screen
 from evaltools.report.screen.table import summary_of
@@ -47,7 +48,7 @@ class Rows:
         """
         return data_frame(self.rows).set_index(self.index)
 
-    def plot(self, x: str, y: str) -> Plot:
+    def plot(self, x: str = "", y: str = "") -> Plot:
         """One figure of each configuration against another one, such as ``plot("latency_ms", "top1")``."""
         return plot_of(self.rows, x, y)
 
@@ -102,11 +103,18 @@ class Result(Rows):
         return list(dict.fromkeys([*self.result.warnings, *lost, *open_]))
 
     def save(self, path: str | Path) -> None:
-        """Write the result as JSON; :func:`evaltools.load` reads it.
+        """Write ``FILE.json``, which :func:`evaltools.load` reads, or ``FILE.csv``, a table of all figures.
 
-        Raises :class:`~evaltools.errors.OutputError`.
+        Raises :class:`~evaltools.errors.OutputError`, and :class:`~evaltools.errors.UsageError` for another ending.
         """
-        write_file(Path(path), encode_json(self.result))
+        file = Path(path)
+        known = {".json": encode_json, ".csv": csv_of_rows}
+        if file.suffix.lower() not in known:
+            raise UsageError(
+                f"path={file}: a result is saved as FILE.json, which evaltools.load reads, or FILE.csv; pages are "
+                'written by report("FILE.html")'
+            )
+        write_file(file, known[file.suffix.lower()](self.result))
 
     def report(self, path: str | Path, images: str | Path | None = None) -> None:
         """Write one page to forward: ``FILE.html``, or ``FILE.md`` for its first screen.

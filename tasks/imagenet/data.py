@@ -11,7 +11,7 @@ from msgspec import Struct
 from evaltools.datasets.image_folder import ImageFolder, list_images
 from evaltools.datasets.labels import read_denylist, read_labels
 from evaltools.datasets.order import Order, chosen
-from evaltools.errors import DataError, ModelError
+from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.lazy_sequence import LazySequence
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.tasks.framework.image_input import ACCEPTED_TYPES, NATIVE_TYPES, StatedLayout, check_picture_input
@@ -70,6 +70,8 @@ def load_labelled_images(
     native: bool = False,
 ) -> LabelledImages:
     """List pictures and labels, check that they fit, leave out what the denylist names, take ``num_images`` of them."""
+    if num_images < 0:
+        raise UsageError(f"--num_images={num_images}: use 0 for all pictures, or how many to take")
     folder = list_images(images, "--ground_truth_images_path", native)
     truths = read_labels(labels, "--ground_truth_labels", native)
     if len(truths.lines) != len(folder.paths):

@@ -150,3 +150,20 @@ def test_without_pandas_it_says_what_to_install(result: et.Result, monkeypatch: 
     for call in (result.to_dataframe, result.examples, result.changed):
         with pytest.raises(et.UsageError, match="need pandas: pip install pandas"):
             call()
+
+
+def test_a_result_is_saved_as_what_its_name_says(result: et.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "r.json")
+    assert et.load(tmp_path / "r.json").result == result.result
+    result.save(tmp_path / "r.csv")
+    frame = pandas.read_csv(tmp_path / "r.csv", index_col="configuration")
+    assert frame.loc["<fast>", "top1"] == result["<fast>"].top1
+    with pytest.raises(et.EvaltoolsError, match=r"r\.txt: a result is saved as FILE\.json"):
+        result.save(tmp_path / "r.txt")
+
+
+def test_what_python_cannot_do_is_said_in_a_sentence(result: et.Result) -> None:
+    with pytest.raises(et.EvaltoolsError, match=r"a plot needs two figures: plot\(x, y\)\. Known are .*top1"):
+        result.plot()
+    with pytest.raises(et.EvaltoolsError, match="num_images=-5: use 0 for all pictures, or how many to take"):
+        et.imagenet(sample.model_file("int8"), **DATA, num_images=-5, tests=ONE)

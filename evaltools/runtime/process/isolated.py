@@ -52,7 +52,9 @@ def open_isolated(
     except InferenceError as error:
         requested = configuration.delegates.requested
         suspect = requested[0].name if requested else ""
-        raise ConfigurationUnavailable(str(error), suspect, crashed=isinstance(error, SessionEnded)) from None
+        has_ended = isinstance(error, SessionEnded)
+        hung = isinstance(error, SessionEnded) and error.hung
+        raise ConfigurationUnavailable(str(error), suspect, crashed=has_ended, hung=hung) from None
     except OSError as error:
         raise ConfigurationUnavailable(f"no process of its own could be started for it: {error}") from error
 
