@@ -156,7 +156,7 @@ def test_a_result_is_saved_as_what_its_name_says(result: et.Result, tmp_path: Pa
     result.save(tmp_path / "r.json")
     assert et.load(tmp_path / "r.json").result == result.result
     result.save(tmp_path / "r.csv")
-    frame = pandas.read_csv(tmp_path / "r.csv", index_col="configuration")
+    frame = pandas.read_csv(tmp_path / "r.csv", index_col="configuration", float_precision="round_trip")
     assert frame.loc["<fast>", "top1"] == result["<fast>"].top1
     with pytest.raises(et.EvaltoolsError, match=r"r\.txt: a result is saved as FILE\.json"):
         result.save(tmp_path / "r.txt")
