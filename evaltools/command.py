@@ -123,4 +123,7 @@ class TaskCommand(Command):
             return found
         from evaltools.metrics.metric import metric_of_own_task
 
-        return [replace(metric_of_own_task(name), meaning=meaning) for name, meaning in self.stated_metrics.items()]
+        return [
+            replace(metric_of_own_task(name), meaning=meaning, is_share=meaning.endswith("0..1"))
+            for name, meaning in self.stated_metrics.items()
+        ]

@@ -77,8 +77,8 @@ def _figures_table() -> str:
     from evaltools.known_tasks import all_metrics
 
     forms = {
-        "at ... %": "{} >= 0.5 at 95 %",
-        "drop": "{} drop <= 0.5 at 95 %",
+        "at ... %": "{} >= 50 UNIT at 95 %",
+        "drop": "{} drop <= 1 UNIT at 95 %",
         "[OUTPUT]": "{}[y] <= 1",
     }
 
@@ -92,7 +92,9 @@ def _figures_table() -> str:
     rows: dict[tuple[str, str], list[str]] = {}
     for name, metric in all_metrics().items():
         kept = [
-            f"`{form}`" for form, limit in forms.items() if any(is_limit(text.format(name)) for text in _both(limit))
+            f"`{form}`"
+            for form, limit in forms.items()
+            if any(is_limit(text.format(name)) for text in _variants(limit))
         ]
         meaning = re.sub(r"Top-\d+", "Top-k", metric.meaning)
         rows.setdefault((meaning, ", ".join(kept)), []).append(f"`{name}`")
@@ -103,9 +105,10 @@ def _figures_table() -> str:
 _FIGURES_HEAD = "| figure | meaning | limits |\n|---|---|---|"
 
 
-def _both(limit: str) -> tuple[str, str]:
-    """The limit from above and from below: some figures have only one of them."""
-    return limit.replace(">=", "<="), limit.replace("<=", ">=")
+def _variants(limit: str) -> list[str]:
+    """The limit from above and from below, with a unit and without one: most figures have only one of them."""
+    signed = (limit.replace(">=", "<="), limit.replace("<=", ">="))
+    return [text.replace("UNIT", unit) for text in signed for unit in ("%", "")]
 
 
 def _object_described(name: str, entry: dict[str, Any]) -> str:

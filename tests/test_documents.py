@@ -68,7 +68,7 @@ def test_values_that_do_not_fit_are_named_and_names_without_unicode_are_kept() -
 
 def test_a_gate_on_a_result_that_is_nested_without_end_is_no_broken_limit(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(READERS["a result"][0])
-    (tmp_path / "gates.toml").write_text('[[gates]]\nlimits = ["top1 >= 0.5"]\n')
+    (tmp_path / "gates.toml").write_text('[[gates]]\nlimits = ["top1 >= 50 %"]\n')
     done = evaltools_here("gate", str(tmp_path / "result.json"), f"--gates={tmp_path / 'gates.toml'}")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert done.err.endswith("result.json is not an evaltools result: it is nested too deeply\n")

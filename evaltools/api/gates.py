@@ -102,9 +102,9 @@ def gate(
     found, old = _result_of(result), None if against is None else _result_of(against)
     texts: object = [limits] if isinstance(limits, str) else limits
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
-        raise UsageError(f"limits: expected texts such as ['top1 >= 0.70'], got {limits!r}")
+        raise UsageError(f"limits: expected texts such as ['top1 >= 70 %'], got {limits!r}")
     if not texts and old is None:
-        raise UsageError("limits is empty, so nothing would be held; give such as ['top1 >= 0.70'], or against=")
+        raise UsageError("limits is empty, so nothing would be held; give such as ['top1 >= 70 %'], or against=")
     is_own = found.command == OWN
     criteria = tuple(parse_criterion(text, of_own_task=is_own) for text in texts)
     if found.is_of_examples:

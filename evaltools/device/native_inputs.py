@@ -119,7 +119,7 @@ def prepare_imagenet(request: TaskRequest) -> NativeInputs[LabelledImages]:
 def prepare_coco(request: TaskRequest) -> NativeInputs[Boxes]:
     """Read and check what coco is to evaluate, as :func:`prepare_imagenet` does."""
     options = request.values
-    require_margin(request.margin)
+    require_margin(request)
     judging = Judging(
         options["coco_evaluator"],
         options["bootstrap_resamples"],

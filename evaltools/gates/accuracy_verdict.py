@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
+from evaltools.gates.units import DEFAULT_MARGIN
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.means import FEWEST_DIFFERING, MeanChange, seen_share
 from evaltools.metrics.metric import SHARE
@@ -15,8 +16,6 @@ from evaltools.metrics.words import change as change_in_words
 from evaltools.metrics.words import ends
 from evaltools.result.verdict import Verdict, VerdictKind
 
-DEFAULT_MARGIN: Final = 0.005
-"""Half a point, of shares."""
 RELATIVE_MARGIN: Final = 0.01
 """Of the reference's value, of other means whose margin nobody states."""
 RESTS_ON_TWO: Final = "one or two examples make most of what varies, so others like them decide; measure more"

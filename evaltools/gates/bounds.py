@@ -8,11 +8,18 @@ from msgspec.structs import replace
 
 from evaltools.metrics.between_runs import IndependentMeans, IndependentShares, PlainChange
 from evaltools.metrics.means import MeanChange, MeanOfScores, mean_change
+from evaltools.metrics.metric import SHARE
 from evaltools.metrics.power import Change as ChangeWithBounds
 from evaltools.metrics.power import CountedChange, Share
 from evaltools.metrics.proportions import PairedCounts
 from evaltools.metrics.resampled import resampled_change
 from evaltools.result.figure import Change, Figure, Spread
+
+
+def is_a_share(figure: Figure) -> bool:
+    """Whether a figure is a share of examples, or the mean of scores that are 0 to 1."""
+    spread = figure.spread
+    return figure.is_share or (spread is not None and spread.bounds == SHARE)
 
 
 def share_of(figure: Figure) -> Share | None:

@@ -14,13 +14,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from evaltools.errors import DataError
-from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN, margin_of_mean
-from evaltools.gates.bounds import change_of
+from evaltools.errors import DataError, UsageError
+from evaltools.gates.accuracy_verdict import margin_of_mean
+from evaltools.gates.bounds import change_of, is_a_share
 from evaltools.gates.check import GateDecisions, changed_model, decide_together, earlier_parts, not_measured, report
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.evidence import Evidence, Old, RunRows, evidence_of, other_inputs, parts_of
+from evaltools.gates.units import DEFAULT_MARGIN, without_unit
 from evaltools.gates.verdict import EQUIVALENT, GRADES, NOT_DECIDED, ODD_REFERENCE
 from evaltools.metrics.means import MeanChange
 from evaltools.metrics.power import CountedChange
@@ -246,6 +247,7 @@ def slowdown() -> Criterion:
 def _limits_since(old: Old[RunRows], row: Row) -> list[Criterion]:
     """The limits that a comparison sets by itself: on the accuracy, or on every mean of a task of one's own."""
     if "accuracy" in row.texts:
+        _require_unit(old)
         points = 100 * (DEFAULT_MARGIN if old.margin is None else old.margin)
         return [parse_criterion(f"{row.texts['accuracy']} drop vs old <= {points:g} points at 95 %")]
     found = []
@@ -253,7 +255,9 @@ def _limits_since(old: Old[RunRows], row: Row) -> list[Criterion]:
         margin = _margin_since(old, row.name, name, figure)
         if margin:
             way = "rise" if figure.better == "lower" else "drop"
-            found.append(parse_criterion(f"{name} {way} vs old <= {margin:g} at 95 %", of_own_task=True))
+            found.append(
+                parse_criterion(f"{name} {way} vs old <= {_in_unit(margin, figure)} at 95 %", of_own_task=True)
+            )
     return found
 
 
@@ -264,6 +268,8 @@ def _margin_since(old: Old[RunRows], row: str, name: str, figure: Figure) -> flo
     """
     if figure.spread is None:
         return None
+    if figure.margin is None and is_a_share(figure):
+        _require_unit(old)
     stated = old.margin if figure.margin is None else figure.margin
     if stated is not None:
         return stated
@@ -271,6 +277,18 @@ def _margin_since(old: Old[RunRows], row: str, name: str, figure: Figure) -> flo
     before = None if earlier is None else earlier.figures.get(name)
     value = figure.value if before is None else before.value
     return margin_of_mean(value or 0.0, figure.spread.bounds)
+
+
+def _require_unit(old: Old[RunRows]) -> None:
+    """Raise :class:`UsageError` for a margin without a unit that is to be one of a share."""
+    if old.margin is not None and not old.margin_has_unit:
+        raise UsageError(f"--margin={old.margin:g}{without_unit(f'{old.margin:g}', 'points')}")
+    if old.margin is not None and old.margin >= 1:
+        raise UsageError(f"--margin={100 * old.margin:g} points: use less than 100 points")
+
+
+def _in_unit(margin: float, figure: Figure) -> str:
+    return f"{100 * margin:g} points" if is_a_share(figure) else f"{margin:g}"
 
 
 def _kept_since(criterion: Criterion, decision: Decision, since: Evidence, is_same: bool) -> Decision:

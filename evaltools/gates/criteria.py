@@ -1,4 +1,4 @@
-"""A limit as a user writes it: ``top1 >= 0.70``, ``top1 drop <= 0.005 at 95 %``, ``max_quanta[scores] <= 2``.
+"""A limit as a user writes it: ``top1 >= 70 %``, ``top1 drop <= 0.5 points at 95 %``, ``max_quanta[scores] <= 2``.
 
 ``iou drop <= 0.02 guaranteed at 95 %`` asks for the bound that the stated bounds of a metric guarantee. Drops, rises
 and ratios are against the reference of the same run; with ``vs old`` behind them they are against the earlier result of
@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from evaltools.errors import UsageError
+from evaltools.gates.units import HUNDREDTHS, share_in, without_unit
 from evaltools.known_tasks import all_metrics
 from evaltools.metrics.metric import Metric, metric_of_own_task
 from evaltools.metrics.resampled import MOST_CONFIDENCE
@@ -24,7 +24,8 @@ from evaltools.parameter import Parameter, did_you_mean
 LimitKind = Literal["value", "drop", "rise", "ratio"]
 
 _MOST_FOR_RATIO: Final = 0.975
-_HUNDREDTHS: Final = ("%", "point", "points")
+_LEAST_SHARE: Final = 0.01
+"""A share that is to be reached, below which a limit is a slip: so little even a model has that is ruined."""
 _LIMIT: Final = re.compile(
     r"\s*(?P<figure>\w+)\s*(?:\[(?P<output>[^\]]+)\])?\s*(?P<kind>drop|rise|ratio)?\s*(?P<old>vs\s+old)?\s*"
     r"(?P<sign><=|>=)\s*"
@@ -78,7 +79,7 @@ def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
     """
     found = _LIMIT.fullmatch(text)
     if found is None:
-        raise UsageError(f"{text!r} is not a limit; write such as 'top1 >= 0.70' or 'top1 drop <= 0.005 at 95 %'")
+        raise UsageError(f"{text!r} is not a limit; write such as 'top1 >= 70 %' or 'top1 drop <= 0.5 points at 95 %'")
     if found["kind"] == "ratio":
         raise UsageError(f"{text!r}: only times have a ratio: 'latency_ratio <= 0.8'")
     known = all_metrics()
@@ -99,20 +100,15 @@ def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
         output=found["output"].strip() if found["output"] else None,
         kind=kind,
         at_most=found["sign"] == "<=",
-        value=_value(found["value"], unit),
+        value=share_in(found["value"], unit),
         confidence=float(found["confidence"]) / 100 if found["confidence"] else None,
         unit="points" if unit == "point" else unit,
         of_old=found["old"] is not None,
         is_guaranteed=found["guaranteed"] is not None,
     )
-    for mistake in _mistakes(criterion, unit, known):
+    for mistake in _mistakes(criterion, found["value"], unit, known):
         raise UsageError(f"{criterion.text!r}{mistake}")
     return criterion
-
-
-def _value(number: str, unit: str) -> float:
-    """The number in a limit; ``70 %`` gives exactly the float of 7 / 10."""
-    return float(Decimal(number) / 100) if unit in _HUNDREDTHS else float(number)
 
 
 def parse_limit(parameter: Parameter, text: str) -> Criterion:
@@ -143,13 +139,16 @@ def parse_limit(parameter: Parameter, text: str) -> Criterion:
     )
 
 
-def _mistakes(limit: Criterion, unit: str, known: Mapping[str, Metric]) -> Iterator[str]:
-    """What makes a limit none, could never be decided or never fail; what is wrong first comes first."""
+def _mistakes(limit: Criterion, number: str, unit: str, known: Mapping[str, Metric]) -> Iterator[str]:
+    """What makes a limit none, could never be decided or never fail; what is wrong first comes first.
+
+    ``number`` is the limit as it was written, in that ``unit``.
+    """
     figure, kind, metric, value = limit.figure, limit.kind, limit.metric, limit.value
     if kind == "rise" and not metric.is_of_own_task:
         yield f": only metrics of tasks of your own can rise; limit {figure} itself, or its drop"
     if limit.of_old and kind == "value":
-        yield ": 'vs old' stands behind drop, rise or ratio, such as 'top1 drop vs old <= 0.005'"
+        yield ": 'vs old' stands behind drop, rise or ratio, such as 'top1 drop vs old <= 0.5 points'"
     droppable = {
         name
         for name, each in known.items()
@@ -165,21 +164,26 @@ def _mistakes(limit: Criterion, unit: str, known: Mapping[str, Metric]) -> Itera
         yield from _mistakes_of_confidence(limit, limit.confidence, known)
     if unit == "ms" and metric.unit != "ms":
         yield f": {figure} is not measured in ms; leave the unit out"
-    if unit in _HUNDREDTHS and not (metric.is_share or metric.is_of_own_task):
+    if unit in HUNDREDTHS and not (metric.is_share or metric.is_of_own_task):
         yield f": {figure} is not a share, so it has no {unit}; leave the unit out"
     if not math.isfinite(value):
         yield f": {value:g} limits nothing; give a finite number"
-    if metric.is_share and not (-1.0 if kind == "drop" else 0.0) <= value <= 1:
-        yield (
-            f": {figure} is a share, 0..1, and {value:g} is none; write such as 0.70 or 70 %, and a drop as 0.005 or "
-            "0.5 points"
-        )
     if value < 0 and kind != "drop" and not metric.may_be_negative:
         yield f": {figure} is never negative; give a number of 0 or more"
     is_inverted = kind == "value" and metric.better is not None and (metric.better == "lower") != limit.at_most
     if is_inverted or (kind == "ratio" and not limit.at_most):
         right = ">=" if limit.at_most else "<="
         yield f" is the wrong way round: {metric.better or 'lower'} is better; write {figure} {right} ..."
+    share_unit = "points" if kind == "drop" else "%"
+    if metric.is_share and not unit and value:
+        yield without_unit(number, share_unit)
+    if metric.is_share and not (-1.0 if kind == "drop" else 0.0) <= value <= 1:
+        yield f": {figure} is a share, 0 to 100 %, and {100 * value:g} {share_unit} is none"
+    if metric.is_share and kind == "value" and 0 < value < _LEAST_SHARE:
+        yield (
+            f" is kept by nearly every model, also by one that is ruined: {value:.3g} of all is enough; was "
+            f"{figure} >= {10000 * value:g} % meant? The least is 1 %"
+        )
     is_kept_by_all = kind == "value" and not limit.at_most and value <= 0 and not metric.may_be_negative
     if is_kept_by_all or (kind == "drop" and metric.is_share and value >= 1):
         yield " is kept by every result, so it shows nothing; give a limit that can be broken"

@@ -11,9 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.gates.accuracy_verdict import RESTS_ON_TWO, what_is_unseen
-from evaltools.gates.bounds import change_of, mean_of, share_of
+from evaltools.gates.bounds import change_of, is_a_share, mean_of, share_of
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
+from evaltools.gates.units import without_unit
 from evaltools.metrics.between_runs import IndependentMeans, IndependentShares
 from evaltools.metrics.interval import Interval, confidence_of_each
 from evaltools.metrics.latency import at_confidence
@@ -22,7 +23,7 @@ from evaltools.metrics.power import POWER, examples_to_place
 from evaltools.metrics.proportions import share_bound
 from evaltools.parameter import did_you_mean
 from evaltools.report.words.numbers import in_unit, number_in
-from evaltools.result.figure import Part
+from evaltools.result.figure import Figure, Part
 from evaltools.result.verdict import GateVerdict
 
 _NO_OLD: Final = (
@@ -120,8 +121,8 @@ class Decision(Struct, frozen=True):
     def text(self) -> str:
         """The decision in one line.
 
-        >>> Decision("xnnpack", "top1 >= 0.7", "pass", Found("top1", 0.75)).text
-        'xnnpack: top1 >= 0.7: pass: top1 0.75'
+        >>> Decision("xnnpack", "top1 >= 70 %", "pass", Found("top1", 0.75)).text
+        'xnnpack: top1 >= 70 %: pass: top1 0.75'
         """
         found = "" if self.found is None else self.found.text
         return ": ".join(
@@ -158,7 +159,7 @@ def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -
 
     >>> from evaltools.gates.criteria import parse_criterion
     >>> from evaltools.result.figure import Figure
-    >>> decide(parse_criterion("top1 >= 0.7"), Evidence("xnnpack", figures={"top1": Figure(0.75)})).verdict
+    >>> decide(parse_criterion("top1 >= 70 %"), Evidence("xnnpack", figures={"top1": Figure(0.75)})).verdict
     'pass'
     """
     try:
@@ -239,6 +240,7 @@ def _known(criterion: Criterion, evidence: Evidence) -> _Known:
             f"{criterion.figure} has no value: there is nothing in the data that it could be measured on"
         )
     found = Found(criterion.figure, figure.value, unit=criterion.unit or criterion.metric.unit)
+    _require_unit(criterion, figure)
     mean, share = mean_of(figure), share_of(figure)
     if mean is not None:
         bound = mean.guaranteed if criterion.is_guaranteed else mean.bound
@@ -263,6 +265,13 @@ def _why_open(found: MeanOfScores | MeanChange | IndependentMeans, criterion: Cr
     return RESTS_ON_TWO if found.rests_on_two else ""
 
 
+def _require_unit(criterion: Criterion, figure: Figure) -> None:
+    """Raise for a number without a unit on a share: of a task of one's own only the result says that it is one."""
+    if is_a_share(figure) and criterion.value and not criterion.unit:
+        unit = "%" if criterion.kind == "value" else "points"
+        raise _NothingShown(f"{criterion.figure} is a share, and the limit{without_unit(f'{criterion.value:g}', unit)}")
+
+
 def _bounds(bound: Callable[[float, bool], float], confidence: float) -> Interval:
     return Interval(bound(confidence, False), bound(confidence, True))
 
@@ -279,6 +288,8 @@ def _change(criterion: Criterion, evidence: Evidence) -> _Known:
     if criterion.metric.is_of_own_task and criterion.figure not in evidence.figures:
         raise _NothingShown(_no_such_figure(criterion, evidence))
     figure = evidence.figures.get(criterion.figure)
+    if figure is not None:
+        _require_unit(criterion, figure)
     is_lower_better = figure is not None and figure.spread is not None and figure.better == "lower"
     wanted = "rise" if is_lower_better else "drop"
     if criterion.kind != wanted:

@@ -298,19 +298,21 @@ class Old(Struct, Generic[Earlier], frozen=True):
     """An earlier result, or a part of one, and the ``name`` of its file.
 
     ``other_examples``: it may be of other examples than the new one, which are then compared as two samples.
-    ``margin`` is the drop of an accuracy, 0..1, that counts as none, None where it was not stated. ``allowed`` is for
-    what a comparison asks by itself.
+    ``margin`` is the drop of an accuracy, 0..1, that counts as none, None where it was not stated; ``margin_has_unit``:
+    it was stated as a share, else in a metric's own unit. ``allowed`` is for what a
+    comparison asks by itself.
     """
 
     name: str
     result: Earlier
     other_examples: bool = False
     margin: float | None = None
+    margin_has_unit: bool = True
     allowed: Allowed = NOTHING_ALLOWED
 
     def of(self, part: OldPart) -> Old[OldPart]:
         """The same about a part of the result."""
-        return Old(self.name, part, self.other_examples, self.margin, self.allowed)
+        return Old(self.name, part, self.other_examples, self.margin, self.margin_has_unit, self.allowed)
 
 
 def other_inputs(old: RunRows, new: RunRows) -> list[str]:

@@ -12,7 +12,7 @@
     [[gates]]
     run = "mobilenet"
     configuration = "xnnpack"
-    limits = ["top1 >= 0.70", "top1 drop <= 0.005 at 95 %", "delegated_share >= 0.98"]
+    limits = ["top1 >= 70 %", "top1 drop <= 0.5 points at 95 %", "delegated_share >= 98 %"]
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ def _own_tasks(runs: Sequence[RunSource]) -> list[str]:
 def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> Gate:
     place = f"{path}: gate {number}"
     if not gate.limits:
-        raise UsageError(f"{place} has no limits; add some, such as 'top1 >= 0.70'")
+        raise UsageError(f"{place} has no limits; add some, such as 'top1 >= 70 %'")
     names = [run.name for run in runs]
     if names and not any(_may_be_of_run(run, gate.run) for run in runs):
         hint = did_you_mean(gate.run, names)

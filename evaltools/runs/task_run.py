@@ -15,6 +15,7 @@ from evaltools.engine.opening import describe_model
 from evaltools.engine.run_folder import RunIdentity, digest, with_files
 from evaltools.engine.steps import Steps
 from evaltools.errors import InferenceError, UsageError
+from evaltools.metrics.metric import SHARE
 from evaltools.model import ModelFile, read_model
 from evaltools.result.facts import Model
 from evaltools.runs.identity import (
@@ -59,8 +60,9 @@ class TaskRun:
         self.model: Final = models[0]
         self.reference_model: Final = models[1] if len(models) > 1 else None
         self.keeps_state: Final = any(model.stateful for model in models)
-        if self.task.whole is not None:
-            require_margin(request.margin)
+        are_shares = any(each.margin is None and each.bounds == SHARE for each in self.task.means)
+        if self.task.whole is not None or are_shares:
+            require_margin(request)
         self._choice: Any = None
 
     def as_checked(self, checked: Checked) -> TaskRun:

@@ -24,6 +24,7 @@ from evaltools.tasks.framework.common_options import (
     CONFIGURATIONS,
     EXECUTION,
     INPUT_LAYOUT,
+    MARGIN,
     MAX_FAILED_EXAMPLES,
     MODEL_FILE,
     OUTPUT_FILE_PATH,
@@ -45,12 +46,10 @@ _SHARED: Final = (
     REFERENCE_MODEL_FILE,
     OUTPUT_FILE_PATH,
     MAX_FAILED_EXAMPLES,
-    Parameter(
-        "margin",
-        "Change of a metric, in its own unit, that counts as none in the verdict; a metric may state its own. 0.005 is "
-        "half a point of an accuracy.",
-        default=0.005,
-        about="result",
+    replace(
+        MARGIN,
+        help="Change of a metric that counts as none in the verdict; a metric may state its own. '0.5 points' is 5 of "
+        "1000 examples; a number without a unit is in that of a metric that is no share.",
         not_native=_NO_ANSWERS,
     ),
     Parameter(

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from evaltools.engine.ledger import PassOutcome
 from evaltools.engine.quiet_latency import QuietTime
-from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
+from evaltools.gates.units import DEFAULT_MARGIN
 from evaltools.known_tasks import task_command
 from evaltools.result.figure import Figure, Part
 from evaltools.result.metrics import figures_of, in_order

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 from msgspec.structs import replace
 
 from evaltools.datasets.order import Order
+from evaltools.gates.units import DEFAULT_MARGIN
 from evaltools.parameter import NotNative, Parameter
 
 MODEL_FILE: Final = Parameter(
@@ -259,9 +260,9 @@ Normalized = Annotated[str, NORMALIZATION.help]
 """The same options as parameters of a task's function."""
 MARGIN: Final = Parameter(
     "margin",
-    "Change that counts as none in the verdict: of accuracy 0..1, 0.005 is half a point; of other metrics in their "
-    "unit, and 1 % of the reference's value where it is not given.",
-    default=0.005,
+    "Change that counts as none in the verdict, with its unit: '0.5 points' is 5 of 1000 examples; of a metric that is "
+    "no share a number in its own unit, and 1 % of the reference's value where it is not given.",
+    default=f"{100 * DEFAULT_MARGIN:g} points",
     about="result",
 )
 MAX_FAILED_EXAMPLES: Final = Parameter(

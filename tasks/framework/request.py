@@ -13,6 +13,7 @@ from evaltools.configuration import Configuration
 from evaltools.engine.execution import Execution, Shard
 from evaltools.engine.run_folder import digest
 from evaltools.errors import UsageError
+from evaltools.gates.units import amount_of_flag, without_unit
 from evaltools.parameter import Parameter, format_value
 from evaltools.request import Options, Request
 from evaltools.tasks.framework.common_options import CHANNEL_ORDER, INPUT_LAYOUT, MARGIN, PICTURES
@@ -29,10 +30,11 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
 
     ``reference_model_file`` None: the reference runs the same model. ``loaded`` is the task, ``values`` are what its
     function is called with. ``margin`` is the change of a metric that counts as none in verdicts, None where it was not
-    stated. ``input_layout`` and ``channel_order`` are of pictures; the latter is empty where it was not stated.
-    ``native`` is ``--compat=native``. ``pictures`` is the option whose folder has the pictures that are the examples.
-    ``decisive`` are the options by which scores can differ, None: all. ``content`` has the files and folders that
-    options name, where what lies there is read. ``has_page``: a page is made of the result.
+    stated; ``margin_has_unit``: it was stated as a share, else as a number in the metric's own unit. ``input_layout``
+    and ``channel_order`` are of pictures; the latter is empty where it was not stated. ``native`` is
+    ``--compat=native``. ``pictures`` is the option whose folder has the pictures that are the examples. ``decisive``
+    are the options by which scores can differ, None: all. ``content`` has the files and folders that options name,
+    where what lies there is read. ``has_page``: a page is made of the result.
 
     ``flags`` are those that a resumed run must repeat. ``command`` is only recorded. ``source`` is the request that a
     run folder keeps, None for a program of its own.
@@ -46,6 +48,7 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     values: Mapping[str, Any] = field(default_factory=dict)
     record_examples: bool = False
     margin: float | None = None
+    margin_has_unit: bool = True
     input_layout: StatedLayout = "auto"
     channel_order: str = ""
     native: bool = False
@@ -110,9 +113,11 @@ def read_request(
         raise UsageError(f"executor=ray: the task {loaded.name} is in no file that others could load; put it into one")
     names = [option.parameter.name for option in options]
     has_margin = "margin" in given.parameters
-    margin = given.real("margin") if has_margin and "margin" in given else None
+    margin, margin_has_unit = None, True
+    if has_margin and "margin" in given:
+        margin, margin_has_unit = amount_of_flag(MARGIN.name, given.text(MARGIN.name))
     if margin is not None and not 0 < margin < math.inf:
-        raise UsageError(f"--margin={margin:g}: use a number above 0, in the unit of the metrics")
+        raise UsageError(f"--margin={given.text(MARGIN.name)}: use a number above 0")
     other = given.path("reference_model_file") if "reference_model_file" in given else None
     if other is not None and request.is_native:
         raise UsageError("--compat=native compares a model with itself; leave --reference_model_file out")
@@ -131,6 +136,7 @@ def read_request(
         values=values,
         record_examples=has_margin and given.is_on("record_examples"),
         margin=margin,
+        margin_has_unit=margin_has_unit,
         input_layout="auto" if "input_layout" in names else layout,
         channel_order="" if "channel_order" in names else channel_order,
         native=request.is_native,
@@ -228,7 +234,12 @@ def read_shard(flags: Options) -> Shard:
     return Shard(index, count)
 
 
-def require_margin(margin: float | None) -> None:
-    """Raise :class:`UsageError` for a value of ``--margin``, where it was stated, that is not a share."""
-    if margin is not None and not 0 < margin < 1:
-        raise UsageError(f"--{MARGIN.name}={margin:g}: use a share above 0 and below 1; 0.005 is half a point")
+def require_margin(request: TaskRequest) -> None:
+    """Raise :class:`UsageError` for a stated ``--margin`` that is not a share, or that is one without a unit."""
+    margin = request.margin
+    if margin is None:
+        return
+    if not request.margin_has_unit:
+        raise UsageError(f"--{MARGIN.name}={margin:g}{without_unit(f'{margin:g}', 'points')}")
+    if not 0 < margin < 1:
+        raise UsageError(f"--{MARGIN.name}={100 * margin:g} points: use less than 100 points")

@@ -142,22 +142,22 @@ def test_a_saved_result_with_a_score_too_few_is_refused(tmp_path: Path) -> None:
 
 
 def test_limits_are_held(result: et.Result, tmp_path: Path) -> None:
-    kept = et.gate(result, ["top1 >= 0.3", "top1 drop <= 90 points at 95 %"], configuration="<fast>")
+    kept = et.gate(result, ["top1 >= 30 %", "top1 drop <= 90 points at 95 %"], configuration="<fast>")
     assert kept.passed
     kept.require()
-    broken = et.gate(result, ["top1 >= 1.0"], configuration="<fast>")
+    broken = et.gate(result, ["top1 >= 100 %"], configuration="<fast>")
     assert (broken.passed, broken.verdict) == (False, "fail")
-    with pytest.raises(et.LimitNotKept, match="<fast>: top1 >= 1.0: fail: top1 0."):
+    with pytest.raises(et.LimitNotKept, match="<fast>: top1 >= 100 %: fail: top1 93.33 %"):
         broken.require()
     result.save(tmp_path / "r.json")
-    assert et.gate(tmp_path / "r.json", "top1 >= 0.3").verdict == "not measured"
+    assert et.gate(tmp_path / "r.json", "top1 >= 30 %").verdict == "not measured"
     with pytest.raises(et.UsageError, match="no such figure 'topp1'. Did you mean top1?"):
         et.gate(result, ["topp1 >= 1.0"])
 
 
 def test_limits_that_nothing_could_be_compared_with_are_refused(result: et.Result) -> None:
-    with pytest.raises(et.UsageError, match="'ap >= 0.5': a result of imagenet has no ap; it has top1, top2"):
-        et.gate(result, ["ap >= 0.5"])
+    with pytest.raises(et.UsageError, match="'ap >= 50 %': a result of imagenet has no ap; it has top1, top2"):
+        et.gate(result, ["ap >= 50 %"])
     with pytest.raises(et.UsageError, match="limits is empty, so nothing would be held; give such as"):
         et.gate(result, [])
 
@@ -194,9 +194,9 @@ def test_arguments_of_a_wrong_type_are_errors_of_evaltools(result: et.Result) ->
     calls: dict[str, Callable[[], object]] = {
         "the result to load: expected a path, got 3": lambda: et.load(wrong),
         "the model to inspect: expected a path, got 3": lambda: et.inspect(wrong),
-        "the result: expected a path, got 3": lambda: et.gate(wrong, ["top1 >= 0.5"]),
-        "limits: expected texts such as ['top1 >= 0.70'], got 3": lambda: et.gate(result, wrong),
-        "limits: expected texts such as ['top1 >= 0.70'], got [3]": lambda: et.gate(result, [wrong]),
+        "the result: expected a path, got 3": lambda: et.gate(wrong, ["top1 >= 50 %"]),
+        "limits: expected texts such as ['top1 >= 70 %'], got 3": lambda: et.gate(result, wrong),
+        "limits: expected texts such as ['top1 >= 70 %'], got [3]": lambda: et.gate(result, [wrong]),
         "progress: expected True or a function of a configuration's name": lambda: et.benchmark(
             sample.model_file("int8"), progress=wrong
         ),

@@ -107,11 +107,11 @@ def columns(shown: str) -> list[str]:
 
 
 def test_decisions_on_limits_are_a_table(result: et.Result) -> None:
-    report = et.gate(result, ["top1 >= 0.5", "top1 >= 1.0"], "<fast>")
+    report = et.gate(result, ["top1 >= 50 %", "top1 >= 100 %"], "<fast>")
     frame = report.to_dataframe()
     assert list(frame["verdict"]) == [decision.verdict for decision in report]
     assert list(frame["value"]) == [result["<fast>"].top1] * 2
-    assert "<td>top1 &gt;= 0.5</td>" in report._repr_html_()
+    assert "<td>top1 &gt;= 50 %</td>" in report._repr_html_()
 
 
 def test_figures_are_drawn_against_each_other(result: et.Result, two_models: et.Models, tmp_path: Path) -> None:

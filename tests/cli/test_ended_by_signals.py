@@ -71,7 +71,7 @@ def test_a_signal_ends_a_command_with_one_code_and_nothing_left(
     words = imagenet("--output_file_path=r.json", pictures=10)
     if moment == "child":
         command = json.dumps(shlex.join(imagenet(pictures=10)))
-        (tmp_path / "gates.toml").write_text(f"[runs.a]\ncommand = {command}\n[[gates]]\nlimits = ['top1 >= 0.1']\n")
+        (tmp_path / "gates.toml").write_text(f"[runs.a]\ncommand = {command}\n[[gates]]\nlimits = ['top1 >= 10 %']\n")
         words = ["gate", "--gates=gates.toml"]
     with start(
         [str(int(number)), moment, *words],

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN, accuracy_verdict
+from evaltools.gates.accuracy_verdict import accuracy_verdict
+from evaltools.gates.units import DEFAULT_MARGIN
 from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p
 
 QUANTILE = 1.959963985

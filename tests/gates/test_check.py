@@ -64,14 +64,14 @@ def with_flips(count: int, lost: int, gained: int) -> Result:
 
 def test_every_limit_is_compared_with_every_test_configuration() -> None:
     made = result(REFERENCE, FAST, configuration("slow"))
-    (report,) = hold_all([gate("top1 >= 0.5", "top2 >= 0.8")], {"nightly": part(made)})
+    (report,) = hold_all([gate("top1 >= 50 %", "top2 >= 80 %")], {"nightly": part(made)})
     assert (report.run, report.model) == ("nightly", "m.tflite")
     shown = [(entry.configuration, entry.limit, entry.verdict) for entry in report.decisions]
     assert shown == [
-        ("fast", "top1 >= 0.5", "pass"),
-        ("fast", "top2 >= 0.8", "fail"),
-        ("slow", "top1 >= 0.5", "pass"),
-        ("slow", "top2 >= 0.8", "fail"),
+        ("fast", "top1 >= 50 %", "pass"),
+        ("fast", "top2 >= 80 %", "fail"),
+        ("slow", "top1 >= 50 %", "pass"),
+        ("slow", "top2 >= 80 %", "fail"),
     ]
 
 
@@ -80,9 +80,9 @@ def test_patterns_choose_results_and_configurations() -> None:
     results = {"nightly arm": part(MADE), "nightly x86": part(other), "release": part(MADE)}
     reports = hold_all(
         [
-            gate("top1 >= 0.5", run="nightly *"),
-            gate("top1 >= 0.5", model="other*", configuration="f*"),
-            gate("top1 >= 0.5", run="release", task="imagenet", configuration="fast"),
+            gate("top1 >= 50 %", run="nightly *"),
+            gate("top1 >= 50 %", model="other*", configuration="f*"),
+            gate("top1 >= 50 %", run="release", task="imagenet", configuration="fast"),
         ],
         results,
     )
@@ -91,23 +91,23 @@ def test_patterns_choose_results_and_configurations() -> None:
 
 
 def test_a_gate_about_nothing_is_not_measured_and_says_what_there_is() -> None:
-    found = held(MADE, gate("top1 >= 0.5", "top2 >= 0.5", task="coco"), gate("top1 >= 0.5"))
+    found = held(MADE, gate("top1 >= 50 %", "top2 >= 50 %", task="coco"), gate("top1 >= 50 %"))
     assert [entry.verdict for entry in found] == ["not measured", "not measured", "pass"]
     assert "nightly (imagenet of m.tflite)" in found[0].reason
-    assert hold_all([gate("top1 >= 0.5", run="weekly", model="x*")], {}) == [
+    assert hold_all([gate("top1 >= 50 %", run="weekly", model="x*")], {}) == [
         GateDecisions(
             "weekly",
             "x*",
-            (Decision("*", "top1 >= 0.5", "not measured", reason="no result is about it; there are none"),),
+            (Decision("*", "top1 >= 50 %", "not measured", reason="no result is about it; there are none"),),
         )
     ]
 
 
 def test_an_unknown_configuration_is_not_measured_and_says_which_there_are() -> None:
-    found = held(MADE, gate("top1 >= 0.5", configuration="fats"))
+    found = held(MADE, gate("top1 >= 50 %", configuration="fats"))
     assert [(entry.configuration, entry.verdict) for entry in found] == [("fats", "not measured")]
     assert found[0].reason.endswith("there are fast")
-    alone = held(result(REFERENCE), gate("top1 >= 0.5", configuration="reference"))
+    alone = held(result(REFERENCE), gate("top1 >= 50 %", configuration="reference"))
     assert alone[0].reason.endswith("there are none")
 
 
@@ -123,7 +123,9 @@ def test_an_unknown_configuration_is_not_measured_and_says_which_there_are() -> 
         (replace(MADE, complete=False, stopped="interrupted"), "the run ended early (interrupted)"),
     ],
 )
-@pytest.mark.parametrize("limit", ["top1 >= 0.1", "top1 drop <= 0.9", "latency_ms <= 999", "failed_examples <= 99"])
+@pytest.mark.parametrize(
+    "limit", ["top1 >= 10 %", "top1 drop <= 90 points", "latency_ms <= 999", "failed_examples <= 99"]
+)
 def test_what_did_not_run_as_asked_keeps_no_limit(made: Result, reason: str, limit: str) -> None:
     decision = one(made, limit)
     assert (decision.verdict, decision.found) == ("not measured", None)
@@ -141,11 +143,11 @@ def test_what_did_not_run_as_asked_keeps_no_limit(made: Result, reason: str, lim
 def test_a_reference_that_is_none_leaves_nothing_to_compare_with(reference: dict[str, Any], reason: str) -> None:
     flips = with_flips(100, 0, 0)
     made = replace(flips, rows=[replace(REFERENCE, **reference), flips.rows[1]])
-    for limit in ("top1 drop <= 0.9 at 95 %", "agreement >= 0.1", "latency_ratio <= 9"):
+    for limit in ("top1 drop <= 90 points at 95 %", "agreement >= 10 %", "latency_ratio <= 9"):
         (found,) = held(made, gate(limit, configuration="fast"))
         assert found.verdict == "not measured"
         assert reason in found.reason
-    assert [entry.verdict for entry in held(made, gate("top1 >= 0.5", configuration="fast"))] == ["pass"]
+    assert [entry.verdict for entry in held(made, gate("top1 >= 50 %", configuration="fast"))] == ["pass"]
 
 
 @pytest.mark.parametrize("right", [1, 3, 7, 9, 90, 63, 70])
@@ -186,14 +188,14 @@ def test_what_is_taken_of_a_classifier() -> None:
 
 def test_no_example_in_common_is_no_proof_of_agreement() -> None:
     made = with_flips(0, 0, 0)
-    for limit in ("top1 drop <= 0.9", "top1 drop <= 0.9 at 95 %", "agreement >= 0.1"):
+    for limit in ("top1 drop <= 90 points", "top1 drop <= 90 points at 95 %", "agreement >= 10 %"):
         assert one(made, limit).verdict == "not measured"
 
 
 def test_nothing_timed_and_nothing_classified_is_not_measured() -> None:
     empty = row_with(FAST, latency=summarise_latency([]))
     made = result(REFERENCE, empty, answered={"fast": ranked([], 5)})
-    assert [one(made, limit).verdict for limit in ("latency_ms <= 9", "top1 >= 0.1")] == ["not measured"] * 2
+    assert [one(made, limit).verdict for limit in ("latency_ms <= 9", "top1 >= 10 %")] == ["not measured"] * 2
 
 
 def test_what_is_taken_of_a_detector() -> None:
@@ -202,13 +204,13 @@ def test_what_is_taken_of_a_detector() -> None:
     values = [found.figures[name].value for name in ("ap", "ap_large", "ar_1", "matched_boxes")]
     assert values == [0.123456, None, 0.4, pytest.approx(8 / 9)]
     assert found.figures.keys() <= all_metrics().keys()
-    assert one(made, "mAP >= 0.12").verdict == "pass"
-    assert one(made, "ap_large >= 0.1").verdict == "not measured"
+    assert one(made, "mAP >= 12 %").verdict == "pass"
+    assert one(made, "ap_large >= 10 %").verdict == "not measured"
 
 
 def test_no_boxes_to_find_again_is_no_proof_that_they_were_found() -> None:
     made = detection_result("reference", "fast", boxes=BoxAgreement(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0))
-    assert one(made, "matched_boxes >= 0.1").verdict == "not measured"
+    assert one(made, "matched_boxes >= 10 %").verdict == "not measured"
 
 
 def output(**changes: Any) -> OutputDifference:
@@ -243,7 +245,7 @@ def test_what_is_taken_of_outputs() -> None:
 @pytest.mark.parametrize("figure", sorted(PER_OUTPUT))
 @pytest.mark.parametrize("broken", [{"test": DAMAGED}, {"reference": DAMAGED}, {"same_shape": False}])
 def test_nan_on_either_side_and_another_shape_keep_no_limit(figure: str, broken: dict[str, Any]) -> None:
-    sign = {"snr_db": ">= -999", "same_best": ">= 0.01"}.get(figure, "<= 1e9")
+    sign = {"snr_db": ">= -999", "same_best": ">= 1 %"}.get(figure, "<= 1e9")
     found = one(diff(output(quanta=QUANTISED.quanta, scores=QUANTISED.scores, **broken), QUANTISED), f"{figure} {sign}")
     assert found.verdict == ("fail" if "same_shape" in broken else "not measured")
 
@@ -278,7 +280,7 @@ def test_of_several_limits_those_are_broken_that_holm_rejects(seed: int) -> None
         Evidence(str(place), figures={"top1": Figure(number / 200, count=200, is_share=True)})
         for place, number in enumerate(successes)
     ]
-    limit, plain = parse_criterion("top1 >= 0.9 at 95 %"), parse_criterion("top1 >= 0.5")
+    limit, plain = parse_criterion("top1 >= 90 % at 95 %"), parse_criterion("top1 >= 50 %")
     found = decide_together([(limit, entry) for entry in evidence] + [(plain, evidence[0])])
     p_values = stats.binom.cdf(successes, 200, 0.9)
     rejected = multipletests(p_values, alpha=0.05, method="holm")[0].tolist()
@@ -291,6 +293,6 @@ def test_of_several_limits_those_are_broken_that_holm_rejects(seed: int) -> None
 
 def test_a_limit_that_is_kept_is_so_beside_any_number_of_others() -> None:
     evidence = Evidence("x", figures={"top1": Figure(0.95, count=200, is_share=True)})
-    limit = parse_criterion("top1 >= 0.91 at 95 %")
+    limit = parse_criterion("top1 >= 91 % at 95 %")
     assert decide_together([(limit, evidence)])[0].verdict == "pass"
     assert {decision.verdict for decision in decide_together([(limit, evidence)] * 20)} == {"pass"}

@@ -96,7 +96,7 @@ def test_a_latency_of_a_busy_machine_is_not_measured(load: Load | None, found: G
         "x", figures=plain(latency_ms=5.0, top1=0.9), ratio=LatencyRatio(30, 0.5, None), loads={"": load}
     )
     assert verdict("latency_ms <= 9", evidence) == verdict("latency_ratio <= 1", evidence) == found
-    assert verdict("top1 >= 0.5", evidence) == "pass"
+    assert verdict("top1 >= 50 %", evidence) == "pass"
     for most in (4.0, math.inf):
         allowing = replace(evidence, allowed=Allowed(load=most))
         is_unknown = load is None or load.others is None
@@ -115,27 +115,31 @@ def test_a_busy_machine_is_told_with_what_is_allowed_and_how_to_allow_more() -> 
 def test_a_figure_at_the_limit_keeps_it() -> None:
     evidence = Evidence("x", figures=plain(latency_ms=5.0, top1=0.9))
     assert [verdict(f"latency_ms <= {limit}", evidence) for limit in (4.99, 5, 5.01)] == ["fail", "pass", "pass"]
-    assert [verdict(f"top1 >= {limit}", evidence) for limit in (0.89, 0.9, 0.91)] == ["pass", "pass", "fail"]
+    assert [verdict(f"top1 >= {limit} %", evidence) for limit in (89, 90, 91)] == ["pass", "pass", "fail"]
     assert text_of(decided("latency_ms <= 4", evidence)) == "latency_ms 5 ms"
 
 
 def test_a_figure_that_is_nan_breaks_limits_and_one_without_a_value_shows_nothing() -> None:
     damaged = decided("latency_ms <= 5", Evidence("x", figures=plain(latency_ms=math.nan)))
     assert (damaged.verdict, text_of(damaged)) == ("fail", "latency_ms nan")
-    nothing = decided("ap_small >= 0.5", Evidence("x", figures=plain(ap_small=None)))
+    nothing = decided("ap_small >= 50 %", Evidence("x", figures=plain(ap_small=None)))
     assert nothing.verdict == "not measured"
     assert "ap_small has no value" in nothing.reason
 
 
 def test_a_figure_that_the_result_lacks_is_not_measured() -> None:
     evidence = flips(10, 0, 0)
-    for limit, figure in (("top10 >= 0.5", "top10"), ("top5 drop <= 0.1 at 95 %", "top5"), ("snr_db >= 1", "snr_db")):
+    for limit, figure in (
+        ("top10 >= 50 %", "top10"),
+        ("top5 drop <= 10 points at 95 %", "top5"),
+        ("snr_db >= 1", "snr_db"),
+    ):
         found = decided(limit, evidence)
         assert found.verdict == "not measured"
         assert figure in found.reason
 
 
-@pytest.mark.parametrize("limit", ["top1 >= 0.1", "top1 drop <= 0.9", "latency_ratio <= 99", "snr_db >= 0"])
+@pytest.mark.parametrize("limit", ["top1 >= 10 %", "top1 drop <= 90 points", "latency_ratio <= 99", "snr_db >= 0"])
 def test_what_was_not_measured_keeps_no_limit(limit: str) -> None:
     evidence = replace(
         share_with_flips(),
@@ -158,8 +162,8 @@ def test_without_a_reference_only_what_needs_none_is_decided() -> None:
         ratio=LatencyRatio(1, 0.5, None),
         outputs=outputs(("y", {"max_error": 0.0})).outputs,
     )
-    assert verdict("top1 >= 0.9", evidence) == "pass"
-    for limit in ("top1 drop <= 0.9", "latency_ratio <= 1", "max_error <= 1", "agreement >= 0.1"):
+    assert verdict("top1 >= 90 %", evidence) == "pass"
+    for limit in ("top1 drop <= 90 points", "latency_ratio <= 1", "max_error <= 1", "agreement >= 10 %"):
         found = decided(limit, evidence)
         assert (found.verdict, found.reason) == ("not measured", evidence.reference_not_measured)
 
@@ -172,10 +176,10 @@ def test_the_bounds_of_a_share_are_those_of_statsmodels(successes: int, count: i
     alpha = 2 * (1 - confidence / 100)
     low, high = proportion_confint(successes, count, alpha=alpha, method="beta")
     evidence = share(successes, count)
-    for limit in np.linspace(0.005, 0.995, 67).round(4).tolist():
+    for limit in np.linspace(0.01, 0.995, 67).round(4).tolist():
         at_least = "pass" if low >= limit else "fail" if high < limit else "inconclusive"
-        assert verdict(f"top1 >= {limit} at {confidence} %", evidence) == at_least
-    assert shown_interval(decided(f"top1 >= 0.5 at {confidence} %", evidence)) == pytest.approx((low, high), rel=1e-3)
+        assert verdict(f"top1 >= {100 * limit:.8g} % at {confidence} %", evidence) == at_least
+    assert shown_interval(decided(f"top1 >= 50 % at {confidence} %", evidence)) == pytest.approx((low, high), rel=1e-3)
 
 
 @pytest.mark.parametrize("limit", [0.88, 0.92])
@@ -184,7 +188,7 @@ def test_so_many_examples_with_the_same_share_decide_in_80_of_100_cases(limit: f
     """By the bounds of statsmodels: kept with an error of 5 %, broken with one of 1 % for each of 5 limits."""
     from statsmodels.stats.proportion import proportion_confint
 
-    found = decided(f"top1 >= {limit} at 95 %", share(180, 200), together)
+    found = decided(f"top1 >= {100 * limit:g} % at 95 %", share(180, 200), together)
     assert found.verdict == "inconclusive"
     needed = found.examples_needed
     assert needed is not None
@@ -211,13 +215,13 @@ def test_so_many_examples_with_the_same_flips_decide_in_80_of_100_cases(lost: in
 
 
 def test_a_share_at_the_limit_is_decided_by_no_number_of_examples() -> None:
-    found = decided("top1 >= 0.9 at 95 %", share(180, 200))
+    found = decided("top1 >= 90 % at 95 %", share(180, 200))
     assert (found.verdict, found.examples_needed) == ("inconclusive", None)
 
 
 def test_a_share_without_examples_has_no_interval() -> None:
     evidence = Evidence("x", figures={"top1": Figure(0.0, count=0, is_share=True)})
-    assert verdict("top1 >= 0.5 at 95 %", evidence) == "not measured"
+    assert verdict("top1 >= 50 % at 95 %", evidence) == "not measured"
 
 
 def likeliest_share_lost(count: int, lost: int, gained: int, change: float) -> float:
@@ -249,7 +253,7 @@ def test_the_bounds_of_a_drop_are_where_the_score_passes_the_quantile(counts: tu
     for drop in np.linspace(-0.1, 0.1, 41).round(4).tolist():
         found = score(-drop)
         expected = "pass" if found >= QUANTILE_95 else "fail" if found < -QUANTILE_95 else "inconclusive"
-        assert verdict(f"top1 drop <= {drop} at 95 %", flips(*counts)) == expected, drop
+        assert verdict(f"top1 drop <= {100 * drop:.8g} points at 95 %", flips(*counts)) == expected, drop
     low, high = shown_interval(decided("top1 drop <= 0 at 95 %", flips(*counts)))
     assert score(-low) == pytest.approx(-QUANTILE_95, abs=0.01)
     assert score(-high) == pytest.approx(QUANTILE_95, abs=0.01)
@@ -271,11 +275,11 @@ def test_few_flips_decide_where_as_clear_ones_are_less_probable_than_the_error(c
             expected = "pass"
         else:
             expected = "fail" if probabilities[scores <= own + 1e-9].sum() <= 0.05 else "inconclusive"
-        assert verdict(f"top1 drop <= {drop} at 95 %", flips(*counts)) == expected, drop
+        assert verdict(f"top1 drop <= {100 * drop:.8g} points at 95 %", flips(*counts)) == expected, drop
 
 
 def test_so_many_examples_with_the_same_flips_would_decide_a_drop() -> None:
-    found = decided("top1 drop <= 0.005 at 95 %", flips(1000, 10, 8))
+    found = decided("top1 drop <= 0.5 points at 95 %", flips(1000, 10, 8))
     assert found.verdict == "inconclusive"
     needed = found.examples_needed
     assert needed is not None
@@ -299,15 +303,15 @@ def test_the_bounds_of_a_resampled_drop_are_those_of_its_draws() -> None:
     """Normal ones around 0.05 with a deviation of 0.01: 5 % lie beyond 0.05 -+ 0.0164."""
     draws = -0.05 + 0.01 * stats.norm.ppf((np.arange(999) + 1) / 1000)
     evidence = resampled(draws.tolist(), change=-0.05)
-    assert verdict("mAP drop <= 0.068 at 95 %", evidence) == "pass"
-    assert verdict("mAP drop <= 0.065 at 95 %", evidence) == "inconclusive"
-    assert verdict("mAP drop <= 0.035 at 95 %", evidence) == "inconclusive"
-    assert verdict("mAP drop <= 0.032 at 95 %", evidence) == "fail"
+    assert verdict("mAP drop <= 6.8 points at 95 %", evidence) == "pass"
+    assert verdict("mAP drop <= 6.5 points at 95 %", evidence) == "inconclusive"
+    assert verdict("mAP drop <= 3.5 points at 95 %", evidence) == "inconclusive"
+    assert verdict("mAP drop <= 3.2 points at 95 %", evidence) == "fail"
 
 
 @pytest.mark.parametrize("evidence", [resampled([0.0, 0.0], examples=1), resampled([math.nan] * 9)])
 def test_what_cannot_be_resampled_has_no_interval(evidence: Evidence) -> None:
-    found = decided("ap drop <= 0.1 at 95 %", evidence)
+    found = decided("ap drop <= 10 points at 95 %", evidence)
     assert (found.verdict, found.reason) == ("not measured", "ap has no interval in this result")
 
 
@@ -412,4 +416,4 @@ def test_a_guaranteed_drop_needs_stated_bounds_and_is_by_them() -> None:
 
 def test_a_guarantee_of_a_share_is_refused() -> None:
     with pytest.raises(UsageError, match="only means of tasks have stated bounds"):
-        parse_criterion("top1 drop <= 0.01 guaranteed at 95 %")
+        parse_criterion("top1 drop <= 1 points guaranteed at 95 %")

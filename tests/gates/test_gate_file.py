@@ -21,12 +21,12 @@ result = "results/detector.json"
 [[gates]]
 run = "mobilenet"
 configuration = "fast"
-limits = ["top1 >= 0.70", "top1 drop <= 0.005 at 95 %"]
+limits = ["top1 >= 70 %", "top1 drop <= 0.5 points at 95 %"]
 
 [[gates]]
 task = "coco"
 model = "*.tflite"
-limits = ["mAP >= 0.3"]
+limits = ["mAP >= 30 %"]
 allow_failed_examples = 3
 """
 
@@ -45,10 +45,10 @@ def test_runs_and_gates_are_read(tmp_path: Path) -> None:
         RunSource("mobilenet", ("imagenet", "--model_file=m.tflite", "--config", "fast: use_xnnpack=true")),
         RunSource("detector", (), tmp_path / "results" / "detector.json"),
     )
-    accuracy = (parse_criterion("top1 >= 0.70"), parse_criterion("top1 drop <= 0.005 at 95 %"))
+    accuracy = (parse_criterion("top1 >= 70 %"), parse_criterion("top1 drop <= 0.5 points at 95 %"))
     assert file.gates == (
         Gate("mobilenet", "", "", "fast", accuracy),
-        Gate("", "coco", "*.tflite", "*", (parse_criterion("mAP >= 0.3"),), Allowed(failed_examples=3)),
+        Gate("", "coco", "*.tflite", "*", (parse_criterion("mAP >= 30 %"),), Allowed(failed_examples=3)),
     )
 
 
@@ -60,7 +60,7 @@ def test_a_load_is_allowed_by_number(tmp_path: Path) -> None:
 def test_paths_are_those_of_the_files_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ci").mkdir()
-    text = '[runs.a]\nresult = "../a.json"\n[runs.b]\nresult = "/b.json"\n[[gates]]\nlimits = ["top1 >= 0.7"]\n'
+    text = '[runs.a]\nresult = "../a.json"\n[runs.b]\nresult = "/b.json"\n[[gates]]\nlimits = ["top1 >= 70 %"]\n'
     written(tmp_path / "ci", text)
     first, second = read_gate_file(Path("ci/gates.toml")).runs
     assert (first.result, second.result) == (Path("ci/../a.json"), Path("/b.json"))
@@ -81,11 +81,11 @@ line-length = 100
 [tool.evaltools.runs.a]
 result = "a.json"
 [[tool.evaltools.gates]]
-limits = ["top1 >= 0.7"]
+limits = ["top1 >= 70 %"]
 """
     file = read_gate_file(written(tmp_path, text, "pyproject.toml"))
     assert file.runs == (RunSource("a", (), tmp_path / "a.json"),)
-    assert [gate.criteria for gate in file.gates] == [(parse_criterion("top1 >= 0.7"),)]
+    assert [gate.criteria for gate in file.gates] == [(parse_criterion("top1 >= 70 %"),)]
 
 
 LOAD = """
@@ -105,10 +105,10 @@ command = "imagenet {data} --config='x: external_delegate_options={{a}}'"
 result = "{models}/old.json"
 [[gates]]
 run = "all"
-limits = ["top1 >= 0.7"]
+limits = ["top1 >= 70 %"]
 [[gates]]
 run = "old"
-limits = ["top1 >= 0.7"]
+limits = ["top1 >= 70 %"]
 """
 
 
@@ -144,7 +144,7 @@ def test_a_gate_may_name_a_part_of_what_gives_several_results(command: str, may:
             read_gate_file(path)
 
 
-GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
+GATE = '[[gates]]\nlimits = ["top1 >= 70 %"]\n'
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
     [
         ("", ": has no gates; add [[gates]] with limits"),
         ("gates = 3", "Expected `array`, got `int` - at `$.gates`; see docs/gates.md for what a file of gates holds"),
-        ('[[gates]]\nlimits = "top1 >= 0.7"', "Expected `array`, got `str` - at `$.gates[0].limits`"),
-        ("[[gates]]\nlimits = []", ": gate 1 has no limits; add some, such as 'top1 >= 0.70'"),
+        ('[[gates]]\nlimits = "top1 >= 70 %"', "Expected `array`, got `str` - at `$.gates[0].limits`"),
+        ("[[gates]]\nlimits = []", ": gate 1 has no limits; add some, such as 'top1 >= 70 %'"),
         (GATE + "[[gates]]\nlimits = ['top1 > 0.7']", ": gate 2: 'top1 > 0.7' is not a limit; write such as"),
         (GATE + "allow_failed_examples = -1", "Expected `int` >= 0 - at `$.gates[0].allow_failed_examples`"),
         (GATE + "configurations = 'a'", "unknown field `configurations` - at `$.gates[0]`"),
@@ -251,7 +251,7 @@ def test_a_pyproject_with_a_table_that_has_no_gates(tmp_path: Path) -> None:
 
 
 def gate(run: str = "", task: str = "", model: str = "", configuration: str = "*") -> Gate:
-    return Gate(run, task, model, configuration, (parse_criterion("top1 >= 0.7"),))
+    return Gate(run, task, model, configuration, (parse_criterion("top1 >= 70 %"),))
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def test_a_configuration_of_a_suite_is_judged_as_that_of_an_evaluation() -> None
     made = classifier()
     rows = [replace(row, job="job") for row in standing_alone(made)]
     found = parts_of("night", conclude(made.environment, [made.model], rows))
-    [report] = hold_all([gate("top1 >= 0.1", task="imagenet", model=Path(made.model.file).name)], found)
-    [alone] = hold_all([gate("top1 >= 0.1")], parts_of("night", made))
+    [report] = hold_all([gate("top1 >= 10 %", task="imagenet", model=Path(made.model.file).name)], found)
+    [alone] = hold_all([gate("top1 >= 10 %")], parts_of("night", made))
     assert report.run == f"night/{Path(made.model.file).stem}/job"
     assert report.decisions == alone.decisions
 
@@ -86,7 +86,7 @@ def test_rows_of_a_suite_of_benchmarks_are_configurations() -> None:
         ),
         Row("gpu", job="m", command="benchmark", status="not measured", reason="no GPU"),
     ]
-    limits = ("latency_ms <= 2", "delegated_share >= 0.8", "latency_p99_ms <= 9")
+    limits = ("latency_ms <= 2", "delegated_share >= 80 %", "latency_p99_ms <= 9")
     made = classifier()
     [report] = hold_all(
         [gate(*limits, task="benchmark")], parts_of("night", conclude(made.environment, [made.model], rows))
@@ -104,9 +104,9 @@ def test_a_run_without_a_result_keeps_no_limit_that_may_be_about_it() -> None:
         "imagenet", "imagenet", "m.tflite", [Row("fast", status="not measured", reason="it died")], "it died"
     )
     results: dict[str, RunRows] = {"a": FAILED, "b": known, "good": part(classifier())}
-    gates = [gate("top1 >= 0.1", task="imagenet"), gate("max_error <= 1", run="b", task="inference_diff")]
+    gates = [gate("top1 >= 10 %", task="imagenet"), gate("max_error <= 1", run="b", task="inference_diff")]
     first, second, third, fourth = hold_all(gates, results)
-    assert first.decisions == (Decision("*", "top1 >= 0.1", "not measured", reason=FAILED.failure),)
+    assert first.decisions == (Decision("*", "top1 >= 10 %", "not measured", reason=FAILED.failure),)
     assert [(each.configuration, each.verdict) for each in second.decisions] == [("fast", "not measured")]
     assert (third.run, third.decisions[0].verdict) == ("good", "pass")
     assert fourth.decisions[0].reason.startswith("no result is about it; there are ")
@@ -115,7 +115,7 @@ def test_a_run_without_a_result_keeps_no_limit_that_may_be_about_it() -> None:
 def test_what_no_gate_is_about_is_not_measured() -> None:
     other = RunRows("benchmark", "benchmark", "m.tflite", [Row("fast")])
     results: dict[str, RunRows] = {"a": other, "good": part(classifier())}
-    reports = unjudged([gate("top1 >= 0.1", task="imagenet")], results)
+    reports = unjudged([gate("top1 >= 10 %", task="imagenet")], results)
     assert [(each.run, each.decisions[0].verdict) for each in reports] == [("a", "not measured")]
     [report] = hold_all([gate("latency_ms <= 1", configuration="slow", run="a")], results)
     assert report.decisions[0].reason == "no configuration is named 'slow' in a; there are fast"

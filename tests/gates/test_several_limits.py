@@ -21,7 +21,7 @@ LIMIT = 0.8
 """The true share of each, so that a limit that is broken is so by chance."""
 _CLEAR = 0.001
 _OPEN = 0.15
-PLAIN = parse_criterion("top1 >= 0.99")
+PLAIN = parse_criterion("top1 >= 99 %")
 """A limit without a confidence, which is no test; it is broken."""
 
 
@@ -80,8 +80,12 @@ def decided(outcome: tuple[int, ...], limits: tuple[str, ...], others: int = 0) 
     return found[2:]
 
 
-AT_95 = (f"top1 >= {LIMIT} at 95 %",) * 3
-MIXED = (f"top1 >= {LIMIT} at 90 %", f"top1 >= {LIMIT} at 95 %", f"top1 >= {LIMIT} at 97 %")
+AT_95 = (f"top1 >= {100 * LIMIT:g} % at 95 %",) * 3
+MIXED = (
+    f"top1 >= {100 * LIMIT:g} % at 90 %",
+    f"top1 >= {100 * LIMIT:g} % at 95 %",
+    f"top1 >= {100 * LIMIT:g} % at 97 %",
+)
 
 
 @pytest.mark.parametrize(("limits", "errors"), [(AT_95, (0.05,) * 3), (MIXED, (0.1, 0.05, 0.03))], ids=["one", "mixed"])

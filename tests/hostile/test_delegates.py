@@ -187,6 +187,6 @@ def test_a_process_that_takes_too_much_memory_is_ended_and_started_again(
     assert (bad.finished_examples, bad.failed_examples) == (40, 0)
     assert bad.crashes >= 2
     assert re.search(r"it was ended when it had [0-9.]+ GB, more than .* % of the memory that there is", bad.not_clean)
-    judged = evaltools_here("gate", str(output), "--limit=delegated_share >= 0.01")
+    judged = evaltools_here("gate", str(output), "--limit=delegated_share >= 1 %")
     assert judged.code == NOT_MEASURED, "a gate is not clean, either"
     assert f"allow_crashes = {bad.crashes} allows it" in judged.out

@@ -17,7 +17,7 @@ from tests.hostile.examples import PARTS, numbers_of
 from tests.hostile.watched import Watch
 from tests.results import assert_contradicts_itself
 
-LIMITS = ("--allow_any_load", "--limit=latency_ratio <= 100 at 97 %", "--limit=delegated_share >= 0.01")
+LIMITS = ("--allow_any_load", "--limit=latency_ratio <= 100 at 97 %", "--limit=delegated_share >= 1 %")
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -10,13 +10,15 @@ from evaltools.result.json_file import encode_json
 from tests.pytest_plugin.projects import gate, plain_pytest, result_run, run_pytest, write_gates
 from tests.report.benchmark_samples import benchmark, row
 
-ID = "gates.toml::sample/xnnpack: top1 >= 0.5"
+ID = "gates.toml::sample/xnnpack: top1 >= 50 %"
 
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, sample_result: Path) -> pytest.Pytester:
     """Two limits that are kept and one test beside them, another test in a folder below."""
-    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", "top1 >= 0.5", "top2 >= 0.5"))
+    write_gates(
+        pytester, result_run("sample", sample_result), gate("sample", "xnnpack", "top1 >= 50 %", "top2 >= 50 %")
+    )
     pytester.makepyfile(test_own="def test_own(): pass")
     below = pytester.mkdir("below")
     (below / "test_below.py").write_text("def test_below(): pass")
@@ -42,7 +44,7 @@ def test_files_may_be_several_and_elsewhere(project: pytest.Pytester, tmp_path_f
 def test_gates_may_stand_in_pyproject(project: pytest.Pytester, sample_result: Path) -> None:
     tables = (
         f"[tool.evaltools.runs.sample]\nresult = '{sample_result}'\n"
-        "[[tool.evaltools.gates]]\nlimits = ['top1 >= 0.5']\n"
+        "[[tool.evaltools.gates]]\nlimits = ['top1 >= 50 %']\n"
     )
     (project.path / "pyproject.toml").write_text(f"{tables}configuration = 'xnnpack'\n")
     plain_pytest(project, "--evaltools-gates=pyproject.toml", "below").assert_outcomes(passed=2)
@@ -98,20 +100,20 @@ def test_requests_say_which_tests_there_are_and_nothing_is_run(pytester: pytest.
         '[runs.fast]\ncommand = "benchmark a/v1q.tflite a/v2.tflite"\n[runs.joined]\ncommand = "merge a b"\n'
     )
     gates = [
-        gate("release", "*", "top1 >= 0.5"),
+        gate("release", "*", "top1 >= 50 %"),
         gate("fast", "*", "load_ms <= 9"),
-        gate("joined", "x*", "top1 >= 0.5"),
+        gate("joined", "x*", "top1 >= 50 %"),
     ]
     write_gates(pytester, run, *gates)
     result = run_pytest(pytester, "--collect-only", "-q")
     assert [line for line in result.outlines if line.startswith("gates.toml::")] == [
-        "gates.toml::release/v1q/cpu: top1 >= 0.5",
-        "gates.toml::release/v1q/gpu: top1 >= 0.5",
-        "gates.toml::release/v2/cpu: top1 >= 0.5",
-        "gates.toml::release/v2/gpu: top1 >= 0.5",
+        "gates.toml::release/v1q/cpu: top1 >= 50 %",
+        "gates.toml::release/v1q/gpu: top1 >= 50 %",
+        "gates.toml::release/v2/cpu: top1 >= 50 %",
+        "gates.toml::release/v2/gpu: top1 >= 50 %",
         "gates.toml::fast/v1q/test: load_ms <= 9",
         "gates.toml::fast/v2/test: load_ms <= 9",
-        "gates.toml::joined/x*: top1 >= 0.5",
+        "gates.toml::joined/x*: top1 >= 50 %",
     ]
     assert (
         len([line for line in run_pytest(pytester, "--collect-only", "-q", "-k", "v1q").outlines if "::" in line]) == 3
@@ -135,7 +137,7 @@ def test_rows_of_a_benchmark_are_tests_by_model_and_configuration(pytester: pyte
 
 
 def test_equal_limits_have_names_of_their_own(pytester: pytest.Pytester, sample_result: Path) -> None:
-    same = gate("sample", "xnnpack", "top1 >= 0.5", "top1 >= 0.5")
+    same = gate("sample", "xnnpack", "top1 >= 50 %", "top1 >= 50 %")
     write_gates(pytester, result_run("sample", sample_result), same)
     result = run_pytest(pytester, f"{ID} (2)", "-v")
     result.assert_outcomes(passed=1)

@@ -25,12 +25,12 @@ class Row(NamedTuple):
 
 ABSENT = fast(status="not measured", reason="the NNAPI delegate cannot be created", cannot_exist=True)
 BROKEN = fast(status="not measured", reason="the GPU was lost")
-KEPT = "top1 >= 0.5"
-TOO_FEW = "top1 >= 0.9 at 95 %"
+KEPT = "top1 >= 50 %"
+TOO_FEW = "top1 >= 90 % at 95 %"
 ROWS = {
     "kept": Row(MADE, KEPT, "", 0, "", "passed"),
     "kept, all is allowed": Row(MADE, KEPT, "missing inconclusive", 0, "", "passed"),
-    "broken": Row(MADE, "top1 >= 0.95", "missing inconclusive", 1, "failures", "failed"),
+    "broken": Row(MADE, "top1 >= 95 %", "missing inconclusive", 1, "failures", "failed"),
     "too few examples": Row(MADE, TOO_FEW, "missing", 6, "failures", "failed"),
     "too few examples, allowed": Row(MADE, TOO_FEW, "inconclusive", 0, "skipped", "skipped"),
     "cannot exist": Row(ABSENT, KEPT, "inconclusive", 3, "errors", "failed"),

@@ -19,7 +19,7 @@ def earlier_result(pytester: pytest.Pytester, result: Path) -> Path:
     return path
 
 
-UNDECIDED = "top1 drop <= 0.005 at 95 %"
+UNDECIDED = "top1 drop <= 0.5 points at 95 %"
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_an_unknown_word_in_the_ini_file_is_refused(pytester: pytest.Pytester, s
 
 
 def test_a_configuration_that_is_not_in_the_result_fails(pytester: pytest.Pytester, sample_result: Path) -> None:
-    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpakc", "top1 >= 0.5"))
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpakc", "top1 >= 50 %"))
     result = run_pytest(pytester)
     result.assert_outcomes(failed=1)
     assert "no configuration is named 'xnnpakc' in sample; there are xnnpack, nnapi, broken" in result.stdout.str()
@@ -73,7 +73,7 @@ def test_a_limit_since_an_earlier_result_is_compared_with_it(pytester: pytest.Py
 
 def test_a_result_that_is_none_fails_every_limit_on_it(pytester: pytest.Pytester) -> None:
     (pytester.path / "result.json").write_text("{}")
-    write_gates(pytester, result_run("old", Path("result.json")), gate("old", "*", "top1 >= 0.5", "top1 >= 0.6"))
+    write_gates(pytester, result_run("old", Path("result.json")), gate("old", "*", "top1 >= 50 %", "top1 >= 60 %"))
     result = run_pytest(pytester)
     result.assert_outcomes(failed=2)
     assert result.stdout.str().count("result.json is not an evaltools result") >= 2

@@ -17,7 +17,7 @@ LENIENT = Settings("skip")
 def decided(name: str, verdict: GateVerdict) -> Decision:
     found = None if verdict in ("not measured", "skipped") else Found("top1", 0.5)
     reason = "" if verdict in ("pass", "fail") else f"because of {name}"
-    return Decision(name, "top1 >= 0.5", verdict, found, reason)
+    return Decision(name, "top1 >= 50 %", verdict, found, reason)
 
 
 def reported(*decisions: Decision) -> list[GateDecisions]:
@@ -65,19 +65,19 @@ def test_a_failure_names_all_that_does_not_keep_the_limit_and_nothing_else() -> 
         "run/d: not measured: because of d",
         "run/c: inconclusive: top1 0.5",
     ]
-    assert parts[0].splitlines()[1:] == ["  limit   top1 >= 0.5", "  model   model.tflite"]
+    assert parts[0].splitlines()[1:] == ["  limit   top1 >= 50 %", "  model   model.tflite"]
     assert parts[2].splitlines()[-1].startswith("  reason  because of c. That is not a proof")
 
 
 def test_words_of_native_code_cannot_command_the_terminal() -> None:
-    crashed = Decision("x", "top1 >= 0.5", "not measured", reason="died\n\x1b[2J")
+    crashed = Decision("x", "top1 >= 50 %", "not measured", reason="died\n\x1b[2J")
     assert judge(reported(crashed), LENIENT).text.splitlines()[0] == "run/x: not measured: died\\n\\x1b[2J"
 
 
 def test_properties_hold_what_was_found() -> None:
     undecided = Decision(
         "c",
-        "top1 >= 0.5",
+        "top1 >= 50 %",
         "inconclusive",
         Found("top1", 0.5, 0.4, 0.6),
         "too few examples to decide; about 300 would do",

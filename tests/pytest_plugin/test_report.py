@@ -32,7 +32,7 @@ def kept(pytester: pytest.Pytester) -> Path:
 
 
 def test_limits_and_results_of_files_are_on_the_page(pytester: pytest.Pytester, kept: Path) -> None:
-    write_gates(pytester, result_run("nightly", kept), gate("nightly", "xnnpack", "top1 >= 0.4", "top1 >= 0.9"))
+    write_gates(pytester, result_run("nightly", kept), gate("nightly", "xnnpack", "top1 >= 40 %", "top1 >= 90 %"))
     done = run_pytest(pytester, "--evaltools-report=page.html")
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(["report: *page.html"])
@@ -45,7 +45,7 @@ def test_gate_files_of_one_name_in_two_folders_are_both_on_the_page(pytester: py
     for folder in ("a", "b"):
         (pytester.path / folder).mkdir()
         run = f'[runs.nightly]\nresult = "{kept}"\n\n'
-        limits = '[[gates]]\nrun = "nightly"\nconfiguration = "xnnpack"\nlimits = ["top1 >= 0.4"]\n'
+        limits = '[[gates]]\nrun = "nightly"\nconfiguration = "xnnpack"\nlimits = ["top1 >= 40 %"]\n'
         (pytester.path / folder / "gates.toml").write_text(run + limits)
     files = [f"--evaltools-gates={folder}/gates.toml" for folder in ("a", "b")]
     plain_pytest(pytester, "--evaltools-report=page.html", *files).assert_outcomes(passed=2)
@@ -56,7 +56,7 @@ def test_gate_files_of_one_name_in_two_folders_are_both_on_the_page(pytester: py
 @pytest.mark.once
 def test_runs_of_all_processes_are_on_the_page(pytester: pytest.Pytester) -> None:
     command = sample_command("xnnpack: use_xnnpack=true")
-    write_gates(pytester, command_run("sample", command), gate("sample", "xnnpack", "top1 >= 0.5"))
+    write_gates(pytester, command_run("sample", command), gate("sample", "xnnpack", "top1 >= 50 %"))
     pytester.makepyfile(f"def test_own(evaltools_run): assert evaltools_run(*{command!r}, '--quiet')")
     run_pytest(pytester, "-n", "2", "--evaltools-report=page.html", ".").assert_outcomes(passed=2)
     page = page_at(pytester.path / "page.html")

@@ -31,7 +31,7 @@ from tests.pytest_plugin.projects import (
 DIFF = ("diff", "--model_file=none.tflite")
 SAID = "evaltools diff --model_file=none.tflite said:"
 XNNPACK = "xnnpack: use_xnnpack=true"
-FIVE_LIMITS = ("top1 >= 0.5", "top2 >= 0.5", "top5 >= 0.5", "agreement >= 0.9", "delegated_share >= 0.5")
+FIVE_LIMITS = ("top1 >= 50 %", "top2 >= 50 %", "top5 >= 50 %", "agreement >= 90 %", "delegated_share >= 50 %")
 
 
 def run_source(source: RunSource, folder: Path, output: Path) -> Result:
@@ -66,7 +66,7 @@ def test_a_run_that_no_selected_test_needs_is_left_out(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = count_runs(pytester, monkeypatch)
-    write_gates(pytester, command_run("sample", sample_command(XNNPACK)), gate("sample", "xnnpack", "top1 >= 0.5"))
+    write_gates(pytester, command_run("sample", sample_command(XNNPACK)), gate("sample", "xnnpack", "top1 >= 50 %"))
     run_pytest(pytester, "--collect-only")
     run_pytest(pytester, "-k", "top5")
     assert runs.started() == []

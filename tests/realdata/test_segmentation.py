@@ -20,7 +20,7 @@ PASCAL = {5: 1, 2: 2, 16: 3, 9: 4, 44: 5, 6: 6, 3: 7, 17: 8, 62: 9, 21: 10, 67: 
           64: 16, 20: 17, 63: 18, 7: 19, 72: 20}  # fmt: skip
 """COCO's categories as classes of PASCAL VOC, which the model knows."""
 PHOTOS = 10
-LIMITS = ["miou >= 0.3", "miou drop <= 60 points at 95 %", "latency_ratio <= 5"]
+LIMITS = ["miou >= 30 %", "miou drop <= 60 points at 95 %", "latency_ratio <= 5"]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from evaltools.tasks.framework.request import flags_to_repeat
 from tests.requests import request_of
 
 WORDS = {
-    "imagenet": ["--label_offset=0", "--margin=0.01", "--config=a b: use_xnnpack=1 num_threads=2", "--workers=2"],
+    "imagenet": ["--label_offset=0", "--margin=1 point", "--config=a b: use_xnnpack=1 num_threads=2", "--workers=2"],
     "coco": ["--resize=letterbox", "--letterbox_fill=0", "--score_threshold=0.25", "--reference=none"],
     "inference_diff": [
         "--input_range=a:0:1", "--input_range=b:-1:1e-3", "--max_quanta=2", "--use_external_delegate=1",
@@ -84,7 +84,7 @@ def test_the_identity_of_a_run_is_of_values_not_of_their_spelling() -> None:
     assert identity("--nolabel_check") == identity("--label_check=0")
     assert identity("--num_images=0") == identity(), "a default that is stated changes nothing"
     assert identity("--label_offset=0") != identity(), "but here to state it means something of its own"
-    assert identity("--workers=3", "--margin=0.1", "--progress=none") == identity(), "they change no record"
+    assert identity("--workers=3", "--margin=10 points", "--progress=none") == identity(), "they change no record"
     assert identity("--use_gpu=1") == identity(), "configurations are compared as what they ran on"
 
 

@@ -29,6 +29,7 @@ from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Old
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
 from evaltools.gates.outcome import exit_code_of, outcome_of
+from evaltools.gates.units import amount_of_flag
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.screens import print_result
 from evaltools.request import require_apart
@@ -38,7 +39,6 @@ from evaltools.result.json_file import encode_json
 from evaltools.result.result import Result
 from evaltools.runs.folders import read_any_result
 from evaltools.runs.gate_runs import Run, no_worse, result_of
-from evaltools.tasks.framework.request import require_margin
 
 _KEEP: Final = "keep_results"
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
@@ -193,9 +193,8 @@ def _checked(
     read: dict[str, Result] = {}
     old: dict[str, Old[Result]] = {}
     wrong: list[str] = []
-    margin = flags.real("margin") if "margin" in flags else None
+    margin, has_unit = amount_of_flag("margin", flags.text("margin")) if "margin" in flags else (None, True)
     other_examples = flags.is_on("allow_other_examples")
-    require_margin(margin)
     for source in sources:
         try:
             runs.append(read_run(source, file.path.parent))
@@ -203,7 +202,7 @@ def _checked(
                 read[source.name] = read_any_result(source.result)
             if source.old is not None:
                 earlier = read_any_result(source.old)
-                old[source.name] = Old(str(source.old), earlier, other_examples, margin, _allowed(flags))
+                old[source.name] = Old(str(source.old), earlier, other_examples, margin, has_unit, _allowed(flags))
                 if source.name in read:
                     compare_results(source.name, read[source.name], old[source.name])
         except EvaltoolsError as error:

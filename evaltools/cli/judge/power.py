@@ -7,6 +7,7 @@ from typing import Final
 from evaltools.cli.shared.streams import say_wrapped
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_WRITTEN, OK
+from evaltools.gates.units import share_of_flag
 from evaltools.parameter import Parameter
 from evaltools.request.flags import GivenFlags, parse_flags
 
@@ -15,12 +16,11 @@ How many examples do I need to see a drop of accuracy, or how surely do as many 
 test on examples that are right or wrong with either configuration."""
 _SUREST: Final = 0.9999
 PARAMETERS: Final = (
-    Parameter("drop", "The drop to be seen, 0..1; 0.005 is half a point. Required.", default=0.0),
+    Parameter("drop", "The drop to be seen, with its unit, such as '0.5 points'. Required."),
     Parameter(
         "flip_rate",
-        "Share of examples, 0..1, that one configuration has right and the other wrong: lost and gained, by the number "
-        "of examples in a first small run. Required.",
-        default=0.0,
+        "Share of examples, such as '1 %', that one configuration has right and the other wrong: lost and gained, by "
+        "the number of examples in a first small run. Required.",
     ),
     Parameter("power", "How surely the drop shall be seen, 0..1.", default=0.8),
     Parameter("confidence", "Confidence of the test, 0..1; 0.95 calls p <= 0.05 a difference.", default=0.95),
@@ -53,10 +53,11 @@ def _rates(flags: GivenFlags) -> tuple[float, float, float, float]:
     missing = [f"--{name}=..." for name in ("drop", "flip_rate") if name not in flags]
     if missing:
         raise UsageError(f"missing: {' '.join(missing)}. See evaltools power --help")
-    drop, flip_rate = flags.real("drop"), flags.real("flip_rate")
-    if not 0 < drop <= flip_rate <= 1:
-        message = f"--drop={drop:g} --flip_rate={flip_rate:g}: 0 < drop <= flip rate <= 1 is needed"
-        raise UsageError(f"{message}, because every lost example is a flip")
+    drop = share_of_flag("drop", flags.text("drop"))
+    flip_rate = share_of_flag("flip_rate", flags.text("flip_rate"), "%")
+    if drop > flip_rate:
+        message = f"a drop of {100 * drop:g} points with {100 * flip_rate:g} % flips"
+        raise UsageError(f"{message}: the drop is at most the share of flips, because every lost example is a flip")
     for name in ("power", "confidence"):
         if not 0.5 <= flags.real(name) <= _SUREST:
             raise UsageError(f"--{name}={flags.real(name):g}: use 0.5 to {_SUREST:g}")

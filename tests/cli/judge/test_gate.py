@@ -71,8 +71,8 @@ def gate(folder: Path, *arguments: object) -> Completed:
     return completed
 
 
-KEPT = "top1 >= 0.5"
-BROKEN = "top1 >= 0.99"
+KEPT = "top1 >= 50 %"
+BROKEN = "top1 >= 99 %"
 OPEN = "top1 drop <= 0.1 points at 95 %"
 
 
@@ -342,7 +342,7 @@ def test_benchmarks_and_suites_are_compared_with_limits(tmp_path: Path) -> None:
         [[gates]]
         run = "speed"
         task = "benchmark"
-        limits = ["latency_p90_ms <= 900", "load_ms <= 9000", "delegated_share >= 0.9", "latency_p99_ms <= 900"]
+        limits = ["latency_p90_ms <= 900", "load_ms <= 9000", "delegated_share >= 90 %", "latency_p99_ms <= 900"]
         [[gates]]
         run = "night/int8"
         limits = ["max_quanta <= 255", "failed_examples <= 0"]
@@ -367,7 +367,7 @@ def test_benchmarks_and_suites_are_compared_with_limits(tmp_path: Path) -> None:
     assert gate(tmp_path, "kept/night.json", f"--gates={by_rows}").code == 1
 
 
-@pytest.mark.parametrize("limit", ["top1 >= 0.5", "failed_examples <= 0", "snr_db >= 3"])
+@pytest.mark.parametrize("limit", ["top1 >= 50 %", "failed_examples <= 0", "snr_db >= 3"])
 def test_a_limit_on_what_benchmarks_never_have_is_refused(limit: str, folder: Path) -> None:
     live = live_run("benchmark", str(sample.model_file("int8")))
     write_gates(folder, limit, configuration="*", more=live)
@@ -382,14 +382,14 @@ def test_a_limit_on_what_the_task_of_a_run_never_has_is_refused_before_anything_
     completed = gate(folder)
     assert (completed.code, completed.out) == (2, "")
     assert (
-        "'top1 >= 0.5' is compared with run live, which is of inference_diff and has no top1 (Top-1 accuracy, 0..1); "
+        "'top1 >= 50 %' is compared with run live, which is of inference_diff and has no top1 (Top-1 accuracy, 0..1); "
         "say which task or run it is about"
     ) in completed.err
     assert "run 1 of 1" not in completed.err
 
 
 def test_pyproject_stands_in_for_gates_toml(folder: Path) -> None:
-    table = '[[tool.evaltools.gates]]\nconfiguration = "fast*"\nlimits = ["top1 >= 0.5"]\n'
+    table = '[[tool.evaltools.gates]]\nconfiguration = "fast*"\nlimits = ["top1 >= 50 %"]\n'
     (folder / "pyproject.toml").write_text(table)
     assert gate(folder, "nightly.json").code == 0
     write_gates(folder, BROKEN)

@@ -14,10 +14,10 @@ from tests.cli.evaluate.sample_runs import imagenet
 from tests.command import Completed, evaltools_here
 
 GATES = """\
-# limits = ["top1 >= 0.99"]
+# limits = ["top1 >= 99 %"]
 [[gates]]
-limits = ["top1  >=  0.5",
-  'top1 >= 0.99',
+limits = ["top1  >=  50 %",
+  'top1 >= 99 %',
   "top1 drop <= 0.1 points at 95 %"]
 """
 
@@ -53,7 +53,7 @@ def test_limits_that_are_not_kept_are_errors_where_they_stand(
     assert done.code == 1
     [broken, left_open] = errors(done)
     assert (broken[0], broken[1]["file"], broken[1]["line"]) == ("error", "ci/gates.toml", "4")
-    assert broken[2].startswith("nightly, fast, 50 %25, top1 >= 0.99: found top1 ")
+    assert broken[2].startswith("nightly, fast, 50 %25, top1 >= 99 %25: found top1 ")
     assert (left_open[0], left_open[1]["line"]) == ("error", "5")
 
 
@@ -92,9 +92,9 @@ def test_a_summary_that_cannot_be_written_is_told(
 @pytest.mark.parametrize(
     ("run", "configuration", "limit", "expected"),
     [
-        ("a", "gpu", "top1 >= 0.5", 7),
-        ("b", "gpu", "top1 >= 0.5", 10),
-        ("b", "npu", "top1 >= 0.5", None),
+        ("a", "gpu", "top1 >= 50 %", 7),
+        ("b", "gpu", "top1 >= 50 %", 10),
+        ("b", "npu", "top1 >= 50 %", None),
         ("b", "gpu", "no worse than before", 3),
     ],
 )
@@ -103,8 +103,8 @@ def test_equal_limits_are_distinguished_by_what_they_are_about(
 ) -> None:
     path = tmp_path / "gates.toml"
     path.write_text(
-        '[runs.a]\nresult = "a.json"\n[runs."b"]\nresult = "b.json"\n[[gates]]\nrun = "a"\nlimits = ["top1 >= 0.5"]\n'
-        '[[gates]]\nrun = "b"\nlimits = ["top1 >= 0.5"]\nconfiguration = "gpu"\n'
+        '[runs.a]\nresult = "a.json"\n[runs."b"]\nresult = "b.json"\n[[gates]]\nrun = "a"\nlimits = ["top1 >= 50 %"]\n'
+        '[[gates]]\nrun = "b"\nlimits = ["top1 >= 50 %"]\nconfiguration = "gpu"\n'
     )
     found = line_of_limit(path.read_text(), read_gate_file(path).gates, limit, run, configuration, "m.tflite")
     assert found == expected

@@ -101,7 +101,7 @@ def everywhere(folder: Path, completed: Completed, said: str) -> None:
 @pytest.mark.parametrize(("made", "said"), ALONE.values(), ids=ALONE)
 def test_a_result_that_is_not_whole_or_not_clean_is_not_measured(made: Result, said: str, tmp_path: Path) -> None:
     written(tmp_path, new=made)
-    completed = gate(tmp_path, "--limit=top1 drop <= 50 points", "--limit=agreement >= 0.01")
+    completed = gate(tmp_path, "--limit=top1 drop <= 50 points", "--limit=agreement >= 1 %")
     assert completed.code == 3
     everywhere(tmp_path, completed, said)
     assert completed.out.splitlines()[-1] == "2 limits, 0 measured, 0 kept"
@@ -121,10 +121,10 @@ def test_a_result_that_is_not_whole_or_not_clean_is_not_measured(made: Result, s
 def test_what_a_gate_allows_by_name_is_judged(name: str, key: str, tmp_path: Path) -> None:
     made, said = ALONE[name]
     written(tmp_path, new=made)
-    (tmp_path / "gates.toml").write_text(f'[[gates]]\n{key}\nlimits = ["top1 >= 0.5"]\n')
+    (tmp_path / "gates.toml").write_text(f'[[gates]]\n{key}\nlimits = ["top1 >= 50 %"]\n')
     assert gate(tmp_path).code == 0
     fewer = key.rpartition(" ")[0] + " 1"
-    (tmp_path / "gates.toml").write_text(f'[[gates]]\n{fewer}\nlimits = ["top1 >= 0.5"]\n')
+    (tmp_path / "gates.toml").write_text(f'[[gates]]\n{fewer}\nlimits = ["top1 >= 50 %"]\n')
     completed = gate(tmp_path)
     assert completed.code == 3
     assert said in completed.out
@@ -191,11 +191,11 @@ def test_not_decided_stays_so_in_every_output(tmp_path: Path) -> None:
 
 def test_a_model_that_changed_is_refused_and_one_that_is_gone_is_said(tmp_path: Path) -> None:
     written(tmp_path, new=MADE)
-    gone = gate(tmp_path, "--limit=top1 >= 0.5")
+    gone = gate(tmp_path, "--limit=top1 >= 50 %")
     assert gone.code == 0
     everywhere(tmp_path, gone, "the model m.tflite is not there any more")
     (tmp_path / "m.tflite").write_bytes(b"another")
-    changed = gate(tmp_path, "--limit=top1 >= 0.5")
+    changed = gate(tmp_path, "--limit=top1 >= 50 %")
     assert changed.code == 3
     everywhere(tmp_path, changed, "m.tflite has another content by now")
 
@@ -203,16 +203,17 @@ def test_a_model_that_changed_is_refused_and_one_that_is_gone_is_said(tmp_path: 
 @pytest.mark.parametrize(
     "wrong",
     [
-        ("--limit=top1 >= 2",),
-        ("--limit=top1 <= 0.99",),
+        ("--limit=top1 >= 200 %",),
+        ("--limit=top1 <= 99 %",),
         ("--gates=none.toml",),
         ("--against=none.json",),
+        ("--against=new.json", "--margin=0.5"),
         ("--no_such_flag=1",),
     ],
 )
 def test_after_a_mistake_no_file_tells_of_an_earlier_run(wrong: tuple[str, ...], tmp_path: Path) -> None:
     written(tmp_path, new=MADE)
-    assert gate(tmp_path, "--limit=top1 >= 0.5").code == 0
+    assert gate(tmp_path, "--limit=top1 >= 50 %").code == 0
     assert json.loads((tmp_path / "b.json").read_text())["color"] == "brightgreen"
     assert gate(tmp_path, *wrong).code == 2
     assert json.loads((tmp_path / "b.json").read_text())["message"] == "1 not measured"
@@ -220,12 +221,29 @@ def test_after_a_mistake_no_file_tells_of_an_earlier_run(wrong: tuple[str, ...],
     assert "not measured" in (tmp_path / "m.md").read_text()
 
 
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("--margin=0.5", "--margin=0.5 has no unit: 0.5 points or 50 points?"),
+        ("--limit=top1 drop vs old <= 0.5", "has no unit: 0.5 points or 50 points?"),
+        ("--limit=top1 >= 0.7", "has no unit: 0.7 % or 70 %?"),
+        ("--limit=top1 >= 0.7 %", "was top1 >= 70 % meant?"),
+    ],
+)
+def test_a_share_that_may_mean_another_one_is_refused(flag: str, said: str, tmp_path: Path) -> None:
+    """40 points lost passed with ``--margin=0.5``."""
+    written(tmp_path, new=MADE, old=MADE)
+    completed = gate(tmp_path, "--against=old.json", flag)
+    assert completed.code == 2
+    assert said in " ".join(completed.err.split())
+
+
 def test_a_limit_that_rests_on_few_examples_says_so(tmp_path: Path) -> None:
     written(tmp_path, new=MADE)
-    completed = gate(tmp_path, "--limit=top1 >= 0.88")
+    completed = gate(tmp_path, "--limit=top1 >= 88 %")
     assert completed.code == 0
     everywhere(tmp_path, completed, "rests on 200 examples")
-    assert "rests on" not in gate(tmp_path, "--limit=top1 >= 0.5").out
+    assert "rests on" not in gate(tmp_path, "--limit=top1 >= 50 %").out
 
 
 def test_a_slowdown_of_sixteen_times_is_red(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ RUN = "[runs.live]\ncommand = 'diff m.tflite'\n[[gates]]\nlimits = ['max_error <
 def folder(tmp_path: Path) -> Path:
     """A folder in which a gate has passed."""
     written(tmp_path, new=MADE)
-    done = evaltools_here("gate", "new.json", "--limit=top1 >= 0.5", *FILES, cwd=tmp_path)
+    done = evaltools_here("gate", "new.json", "--limit=top1 >= 50 %", *FILES, cwd=tmp_path)
     assert (done.code, green(tmp_path)) == (0, ["b.json", "j.xml", "m.md", "o.json", "p.html"])
     return tmp_path
 
@@ -68,11 +68,11 @@ def test_a_run_that_is_ended_leaves_no_earlier_verdict(
 @pytest.mark.parametrize(
     "words",
     [
-        ("new.json", "--limit=top1 >= 2"),
+        ("new.json", "--limit=top1 >= 200 %"),
         ("new.json", "--no_such_flag=1"),
         ("limits.toml",),
-        ("new.json", "--junit=nowhere/j.xml", "--limit=top1 >= 0.5"),
-        ("none.json", "--limit=top1 >= 0.5"),
+        ("new.json", "--junit=nowhere/j.xml", "--limit=top1 >= 50 %"),
+        ("none.json", "--limit=top1 >= 50 %"),
     ],
 )
 @pytest.mark.parametrize("flag", ["--json", "--output", "--output-file-path"])
@@ -82,7 +82,7 @@ def test_a_command_that_is_wrong_leaves_no_earlier_verdict(words: tuple[str, ...
 
 
 def test_two_flags_with_one_file_leave_no_earlier_verdict(folder: Path) -> None:
-    words = ("new.json", "--limit=top1 >= 0.5", "--json=o.json", "--junit=new", "--markdown=new")
+    words = ("new.json", "--limit=top1 >= 50 %", "--json=o.json", "--junit=new", "--markdown=new")
     assert evaltools_here("gate", *words, cwd=folder).code == 2
     assert worst_in(folder / "o.json") == "not measured"
     assert not (folder / "new").exists()
@@ -96,7 +96,7 @@ def test_what_a_file_of_gates_names_is_never_overwritten(flag: str, tmp_path: Pa
     shutil.copy(tmp_path / "old.json", tmp_path / "old.md")
     (tmp_path / "pyproject.toml").write_text(
         '[tool.evaltools.runs.new]\nresult = "new.json"\nagainst = "old.json"\n'
-        '[tool.evaltools.runs.other]\nresult = "old.md"\n[[tool.evaltools.gates]]\nlimits = ["top1 >= 0.5"]\n'
+        '[tool.evaltools.runs.other]\nresult = "old.md"\n[[tool.evaltools.gates]]\nlimits = ["top1 >= 50 %"]\n'
     )
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     done = evaltools_here("gate", flag, cwd=tmp_path)

@@ -13,7 +13,7 @@ from tests.command import evaltools, evaltools_here
 
 @pytest.mark.once
 def test_the_probability_is_that_of_simulated_evaluations() -> None:
-    completed = evaltools_here("power", "--drop=0.005", "--flip_rate=0.01", "--num_images=5000")
+    completed = evaltools_here("power", "--drop=0.5 points", "--flip_rate=1 %", "--num_images=5000")
     assert completed.code == 0
     found = re.search(r"5000 examples show .* with a probability of ([\d.]+) %", completed.out)
     assert found is not None
@@ -24,11 +24,11 @@ def test_the_probability_is_that_of_simulated_evaluations() -> None:
 
 
 def test_the_number_of_examples() -> None:
-    completed = evaltools("power", "--drop=0.005", "--flip_rate=0.01", "--power=0.8")
+    completed = evaltools("power", "--drop=0.5 points", "--flip_rate=1 %", "--power=0.8")
     assert completed.out.startswith(
         "3373 examples show a drop of 0.5 points with 1 % flips with a probability of 80 %\n"
     )
-    hopeless = evaltools("power", "--drop=0.0001", "--flip_rate=0.2")
+    hopeless = evaltools("power", "--drop=0.01 points", "--flip_rate=20 %")
     assert hopeless.out.startswith("more than 100000000 examples")
 
 
@@ -36,11 +36,13 @@ def test_the_number_of_examples() -> None:
     ("flags", "message"),
     [
         ((), "missing: --drop=... --flip_rate=..."),
-        (("--drop=0.01",), "missing: --flip_rate=..."),
-        (("--drop=0.02", "--flip_rate=0.01"), "0 < drop <= flip rate <= 1 is needed"),
-        (("--drop=0.01", "--flip_rate=0.1", "--power=1"), "--power=1: use 0.5 to 0.9999"),
-        (("--drop=0.01", "--flip_rate=0.1", "--confidence=95"), "--confidence=95: use 0.5 to 0.9999"),
-        (("--drop=0.01", "--flip_rate=0.1", "--num_images=-3"), "--num_images=-3: use 1 or more"),
+        (("--drop=1 points",), "missing: --flip_rate=..."),
+        (("--drop=2 points", "--flip_rate=1 %"), "the drop is at most the share of flips"),
+        (("--drop=0.5", "--flip_rate=1 %"), "--drop=0.5 has no unit: 0.5 points or 50 points?"),
+        (("--drop=0.5 points", "--flip_rate=1"), "--flip_rate=1 has no unit: 1 % or 100 %?"),
+        (("--drop=1 points", "--flip_rate=10 %", "--power=1"), "--power=1: use 0.5 to 0.9999"),
+        (("--drop=1 points", "--flip_rate=10 %", "--confidence=95"), "--confidence=95: use 0.5 to 0.9999"),
+        (("--drop=1 points", "--flip_rate=10 %", "--num_images=-3"), "--num_images=-3: use 1 or more"),
     ],
 )
 def test_wrong_flags(flags: tuple[str, ...], message: str) -> None:

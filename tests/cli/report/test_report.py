@@ -162,7 +162,7 @@ def test_no_file_takes_the_name_that_another_configuration_gives(tmp_path: Path)
 
 def test_limits_and_the_results_behind_them_share_a_page(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_bytes(encode_json(classifier()))
-    (tmp_path / "gates.toml").write_text('[[gates]]\nconfiguration = "xnnpack"\nlimits = ["top1 >= 0.9"]\n')
+    (tmp_path / "gates.toml").write_text('[[gates]]\nconfiguration = "xnnpack"\nlimits = ["top1 >= 90 %"]\n')
     done = evaltools_here(
         "gate", f"{tmp_path}/result.json", f"--gates={tmp_path}/gates.toml", f"--report={tmp_path}/r.html"
     )

@@ -118,7 +118,7 @@ def test_a_run_folder_is_as_good_as_the_result_file(copied: EvaluationSet, finis
     assert merged.code == 0, merged.err
     for folder in (finished, finished.parent / "run"):
         assert result_content(folder) == result.read_bytes()
-    limit = "--limit=top1 >= 0.01"
+    limit = "--limit=top1 >= 1 %"
     pages = []
     for given in (result, finished):
         assert evaltools_here("gate", str(given), limit).code == 0
@@ -133,7 +133,7 @@ def test_a_run_folder_is_as_good_as_the_result_file(copied: EvaluationSet, finis
 
 def test_a_run_folder_without_all_records_is_not_complete(finished: Path, tmp_path: Path) -> None:
     rewrite(finished, records=without_examples(*range(12, 30)))
-    judged = evaltools_here("gate", str(finished), "--limit=top1 >= 0.01")
+    judged = evaltools_here("gate", str(finished), "--limit=top1 >= 1 %")
     assert judged.code == exit_codes.NOT_MEASURED, judged.out
     page = tmp_path / "page.md"
     assert evaltools_here("report", str(finished), f"--output={page}").code == 0

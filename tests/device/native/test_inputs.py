@@ -69,8 +69,10 @@ def test_what_coco_cannot_judge_is_refused_before_it_runs(option: dict[str, Any]
     made = coco_request()
     with pytest.raises(UsageError, match=message):
         prepare_coco(replace(made, values={**made.values, **option}))
-    with pytest.raises(UsageError, match="--margin=2: use a share"):
+    with pytest.raises(UsageError, match="--margin=200 points: use less than 100 points"):
         prepare_coco(replace(made, margin=2.0))
+    with pytest.raises(UsageError, match="--margin=0.5 has no unit: 0.5 points or 50 points"):
+        prepare_coco(replace(made, margin=0.5, margin_has_unit=False))
 
 
 def diff_request(**changes: Any) -> TaskRequest:

@@ -155,7 +155,7 @@ def several() -> Sources:
     phone = result_with(host, rows=[*fast, gone], device_run=run_of(devices=(PHONE,)), warnings=["mind"])
     here = benchmark(row("a", 20_000), row("b", 10_000))
     there = replace(here, environment=replace(here.environment, processor="other CPU"))
-    kept, broken = Decision("x", "top1 >= 0.5", "pass"), Decision("x", "top1 >= 0.9", "fail", Found("top1", 0.5))
+    kept, broken = Decision("x", "top1 >= 50 %", "pass"), Decision("x", "top1 >= 90 %", "fail", Found("top1", 0.5))
     return Sources(
         {
             **{"host": result_with(host, warnings=["mind"]), "phone": phone, "diff": stored("inference_diff")},

@@ -69,7 +69,7 @@ def test_without_masks_there_is_the_agreement_with_the_reference_alone() -> None
 
 
 def test_limits_are_known_before_anything_runs(result: et.Result) -> None:
-    report = et.gate(result, ["miou >= 50 %", "miou drop <= 1 point", "same_pixels >= 0.99"])
+    report = et.gate(result, ["miou >= 50 %", "miou drop <= 1 point", "same_pixels >= 99 %"])
     assert report.verdict == "pass"
     with pytest.raises(UsageError, match="no such figure"):
         et.gate(result, ["moiu >= 0.5"])

@@ -37,7 +37,7 @@ def outcome(*reports: GateDecisions) -> Result:
 
 def decision(verdict: GateVerdict = "pass", configuration: str = "fast", **more: object) -> Decision:
     found = None if verdict in ("not measured", "skipped") else Found("top1", 0.9)
-    return Decision(configuration, "top1 >= 0.9", verdict, found, **more)  # type: ignore[arg-type]
+    return Decision(configuration, "top1 >= 90 %", verdict, found, **more)  # type: ignore[arg-type]
 
 
 MIXED = outcome(
@@ -58,7 +58,7 @@ HOSTILE = outcome(
         ),
     )
 )
-EMPTY_NAMES = outcome(GateDecisions("", "", (Decision("", "top1 >= 0.5", "not measured", reason="no result"),)))
+EMPTY_NAMES = outcome(GateDecisions("", "", (Decision("", "top1 >= 50 %", "not measured", reason="no result"),)))
 
 
 def printed(made: Result, width: int = 160) -> list[str]:
@@ -91,18 +91,18 @@ def test_the_table_has_a_row_for_each_and_a_reason_for_what_did_not_pass() -> No
     lines = printed(MIXED)
     assert lines[0] == f"1 of 5 limits is kept: {counts(MIXED)}."
     rows = [" ".join(line.split()) for line in lines]
-    assert "a m.tflite fast top1 >= 0.9 0.9 pass" in rows
-    assert "a m.tflite fast top1 >= 0.9 0.9 fail" in rows
+    assert "a m.tflite fast top1 >= 90 % 0.9 pass" in rows
+    assert "a m.tflite fast top1 >= 90 % 0.9 fail" in rows
     assert lines[-6:-2] == [
-        "a, fast, top1 >= 0.9: fail: found top1 0.9",
-        "a, fast, top1 >= 0.9: not measured: it died",
-        "b, fast, top1 >= 0.9: inconclusive: found top1 0.9; about 500 would do",
-        "b, fast, top1 >= 0.9: skipped: no NNAPI",
+        "a, fast, top1 >= 90 %: fail: found top1 0.9",
+        "a, fast, top1 >= 90 %: not measured: it died",
+        "b, fast, top1 >= 90 %: inconclusive: found top1 0.9; about 500 would do",
+        "b, fast, top1 >= 90 %: skipped: no NNAPI",
     ]
 
 
 def test_empty_names_stand_for_anything() -> None:
-    assert "* * * top1 >= 0.5 not measured" in [" ".join(line.split()) for line in printed(EMPTY_NAMES)]
+    assert "* * * top1 >= 50 % not measured" in [" ".join(line.split()) for line in printed(EMPTY_NAMES)]
 
 
 @pytest.mark.parametrize("width", [160, 20])
@@ -122,7 +122,7 @@ def test_junit_has_a_suite_per_run_and_a_case_per_decision(tmp_path: Path) -> No
         "b": [[(Failure, "inconclusive")], [(Skipped, None)]],
     }
     case = suites["b"][0]
-    assert (case.classname, case.name, case.system_out) == ("b", "fast: top1 >= 0.9", "top1 0.9")
+    assert (case.classname, case.name, case.system_out) == ("b", "fast: top1 >= 90 %", "top1 0.9")
     assert case.result[0].message == "inconclusive: found top1 0.9; about 500 would do"
     assert suites["b"][1].result[0].message == "skipped: no NNAPI"
     root = ElementTree.fromstring(junit_of_rows(MIXED))
@@ -149,16 +149,16 @@ def test_markdown_has_verdicts_in_words_and_reasons_below() -> None:
         "",
         "| run | model | configuration | limit | found | verdict |",
         "| --- | --- | --- | --- | --- | --- |",
-        "| a | m.tflite | fast | top1 &gt;= 0.9 | 0.9 | **pass** |",
-        "| a | m.tflite | fast | top1 &gt;= 0.9 | 0.9 | **fail** |",
-        "| a | m.tflite | fast | top1 &gt;= 0.9 |  | **not measured** |",
-        "| b | n.tflite | fast | top1 &gt;= 0.9 | 0.9 | **inconclusive** |",
-        "| b | n.tflite | fast | top1 &gt;= 0.9 |  | **skipped** |",
+        "| a | m.tflite | fast | top1 &gt;= 90 % | 0.9 | **pass** |",
+        "| a | m.tflite | fast | top1 &gt;= 90 % | 0.9 | **fail** |",
+        "| a | m.tflite | fast | top1 &gt;= 90 % |  | **not measured** |",
+        "| b | n.tflite | fast | top1 &gt;= 90 % | 0.9 | **inconclusive** |",
+        "| b | n.tflite | fast | top1 &gt;= 90 % |  | **skipped** |",
         "",
-        "* **a, fast, top1 &gt;= 0.9**: fail: found top1 0.9",
-        "* **a, fast, top1 &gt;= 0.9**: not measured: it died",
-        "* **b, fast, top1 &gt;= 0.9**: inconclusive: found top1 0.9; about 500 would do",
-        "* **b, fast, top1 &gt;= 0.9**: skipped: no NNAPI",
+        "* **a, fast, top1 &gt;= 90 %**: fail: found top1 0.9",
+        "* **a, fast, top1 &gt;= 90 %**: not measured: it died",
+        "* **b, fast, top1 &gt;= 90 %**: inconclusive: found top1 0.9; about 500 would do",
+        "* **b, fast, top1 &gt;= 90 %**: skipped: no NNAPI",
     ]
     assert "**The limit is kept.**" in markdown_summary(PASSED).decode().splitlines()
 
@@ -186,7 +186,7 @@ def test_a_reason_of_several_configurations_is_told_once() -> None:
     made = outcome(*reports)
     assert printed(made)[-3:] == [
         "r, gpu, gpu fp16, 2 limits: not measured: no GPU",
-        "r, npu, top1 >= 0.9: not measured: no NPU",
+        "r, npu, top1 >= 90 %: not measured: no NPU",
         "s, gpu, a <= 1: not measured: no GPU",
     ]
     assert markdown_summary(made).decode().count("no GPU") == 2
@@ -247,7 +247,7 @@ def test_the_result_has_every_limit_and_can_be_read_again() -> None:
     night = found["rows"][1]
     assert (night["job"], night["name"], night["verdicts"][0]["kind"]) == ("b", "fast", "inconclusive")
     limit = night["rows"][0]
-    assert (limit["name"], limit["figures"]["top1"]["value"]) == ("top1 >= 0.9", 0.9)
+    assert (limit["name"], limit["figures"]["top1"]["value"]) == ("top1 >= 90 %", 0.9)
     verdict = limit["verdicts"][0]
     assert (verdict["kind"], verdict["examples_needed"]) == ("inconclusive", 500)
     assert verdict["texts"] == ["found top1 0.9", "about 500 would do"]
