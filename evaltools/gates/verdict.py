@@ -11,14 +11,14 @@ what their operator gives, at random: one more rounding in each operator that ha
    roundings when the same input comes a second time, or in the first inference after loading: `diverged`. Where the
    reference does not repeat itself: `not decided`.
 2. **Identical** in every element of every run: `identical`.
-3. **Size** of the worst run: root mean square of the difference over that of the reference; of whole numbers the
-   share that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one
-   quantum: `equivalent`. Up to twice the worst run of a precision: `within` it; no limit is narrower than that of a
-   finer grade. On each axis of at most 1024 indices the worst channel, relative to its own size, must also be within
-   limits, but beside another model: twice the worst channel of that axis of the same variants, and of quantised outputs
-   a quantum. A reference near 0 counts as a tenth of all runs, in a channel as 0.001 or a hundredth of all, if less; as
-   four quanta at least. What only int8 explains is `not decided` where the model is int8 already; so is a size above
-   0.02 that only a limit above 0.1 explains.
+3. **Size** of the worst run: root mean square of the difference over that of the reference; of whole numbers the share
+   that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one quantum:
+   `equivalent`. Up to twice the worst run of a precision: `within` it; no limit is narrower than that of a finer grade.
+   On each axis of at most 1024 indices the worst channel, relative to its own size, must also be within limits, but
+   beside another model: twice the worst channel of that axis of the same variants, and of quantised outputs (of 8
+   elements and more) a quantum. A reference near 0 counts as a tenth of all runs, in a channel as 0.001 or a hundredth
+   of all, if less; as four quanta at least. What only int8 explains is `not decided` where the model is int8 already;
+   so is a size above 0.02 that only a limit above 0.1 explains.
 4. **Answers** that changed, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. Slots behind a
    detector's last box do not exist; where all are filled, a box that scores as the lowest may be another. What explains
    the size must explain them as well, on the runs of the noise floor: a larger share that changed needs the next

@@ -16,6 +16,8 @@ MOST_CHANNELS: Final = 1024
 _LEAST_SHARE: Final = 0.01
 _LEAST_SHARE_OF_RUN: Final = 0.1
 LEAST_QUANTA: Final = 4.0
+_FEWEST_ELEMENTS: Final = 8
+"""Of a channel in each run, where numbers are quantised: of fewer, single steps decide."""
 _LEAST: Final = 1e-3
 """Of a channel: scores below it are none, beside coordinates in pixels too."""
 
@@ -71,6 +73,8 @@ def farthest_channels(parts: Sequence[Mapping[int, Float64s]], quantum: float) -
     for axis, first in parts[0].items() if parts else ():
         rows = [part[axis] for part in parts if axis in part]
         if len(rows) < len(parts) or any(each.shape != first.shape for each in rows):
+            continue
+        if quantum and first[0, 2] < _FEWEST_ELEMENTS:
             continue
         sums = np.sum(rows, axis=0)
         overall = math.sqrt(sums[:, 1].sum() / sums[:, 2].sum())

@@ -166,10 +166,11 @@ def test_a_score_that_died_beside_pixels_is_seen_on_whichever_axis_it_lies(axis:
 
 
 def test_a_channel_of_a_quantised_output_counts_but_for_one_quantum() -> None:
-    """Channel 7 is about 0, and counts as four quanta."""
-    runs = [np.where(np.arange(64) == 7, 0, RANDOM.integers(50, 100, 64)).astype(np.int8) for _ in range(10)]
-    by_one, by_nine = ([run + (np.arange(64) == 7) * np.int8(step) for run in runs] for step in (1, 9))
-    far = [run + (np.arange(64) == 3) * np.int8(2) for run in by_one]
+    """Row 7 of 8 is about 0, and counts as four quanta."""
+    rows = np.repeat(np.arange(8), 8).reshape(8, 8)
+    runs = [np.where(rows == 7, 0, RANDOM.integers(50, 100, (8, 8))).astype(np.int8) for _ in range(10)]
+    by_one, by_nine = ([run + (rows == 7) * np.int8(step) for run in runs] for step in (1, 9))
+    far = [run + (rows == 3) * np.int8(2) for run in by_one]
     noise_floor = NoiseFloor({"variant": seen(off(0.05, runs), runs, STEPS)}, {}, 1)
     grades_of = [judge_output(seen(tests, runs, STEPS), noise_floor).grade for tests in (by_one, far, by_nine)]
     assert grades_of == ["equivalent", "equivalent", "diverged"]

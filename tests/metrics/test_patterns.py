@@ -46,8 +46,8 @@ def test_the_farthest_channel_over_all_runs() -> None:
 def test_a_channel_near_zero_counts_as_a_thousandth_or_a_hundredth_of_all_and_as_four_quanta(
     largest: float, quantum: float, size: float
 ) -> None:
-    reference, test = np.array([largest, 1e-9]), np.array([largest, 0.05])
-    found = farthest_channels([channel_sums(test, reference, (2,))], quantum)[0]
+    reference, test = (np.repeat([largest, near], 8) for near in (1e-9, 0.05))
+    found = farthest_channels([channel_sums(test, reference, (2, 8))], quantum)[0]
     assert found.index == 1
     assert found.size == pytest.approx(size)
 
@@ -90,9 +90,11 @@ def test_the_farthest_run_of_whole_numbers_is_by_the_share_that_differs() -> Non
 
 
 def test_quantised_outputs_are_relative_to_what_their_numbers_stand_for() -> None:
-    """20 quanta of 0.5 off in channel 1, whose reference is 100 quanta: a fifth."""
+    """20 quanta of 0.5 off in channel 1, whose reference is 100 quanta: a fifth. It has eight elements."""
     scale = Scale(0.5, 0)
-    test, reference = np.array([100, 120], np.uint8), np.array([100, 100], np.uint8)
+    test, reference = np.full((2, 8), 100, np.uint8), np.full((2, 8), 100, np.uint8)
+    test[1] = 120
     found = summarise_differences("y", "uint8", [compare_tensors(test, reference, scale, scale)], dequantised=True)
+    assert found.farthest_channels.keys() == {0}
     assert found.farthest_channels[0].index == 1
     assert found.farthest_channels[0].size == pytest.approx(0.2)
