@@ -166,7 +166,7 @@ def mean_verdict(metric: str, change: MeanChange, better: Better, margin: float,
 def _why_open(change: MeanChange, margin: float) -> str:
     """Why a change of a mean is not decided whatever its interval is; empty where that decides."""
     if not change.says_enough:
-        return f"only {change.differing} examples differ and no bounds of single ones are known, so others may decide"
+        return f"only {change.differing} examples differ and none has known bounds, so others may decide"
     if change.rests_on_two:
         return RESTS_ON_TWO
     return "" if margin else "the reference's value is 0, of which nothing is a share; state margin= or --margin"

@@ -63,7 +63,7 @@ def test_few_unequal_examples_without_bounds_decide_nothing_and_name_no_number()
     verdict = mean_verdict("error", MeanChange(94, 0.0005, 0.002, 12), "lower", 0.005)
     assert (verdict.kind, verdict.low, verdict.examples_needed) == ("not decided", None, None)
     said = verdict.why
-    assert said.endswith("only 12 examples differ and no bounds of single ones are known, so others may decide")
+    assert said.endswith("only 12 examples differ and none has known bounds, so others may decide")
     bounded = mean_verdict("error", MeanChange(94, 0.0005, 0.002, 4, span=3.0), "lower", 0.005)
     assert bounded.low is not None
     assert (bounded.kind, bounded.examples_needed) == ("not decided", None)
