@@ -94,6 +94,15 @@ def candidates_of(model: ModelFile, options: DetectorOptions) -> dict[str, Decod
     return {name: _candidate(model, options, DECODERS[name], head) for name, head in fitting.items()}
 
 
+def yolo_input(model: ModelFile, options: DetectorOptions) -> ImageToTensor | None:
+    """What makes pictures the input of a model with the head of a YOLO, as ``coco`` does it; None of any other."""
+    fitting = _fitting(model, options)
+    if not fitting:
+        return None
+    name, head = next(iter(fitting.items()))
+    return _candidate(model, options, DECODERS[name], head).to_tensor
+
+
 def _fitting(model: ModelFile, options: DetectorOptions) -> dict[str, Head]:
     """The decoders by name that the shape of a model's only output fits, or of that beside the maps of masks."""
     size = _input_size(model, options) if len(model.inputs) == 1 else None

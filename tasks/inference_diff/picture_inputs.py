@@ -16,6 +16,8 @@ from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import ImageToTensor
 from evaltools.runtime.session import Array
+from evaltools.tasks.coco.detector import ChannelOrder, DetectorOptions
+from evaltools.tasks.coco.heads import yolo_input
 from evaltools.tasks.framework.image_input import (
     CLASSIFIER_CROP,
     SHAPES,
@@ -39,7 +41,8 @@ _GREY: Final = (0.299, 0.587, 0.114)
 class PictureInputs(Struct, frozen=True):
     """The pictures of a folder for one input, in every run or, ``with_noise``, in every other one.
 
-    ``is_sample``: they are those that come with the package.
+    ``is_sample``: they are those that come with the package. ``of_yolo`` makes them the input of a YOLO as ``coco``
+    does, where no range of values is stated.
     """
 
     model: ModelFile
@@ -52,6 +55,7 @@ class PictureInputs(Struct, frozen=True):
     with_noise: bool
     layout: Layout
     channel_order: str
+    of_yolo: ImageToTensor | None = None
 
     def path(self, index: int) -> Path:
         """The picture of a run."""
@@ -72,12 +76,15 @@ class PictureInputs(Struct, frozen=True):
         to_tensor = self._transform(drawn)
         place = "the embedded sample" if self.is_sample else str(self.folder)
         cropped = "" if to_tensor.crop_fraction else ", not cropped (detection)"
+        cropped = ", letterboxed (YOLO)" if to_tensor.letterbox else cropped
         low, high = to_tensor.value_range()
         normalization = to_tensor.normalization or "native"
         order = ", BGR" if to_tensor.blue_first else ""
         return f"pictures in {place}, values {low:.4g}..{high:.4g} (normalization {normalization}){order}{cropped}"
 
     def _transform(self, drawn: DrawnRange) -> ImageToTensor:
+        if self.of_yolo is not None:
+            return self.of_yolo
         shape = list(self.tensor.shape)
         shape[channel_axis(self.layout)] = 3
         return input_transform(
@@ -132,6 +139,11 @@ def pictures_of(
         raise UsageError(f"--channel_order=bgr: the input {tensors[position]} is grey; leave it out")
     own = sample.detection_images_dir() if model.detection else sample.images_dir()
     folder = options.images or own
+    may_be_yolo = picture_channels(tensors[position].shape, layout) == 3 and not options.native
+    order: ChannelOrder = "bgr" if options.channel_order == "bgr" else "auto"
+    as_coco = DetectorOptions(
+        normalization=options.normalization, input_layout=options.input_layout, channel_order=order
+    )
     return PictureInputs(
         model,
         tensors[position],
@@ -143,6 +155,7 @@ def pictures_of(
         with_noise=options.kind == "both" or (options.kind == "auto" and options.images is None),
         layout=layout,
         channel_order=options.channel_order,
+        of_yolo=yolo_input(model, as_coco) if may_be_yolo and position not in given else None,
     )
 
 

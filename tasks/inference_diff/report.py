@@ -24,7 +24,8 @@ _OF_KINDS: Final[Mapping[str, str]] = {
     "embedding": "embeddings",
 }
 """The tasks that fit outputs of a kind."""
-_ANY_TASK: Final = "imagenet, coco or a task of your own (evaltools run)"
+_OWN_TASK: Final = "a task of your own (evaltools run)"
+_ANY_TASK: Final = f"imagenet, coco or {_OWN_TASK}"
 _AXES_OF_PICTURES: Final = 4
 _AXES_OF_SOUNDS: Final = 2
 _OWN_INPUTS: Final = ("input_images", "input_files")
@@ -114,15 +115,24 @@ def _fitting_tasks(result: Result) -> str:
         task = "coco"
     elif task is None and any("same_best" in part.figures for part in parts):
         task = _of_scores(result.model)
-    return f"evaltools {task}, or a task of your own (evaltools run)," if task else _ANY_TASK
+    if task is None and _has_pictures(result.model) and len(result.model.outputs) > 1:
+        return _OWN_TASK
+    return f"evaltools {task}, or {_OWN_TASK}," if task else _ANY_TASK
 
 
 def _of_scores(model: Model) -> str | None:
-    """The task of a model that gives scores to classes: by pictures, sounds or tokens as its inputs."""
+    """The task of a model that gives scores to classes: by pictures, sounds or tokens as its inputs.
+
+    One with pictures and several outputs, such as landmarks with their scores, is no classifier.
+    """
     if not model.inputs:
         return None
     first = model.inputs[0]
-    if len(first.shape) == _AXES_OF_PICTURES:
-        return "imagenet"
+    if _has_pictures(model):
+        return None if len(model.outputs) > 1 else "imagenet"
     is_text = first.dtype in ("int32", "int64")
     return "text" if is_text else "audio" if len(model.inputs) == 1 and len(first.shape) <= _AXES_OF_SOUNDS else None
+
+
+def _has_pictures(model: Model) -> bool:
+    return bool(model.inputs) and len(model.inputs[0].shape) == _AXES_OF_PICTURES

@@ -103,7 +103,19 @@ def test_a_shape_that_meets_a_reshape_of_fixed_sizes_leads_nowhere_else() -> Non
 )
 def test_the_task_is_named_that_fits_the_model(dtype: str, shape: list[int], known: dict[str, Any], task: str) -> None:
     found = diff_result(comparison("fast", output(replace(DIFFERENCE, **known))))
-    made = replace(found, models=[replace(found.model, inputs=[Tensor("in", dtype, shape, None, None)])])
+    one = replace(found.model, inputs=[Tensor("in", dtype, shape, None, None)], outputs=found.model.outputs[:1])
+    made = replace(found, models=[one])
     entry = judged("fast", "diverged")
     steps = after_evaluation(made, entry)
     assert any(f"evaltools {task}," in step for step in steps)
+
+
+def test_a_model_with_landmarks_beside_their_scores_is_no_classifier() -> None:
+    """It has pictures as its input, and an output of many numbers, as a classifier has."""
+    found = diff_result(comparison("fast", output(replace(DIFFERENCE, scores=SCORES))))
+    landmarks = Tensor("landmarks", "float32", [1, 1404], None, None)
+    picture = Tensor("in", "float32", [1, 192, 192, 3], None, None)
+    beside = replace(found.model, inputs=[picture], outputs=[landmarks, replace(landmarks, name="score", shape=[1, 1])])
+    steps = after_evaluation(replace(found, models=[beside]), judged("fast", "diverged"))
+    assert not any("imagenet" in step for step in steps)
+    assert any("a task of your own (evaltools run) can say whether" in step for step in steps)

@@ -13,15 +13,19 @@ from PIL import Image
 
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
+from evaltools.datasets.image_folder import list_images
 from evaltools.errors import DataError, UsageError
 from evaltools.model import InputNormalization, ModelFile, TensorInfo, read_model
 from evaltools.model.metadata import ValueRange
 from evaltools.result.result import Result
+from evaltools.tasks.coco.detector import DetectorOptions
+from evaltools.tasks.coco.heads import candidates_of
+from evaltools.tasks.framework.image_input import load_picture
 from evaltools.tasks.inference_diff.input_options import InputOptions
 from evaltools.tasks.inference_diff.inputs import InputPlan, plan_inputs
 from evaltools.tasks.inference_diff.result import InputUsed
 from evaltools.tasks.inference_diff.value_ranges import default_range
-from tests import tiny_models
+from tests import tiny_models, tiny_yolo
 from tests.runtime.fake import open_here
 from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import material_of, request_for
@@ -43,6 +47,24 @@ def planned(*inputs: TensorInfo, **options: Any) -> InputPlan:
 
 def values(plan: InputPlan, runs: Sequence[int], place: int = 0) -> Any:
     return np.stack([plan.source.inputs(run)[place] for run in runs])
+
+
+# ----- pictures of a YOLO
+
+
+def test_a_yolo_is_fed_with_the_pixels_that_coco_feeds_it(tmp_path: Path) -> None:
+    file = tmp_path / "v8.tflite"
+    file.write_bytes(tiny_yolo.yolov8())
+    yolo, folder = read_model(file), sample.detection_images_dir()
+    candidate = candidates_of(yolo, DetectorOptions())["yolov8"]
+    plan = plan_inputs(yolo, yolo.inputs, InputOptions(num_runs=2, images=folder))
+    picture = load_picture(list_images(folder, "--images").paths[0], candidate.to_tensor).values
+    np.testing.assert_array_equal(plan.source.inputs(0)[0], picture)
+    assert (picture.min(), picture.max()) == pytest.approx((0.0, 1.0), abs=0.2)
+    stated = plan_inputs(
+        yolo, yolo.inputs, InputOptions(num_runs=2, images=folder, ranges=(f"{yolo.inputs[0].name}:-1:1",))
+    )
+    assert stated.source.inputs(0)[0].min() < -0.5
 
 
 # ----- ranges
