@@ -109,7 +109,8 @@ def _held(gate: Gate, run: str, found: RunRows, old: Old[RunRows] | None) -> Gat
         return report(run, found, _nothing_shown(gate, why))
     try:
         evidence = [evidence_of(found, row, gate.allowed, old) for row in named]
-        held = [(criterion, each) for each in evidence for criterion in gate.criteria]
+        limited = frozenset(limit.figure for limit in gate.criteria if limit.kind == "value")
+        held = [(criterion, replace(each, limited=limited)) for each in evidence for criterion in gate.criteria]
         decisions = decide_together(held)
         return report(run, found, decisions, after=_rest_on_few(held, decisions))
     except (KeyError, ValueError, ArithmeticError) as error:

@@ -143,6 +143,7 @@ def hold_against_old(run: str, found: RunRows, old: Old[RunRows], others: int = 
     if nothing:
         return report(run, found, [not_measured(nothing, _NO_WORSE)])
     of_accuracy: list[tuple[Criterion, Evidence]] = []
+    of_references = _references_since(found, old) if found.tests else []
     timed: list[tuple[Criterion, Evidence]] = []
     decisions: list[Decision] = []
     warnings = [f"since {old.name}: {line}" for line in differences(old.result, found)]
@@ -167,12 +168,25 @@ def hold_against_old(run: str, found: RunRows, old: Old[RunRows], others: int = 
         _kept_since(criterion, decision, own.old or own, is_same)
         for (criterion, own), decision in zip(of_accuracy, decide_together(of_accuracy, others), strict=True)
     ]
+    worse = [each for each in decide_together(of_references, others + len(of_accuracy)) if each.verdict == "fail"]
     gone = [
         not_measured(not_in_new(old.name), _NO_WORSE, row.name)
         for row in old.result.rows
         if row.role == rows[0].role and found.row(row.name) is None
     ]
-    return report(run, found, [*kept, *decisions, *decide_together(timed, others), *gone], warnings)
+    return report(run, found, [*kept, *worse, *decisions, *decide_together(timed, others), *gone], warnings)
+
+
+def _references_since(found: RunRows, old: Old[RunRows]) -> list[tuple[Criterion, Evidence]]:
+    """The accuracy of references with the limits of a comparison: against a worse one every drop looks smaller."""
+    rows = [row for row in found.rows if row.role == "reference" and old.result.row(row.name) is not None]
+    held = [(row, evidence_of(found, row, old.allowed, old)) for row in rows]
+    return [
+        (criterion, own)
+        for row, own in held
+        if own.old is not None and not own.old.not_measured
+        for criterion in _limits_since(old, row)
+    ]
 
 
 def differences(old: RunRows, new: RunRows) -> list[str]:
@@ -307,6 +321,8 @@ def _kept_since(criterion: Criterion, decision: Decision, since: Evidence, is_sa
         case _:
             is_same = False
     if decision.found is None or not is_same:
+        return decision
+    if since.examples == 1:
         return decision
     found = replace(decision.found, low=None, high=None)
     return replace(decision, verdict="pass", found=found, reason="", examples_needed=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
@@ -50,6 +51,12 @@ _NO_GUARANTEE: Final = (
     f"no bounds of single examples are known, so nothing is guaranteed; {_STATE_BOUNDS}, or leave 'guaranteed' out"
 )
 _TOO_FEW: Final = "too few examples to decide"
+_ONE_EXAMPLE: Final = "one example says nothing of others; measure more"
+_TOP_K: Final = re.compile(r"top(\d+)")
+_LEAST_ABOVE_CHANCE: Final = 0.1
+"""The share of what guessing leaves wrong that a classifier has to get right for its losses to say something."""
+_LEAST_OF_OTHERS: Final = 0.01
+"""The same of figures that are 0 where answers are guessed, such as COCO's."""
 _OF_OLD_TIMES: Final = 0.95
 """The confidence of a limit on times vs old that states none."""
 
@@ -163,7 +170,10 @@ def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -
     'pass'
     """
     try:
-        decision = _decided(criterion, _compared_with(criterion, evidence), limits_together)
+        used = _compared_with(criterion, evidence)
+        decision = _decided(criterion, used, limits_together)
+        if decision.verdict == "pass":
+            _require_sound_reference(criterion, used)
     except _NothingShown as why:
         is_skipped = evidence.cannot_exist and evidence.allowed.missing
         verdict: GateVerdict = "skipped" if is_skipped else "not measured"
@@ -171,7 +181,49 @@ def decide(criterion: Criterion, evidence: Evidence, limits_together: int = 1) -
         decision = Decision(
             evidence.configuration, criterion.text, verdict, reason=f"{why}{'' if is_skipped else hint}"
         )
+    if evidence.examples == 1 and decision.verdict in ("pass", "fail") and _is_of_examples(criterion, evidence):
+        decision = replace(decision, verdict="inconclusive", reason=_ONE_EXAMPLE)
     return replace(decision, examples=evidence.examples)
+
+
+def _is_of_examples(criterion: Criterion, evidence: Evidence) -> bool:
+    """Whether a limit is on how well examples are answered, which one of them says nothing of."""
+    metric = criterion.metric
+    is_answered = bool(metric.bounds) or metric.is_of_own_task or (metric.is_share and metric.of_reference)
+    return is_answered and criterion.figure in evidence.figures and not metric.is_per_output
+
+
+def _require_sound_reference(criterion: Criterion, evidence: Evidence) -> None:
+    """Raise where a drop within its limit shows nothing, as the reference itself is not much better than guessing.
+
+    Where the figure has a limit of its own beside, that says how good the configuration has to be; an earlier result
+    that users have says so, too.
+    """
+    base = evidence.base.get(criterion.figure)
+    if criterion.kind != "drop" or base is None or base.value is None or not criterion.metric.is_share:
+        return
+    against = "the earlier result" if criterion.of_old else "the reference"
+    has = f"{against} itself has {criterion.figure} {in_unit(base.value, '%')}"
+    if base.value <= criterion.value:
+        raise _NothingShown(
+            f"{has}, so nothing drops by more than {number_in(criterion.value, 'points')} points, and no model could "
+            f"break this limit; set a smaller one, or one on the figure: {criterion.figure} >= ... %"
+        )
+    is_stated = criterion.of_old or criterion.figure in evidence.limited
+    if not is_stated and base.value <= _hardly_more_than(criterion, evidence.classes):
+        raise _NothingShown(
+            f"{has}, hardly more than guessing, and a ruined model loses nothing against a ruined one; check model, "
+            f"labels and preprocessing, or say in the same gate how good it has to be: {criterion.figure} >= ... %"
+        )
+
+
+def _hardly_more_than(criterion: Criterion, classes: int) -> float:
+    """The share up to which a figure is hardly more than what guessing gives."""
+    top = _TOP_K.fullmatch(criterion.figure)
+    if top is None:
+        return _LEAST_OF_OTHERS
+    chance = min(1.0, int(top[1]) / classes) if classes else 0.0
+    return chance + _LEAST_ABOVE_CHANCE * (1 - chance)
 
 
 def _compared_with(criterion: Criterion, evidence: Evidence) -> Evidence:

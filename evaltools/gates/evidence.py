@@ -130,8 +130,9 @@ class Evidence(Struct, frozen=True):
     ``reference_not_measured`` says why there is nothing to compare it with. ``base`` has the figures of what it is
     compared with. ``ratio`` is the latency ratio. ``loads`` is what else the machine did while each side was timed, by
     the words for a side that is not this result's; a device, on which nothing else is started, has none. ``allowed`` is
-    what the gate allows. ``old`` has the same with an earlier result in the place of the reference, None where there is
-    none.
+    what the gate allows. ``classes`` is between how many classes a classifier chooses, 0 for other models. ``limited``
+    are the figures that have a limit of their own beside. ``old`` has the same with an earlier result in the place of
+    the reference, None where there is none.
     """
 
     configuration: str
@@ -146,6 +147,8 @@ class Evidence(Struct, frozen=True):
     loads: Mapping[str, Load | None] = field(default_factory=dict)
     allowed: Allowed = NOTHING_ALLOWED
     examples: int = 0
+    classes: int = 0
+    limited: frozenset[str] = frozenset()
     old: Evidence | None = None
 
     @property
@@ -174,8 +177,16 @@ def evidence_of(
         allowed=allowed,
         ratio=None if ratio is None else _ratio(ratio, row),
         examples=examples,
+        classes=_classes(found),
     )
     return own if old is None else replace(own, old=_since(old, found, row, own))
+
+
+def _classes(found: RunRows) -> int:
+    """Between how many classes the answers of Top-k are; 0 where they are of none."""
+    outputs = [] if found.measured is None else found.measured.outputs
+    sizes = [size for size in outputs[0].shape if size != 1] if len(outputs) == 1 else []
+    return sizes[0] if len(sizes) == 1 else 0
 
 
 def _since(old: Old[RunRows], new: RunRows, row: Row, own: Evidence) -> Evidence:

@@ -274,3 +274,12 @@ def test_limits_may_be_against_the_earlier_result(limit: str, verdict: str) -> N
     (alone,) = hold_all([gate], {"new": part(new)})
     assert [each.verdict for each in alone.decisions] == ["not measured"]
     assert "--against=OLD.json" in alone.decisions[0].reason
+
+
+def test_a_reference_that_became_worse_is_never_green() -> None:
+    """Against it every drop looks smaller."""
+    made, bad = measured(GOOD), measured([0] * 100 + [None] * 100)
+    worse = replace(bad.rows[1], name="reference", role="reference")
+    report = compared(replace(made, rows=[worse, made.rows[1]]), made)
+    assert [each.configuration for each in report.decisions if each.verdict == "fail"] == ["reference"]
+    assert "reference" not in {each.configuration for each in compared(made, made).decisions}

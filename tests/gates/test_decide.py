@@ -417,3 +417,49 @@ def test_a_guaranteed_drop_needs_stated_bounds_and_is_by_them() -> None:
 def test_a_guarantee_of_a_share_is_refused() -> None:
     with pytest.raises(UsageError, match="only means of tasks have stated bounds"):
         parse_criterion("top1 drop <= 1 points guaranteed at 95 %")
+
+
+def against_reference(right: float, classes: int = 1000, figure: str = "top1") -> Evidence:
+    """A configuration that has as many right as its reference, all of them the same."""
+    change = Change("reference", 0.0, count=200, lost=0, gained=0)
+    figures = {figure: Figure(right, change=change, count=200, is_share=True)}
+    return Evidence("x", figures=figures, base={figure: Figure(right)}, examples=200, classes=classes)
+
+
+@pytest.mark.parametrize(
+    ("right", "classes", "figure", "found"),
+    [
+        (0.015, 1000, "top1", "not measured"),
+        (0.015, 0, "top1", "not measured"),
+        (0.0, 1000, "top1", "not measured"),
+        (0.54, 2, "top1", "not measured"),
+        (0.5, 12, "top5", "pass"),
+        (0.45, 12, "top5", "not measured"),
+        (0.12, 1000, "top1", "pass"),
+        (0.56, 2, "top1", "pass"),
+    ],
+)
+def test_a_ruined_reference_shows_nothing(right: float, classes: int, figure: str, found: GateVerdict) -> None:
+    """A model with 1.5 % Top-1 lost nothing against itself, which was green."""
+    evidence = against_reference(right, classes, figure)
+    for limit in (f"{figure} drop <= 0.5 points", f"{figure} drop <= 2 points at 95 %"):
+        decision = decided(limit, evidence)
+        assert decision.verdict == found
+        assert found == "pass" or "the reference itself has" in decision.reason
+
+
+def test_a_limit_on_the_figure_beside_it_says_what_is_enough() -> None:
+    evidence = replace(against_reference(0.05), limited=frozenset(["top1"]))
+    assert verdict("top1 drop <= 0.5 points", evidence) == "pass"
+
+
+def test_a_drop_that_no_model_can_have_is_no_limit() -> None:
+    found = decided("top1 drop <= 99 points", against_reference(0.91))
+    assert found.verdict == "not measured"
+    assert "the reference itself has top1 91 %, so nothing drops by more than 99 points" in found.reason
+
+
+def test_a_worse_one_than_a_ruined_reference_is_broken() -> None:
+    change = Change("reference", -0.04, count=200, lost=8, gained=0)
+    evidence = replace(against_reference(0.05), figures={"top1": Figure(0.01, change=change, count=200, is_share=True)})
+    assert verdict("top1 drop <= 0.5 points", evidence) == "fail"

@@ -269,3 +269,13 @@ def test_several_runs_are_compared_with_a_folder_of_results(tmp_path: Path) -> N
     one_file = evaltools_here("gate", "new.json", "other.json", "--against=new.json", cwd=tmp_path)
     assert one_file.code == 2
     assert "give a folder with" in one_file.err
+
+
+def test_one_example_decides_nothing(tmp_path: Path) -> None:
+    """``--num_images=1`` and one right answer kept every limit."""
+    written(tmp_path, new=measured([0]), old=measured([0]))
+    completed = gate(tmp_path, "--limit=top1 >= 85 %", "--against=old.json")
+    assert completed.code == 6
+    everywhere(tmp_path, completed, "one example says nothing of others; measure more")
+    verdicts = {each["limit"]: each["verdict"] for each in limits_in(tmp_path / "o.json")}
+    assert {verdict for limit, verdict in verdicts.items() if limit.startswith("top1")} == {"inconclusive"}
