@@ -70,14 +70,18 @@ def count_outside_half(values: npt.NDArray[np.floating[Any]]) -> HalfCount:
 
 
 def constants_outside_half(graphs: Sequence[Graph]) -> tuple[OutsideHalf, ...]:
-    """The float32 constants with numbers that fp16 does not hold, in the file's order."""
+    """The float32 constants with numbers that become infinity or 0 in fp16, in the file's order.
+
+    Those that only have subnormal numbers are not among them: fp16 holds these with fewer digits, and nearly all
+    weights have some.
+    """
     found = []
     for number, graph in enumerate(graphs):
         for tensor in graph.tensors:
             if tensor.dtype != "float32" or tensor.constant is None:
                 continue
             count = count_outside_half(tensor.values("float32").astype(np.float32))
-            if count.outside:
+            if count.too_large or count.vanish:
                 consumers = (f"{node.operator} #{node.index}" for node in graph.nodes if tensor.index in node.inputs)
                 found.append(OutsideHalf(number, tensor.name, tuple(consumers), count))
     return tuple(found)

@@ -68,3 +68,14 @@ def test_an_epsilon_is_named_with_the_operator_that_adds_it(tmp_path: Path) -> N
     (found,) = constants_outside_half(read_contents(read_model(path)).graphs)
     assert (found.graph, found.tensor, found.consumers) == (0, "epsilon", ("ADD #1",))
     assert (found.count.too_large, found.count.vanish, found.count.subnormal) == (0, 1, 1)
+
+
+def test_a_constant_with_subnormal_numbers_alone_is_held(tmp_path: Path) -> None:
+    """Nearly all weights have some; fp16 holds them with fewer digits."""
+    graph = Graph()
+    fed = graph.tensor("input", (1, 2))
+    small = graph.constant("small", np.array([[1e-5, 1.0]], np.float32))
+    total = graph.node("ADD", [fed, small], graph.tensor("a", (1, 2)), "AddOptions")
+    path = tmp_path / "model.tflite"
+    path.write_bytes(graph.to_bytes([fed], [total]))
+    assert constants_outside_half(read_contents(read_model(path)).graphs) == ()
