@@ -39,7 +39,7 @@ def test_the_native_lines_are_all_that_stdout_holds(evaluation: EvaluationSet) -
     assert [line.split(" Accuracy")[0] for line in lines[3:]] == [f"INFO: Top-{k}" for k in range(1, 11)]
     assert "reference" in completed.err
     low, high = proportion_confint(24, 30, method="wilson")
-    assert f"80.00 % ±{50 * (high - low):.2f}" in completed.err
+    assert f"80.00 % ({100 * low:.2f} to {100 * high:.2f})" in completed.err
     # Other examples can differ all the same: 1 - 0.05^(1/30) = 0.095 of them.
     assert "test: top-1 identical: all 30 answers are bit for bit the reference's; 95 % confident" in completed.err
     assert "fewer than 9.5 % of such examples differ" in completed.err

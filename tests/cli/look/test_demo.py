@@ -25,7 +25,7 @@ def test_each_question_has_its_command_and_table_and_the_last_lines_say_what_was
     assert "\n$ evaltools diff models/float32.tflite\n" in outputs
     assert re.search(r"^xnnpack fp16 .* within fp16 ", outputs, re.M)
     assert "\n$ evaltools imagenet models/int8.tflite --images=images " in classes
-    assert "90.50 % ±" in classes
+    assert "90.50 % (85.64 to 93.83)" in classes
     assert re.search(r"^nnapi: not measured: .* native tools on Android", classes, re.M)
     assert "\n$ evaltools coco detection/models/int8.tflite " in boxes
     assert re.search(r"^reference +41.30 %", boxes, re.M)
