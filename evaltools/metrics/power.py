@@ -49,54 +49,49 @@ def examples_needed(chance: Callable[[int], float], measured: int = 0, power: fl
     return max(high, measured + 1)
 
 
-def mcnemar_power(count: int, drop: float, flip_rate: float, alpha: float = 0.05) -> float:
-    """Probability that the exact McNemar test of ``count`` examples gives p <= ``alpha`` if accuracy falls by ``drop``.
+def chance_to_decide(
+    count: int, lost: float, gained: float, limit: float, confidence: float = 0.95, tests: int = 1
+) -> float:
+    """The probability that ``count`` examples, of which such shares flip, decide whether the drop is at most ``limit``.
 
-    ``flip_rate`` is the share of examples that one configuration has right and the other wrong, so ``drop <=
-    flip_rate``. The number of flips is binomial of ``count`` and ``flip_rate``, the lost ones among them binomial with
-    share ``(1 + drop / flip_rate) / 2``; the probability of rejection is summed over both.
+    Decided: one of the one-sided bounds (see :func:`~evaltools.metrics.proportions.change_bound`) lies on its side of
+    the limit; that of a larger drop with the confidence that each of so many ``tests`` needs.
 
-    >>> round(mcnemar_power(5000, 0.005, 0.01), 3)
-    0.94
+    >>> round(chance_to_decide(2708, 0.005, 0.005, 0.005), 2)
+    0.8
     """
-    flips = _Flips(count, (flip_rate + drop) / 2, (flip_rate - drop) / 2)
-    few = _rejected_up_to(flips.numbers, alpha)
-    return flips.mean(flips.lost_at_most(few) + flips.lost_more_than(flips.numbers - few - 1))
+    flips = _Flips(count, lost, gained)
+    kept = flips.most_lost_within(-limit, confidence, above=True)
+    not_broken = flips.most_lost_within(-limit, confidence_of_each(confidence, tests), above=False)
+    return flips.mean(flips.lost_at_most(kept) + flips.lost_more_than(not_broken))
 
 
-def examples_to_see(drop: float, flip_rate: float, power: float = POWER, alpha: float = 0.05) -> int | None:
-    """The number of examples with which the exact McNemar test sees ``drop`` with probability ``power``.
+def examples_to_keep(limit: float, flip_rate: float, power: float = POWER, confidence: float = 0.95) -> int | None:
+    """How many examples decide ``drop <= limit`` for a configuration that is as accurate as the reference.
 
-    None for more than 100 million. Raises :class:`ValueError` for rates that cannot be.
+    ``flip_rate`` is the share of examples that one of both has right and the other wrong: half lost, half gained. None
+    for more than 100 million.
 
-    >>> examples_to_see(0.005, 0.01)
-    3373
+    >>> examples_to_keep(0.005, 0.01), examples_to_keep(0.005, 0.0)
+    (2708, 598)
     """
-    if not 0 < drop <= flip_rate <= 1:
-        raise ValueError(f"a drop of {drop:g} with a flip rate of {flip_rate:g}: 0 < drop <= flip rate <= 1 is needed")
-    return examples_needed(lambda count: mcnemar_power(count, drop, flip_rate, alpha), power=power)
+    return examples_needed(
+        lambda count: chance_to_decide(count, flip_rate / 2, flip_rate / 2, limit, confidence), power=power
+    )
 
 
 def examples_to_decide(counts: PairedCounts, limit: float, confidence: float = 0.95, tests: int = 1) -> int | None:
     """How many examples with the observed rates decide whether the drop is at most ``limit``, in 80 % of cases.
 
-    Decided: one of the one-sided bounds (see :func:`~evaltools.metrics.proportions.change_bound`) lies on its side of
-    the limit; that of a larger drop with the confidence that each of so many ``tests`` needs. None where no number does
-    it: the observed drop is the limit, or nothing was measured.
+    See :func:`chance_to_decide`. None where no number does it: the observed drop is the limit, or nothing was measured.
 
     >>> examples_to_decide(PairedCounts(200, 1, 0), limit=0.02)
     386
     """
     if counts.count == 0 or counts.change == -limit:
         return None
-
-    def chance(count: int) -> float:
-        flips = _Flips(count, counts.lost / counts.count, counts.gained / counts.count)
-        kept = flips.most_lost_within(-limit, confidence, above=True)
-        not_broken = flips.most_lost_within(-limit, confidence_of_each(confidence, tests), above=False)
-        return flips.mean(flips.lost_at_most(kept) + flips.lost_more_than(not_broken))
-
-    return examples_needed(chance, counts.count)
+    rates = counts.lost / counts.count, counts.gained / counts.count
+    return examples_needed(lambda count: chance_to_decide(count, *rates, limit, confidence, tests), counts.count)
 
 
 @lru_cache(maxsize=64)  # most configurations of a run change as many answers: none
@@ -106,8 +101,7 @@ def examples_to_judge(
     """How many examples with the observed rates give a verdict, in 80 % of cases: equivalent, worse or better.
 
     Equivalent: the interval, with ``confidence`` at each end, lies within ``margin`` of no change. Worse or better: the
-    exact McNemar test gives p <= ``alpha``, as in :func:`mcnemar_power`; where the drop is too large to be equivalent,
-    the number is that of :func:`examples_to_see`. None where no number does it, or nothing was measured.
+    exact McNemar test gives p <= ``alpha``. None where no number does it, or nothing was measured.
 
     >>> examples_to_judge(PairedCounts(200, 1, 5), margin=0.005)
     615

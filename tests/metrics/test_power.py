@@ -8,64 +8,36 @@ from scipy import stats
 
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.power import (
+    chance_to_decide,
     examples_to_decide,
-    examples_to_judge,
     examples_to_judge_figure,
+    examples_to_keep,
     examples_to_place,
-    examples_to_see,
-    mcnemar_power,
 )
-from evaltools.metrics.proportions import PairedCounts, share_bound
+from evaltools.metrics.proportions import PairedCounts, change_bound, share_bound
 
 
-@pytest.mark.parametrize(
-    ("count", "drop", "flip_rate"), [(5000, 0.005, 0.01), (500, 0.02, 0.05), (300, 0.05, 0.05), (2000, 0.001, 0.04)]
-)
-def test_power_is_the_share_of_simulated_evaluations_that_see_the_drop(
-    count: int, drop: float, flip_rate: float
-) -> None:
-    from statsmodels.stats.contingency_tables import mcnemar
-
-    generator = np.random.default_rng(11)
-    lost, gained = (flip_rate + drop) / 2, (flip_rate - drop) / 2
-    drawn = generator.multinomial(count, [lost, gained, 1 - flip_rate], 4000)
-    seen = {
-        (int(a), int(b)): mcnemar([[0, int(a)], [int(b), 0]], exact=True).pvalue <= 0.05
-        for a, b, _ in np.unique(drawn, axis=0)
-    }
-    share = np.mean([seen[int(a), int(b)] for a, b, _ in drawn])
-    assert mcnemar_power(count, drop, flip_rate) == pytest.approx(share, abs=0.02)
-
-
-def test_without_a_drop_the_test_errs_in_at_most_5_of_100() -> None:
-    assert 0.03 < mcnemar_power(20_000, 0.0, 0.02) <= 0.05
-
-
-def test_the_number_found_has_the_power_asked_for_and_clearly_fewer_have_not() -> None:
-    found = examples_to_see(0.005, 0.01, power=0.9)
+@pytest.mark.parametrize(("limit", "flip_rate"), [(0.005, 0.01), (0.01, 0.05), (0.02, 0.0)])
+def test_a_plan_is_what_a_gate_decides_of_simulated_evaluations(limit: float, flip_rate: float) -> None:
+    """The bounds of a gate on evaluations that are drawn: as many as said decide in 80 of 100, clearly fewer do not."""
+    found = examples_to_keep(limit, flip_rate)
     assert found is not None
-    assert mcnemar_power(found, 0.005, 0.01) >= 0.9
-    assert mcnemar_power(int(found * 0.97), 0.005, 0.01) < 0.9
+    generator = np.random.default_rng(11)
+    for count, least, most in ((found, 0.77, 0.87 if flip_rate else 1.0), (int(found * 0.7), 0.0, 0.77)):
+        drawn = generator.multinomial(count, [flip_rate / 2, flip_rate / 2, 1 - flip_rate], 2000)
+        kinds, numbers = np.unique(drawn[:, :2], axis=0, return_counts=True)
+        decided = [
+            -change_bound(counts, 0.95, upper=False) <= limit or -change_bound(counts, 0.95, upper=True) > limit
+            for counts in (PairedCounts(count, int(lost), int(gained)) for lost, gained in kinds)
+        ]
+        share = float(np.sum(numbers[decided]) / 2000)
+        assert least <= share <= most
+        assert chance_to_decide(count, flip_rate / 2, flip_rate / 2, limit) == pytest.approx(share, abs=0.03)
 
 
-def test_with_many_flips_the_power_is_connors() -> None:
-    """The normal approximation of R. J. Connor 1987, which is good to a hundredth there."""
-    distance, flip_rate = 0.0003 * np.sqrt(1_900_000), 0.01
-    expected = stats.norm.cdf((distance - stats.norm.ppf(0.975) * np.sqrt(flip_rate)) / np.sqrt(flip_rate - 0.0003**2))
-    assert mcnemar_power(1_900_000, 0.0003, flip_rate) == pytest.approx(expected, abs=0.01)
-    assert examples_to_see(0.0001, 0.2) is None
-    assert 0.79 < mcnemar_power(examples_to_see(0.0005, 0.2) or 0, 0.0005, 0.2) < 0.81
-
-
-@pytest.mark.parametrize(("drop", "flip_rate"), [(0.0, 0.1), (0.2, 0.1), (0.1, 1.5), (-0.1, 0.1)])
-def test_rates_that_cannot_be(drop: float, flip_rate: float) -> None:
-    with pytest.raises(ValueError, match="0 < drop <= flip rate <= 1"):
-        examples_to_see(drop, flip_rate)
-
-
-def test_the_same_question_has_the_same_number_of_examples() -> None:
-    """Far from equivalence a verdict asks what the power of the test is asked."""
-    assert examples_to_judge(PairedCounts(1000, 40, 25), 0.005) == examples_to_see(0.015, 0.065)
+def test_a_plan_and_what_an_inconclusive_gate_says_are_one_number() -> None:
+    assert examples_to_keep(0.005, 0.01) == examples_to_decide(PairedCounts(200, 1, 1), 0.005) == 2708
+    assert examples_to_keep(0.0001, 0.2) is None
 
 
 @pytest.mark.parametrize(
