@@ -33,7 +33,7 @@ _NO_OLD: Final = (
 )
 _NO_NUMBER: Final = "no number: a side has NaN or infinite values or another shape, or the reference is 0 everywhere"
 _AT_THE_LIMIT: Final = "what was found is so close to the limit that no number of examples would decide; move the limit"
-_RUNS_APART: Final = "two runs differ by so much that this shows nothing; measure where less runs, or both in one run"
+_IN_ONE_RUN: Final = "for a smaller one measure both in one run, in turns: --config='old: ...' --config='new: ...'"
 _JUMPED: Final = (
     "the times jumped or drifted while they were measured, so the ratio has no interval; measure where nothing else "
     "runs and the clock is steady"
@@ -265,7 +265,9 @@ def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> 
     if verdict != "inconclusive":
         return replace(decision, reason=known.unseen) if verdict == "pass" else decision
     if criterion.kind == "ratio" and criterion.of_old:
-        return replace(decision, reason=_RUNS_APART)
+        decides = interval.high / (found.value or 1.0)
+        reason = f"two runs are two moments of the machine, and decide limits from {decides:.2f} on if both are as fast"
+        return replace(decision, reason=f"{reason}; {_IN_ONE_RUN}")
     needed = None if known.how_many is None else known.how_many(limits_together)
     if known.how_many is not None and needed is None:
         return replace(decision, reason=_AT_THE_LIMIT)

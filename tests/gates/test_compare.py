@@ -283,3 +283,14 @@ def test_a_reference_that_became_worse_is_never_green() -> None:
     report = compared(replace(made, rows=[worse, made.rows[1]]), made)
     assert [each.configuration for each in report.decisions if each.verdict == "fail"] == ["reference"]
     assert "reference" not in {each.configuration for each in compared(made, made).decisions}
+
+
+@pytest.mark.parametrize(("limit", "found"), [("1.1", "inconclusive"), ("1.5", "inconclusive"), ("1.6", "pass")])
+def test_a_limit_that_two_runs_do_not_decide_says_which_they_do(limit: str, found: str) -> None:
+    made = measured(GOOD)
+    earlier = {"run": Old("old.json", part(made))}
+    gate = Gate("", "", "", "fast", (parse_criterion(f"latency_ratio vs old <= {limit}"),))
+    [report] = hold_all([gate], {"run": part(made)}, earlier)
+    [decision] = report.decisions
+    assert decision.verdict == found
+    assert found == "pass" or "decide limits from 1.53 on if both are as fast" in decision.reason

@@ -6,7 +6,7 @@ import math
 import os
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -22,14 +22,16 @@ from evaltools.cli.judge.verdict_files import begin_files, planned_files, write_
 from evaltools.cli.shared.streams import complain, say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.commands.gates import problems, read_run
-from evaltools.errors import EvaltoolsError, OutputError, UsageError
+from evaltools.engine.sampling import LoadOverTime
+from evaltools.errors import DataError, EvaltoolsError, OutputError, UsageError
 from evaltools.gates.check import GateDecisions, earlier_parts, hold_all, unjudged
 from evaltools.gates.compare import compare_results
 from evaltools.gates.criteria import parse_criterion
-from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Old
+from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Old, why_too_busy
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
 from evaltools.gates.outcome import exit_code_of, outcome_of
 from evaltools.gates.units import amount_of_flag
+from evaltools.metrics.between_runs import RUNS_APART
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.page.screens import print_result
 from evaltools.request import require_apart
@@ -41,6 +43,9 @@ from evaltools.runs.folders import read_any_result
 from evaltools.runs.gate_runs import Run, no_worse, result_of
 
 _KEEP: Final = "keep_results"
+_LOOKS: Final = 10
+_SECONDS_BETWEEN_LOOKS: Final = 0.1
+"""How the machine is looked at before a run of which only times are asked."""
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
 
 
@@ -68,7 +73,9 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     kept = _kept_files(flags, runs, inputs, files)
     begin_files(files)
     console = make_console()
-    carried = _carry_out(runs, read, kept, console)
+    for line in _open_before(file) if len(read) < len(runs) else []:
+        console.print(line)
+    carried = _carry_out(runs, read, kept, console, partial(_why_at_once, file))
     against = {part: each for name, file in old.items() for part, each in earlier_parts(name, file).items()}
     parts = {name: part for run in runs for name, part in run.parts(carried.found[run.source.name]).items()}
     held = hold_all(file.gates, parts, against) + _since(runs, carried.found, old, console)
@@ -92,6 +99,33 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     if not_written:
         return exit_codes.NOT_WRITTEN
     return exit_code_of(outcome)
+
+
+def _open_before(file: GateFile) -> list[str]:
+    """What is said before anything runs of limits on times that two runs of one speed do not decide."""
+    limits = [limit for gate in file.gates for limit in gate.criteria if limit.kind == "ratio" and limit.of_old]
+    return [
+        f"{limit.text}: two runs of one speed decide limits from about {RUNS_APART:g} on, so it will be inconclusive "
+        "unless the new one is much faster or slower; to see less, measure both in one run, in turns"
+        for limit in limits
+        if 1 / RUNS_APART < limit.value <= RUNS_APART
+    ]
+
+
+def _why_at_once(file: GateFile, run: Run) -> str:
+    """Why a run is not begun: all of its limits are on times, and the machine is too busy for any; else empty."""
+    gates = [gate for gate in file.gates if run.places(gate)]
+    limits = [limit for gate in gates for limit in gate.criteria]
+    if not limits or run.source.old is not None or not all(limit.figure.startswith("latency") for limit in limits):
+        return ""
+    most = max(gate.allowed.load for gate in gates)
+    if math.isinf(most):
+        return ""
+    watched = LoadOverTime(lambda: [os.getpid()])
+    for _ in range(_LOOKS):
+        watched.sample()
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    return why_too_busy(watched.load, most)
 
 
 def _limits(flags: GivenFlags, results: Sequence[str]) -> GateFile:
@@ -234,8 +268,17 @@ def _kept_files(
     return kept
 
 
-def _carry_out(runs: Sequence[Run], read: Mapping[str, Result], kept: Mapping[str, Path], console: Console) -> _Carried:
-    """Carry out every run whose result is not ``read`` already; one that gives none stops no other."""
+def _carry_out(
+    runs: Sequence[Run],
+    read: Mapping[str, Result],
+    kept: Mapping[str, Path],
+    console: Console,
+    why_at_once: Callable[[Run], str],
+) -> _Carried:
+    """Carry out every run whose result is not ``read`` already; one that gives none stops no other.
+
+    ``why_at_once`` says why one is not begun.
+    """
     carried = _Carried(dict(read))
     for path in kept.values():
         path.unlink(missing_ok=True)
@@ -246,6 +289,8 @@ def _carry_out(runs: Sequence[Run], read: Mapping[str, Result], kept: Mapping[st
                 number, start = len(carried.seconds), time.perf_counter()
                 console.print(f"run {number + 1} of {len(runs) - len(read)}: {name} ...", end="")
                 try:
+                    if busy := why_at_once(run):
+                        raise DataError(f"run {name}: not begun: {busy}")
                     carried.found[name] = result_of(run, Path(scratch, f"{number}.json"))
                 except EvaltoolsError as error:
                     carried.found[name] = error

@@ -498,3 +498,31 @@ def test_a_result_comes_from_a_pipe_as_a_shell_gives_one(folder: Path) -> None:
     writer.join()
     os.close(reading)
     assert (done.code, done.out.splitlines()[-1]) == (3, "2 limits, 1 measured, 1 kept"), done.err
+
+
+TIMES = """
+[runs.speed]
+command = "benchmark int8.tflite --num_runs=10 --min_secs=0 --warmup_min_secs=0 --config='xnnpack: use_xnnpack=true'"
+[[gates]]
+limits = ["latency_ms <= 900", "latency_ratio vs old <= 1.1"]
+"""
+
+
+@pytest.mark.usefixtures("busy_machine")
+def test_times_on_a_busy_machine_are_not_measured_at_once(tmp_path: Path) -> None:
+    """Nothing is run where only times are asked of a machine on which they would not count."""
+    shutil.copy(sample.model_file("int8"), tmp_path)
+    (tmp_path / "gates.toml").write_text(TIMES)
+    completed = gate(tmp_path, "--keep_results=kept")
+    assert completed.code == 3
+    assert "not begun: the machine was busy, " in " ".join(completed.out.split())
+    assert list((tmp_path / "kept").iterdir()) == []
+
+
+def test_what_two_runs_cannot_decide_is_said_before_they_run(tmp_path: Path) -> None:
+    shutil.copy(sample.model_file("int8"), tmp_path)
+    (tmp_path / "gates.toml").write_text(TIMES)
+    completed = gate(tmp_path)
+    said, _, later = " ".join(completed.err.split()).partition("run 1 of 1")
+    assert "latency_ratio vs old <= 1.1: two runs of one speed decide limits from about 1.5 on" in said
+    assert later
