@@ -20,7 +20,7 @@ from evaltools.locate.words import (
     with_short_names,
 )
 from evaltools.operators.answer import Answer
-from evaltools.report.words.facts import describe_configuration
+from evaltools.report.words.facts import counted, describe_configuration
 from evaltools.result.facts import Environment, Model
 from evaltools.result.result import NEXT, WARNING, Result, Row
 from evaltools.result.section import Axis, Block, Chart, Lines, Mark, Note, Section, Sentence, Tone
@@ -130,7 +130,8 @@ def _charts(operators: Sequence[Row]) -> list[Chart]:
     ran_on = [row.texts.get("ran_on", "") for row in operators]
     if any(ran_on):
         counts = Counter(name or _CPU for name in ran_on)
-        text = f"{', '.join(f'{name}: {count} operators' for name, count in counts.items())}.{each}"
+        whose = [f"{name}: {counted(count, 'operator')}" for name, count in counts.items()]
+        text = f"{', '.join(whose)}.{each}"
         names = [(index_of(row), row.texts.get("ran_on") or _CPU) for row in worst]
         marks = [Mark(index, 0.0, name, "missing" if name == _CPU else "") for index, name in names]
         charts.append(Chart("Who ran each operator", "strip", marks, text, Axis("operator")))

@@ -7,6 +7,7 @@ from typing import Final
 
 from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.words.facts import load_in_words
+from evaltools.report.words.numbers import in_seconds
 from evaltools.result.execution import ExecutionUsed, ProcessMemory
 from evaltools.result.result import DRIFT, Result
 from evaltools.result.section import (
@@ -132,7 +133,7 @@ def conditions(result: Result, execution: ExecutionUsed) -> Section | None:
     """The conditions of the latencies, what rose or fell while they were taken: a part of what is said of speed."""
     lines: list[str | Note] = [*filter(None, [conditions_in_words(result, execution)])]
     if execution.startup_seconds:
-        phases = ", ".join(f"{name} {spent:.2g} s" for name, spent in execution.startup_seconds.items())
+        phases = ", ".join(f"{name} {in_seconds(spent)}" for name, spent in execution.startup_seconds.items())
         lines.append(f"until the first example was finished: {phases}")
     lines += [Note(row.name, row.texts[DRIFT], "open") for row in result.rows if DRIFT in row.texts]
     return Section("", [Lines(lines)], "speed") if lines else None
@@ -156,7 +157,7 @@ def pipeline(result: Result, execution: ExecutionUsed) -> Section | None:
 def shares(execution: ExecutionUsed) -> Chart:
     """What the work of the whole run was."""
     marks = [Mark(spent, "", name) for name, spent in execution.stage_seconds.items() if spent > 0]
-    spent = ", ".join(f"{name} {stage_seconds:.3g} s" for name, stage_seconds in execution.stage_seconds.items())
+    spent = ", ".join(f"{name} {in_seconds(stage_seconds)}" for name, stage_seconds in execution.stage_seconds.items())
     text = sentences(shares_in_words(execution), f"All workers together: {spent}")
     return Chart("What took the time", "shares", marks, text, Axis("share of the work of all workers"))
 
@@ -168,7 +169,7 @@ def _workers(execution: ExecutionUsed) -> Chart | None:
         return None
     shown = dict(list(workers.items())[:_MOST_WORKERS])
     marks = [Mark(spent, name, stage) for name, seconds in shown.items() for stage, spent in seconds.items()]
-    texts = [f"{name} {sum(seconds.values()):.3g} s" for name, seconds in workers.items()]
+    texts = [f"{name} {in_seconds(sum(seconds.values()))}" for name, seconds in workers.items()]
     text = sentences(first_few(texts), some_of(len(shown), len(workers), "workers"))
     return Chart("Time of each worker", "bars", marks, text, Axis("seconds"))
 
@@ -179,7 +180,7 @@ def _inference(execution: ExecutionUsed) -> Table | None:
     rows: list[Sequence[Cell]] = [
         [
             name,
-            *(number_cell(spent, "{:.3g} s".format) for spent in (each.copy, each.run, each.read_back)),
+            *(number_cell(spent, in_seconds) for spent in (each.copy, each.run, each.read_back)),
         ]
         for name, each in execution.inference_seconds.items()
     ]

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from evaltools.metrics.boxes import Detection, Detections, match_boxes
 from evaltools.metrics.words import change
+from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import p_value, percent
 from evaltools.result.section import (
     Block,
@@ -75,9 +76,12 @@ def sections(detection: Detected, example_count: int, folder: str) -> list[Secti
 def _pictures(data: CocoData, count: int) -> str:
     truth = data.ground_truth
     if truth is None:
-        return f"{count} pictures without ground truth"
-    crowds = f", {truth.crowd_regions} crowd regions among them" if truth.crowd_regions else ""
-    return f"{count} pictures, {truth.objects} annotated objects of {truth.categories} categories{crowds}"
+        return f"{counted(count, 'picture')} without ground truth"
+    crowds = f", {counted(truth.crowd_regions, 'crowd region')} among them" if truth.crowd_regions else ""
+    objects = counted(truth.objects, "annotated object")
+    categories = counted(truth.categories, "category", "categories")
+    native = "mAP is as COCO counts, Overall mAP in the native lines as the native tool does"
+    return f"{counted(count, 'picture')}, {objects} of {categories}{crowds}; {native}"
 
 
 def _how_read(data: CocoData) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Final
 from evaltools.report.content import sentences, some_of
 from evaltools.report.page.figures import temperatures
 from evaltools.report.words.facts import counted, delegate_name, label, left_on_cpu
-from evaltools.report.words.numbers import megabytes
+from evaltools.report.words.numbers import in_seconds, megabytes
 from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList, DeviceRun, hottest
 from evaltools.result.facts import Model, Tensor
 from evaltools.result.result import LIMIT, Result, Row
@@ -161,7 +161,7 @@ def _model(model: Model) -> Table:
     rows: list[Sequence[Cell]] = [
         ("file", model.file),
         ("sha256", model.sha256),
-        ("size", f"{megabytes(model.size_bytes)} MB, {model.node_count} nodes"),
+        ("size", f"{megabytes(model.size_bytes)} MB, {counted(model.node_count, 'node')}"),
         *((kind, _tensor(each)) for kind, each in tensors[:_MOST_TENSORS]),
     ]
     return Table("The model", (), rows, some_of(min(len(tensors), _MOST_TENSORS), len(tensors), "tensors"))
@@ -275,7 +275,7 @@ def origin(result: Result) -> Section:
         ("system", environment.platform),
         ("processor", f"{environment.processor or environment.machine}, {environment.cpu_count} CPUs"),
         ("started", environment.started_at),
-        ("took", f"{environment.elapsed_s:.1f} s"),
+        ("took", in_seconds(environment.elapsed_s)),
     ]
     written = [word for word in environment.command if word.startswith(_WRITTEN)]
     if written:

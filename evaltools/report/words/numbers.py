@@ -12,6 +12,7 @@ from evaltools.result.figure import Figure
 _SMALLEST_P: Final = 1e-9
 _WIDEST_INTERVAL: Final = 3.0
 """Ends of an interval that are further apart than this, as a ratio, say nothing."""
+_SHORTEST_S: Final = 0.001
 _CLEARLY: Final = 1.05
 """Times that differ by less are as fast."""
 
@@ -33,6 +34,15 @@ def milliseconds(microseconds: float) -> str:
 def in_milliseconds(time_ms: float) -> str:
     """Milliseconds with three digits and their unit."""
     return f"{three_digits(time_ms)} ms"
+
+
+def in_seconds(seconds: float) -> str:
+    """Seconds with three digits and their unit, never in scientific notation.
+
+    >>> in_seconds(0.0421), in_seconds(132.4), in_seconds(0.00002), in_seconds(0.0)
+    ('0.0421 s', '132 s', '<0.001 s', '0 s')
+    """
+    return "<0.001 s" if 0 < seconds < _SHORTEST_S else f"{three_digits(seconds)} s"
 
 
 def megabytes(size_bytes: int) -> str:
