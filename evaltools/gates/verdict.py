@@ -445,7 +445,7 @@ def _said(found: Seen, granted: _Granted, noise_floor: NoiseFloor) -> list[str]:
     quanta = None if difference is None else difference.quanta
     if quanta is not None:
         equal, one, two, more = (f"{100 * (share or 0):.3g} %" for share in quanta.shares)
-        sizes = f"RMS {two_digits(quanta.rms)}, max {quanta.max} quanta"
+        sizes = f"RMS {two_digits(quanta.rms)}, max {quanta.max} {'quantum' if quanta.max == 1 else 'quanta'}"
         reasons.append(
             f"{equal} of the elements are equal, {one} off by 1 quantum, {two} by 2, {more} by more; {sizes}"
         )

@@ -172,8 +172,9 @@ def test_a_channel_of_a_quantised_output_counts_but_for_one_quantum() -> None:
     by_one, by_nine = ([run + (rows == 7) * np.int8(step) for run in runs] for step in (1, 9))
     far = [run + (rows == 3) * np.int8(2) for run in by_one]
     noise_floor = NoiseFloor({"variant": seen(off(0.05, runs), runs, STEPS)}, {}, 1)
-    grades_of = [judge_output(seen(tests, runs, STEPS), noise_floor).grade for tests in (by_one, far, by_nine)]
-    assert grades_of == ["equivalent", "equivalent", "diverged"]
+    found = [judge_output(seen(tests, runs, STEPS), noise_floor) for tests in (by_one, far, by_nine)]
+    assert [each.grade for each in found] == ["equivalent", "equivalent", "diverged"]
+    assert ["max 1 quantum" in why(found[0]), "max 2 quanta" in why(found[1])] == [True, True]
 
 
 def test_a_variant_with_other_boxes_is_no_yardstick() -> None:
