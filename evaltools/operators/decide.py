@@ -6,7 +6,6 @@ with exact inputs, amplifies nothing: all of them right, and together equal to t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -32,8 +31,8 @@ from evaltools.runtime.session import Array
 _SHOWN: Final = ("right", "precision", "stays on the CPU", "computes from constants")
 """What says of an operator that it is right."""
 _GRADES: Final[Mapping[str, Grade]] = {"fp16": "fp16", "bf16": "bf16"}
-_SEEN: Final = 4
-"""After so many parts it is known how long all of them take."""
+_CLEARLY: Final = 2.0
+"""So many times its limit an operator in a lower precision is off where it is wrong: one that is right was at 1.2."""
 _SAME: Final = 1e-3
 """So little the whole model may be from its operators one by one, in relative RMS: no fault hides in it."""
 
@@ -60,33 +59,6 @@ def can_be_cut(model: ModelFile) -> bool:
     return bool(parts.operators and parts.graph_outputs) and all(map(parts.holds_numbers, tensors))
 
 
-class Pace:
-    """Ends a search that would take longer than ``seconds``, as soon as its first parts show that it would.
-
-    ``on_part`` is called after each of :func:`parts_of` parts; what a suspect costs comes on top.
-    """
-
-    def __init__(self, model: CuttableModel, seconds: float, on_part: Callable[[], None] = lambda: None) -> None:
-        self._parts = parts_of(model)
-        self._start = self._first = time.monotonic()
-        self._seconds = seconds
-        self._on_part = on_part
-        self._done = 0
-
-    def __call__(self, _part: Part) -> None:
-        """One more part was measured; raises :class:`GivenUp`."""
-        self._done += 1
-        if self._done <= self._parts:
-            self._on_part()
-        now = time.monotonic()
-        if self._done == 1:
-            self._first = now  # a process was started for it
-        each = (now - self._first) / max(1, self._done - 1)
-        expected = self._first - self._start + each * (self._parts - 1)
-        if self._done == _SEEN and expected > self._seconds:
-            raise GivenUp(f"the operators one by one would take about {expected:.0f} s")
-
-
 def decide(
     model: ModelFile,
     reference: Configuration,
@@ -97,32 +69,43 @@ def decide(
 ) -> ByOperators:
     """Run the operators of a model one by one for at most so many ``seconds``, and say what they show.
 
-    ``inputs`` are sets of the model's inputs, in its order. ``on_part`` is that of :class:`Pace`.
+    ``inputs`` are sets of the model's inputs, in its order. ``on_part`` is called after each of :func:`parts_of` parts.
     """
     parts = CuttableModel(model.read())
-    pace = Pace(parts, seconds, on_part)
+    known = iter(range(parts_of(parts)))
+
+    def count(_part: Part) -> None:
+        if next(known, None) is not None:  # what a suspect costs comes on top
+            on_part()
+
     with run_journal(None) as journal, run_folder(None) as folder:
-        bench = Bench(model, reference, folder, journal, timeout_s=seconds, max_secs=seconds, on_part=pace)
+        bench = Bench(model, reference, folder, journal, timeout_s=seconds, max_secs=seconds, on_part=count)
         try:
             bench.capture(inputs, parts.graph_inputs)
             subject = subject_of(bench, model, parts, tested, runs=len(inputs))
-            return _explained(subject) or _searched(subject)
+            found = _explained(subject) or _searched(subject)
+            return _late(seconds) if subject.state.stopped and found.grade == NOT_DECIDED else found
+        except GivenUp:
+            return _late(seconds)
         except EvaltoolsError as error:
             return ByOperators(NOT_DECIDED, f"the operators one by one were not looked at: {error}")
         finally:
             bench.close()
 
 
+def _late(seconds: float) -> ByOperators:
+    return ByOperators(
+        NOT_DECIDED, f"the operators one by one take more than {seconds:.0f} s; evaltools locate has time"
+    )
+
+
 def _explained(subject: Subject) -> ByOperators | None:
     """That the operators one by one explain the whole model, None where they do not."""
     state = subject.state
-    try:
-        state.whole = subject.bench.measure(subject.whole)
-        measure_alone(subject)
-        if not state.whole.ran or _unsure(subject):
-            return None
-    except GivenUp as error:
-        return ByOperators(NOT_DECIDED, str(error))
+    state.whole = subject.bench.measure(subject.whole)
+    measure_alone(subject)
+    if not state.whole.ran or _unsure(subject):
+        return None
     precision = "" if state.precision == FP32 else f" of {state.precision}"
     moved = max(runs.relative for runs in state.whole.outputs)
     text = (
@@ -136,9 +119,21 @@ def _searched(subject: Subject) -> ByOperators:
     """Which operator is wrong, or why nothing shows that."""
     search(subject)
     found = answer(subject.state, subject.model)
-    if found.kind in FAULTS:
+    if found.kind in FAULTS and _is_clear(subject, found.operators):
         return ByOperators(DIVERGED, found.text, found.operators)
     return ByOperators(NOT_DECIDED, found.text if found.tone != "good" else _unsure(subject))
+
+
+def _is_clear(subject: Subject, places: Sequence[int]) -> bool:
+    """Whether no lower precision may be all that is wrong with operators."""
+    state = subject.state
+    shares = [
+        state.limits[place][runs.tensor].share(runs)
+        for place in places
+        for runs in state.singles[place].outputs
+        if runs.tensor in state.limits.get(place, {})
+    ]
+    return state.precision == FP32 or not shares or max(shares) <= 1 or max(shares) > _CLEARLY
 
 
 def _unsure(subject: Subject) -> str:

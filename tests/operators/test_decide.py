@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,7 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile, read_model
-from evaltools.model.cut import CuttableModel
-from evaltools.operators.bench import GivenUp
-from evaltools.operators.decide import ByOperators, Pace, can_be_cut, decide
-from evaltools.operators.part import Part
+from evaltools.operators.decide import ByOperators, can_be_cut, decide
 from tests import locate_models
 from tests.tflite_writer import Graph
 
@@ -69,15 +67,10 @@ def test_a_delegate_that_is_gone_is_no_pass(tmp_path: Path, faulty_delegate: Pat
     assert found.grade == "not decided"
 
 
-def test_what_would_take_longer_is_given_up_after_its_first_parts(tmp_path: Path) -> None:
+def test_what_takes_longer_is_given_up(tmp_path: Path) -> None:
     found = shown(written(tmp_path, locate_models.net()), XNNPACK, seconds=1e-3)
     assert found.grade == "not decided"
-    pace = Pace(CuttableModel(locate_models.net()), 0.0)
-    part = Part(0, 0, XNNPACK)
-    for _ in range(3):
-        pace(part)
-    with pytest.raises(GivenUp, match="the operators one by one would take about 0 s"):
-        pace(part)
+    assert re.match("the operators one by one (take more than 0 s|were not looked at: no answer within)", found.text)
 
 
 def test_only_numbers_that_operators_make_can_be_looked_at(tmp_path: Path) -> None:
