@@ -121,8 +121,8 @@ def test_changes_are_of_the_same_examples(asked: TaskRequest) -> None:
     ("shift", "margin", "verdicts"),
     [
         (-1.0, 0.005, ["worse", "worse"]),
-        (0.2, 0.005, ["better", "not decided"]),
-        (0.2, 0.3, ["equivalent", "equivalent"]),
+        (0.2, 0.005, ["better", "unchanged"]),
+        (0.2, 0.3, ["equivalent", "unchanged"]),
     ],
 )
 def test_the_verdict_knows_which_direction_is_better(
