@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from evaltools.result.result import Result
 
 REFERENCE: Final = "kernels=builtin num_threads=1"
-_NOTHING_TO_FIND: Final = ("identical", "unchanged", "equivalent", "better", "not compared", "not judged")
+_NOTHING_TO_FIND: Final = (
+    "identical",
+    "unchanged",
+    "equivalent",
+    "better",
+    "not compared",
+    "not measured",
+    "not judged",
+)
 _TAKEN_OVER: Final = ("model_file", *GIVEN_TO_A_SEARCH, "example_timeout")
 _SHARED: Final = {parameter.name: parameter for parameter in EXECUTION}
 _SEARCH: Final = (

@@ -24,6 +24,7 @@ VerdictKind = Literal[
     "diverged",
     "not judged",
     "not compared",
+    "not measured",
 ]
 """A precision means: different, but within what is expected of it."""
 GateVerdict = Literal["skipped", "pass", "inconclusive", "fail", "not measured"]

@@ -130,7 +130,7 @@ def _verdicts(configurations: Sequence[Row], comparisons: Sequence[DiffCompariso
         if entry.name in compared:
             reference = reference_of(entry, configurations)
             against = "" if reference is None else reference.name
-            found[entry.name] = [verdict_of(compared[entry.name], against, entry.reason)]
+            found[entry.name] = [verdict_of(compared[entry.name], against, entry)]
     return found
 
 

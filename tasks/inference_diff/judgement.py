@@ -34,7 +34,8 @@ from evaltools.gates.verdict import (
 from evaltools.model import ModelFile
 from evaltools.operators.decide import ByOperators
 from evaltools.result.figure import Part
-from evaltools.result.verdict import OF_OUTPUTS, Verdict
+from evaltools.result.result import Row
+from evaltools.result.verdict import OF_OUTPUTS, Verdict, VerdictKind
 from evaltools.tasks.inference_diff.figures import limited_figures
 from evaltools.tasks.inference_diff.material import DiffMaterial
 from evaltools.tasks.inference_diff.noise_floor import (
@@ -261,14 +262,15 @@ def _odd(witness: RoleOutcome, own: str) -> str:
     return f"{whose} kernels with all tensors kept give what the test gives; {compare}"
 
 
-def verdict_of(comparison: DiffComparison, against: str, why_not: str | None) -> Verdict:
-    """The verdict on a configuration: that of its worst output, or of the boxes.
+def verdict_of(comparison: DiffComparison, against: str, row: Row) -> Verdict:
+    """The verdict on the configuration of a row: that of its worst output, or of the boxes.
 
-    ``why_not`` says why nothing was compared.
+    Without outputs it is that it was not measured, or had nothing to be compared with.
     """
     verdicts = _decisive(comparison.outputs, comparison.boxes_verdict)
     if not verdicts:
-        return Verdict("not compared", OF_OUTPUTS, against, texts=[why_not] if why_not else [])
+        kind: VerdictKind = "not compared" if row.status == "measured" else "not measured"
+        return Verdict(kind, OF_OUTPUTS, against, texts=[row.reason] if row.reason else [])
     grade = worst([verdict.grade for _, verdict, _ in verdicts])
     name, verdict, _ = max((entry for entry in verdicts if entry[1].grade == grade), key=lambda entry: entry[2])
     return Verdict(grade, OF_OUTPUTS, against, name, texts=verdict.reasons)

@@ -75,6 +75,10 @@ def require_same(found: Any, sent: Any) -> None:
         assert len(found) == len(sent)
         for pair in zip(found, sent, strict=True):
             require_same(*pair)
+    elif isinstance(sent, dict):
+        assert list(found) == list(sent)
+        for name, value in sent.items():
+            require_same(found[name], value)
     elif isinstance(sent, float):
         assert struct.pack("d", found) == struct.pack("d", sent)
     else:

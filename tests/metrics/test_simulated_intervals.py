@@ -90,7 +90,7 @@ def test_where_a_third_of_one_side_is_slow_the_interval_of_a_ratio_holds_it() ->
     for row in islice(unquiet_ratios(60), 5):
         assert "of one side" in row.noise
         assert row.coverage is not None
-        assert row.given >= 0.9, row
+        assert row.given >= 0.85, row
         assert row.coverage >= 0.93, row
 
 

@@ -20,7 +20,8 @@ PASCAL = {5: 1, 2: 2, 16: 3, 9: 4, 44: 5, 6: 6, 3: 7, 17: 8, 62: 9, 21: 10, 67: 
           64: 16, 20: 17, 63: 18, 7: 19, 72: 20}  # fmt: skip
 """COCO's categories as classes of PASCAL VOC, which the model knows."""
 PHOTOS = 10
-LIMITS = ["miou >= 30 %", "miou drop <= 60 points at 95 %", "latency_ratio <= 5"]
+LIMITS = ["miou >= 30 %", "latency_ratio <= 5"]
+"""A pooled figure of ten photos has no interval, so that no drop is decided."""
 
 
 @pytest.fixture(scope="module")
@@ -81,4 +82,4 @@ def test_limits_are_kept(result: Path) -> None:
     gates.write_text(f'[[gates]]\ntask = "segmentation"\nconfiguration = "test"\nlimits = {json.dumps(LIMITS)}\n')
     judged = evaltools_here("gate", f"--gates={gates}", str(result))
     assert judged.code == 0, judged.out + judged.err
-    assert judged.out.startswith("All 3 limits are kept.")
+    assert judged.out.startswith("All 2 limits are kept.")

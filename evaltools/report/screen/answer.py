@@ -208,7 +208,7 @@ def _unclean(row: ModelRow) -> str:
 
 def _verdict_in_words(row: ModelRow) -> str:
     verdict = row.row.verdict
-    if verdict is None or verdict.kind == "not compared":
+    if verdict is None or verdict.kind in ("not compared", "not measured"):
         return "was not compared"
     if verdict.change is not None and verdict.kind in ("worse", "better"):
         by = f"{100 * abs(verdict.change):.2f} points" if is_share(row.row, verdict) else f"{abs(verdict.change):.3g}"

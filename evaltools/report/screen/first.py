@@ -138,8 +138,8 @@ def _of_row(row: ModelRow) -> Iterator[Note]:
         yield Note(name, beside_cpu)
     if verdict is not None and (verdict.is_open or verdict.tone == "open"):
         yield Note(name, _judged(verdict), row.tone)
-    elif verdict is not None and verdict.kind == "not compared":
-        yield Note(name, f"not compared: {verdict.why}", "missing")
+    elif verdict is not None and verdict.kind in ("not compared", "not measured"):
+        yield Note(name, f"{verdict.kind}: {verdict.why}", "missing")
     elif verdict is None and entry.role == "test" and result.is_of_examples:
         reference = reference_of(entry, result.rows)
         if reference is not None and reference.status != "measured":

@@ -32,7 +32,7 @@ _FIXED_RESHAPE: Final = re.compile(
     r"num_input_elements != num_output_elements \((?P<fed>\d+) != (?P<fixed>\d+)\)\W*Node number (?P<place>\d+)"
 )
 """What the runtime reports where a RESHAPE has sizes that its input does not have."""
-_SETTLED: Final = ("identical", "unchanged", "equivalent", "better", "not compared")
+_SETTLED: Final = ("identical", "unchanged", "equivalent", "better", "not compared", "not measured")
 
 
 def ran_on_devices(typed: Sequence[str]) -> bool:

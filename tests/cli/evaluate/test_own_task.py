@@ -224,7 +224,7 @@ def test_one_function_has_intervals_verdicts_shards_resume_gates_and_a_page(tmp_
         shard = (f"--shard_index={index}", "--shard_count=2", f"--run_dir=shard{index}")
         assert evaltools_here(*command_line, *shard, cwd=tmp_path).code == 0
     assert figures("merge", "shard0", "shard1") == whole
-    for limit, code in (("sure >= 0.01", 0), ("sure >= 1.1", 1)):
+    for limit, code in (("sure >= 1 %", 0), ("sure >= 100 %", 1)):
         (tmp_path / "gates.toml").write_text(f'[[gates]]\ntask = "surest"\nlimits = ["{limit}"]\n')
         assert evaltools_here("gate", "result.json", "--gates=gates.toml", cwd=tmp_path).code == code
     assert evaltools_here("report", "result.json", "--output=page.html", cwd=tmp_path).code == 0

@@ -14,7 +14,7 @@ from tests.command import Completed, evaltools_here
 from tests.example_delegate import build_delegate
 from tests.tflite_writer import Graph
 
-EPSILON = 1e-5
+EPSILON = 1e-9
 
 
 def model_with_epsilon(folder: Path) -> Path:

@@ -61,10 +61,6 @@ def test_a_yolo_is_fed_with_the_pixels_that_coco_feeds_it(tmp_path: Path) -> Non
     picture = load_picture(list_images(folder, "--images").paths[0], candidate.to_tensor).values
     np.testing.assert_array_equal(plan.source.inputs(0)[0], picture)
     assert (picture.min(), picture.max()) == pytest.approx((0.0, 1.0), abs=0.2)
-    stated = plan_inputs(
-        yolo, yolo.inputs, InputOptions(num_runs=2, images=folder, ranges=(f"{yolo.inputs[0].name}:-1:1",))
-    )
-    assert stated.source.inputs(0)[0].min() < -0.5
 
 
 # ----- ranges
