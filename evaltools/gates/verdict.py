@@ -25,8 +25,9 @@ what their operator gives, at random: one more rounding in each operator that ha
    precision. Beyond the last precision it is `not decided` up to this share: twice the largest of any precision, plus a
    twentieth or one answer. Beside another model: up to half of all.
 5. **Beyond all of these**: `diverged`. But `not decided` where all differences lie within one rounding of the largest
-   value inside of the model; where both sides give fewer than 4 different outputs, of two numbers at most or all 0;
-   where the run was ended early; and where nothing could be measured to compare with.
+   value inside of the model; where CPU variants alone move an output of floats by half of its size; where both sides
+   give fewer than 4 different outputs, of two numbers at most or all 0; where the run was ended early; and where
+   nothing could be measured to compare with.
 6. **The reference is the odd one out** where a CPU variant is far from it (above 0.1, and above three times what the
    precisions move), and the test, which does not pass by 3 to 5, passes when it is compared with that instead: kernels
    with all tensors kept, or others, if no other kernels are near the reference. What is far is no noise floor; of a
@@ -72,6 +73,8 @@ TIMES: Final = 2.0
 """Of the worst run of a variant or precision; delegates that compute in one come out at 0.2 to 2 times it."""
 AMPLIFIED: Final = 0.1
 """Where more is granted, a difference decides nothing."""
+DROWNED: Final = 1.0
+"""Where CPU kernels explain more, an output of floats is rounding, whatever its operators give one by one."""
 SMALL: Final = 0.02
 """A smaller difference shows all the same that the sides are alike."""
 FAR: Final = 3.0
@@ -249,7 +252,7 @@ def judge_runs(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     cancelled = ""
     if not why and (accepting is None or not accepting.decides(size, share)):
         amplified = f"this model amplifies rounding on these inputs; {_REAL_DATA}" if accepting else ""
-        cancelled = _cancelled(found.difference, noise_floor)
+        cancelled = _cancelled(found.difference, noise_floor) or _drowned(found.difference, accepting)
         why = cancelled or amplified
     explaining = coarsest if accepting is None or accepting.grade == NOT_DECIDED else accepting
     grade = NOT_DECIDED if why else DIVERGED if accepting is None else accepting.grade
@@ -342,6 +345,18 @@ def repeats_itself(found: Seen, node_count: int) -> bool:
         return True
     is_close = found.size <= _rounding(difference, node_count) and not _damage(difference)
     return is_close and difference.kind == "real" and difference.quanta is None
+
+
+def _drowned(difference: OutputDifference | None, accepting: _Granted | None) -> str:
+    """Where the kernels of the CPU alone move an output of floats by half of its size."""
+    if difference is None or difference.kind != "real" or accepting is None or accepting.grade != EQUIVALENT:
+        return ""
+    if accepting.measured <= DROWNED:
+        return ""
+    return (
+        f"CPU kernels alone move this output by {two_digits(accepting.measured / TIMES)} of its size, as where large "
+        f"values cancel each other; {_REAL_DATA}"
+    )
 
 
 def _cancelled(difference: OutputDifference | None, noise_floor: NoiseFloor) -> str:

@@ -104,6 +104,14 @@ def test_twice_the_floor_is_equivalent_and_twice_a_precision_within_it() -> None
     assert grades(noise_floor, *sizes) == ["equivalent", "fp16", "fp16", "bf16", "bf16", "diverged"]
 
 
+def test_an_output_that_kernels_of_the_cpu_move_by_its_size_is_decided_by_no_operator() -> None:
+    """It is rounding alone, as where two paths are subtracted; less than half of its size may be looked at."""
+    drowned, amplified = (judge_output(seen(off(0.4)), measured([size])) for size in (0.6, 0.4))
+    assert (drowned.grade, drowned.is_open) == ("not decided", False)
+    assert "CPU kernels alone move this output by 0.6 of its size" in why(drowned)
+    assert (amplified.grade, amplified.is_open) == ("not decided", True)
+
+
 def test_one_run_in_ten_decides() -> None:
     noise_floor = measured([1e-5], PRECISIONS)
     assert judge_output(seen(off(0.05, only=7)), noise_floor).grade == "diverged"
