@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from evaltools.runtime.memory import memory_of, most_memory
 from evaltools.runtime.process.inside import be_child
+from evaltools.runtime.process.printed import LONGEST_PART
 from evaltools.text import printable, shortened
 
 DESCRIPTORS: Final = 4
@@ -96,14 +97,16 @@ def _wait_for(child: int, control: int, printed: int) -> Ended:
         ready = select.select([woken, control], [], [], _SECONDS_BETWEEN_MEASUREMENTS)[0]
         if woken in ready:
             os.read(woken, 1)
-        if os.fstat(printed).st_size > _MOST_PRINTED:  # of so much in one call, the last is enough
-            os.ftruncate(printed, 0)
         has = memory_of(child)
         if control in ready or has > most > 0:
             too_large = has if has > most > 0 else 0
             os.kill(child, signal.SIGKILL)
             found = os.waitpid(child, 0)
             break
+        if (size := os.fstat(printed).st_size) > _MOST_PRINTED:  # of so much in one call, the last is enough
+            last = os.pread(printed, LONGEST_PART, size - LONGEST_PART)
+            os.ftruncate(printed, 0)
+            os.write(printed, last)
     names = _end_group(child)
     listed = shortened(", ".join(sorted(set(names))), _LONGEST_NAMES)
     return Ended(os.waitstatus_to_exitcode(found[1]), len(names), listed, too_large)
