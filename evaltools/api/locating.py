@@ -13,7 +13,6 @@ from evaltools.api.result import Located
 from evaltools.errors import UsageError
 from evaltools.locate.command import COMMAND, search_request, searches_after
 from evaltools.locate.request import read_request
-from evaltools.locate.run import expected_parts
 from evaltools.locate.run import locate as search
 from evaltools.request import Request
 from evaltools.result.result import Result
@@ -45,5 +44,5 @@ def locate(
         raise UsageError(f"test: one configuration at a time is looked into, got {len(configurations)}")
     options_stated = options_of({"model_file": model}, COMMAND.parameters, options, ("model", "test", "progress"))
     request = read_request(search_request(options_stated, configurations[0], Path.cwd()))
-    with shown_progress(progress, "operators", expected_parts(request)) as on_step:
+    with shown_progress(progress, "operators", request.expected_parts) as on_step:
         return Located(search(request, on_step))

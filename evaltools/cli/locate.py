@@ -65,11 +65,11 @@ def search(asked: Request, options: Options, console: Console) -> Result:
     from evaltools.cli.shared.progress import show_progress
     from evaltools.engine.ledger import Tally
     from evaltools.locate.request import read_request
-    from evaltools.locate.run import expected_parts, locate
+    from evaltools.locate.run import locate
 
     request = read_request(asked)
     style = "none" if options.is_on("quiet") else options.text("progress")
-    with show_progress("operators", expected_parts(request), console, style) as update:
+    with show_progress("operators", request.expected_parts, console, style) as update:
         return locate(request, lambda done, _total: update(Tally(done)))
 
 

@@ -170,13 +170,13 @@ class NoiseFloor(Struct, frozen=True):
 class OutputVerdict(Struct, frozen=True):
     """The grade of one output and why; ``tolerances`` has the largest size accepted for each grade.
 
-    ``is_open``: its size decides nothing, so that its operators one by one may.
+    ``operators_may_decide``: its size decides nothing, and nothing else says why.
     """
 
     grade: Grade
     reasons: list[str]
     tolerances: dict[str, float] = field(default_factory=dict)
-    is_open: bool = False
+    operators_may_decide: bool = False
 
 
 def worst(grades: Sequence[Grade]) -> Grade:
@@ -214,11 +214,11 @@ def judge_output(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     verdict = judge_runs(found, noise_floor)
     broken = _stands_still(difference) or _not_computed(found, noise_floor)
     if broken and found.size > ROUNDOFF["fp16"]:
-        return replace(verdict, grade=DIVERGED, reasons=[broken, *verdict.reasons], is_open=False)
+        return replace(verdict, grade=DIVERGED, reasons=[broken, *verdict.reasons], operators_may_decide=False)
     distinct = max(difference.test.distinct_outputs, difference.reference.distinct_outputs)
     if distinct < min(FEW_OUTPUTS, difference.runs) and not difference.reference.between:
         few = f"there are {distinct} different outputs in {difference.runs} runs, which show little; {OTHER_INPUTS}"
-        return replace(verdict, grade=NOT_DECIDED, reasons=[few, *verdict.reasons], is_open=False)
+        return replace(verdict, grade=NOT_DECIDED, reasons=[few, *verdict.reasons], operators_may_decide=False)
     return verdict
 
 
@@ -258,7 +258,7 @@ def judge_runs(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     grade = NOT_DECIDED if why else DIVERGED if accepting is None else accepting.grade
     reasons = [*([why] if why else []), *_said(found, explaining, noise_floor)]
     tolerances: dict[str, float] = {entry.grade: entry.size for entry in granted}
-    return OutputVerdict(grade, reasons, tolerances, is_open=bool(why and not cancelled))
+    return OutputVerdict(grade, reasons, tolerances, operators_may_decide=bool(why and not cancelled))
 
 
 def _why_not_decided(accepting: _Granted | None, share: float, explained: float, noise_floor: NoiseFloor) -> str:

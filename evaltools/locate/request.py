@@ -14,6 +14,7 @@ from evaltools.errors import ModelError, UsageError
 from evaltools.locate.sides import SavedArrays, Side, other_model, saved_tensors
 from evaltools.model import ModelFile, read_model
 from evaltools.model.cut import CuttableModel
+from evaltools.operators.state import expected_parts
 from evaltools.parameter import did_you_mean
 from evaltools.request import Options, Request
 from evaltools.runtime.session import Array
@@ -54,6 +55,11 @@ class LocateRequest(Struct, frozen=True):
     def options(self) -> Options:
         """What was asked for."""
         return self.asked.options
+
+    @property
+    def expected_parts(self) -> int:
+        """How many parts are measured at least."""
+        return expected_parts(self.parts, self.places)
 
     def drawn(self) -> list[tuple[Array, ...]]:
         """The inputs of all runs."""

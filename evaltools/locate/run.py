@@ -145,14 +145,9 @@ def _described(request: LocateRequest) -> Row:
     return described
 
 
-def expected_parts(request: LocateRequest) -> int:
-    """How many parts are measured at least: each operator, the whole model, copies of all tensors."""
-    return len(request.places) + 2
-
-
 def _bench(request: LocateRequest, folder: Path, journal: Journal, on_part: OnPart) -> Bench:
     options = request.options
-    done, known = itertools.count(1), expected_parts(request)
+    done, known = itertools.count(1), request.expected_parts
 
     def count(_part: Part) -> None:
         number = next(done)

@@ -25,7 +25,7 @@ from evaltools.operators.child import CHAIN
 from evaltools.operators.judge import FP32, Limit
 from evaltools.operators.part import Part
 from evaltools.operators.search import measure_alone, search
-from evaltools.operators.state import Subject, subject_of
+from evaltools.operators.state import Subject, expected_parts, subject_of
 from evaltools.runtime.session import Array
 
 _SHOWN: Final = ("right", "precision", "stays on the CPU", "computes from constants")
@@ -45,34 +45,31 @@ class ByOperators(Struct, frozen=True):
     operators: tuple[int, ...] = ()
 
 
-def parts_of(model: CuttableModel) -> int:
-    """How many parts are measured at least: each operator, the whole model, and that against its operators."""
-    return len(model.operators) - len(model.folded) + 2
-
-
-def can_be_cut(model: ModelFile) -> bool:
-    """Whether a model has operators between inputs and outputs that hold numbers, and keeps no state."""
+def cuttable(model: ModelFile) -> CuttableModel | None:
+    """A model with operators between inputs and outputs that hold numbers, and without a state; None for others."""
     if model.stateful:
-        return False
+        return None
     parts = CuttableModel(model.read())
     tensors = (*parts.graph_inputs, *parts.graph_outputs)
-    return bool(parts.operators and parts.graph_outputs) and all(map(parts.holds_numbers, tensors))
+    is_so = bool(parts.operators and parts.graph_outputs) and all(map(parts.holds_numbers, tensors))
+    return parts if is_so else None
 
 
 def decide(
     model: ModelFile,
+    parts: CuttableModel,
     reference: Configuration,
     tested: Configuration,
     inputs: Sequence[Sequence[Array]],
     seconds: float,
     on_part: Callable[[], None] = lambda: None,
 ) -> ByOperators:
-    """Run the operators of a model one by one for at most so many ``seconds``, and say what they show.
+    """Run the operators of a :func:`cuttable` model one by one for at most so many ``seconds``, and say what they show.
 
-    ``inputs`` are sets of the model's inputs, in its order. ``on_part`` is called after each of :func:`parts_of` parts.
+    ``inputs`` are sets of the model's inputs, in its order. ``on_part`` is called after each of
+    :func:`~evaltools.operators.state.expected_parts`.
     """
-    parts = CuttableModel(model.read())
-    known = iter(range(parts_of(parts)))
+    known = iter(range(expected_parts(parts)))
 
     def count(_part: Part) -> None:
         if next(known, None) is not None:  # what a suspect costs comes on top

@@ -216,6 +216,17 @@ class Subject(Struct, frozen=True):
         return outcome.of(tensor).relative if outcome.ran else 0.0
 
 
+def expected_parts(model: CuttableModel, places: Sequence[int] | None = None) -> int:
+    """How many parts are measured at least: each operator, the whole model, and its tensors once more."""
+    return len(_looked_at(model, places)) + 2
+
+
+def _looked_at(model: CuttableModel, places: Sequence[int] | None) -> tuple[int, ...]:
+    """The operators of ``places``, or all, that are parts of their own."""
+    asked = range(len(model.operators)) if places is None else places
+    return tuple(place for place in asked if place not in model.folded)
+
+
 def subject_of(
     bench: Bench,
     model: ModelFile,
@@ -233,12 +244,11 @@ def subject_of(
     so long.
     """
     stated = stated_precision(tested) if precision == "auto" else precision
-    looked_at = range(len(parts.operators)) if places is None else places
     return Subject(
         bench=bench,
         model=parts,
         whole=Part(WHOLE, WHOLE, tested, runs=runs, seconds=seconds),
-        places=tuple(place for place in looked_at if place not in parts.folded),
+        places=_looked_at(parts, places),
         graphs=read_contents(model).graphs,
         state=SearchState(stated, stated or FP32),
     )

@@ -194,15 +194,16 @@ def judge(
     )
 
 
-def is_open(comparison: DiffComparison) -> bool:
+def operators_may_decide(comparison: DiffComparison) -> bool:
     """Whether the size of its outputs decides nothing, so that its operators one by one may."""
     verdicts = [verdict for _, verdict, _ in _decisive(comparison.outputs, comparison.boxes_verdict)]
-    return worst([verdict.grade for verdict in verdicts]) == NOT_DECIDED and any(each.is_open for each in verdicts)
+    is_undecided = worst([verdict.grade for verdict in verdicts]) == NOT_DECIDED
+    return is_undecided and any(verdict.operators_may_decide for verdict in verdicts)
 
 
 def _by_operators(verdict: OutputVerdict, found: ByOperators | None) -> OutputVerdict:
     """The verdict on an output, where it is open that of its operators one by one."""
-    if found is None or not verdict.is_open:
+    if found is None or not verdict.operators_may_decide:
         return verdict
     _, *reasons = verdict.reasons
     is_decided = found.grade != NOT_DECIDED
@@ -210,7 +211,7 @@ def _by_operators(verdict: OutputVerdict, found: ByOperators | None) -> OutputVe
         verdict,
         grade=found.grade,
         reasons=[found.text, *reasons] if is_decided else [*verdict.reasons, found.text],
-        is_open=not is_decided,
+        operators_may_decide=not is_decided,
     )
 
 
@@ -247,7 +248,7 @@ def _suspecting_the_reference(
             is_odd = verdict.grade not in PASSES and again.grade in PASSES and witness.name in far and is_sure
             if is_odd and verdict.grade != ODD_REFERENCE:
                 reasons = [_odd(witness, own), *verdict.reasons]
-                found[position] = replace(verdict, grade=ODD_REFERENCE, reasons=reasons, is_open=False)
+                found[position] = replace(verdict, grade=ODD_REFERENCE, reasons=reasons, operators_may_decide=False)
     return found
 
 

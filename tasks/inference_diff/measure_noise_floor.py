@@ -13,14 +13,14 @@ from typing import Final
 from evaltools.engine.ledger import PassOutcome
 from evaltools.errors import ImageError
 from evaltools.gates.verdict import seen_boxes
-from evaltools.model.cut import CuttableModel
-from evaltools.operators.decide import ByOperators, can_be_cut, decide, parts_of
+from evaltools.operators.decide import ByOperators, cuttable, decide
+from evaltools.operators.state import expected_parts
 from evaltools.runtime import OpenProcess
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.beside import AfterPass, Beside, RunInRole, run_role
 from evaltools.tasks.framework.observer import counted
 from evaltools.tasks.framework.steps import ObservedScores
-from evaltools.tasks.inference_diff.judgement import is_open, is_settled, judge, judges_of
+from evaltools.tasks.inference_diff.judgement import is_settled, judge, judges_of, operators_may_decide
 from evaltools.tasks.inference_diff.material import DiffMaterial, DiffOptions, spread
 from evaltools.tasks.inference_diff.noise_floor import (
     FEW_ROUNDINGS,
@@ -121,18 +121,21 @@ def _ask_operators(
     if reference is None or material.pair is not None or not after.are_recorded or not inputs:
         return {}
     judges = judges_of(material, measured, summaries)
-    opened = {entry.configuration.name: entry for entry in after.opened}
-    found = {}
-    for name, summary in summaries.items():
+    running = {entry.configuration.name: entry.running for entry in after.opened}
+    asked = {
+        name: summary
+        for name, summary in summaries.items()
+        if {name, reference.name} <= running.keys() and operators_may_decide(judge(name, judges[name], summary, ()))
+    }
+    model, found = material.model, {}
+    parts = cuttable(model) if asked else None
+    for name, summary in asked.items():
         seconds = min(_SECONDS_OF_OPERATORS, until - time.monotonic())
-        if not {name, reference.name} <= opened.keys() or seconds <= 0 or not can_be_cut(material.model):
-            continue
-        if is_open(judge(name, judges[name], summary, ())):
-            fed = [material.side(of_reference=True).fed(inputs[run]) for run in _farthest(summary, inputs)]
-            running = [opened[each].running for each in (reference.name, name)]
-            parts = parts_of(CuttableModel(material.model.read()))
-            with counted(after.observer, f"operators of {name}", parts) as step:
-                found[name] = decide(material.model, running[0], running[1], fed, seconds, step)
+        if parts is None or seconds <= 0:
+            break
+        fed = [material.side(of_reference=True).fed(inputs[run]) for run in _farthest(summary, inputs)]
+        with counted(after.observer, f"operators of {name}", expected_parts(parts)) as step:
+            found[name] = decide(model, parts, running[reference.name], running[name], fed, seconds, step)
     return found
 
 

@@ -107,9 +107,9 @@ def test_twice_the_floor_is_equivalent_and_twice_a_precision_within_it() -> None
 def test_an_output_that_kernels_of_the_cpu_move_by_its_size_is_decided_by_no_operator() -> None:
     """It is rounding alone, as where two paths are subtracted; less than half of its size may be looked at."""
     drowned, amplified = (judge_output(seen(off(0.4)), measured([size])) for size in (0.6, 0.4))
-    assert (drowned.grade, drowned.is_open) == ("not decided", False)
+    assert (drowned.grade, drowned.operators_may_decide) == ("not decided", False)
     assert "CPU kernels alone move this output by 0.6 of its size" in why(drowned)
-    assert (amplified.grade, amplified.is_open) == ("not decided", True)
+    assert (amplified.grade, amplified.operators_may_decide) == ("not decided", True)
 
 
 def test_one_run_in_ten_decides() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile, read_model
-from evaltools.operators.decide import ByOperators, can_be_cut, decide
+from evaltools.operators.decide import ByOperators, cuttable, decide
 from tests import locate_models
 from tests.tflite_writer import Graph
 
@@ -32,7 +32,9 @@ def shown(model: ModelFile, tested: Configuration, seconds: float = PLENTY) -> B
         inputs = [random.integers(-128, 128, tensor.shape).astype(tensor.dtype) for _ in range(3)]
     else:
         inputs = [random.standard_normal(tensor.shape).astype(np.float32) for _ in range(3)]
-    return decide(model, CPU, tested, [(values,) for values in inputs], seconds)
+    parts = cuttable(model)
+    assert parts is not None
+    return decide(model, parts, CPU, tested, [(values,) for values in inputs], seconds)
 
 
 @pytest.mark.parametrize("content", [locate_models.net(), locate_models.quantized_net()], ids=["float32", "int8"])
@@ -74,8 +76,8 @@ def test_what_takes_longer_is_given_up(tmp_path: Path) -> None:
 
 
 def test_only_numbers_that_operators_make_can_be_looked_at(tmp_path: Path) -> None:
-    assert can_be_cut(written(tmp_path, locate_models.net()))
-    assert not can_be_cut(written(tmp_path, locate_models.svdf()))
+    assert cuttable(written(tmp_path, locate_models.net())) is not None
+    assert cuttable(written(tmp_path, locate_models.svdf())) is None
     graph = Graph()
     given = graph.tensor("given", (1, 2))
-    assert not can_be_cut(written(tmp_path, graph.to_bytes([given], [given])))
+    assert cuttable(written(tmp_path, graph.to_bytes([given], [given]))) is None
