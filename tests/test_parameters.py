@@ -137,7 +137,7 @@ def test_without_its_run_a_request_has_nothing_that_needs_one() -> None:
     parameters = {each.name: each for each in OF_TASKS["imagenet"]}
     stated = {"executor": "ray", "ray_tasks": 2, "ray_address": "x:1", "run_dir": "r", "num_images": 3, "workers": "1"}
     request = Request("imagenet", Options.of(stated, parameters), None, ())
-    assert dict(request.of_no_run().options.stated) == {"num_images": 3, "workers": "1"}
+    assert dict(request.without_run_options().options.stated) == {"num_images": 3, "workers": "1"}
 
 
 # ----- values

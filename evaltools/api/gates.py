@@ -13,11 +13,11 @@ from evaltools.api.frames import data_frame
 from evaltools.api.options import errors_in_python
 from evaltools.api.result import Result, html_table
 from evaltools.errors import LimitNotKept, UsageError
-from evaltools.gates.check import NO_OLD, earlier_parts, hold_all
+from evaltools.gates.check import NO_BASELINE, earlier_parts, hold_all
 from evaltools.gates.compare import compare_results
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision
-from evaltools.gates.evidence import Old, parts_of
+from evaltools.gates.evidence import Baseline, parts_of
 from evaltools.gates.gate_file import Gate
 from evaltools.known_tasks import OWN, other_metrics, task_command
 from evaltools.result.metrics import METRICS, of_task
@@ -109,8 +109,8 @@ def gate(
     criteria = tuple(parse_criterion(text, of_own_task=is_own) for text in texts)
     if found.is_of_examples:
         _require_figures(criteria, found)
-    before = None if old is None else Old("the earlier result", old, allow_other_examples)
-    earlier = NO_OLD if before is None else earlier_parts("result", before)
+    before = None if old is None else Baseline("the earlier result", old, allow_other_examples)
+    earlier = NO_BASELINE if before is None else earlier_parts("result", before)
     gates = [Gate("", "", "", configuration, criteria)] if criteria else []
     reports = hold_all(gates, parts_of("result", found), earlier)
     if before is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evaltools.cli.carry_out import Terminal, carry_out, has_native_lines, write_and_show
+from evaltools.cli.evaluated import Terminal, evaluate_and_print, has_native_lines, write_and_show
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.flags import DeviceFlags, read_device_flags
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN, OK
@@ -37,7 +37,7 @@ def evaluate_on_devices(request: Request, flags: DeviceFlags) -> int:
     observer = Terminal(console, request.options)
     with interrupts_restored(), records_of_devices(request, flags, console, observer) as found:
         merge_request, records, are_all = found
-        code = carry_out(merge_request, records).exit_code
+        code = evaluate_and_print(merge_request, records).exit_code
     return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and not are_all else code
 
 

@@ -37,7 +37,7 @@ def run_task(task: str, arguments: Sequence[str]) -> int:
     flags = flags_of_words(asked, arguments)
     command = command_of(asked, arguments)
     if len(flags.texts(MODEL_FILE.name)) > 1:
-        from evaltools.cli.carry_out import carry_out_each
+        from evaltools.cli.evaluated import evaluate_and_print_each
         from evaltools.commands.evaluation import compared_with_first, options_of_models
 
         of_models = options_of_models(flags, flags.texts(MODEL_FILE.name))
@@ -50,7 +50,7 @@ def run_task(task: str, arguments: Sequence[str]) -> int:
                 decided_of[name] = decided()
         compared = compared_with_first({name: each.request for name, each in decided_of.items()})
         decided_of = {name: each._replace(request=compared[name]) for name, each in decided_of.items()}
-        return carry_out_each(decided_of, flags.options(leave_out=(MODEL_FILE.name,)))
+        return evaluate_and_print_each(decided_of, flags.options(leave_out=(MODEL_FILE.name,)))
     request = request_of_task(asked, flags, command)
     _say_what_was_found(flags, request)
     from evaltools.runtime.process.server import start_server
@@ -60,11 +60,11 @@ def run_task(task: str, arguments: Sequence[str]) -> int:
 
     with OpenedAhead() as ahead:
         with decided_beside(flags, request, ahead) as decided:
-            from evaltools.cli.carry_out import carry_out
+            from evaltools.cli.evaluated import evaluate_and_print
 
             import_beside()
             request, missing = decided()
-        return carry_out(request, missing=missing, ahead=ahead).exit_code
+        return evaluate_and_print(request, missing=missing, ahead=ahead).exit_code
 
 
 def _say_what_was_found(flags: GivenFlags, request: Request) -> None:

@@ -143,7 +143,7 @@ def records_of_devices(
             started_at,
             round(time.perf_counter() - clock, 3),
         )
-        yield replace(wanted, devices=None).of_no_run(), records, len(done) == len(serials)
+        yield replace(wanted, devices=None).without_run_options(), records, len(done) == len(serials)
 
 
 def examples_of(task: TaskCommand, request: Request) -> TaskRun:
@@ -242,14 +242,14 @@ class OnDevices(Struct):
                     progress[device.serial] = tally
                     on_progress(together([*progress.values()]))
 
-            self._carry_out(device, folder_of(folder, device.serial), on_line)
+            self._do_on(device, folder_of(folder, device.serial), on_line)
 
         _, left_out = do_on_each(devices, here, do, console)
         away = set(missing) - {*here, *(entry.serial for entry in left_out)}
         why = "began this run and is not among the devices now: connect it, name it in --serials, then resume the run"
         return [*(DeviceLeftOut(serial, f"{serial} {why}") for serial in missing if serial in away), *left_out]
 
-    def _carry_out(self, device: Device, folder: Path, on_line: Callable[[bytes], None]) -> None:
+    def _do_on(self, device: Device, folder: Path, on_line: Callable[[bytes], None]) -> None:
         """Do everything on a device; the journal lies in :data:`RUN` of the folder then."""
         kept = shlex.quote(self.kept_there)
         before = f"mkdir -p {kept} && ln -s {kept} {RUN} || exit 3\n"

@@ -31,7 +31,7 @@ from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.result.device import DeviceWork
 from evaltools.result.host_names import HostNames
-from evaltools.runs.handing_over import Ended, carry_out, ending_in_words, to_bytes
+from evaltools.runs.handing_over import Ended, ending_in_words, run_in_own_process, to_bytes
 from evaltools.runs.identity import files_below
 from evaltools.runs.stored import rewritten
 from evaltools.tasks.framework.loading import files_beside
@@ -152,7 +152,7 @@ def carry_out_on_host(request: Request, good_codes: Collection[int] = MEASURED) 
 
     Raises :class:`UsageError` with the last lines of stderr where the exit code is none of ``good_codes``.
     """
-    ended = carry_out(request, Path.cwd())
+    ended = run_in_own_process(request, Path.cwd())
     if ended.code not in good_codes:
         words = command_named(request.task).words
         raise UsageError(

@@ -12,14 +12,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.engine.execution import Execution
-from evaltools.engine.records import Fates, Records
+from evaltools.engine.records import Failures, Records
 from evaltools.engine.steps import Observation, Record, Steps
 
 Stop = Literal["interrupted", "too many failed examples", "every configuration was given up"]
 ALL_GIVEN_UP: Final[Stop] = "every configuration was given up"
 
 
-def fates_of(records: Iterable[Record[Any]]) -> Fates:
+def failures_of(records: Iterable[Record[Any]]) -> Failures:
     """Those of the records of one example."""
     return {record.configuration: record.failure for record in records}
 
@@ -38,18 +38,18 @@ class Tally(Struct):
     failed_examples: int = 0
     failed: dict[str, int] = field(default_factory=dict)
 
-    def add(self, fates: Fates) -> None:
+    def add(self, failures: Failures) -> None:
         """Count one example."""
         self.done += 1
-        self.failed_examples += any(failure is not None for failure in fates.values())
-        for name, failure in fates.items():
+        self.failed_examples += any(failure is not None for failure in failures.values())
+        for name, failure in failures.items():
             self.failed[name] = self.failed.get(name, 0) + (failure is not None)
 
 
 class Ledger:
     """Settles examples in their own order, however they are finished, so that the outcome is always the same.
 
-    A fate is the failure of each configuration, None where it did not fail. The run stops, as ``execution`` says, with
+    The run stops, as ``execution`` says, with
     too many failed examples, or when all configurations but the ``reference`` are given up.
     """
 
@@ -67,7 +67,7 @@ class Ledger:
         self._order = array("q", examples)
         self._needed = [name for name in configurations if name != reference]
         self._execution = execution
-        self._waiting: dict[int, Fates] = {}
+        self._waiting: dict[int, Failures] = {}
         self._in_a_row = dict.fromkeys(configurations, 0)
         self._last_reason: dict[str, str] = {}
 
@@ -76,9 +76,9 @@ class Ledger:
         """How many examples wait for one before them."""
         return len(self._waiting)
 
-    def add(self, example: int, fates: Fates) -> None:
-        """Take the fates of an example, and settle all examples that can be settled now."""
-        self._waiting[example] = fates
+    def add(self, example: int, failures: Failures) -> None:
+        """Take the failures of an example, one a configuration, and settle what can be settled now."""
+        self._waiting[example] = failures
         while self.stopped is None and self.tally.done < len(self._order):
             following = self._order[self.tally.done]
             if following not in self._waiting:
@@ -99,9 +99,9 @@ class Ledger:
                 reason = f"a shard of this run gave it up; {self._last_reason.get(name, 'its reason is there')}"
                 self.given_up[name] = GivenUp(self.last_settled, reason)
 
-    def _settle(self, example: int, fates: Fates) -> None:
-        self._given_up_by_a_shard(name for name in self._in_a_row if name not in fates)
-        counted = {name: failure for name, failure in fates.items() if name not in self.given_up}
+    def _settle(self, example: int, failures: Failures) -> None:
+        self._given_up_by_a_shard(name for name in self._in_a_row if name not in failures)
+        counted = {name: failure for name, failure in failures.items() if name not in self.given_up}
         self.tally.add(counted)
         self.last_settled = example
         for name, failure in counted.items():
@@ -159,16 +159,16 @@ def _number(record: Record[Any]) -> int:
 
 def finished_examples(
     records: Records[Any], configurations: Collection[str], max_crashes: int
-) -> Iterator[tuple[int, Fates]]:
+) -> Iterator[tuple[int, Failures]]:
     """The examples that need not be run again, in order, with the failure of each of these configurations.
 
     One that lacks the record of a configuration is not finished, unless that had so many crashes in a row that a
     journal gave it up.
     """
     must_have = set(configurations) - records.given_up(max_crashes)
-    for example, fates in records.fates():
-        if must_have <= set(fates):
-            yield example, {name: fate for name, fate in fates.items() if name in configurations}
+    for example, failures in records.failures():
+        if must_have <= set(failures):
+            yield example, {name: failure for name, failure in failures.items() if name in configurations}
 
 
 def settle(
@@ -186,9 +186,9 @@ def settle(
     """
     wanted = range(len(steps.names)) if examples is None else examples
     ledger, numbers = Ledger(wanted, configurations, reference, execution), set(wanted)
-    for example, fates in finished_examples(records, configurations, execution.max_crashes):
+    for example, failures in finished_examples(records, configurations, execution.max_crashes):
         if example in numbers:
-            ledger.add(example, fates)
+            ledger.add(example, failures)
     if ended is not None:
         ledger.end(ended)
     return outcome_of(records, ledger, configurations, steps.names)

@@ -14,7 +14,7 @@ from evaltools.engine.journal import Journal, Kept
 from evaltools.engine.steps import Failure, Observation, Record, RecordDecoder
 from evaltools.errors import DataError
 
-Fates = Mapping[str, Failure | None]
+Failures = Mapping[str, Failure | None]
 """The failure of each configuration that was tried, None where there was none."""
 
 
@@ -41,9 +41,9 @@ class Records(Generic[Observation]):
         places = [(journal, kept) for _, journal, kept in self._kept(configuration, last_example)]
         return RecordsOf(configuration, places, self._decoder)
 
-    def fates(self) -> Iterator[tuple[int, Fates]]:
+    def failures(self) -> Iterator[tuple[int, Failures]]:
         """Every example in order, with the failure of each configuration; None where it did not fail."""
-        in_order = heapq.merge(*map(self._fates_of, self.configurations), key=itemgetter(0))
+        in_order = heapq.merge(*map(self._failures_of, self.configurations), key=itemgetter(0))
         for example, together in groupby(in_order, key=itemgetter(0)):
             yield example, {name: failure for _, name, failure in together}
 
@@ -54,7 +54,7 @@ class Records(Generic[Observation]):
             alone = Records([part], self._examples, self._decoder.observation_type)
             for name in alone.configurations:
                 crashes = 0
-                for _, _, failure in alone._fates_of(name):
+                for _, _, failure in alone._failures_of(name):
                     crashes = crashes + 1 if failure is not None and failure.crashed else 0
                     found |= {name} if crashes == max_crashes else set()
         return found
@@ -71,7 +71,7 @@ class Records(Generic[Observation]):
                     found.setdefault(example, kept.prepared_us)
         return [found[example] for example in sorted(found)]
 
-    def _fates_of(self, configuration: str) -> Iterator[tuple[int, str, Failure | None]]:
+    def _failures_of(self, configuration: str) -> Iterator[tuple[int, str, Failure | None]]:
         return ((example, configuration, kept.failure) for example, _, kept in self._kept(configuration))
 
     def _kept(self, configuration: str, last_example: int | None = None) -> list[tuple[int, Journal, Kept]]:

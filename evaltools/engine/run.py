@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.engine.journal import Journal
-from evaltools.engine.ledger import GivenUp, Ledger, fates_of
+from evaltools.engine.ledger import GivenUp, Ledger, failures_of
 from evaltools.engine.preparation import Preparer, ReadyExample
 from evaltools.engine.steps import (
     INFERENCE,
@@ -286,7 +286,7 @@ def run_examples(workers: Workers, journal: Journal, interrupted: Sequence[int] 
         start_ns = time.perf_counter_ns()
         for example, records in turn.examples.items():
             journal.add(records)
-            workers.ledger.add(example, fates_of(records))
+            workers.ledger.add(example, failures_of(records))
         if workers.ledger.stopped is not None:
             workers.stop()
         written = Span(JOURNAL, start_ns, time.perf_counter_ns() - start_ns, -1, f"{len(turn.examples)} examples")

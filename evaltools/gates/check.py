@@ -14,13 +14,13 @@ from evaltools.errors import DataError
 from evaltools.file_content import Unreadable, sha256_of
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.decide import Decision, decide
-from evaltools.gates.evidence import Evidence, Old, RunRows, evidence_of, parts_of
+from evaltools.gates.evidence import Baseline, Evidence, RunRows, evidence_of, parts_of
 from evaltools.gates.gate_file import Gate
 from evaltools.result.result import Result, Row
 
 _FEW: Final = 0.95
 """Limits without a confidence are distinguished from those that would be kept with this one."""
-NO_OLD: Final[Mapping[str, Old[RunRows]]] = {}
+NO_BASELINE: Final[Mapping[str, Baseline[RunRows]]] = {}
 
 
 class GateDecisions(Struct, frozen=True):
@@ -39,13 +39,13 @@ class GateDecisions(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def earlier_parts(run: str, old: Old[Result]) -> dict[str, Old[RunRows]]:
+def earlier_parts(run: str, old: Baseline[Result]) -> dict[str, Baseline[RunRows]]:
     """What limits ``vs old`` are compared with, by the same names."""
     return {name: old.of(part) for name, part in parts_of(run, old.result).items()}
 
 
 def hold_all(
-    gates: Sequence[Gate], results: Mapping[str, RunRows], old: Mapping[str, Old[RunRows]] = NO_OLD
+    gates: Sequence[Gate], results: Mapping[str, RunRows], old: Mapping[str, Baseline[RunRows]] = NO_BASELINE
 ) -> list[GateDecisions]:
     """Check every gate against every result that it is about; results are by the name of the run.
 
@@ -99,7 +99,7 @@ def _nothing_shown(gate: Gate, reason: str) -> tuple[Decision, ...]:
     return tuple(not_measured(reason, limit.text, gate.configuration) for limit in gate.criteria)
 
 
-def _held(gate: Gate, run: str, found: RunRows, old: Old[RunRows] | None) -> GateDecisions:
+def _held(gate: Gate, run: str, found: RunRows, old: Baseline[RunRows] | None) -> GateDecisions:
     named = [row for row in found.tests if gate.names(row.name)]
     why = changed_model(found) or ("" if named else found.failure)
     if not named and not why:

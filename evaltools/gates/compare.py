@@ -20,7 +20,7 @@ from evaltools.gates.bounds import change_of, is_a_share
 from evaltools.gates.check import GateDecisions, changed_model, decide_together, earlier_parts, not_measured, report
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found
-from evaltools.gates.evidence import Evidence, Old, RunRows, evidence_of, other_inputs, parts_of
+from evaltools.gates.evidence import Baseline, Evidence, RunRows, evidence_of, other_inputs, parts_of
 from evaltools.gates.units import DEFAULT_MARGIN, without_unit
 from evaltools.gates.verdict import EQUIVALENT, GRADES, NOT_DECIDED, ODD_REFERENCE
 from evaltools.metrics.means import MeanChange
@@ -45,7 +45,7 @@ _ALIKE: Final = ("identical", "unchanged", "equivalent")
 _NO_WORSE: Final = "no worse than before"
 
 
-def compare_results(run: str, now: Result, old: Old[Result]) -> list[GateDecisions]:
+def compare_results(run: str, now: Result, old: Baseline[Result]) -> list[GateDecisions]:
     """Whether anything became worse in the result of a run: each part is compared with the earlier one of its name.
 
     ``not measured`` where nothing was measured twice. Raises :class:`DataError` for results of two kinds, and for two
@@ -105,7 +105,7 @@ def not_in_new(old: str) -> str:
     return f"{old} has this configuration, the new result has not; measure it too"
 
 
-def _part_since(name: str, now: RunRows, old: Old[RunRows] | None, file: str, others: int) -> GateDecisions:
+def _part_since(name: str, now: RunRows, old: Baseline[RunRows] | None, file: str, others: int) -> GateDecisions:
     """A part with the earlier one; ``others`` counts the configurations of other parts."""
     why_alone = f"it was measured in neither: {now.failure}" if now.failure else f"new since {file}"
     if old is None:
@@ -132,7 +132,7 @@ def _lost(name: str, before: RunRows, reason: str) -> GateDecisions:
     return GateDecisions(name, before.model, tuple(lost))
 
 
-def hold_against_old(run: str, found: RunRows, old: Old[RunRows], others: int = 0) -> GateDecisions:
+def hold_against_old(run: str, found: RunRows, old: Baseline[RunRows], others: int = 0) -> GateDecisions:
     """Whether anything became worse since an earlier result, of every configuration that either of them has.
 
     Times of a reference are never worse: it is the machine that they show. ``others`` counts the configurations of
@@ -177,7 +177,7 @@ def hold_against_old(run: str, found: RunRows, old: Old[RunRows], others: int = 
     return report(run, found, [*kept, *worse, *decisions, *decide_together(timed, others), *gone], warnings)
 
 
-def _references_since(found: RunRows, old: Old[RunRows]) -> list[tuple[Criterion, Evidence]]:
+def _references_since(found: RunRows, old: Baseline[RunRows]) -> list[tuple[Criterion, Evidence]]:
     """The accuracy of references with the limits of a comparison: against a worse one every drop looks smaller."""
     rows = [row for row in found.rows if row.role == "reference" and old.result.row(row.name) is not None]
     held = [(row, evidence_of(found, row, old.allowed, old)) for row in rows]
@@ -258,7 +258,7 @@ def slowdown() -> Criterion:
     return replace(limit, text=f"no clear slowdown, {limit.text}", broken_from=SLOWER)
 
 
-def _limits_since(old: Old[RunRows], row: Row) -> list[Criterion]:
+def _limits_since(old: Baseline[RunRows], row: Row) -> list[Criterion]:
     """The limits that a comparison sets by itself: on the accuracy, or on every mean of a task of one's own."""
     if "accuracy" in row.texts:
         _require_unit(old)
@@ -275,7 +275,7 @@ def _limits_since(old: Old[RunRows], row: Row) -> list[Criterion]:
     return found
 
 
-def _margin_since(old: Old[RunRows], row: str, name: str, figure: Figure) -> float | None:
+def _margin_since(old: Baseline[RunRows], row: str, name: str, figure: Figure) -> float | None:
     """The change of a mean since an earlier result that counts as none; None for a figure that is no mean.
 
     What nobody states is half a point, or 1 % of what it was, and 0 where it was 0.
@@ -293,7 +293,7 @@ def _margin_since(old: Old[RunRows], row: str, name: str, figure: Figure) -> flo
     return margin_of_mean(value or 0.0, figure.spread.bounds)
 
 
-def _require_unit(old: Old[RunRows]) -> None:
+def _require_unit(old: Baseline[RunRows]) -> None:
     """Raise :class:`UsageError` for a margin without a unit that is to be one of a share."""
     if old.margin is not None and not old.margin_has_unit:
         raise UsageError(f"--margin={old.margin:g}{without_unit(f'{old.margin:g}', 'points')}")

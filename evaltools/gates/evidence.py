@@ -159,7 +159,7 @@ class Evidence(Struct, frozen=True):
 
 
 def evidence_of(
-    found: RunRows, row: Row, allowed: Allowed = NOTHING_ALLOWED, old: Old[RunRows] | None = None
+    found: RunRows, row: Row, allowed: Allowed = NOTHING_ALLOWED, old: Baseline[RunRows] | None = None
 ) -> Evidence:
     """The evidence on one of the rows of a run, and that on it since an earlier result."""
     obstacle, examples = why_not_measured(found, row, allowed), row.finished_examples
@@ -189,7 +189,7 @@ def _classes(found: RunRows) -> int:
     return sizes[0] if len(sizes) == 1 else 0
 
 
-def _since(old: Old[RunRows], new: RunRows, row: Row, own: Evidence) -> Evidence:
+def _since(old: Baseline[RunRows], new: RunRows, row: Row, own: Evidence) -> Evidence:
     """The evidence with the earlier result in the place of the reference."""
     earlier = old.result.row(row.name)
     if earlier is None:
@@ -305,7 +305,7 @@ def of_another(whose: str, obstacle: str) -> str:
     return f"{whose}: {obstacle}" if obstacle and whose else obstacle
 
 
-class Old(Struct, Generic[Earlier], frozen=True):
+class Baseline(Struct, Generic[Earlier], frozen=True):
     """An earlier result, or a part of one, and the ``name`` of its file.
 
     ``other_examples``: it may be of other examples than the new one, which are then compared as two samples.
@@ -321,9 +321,9 @@ class Old(Struct, Generic[Earlier], frozen=True):
     margin_has_unit: bool = True
     allowed: Allowed = NOTHING_ALLOWED
 
-    def of(self, part: OldPart) -> Old[OldPart]:
+    def of(self, part: OldPart) -> Baseline[OldPart]:
         """The same about a part of the result."""
-        return Old(self.name, part, self.other_examples, self.margin, self.margin_has_unit, self.allowed)
+        return Baseline(self.name, part, self.other_examples, self.margin, self.margin_has_unit, self.allowed)
 
 
 def other_inputs(old: RunRows, new: RunRows) -> list[str]:

@@ -16,7 +16,7 @@ from evaltools.commands.gates import read_run
 from evaltools.engine.run_folder import digest
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.gates.check import GateDecisions, earlier_parts, hold_all, places_in
-from evaltools.gates.evidence import Old, RunRows, parts_of
+from evaltools.gates.evidence import Baseline, RunRows, parts_of
 from evaltools.gates.gate_file import Gate, RunSource
 from evaltools.request.plain import to_plain
 from evaltools.result.result import Result
@@ -81,7 +81,7 @@ class SessionRuns:
             old = {
                 part: each
                 for name, (file, result) in read.items()
-                for part, each in earlier_parts(name, Old(str(file), result)).items()
+                for part, each in earlier_parts(name, Baseline(str(file), result)).items()
             }
             self._decisions[key] = hold_all([gate], parts, old)
         return self._decisions[key]
@@ -90,7 +90,7 @@ class SessionRuns:
         """Whether anything became worse in a run since its earlier result, if it has one."""
         key = (source, folder)
         if source.old is not None and key not in self._decisions:
-            before = Old(str(source.old), read_any_result(source.old))
+            before = Baseline(str(source.old), read_any_result(source.old))
             run = Run(source, folder, None)
             try:
                 run = read_run(source, folder)

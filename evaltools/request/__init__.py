@@ -213,7 +213,7 @@ class Request(Struct, frozen=True):
         parameters = self.options.parameters.values()
         return self.stating(**{each.name: each.for_records for each in parameters if each.for_records is not None})
 
-    def of_no_run(self) -> Request:
+    def without_run_options(self) -> Request:
         """The request for records that exist: without the options about the run folder, the shard and the executor."""
         known = self.options.parameters
         of_run = {name: each for name, each in known.items() if each.about == "run"}

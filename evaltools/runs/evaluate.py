@@ -110,7 +110,7 @@ def measure(
         from evaltools.runs.on_ray import shards_on_ray
 
         with shards_on_ray(task, request, partial(observer.progress, "shards"), carry_out_range) as folders:
-            return measure(task, request.of_no_run(), observer, FinishedShards.of_one_run(folders))
+            return measure(task, request.without_run_options(), observer, FinishedShards.of_one_run(folders))
     asked = read(task, request)
     if shards is None:
         return evaluate(asked, observer, _in_own_process(asked, ahead))
@@ -131,7 +131,7 @@ def evaluate(
     """
     startup, run = Startup(), TaskRun(request)
     with run_journal(request.execution.run_dir) as journal:
-        environment = _carry_out(run, journal, observer, open_with or _in_own_process(request), startup)
+        environment = _open_and_record(run, journal, observer, open_with or _in_own_process(request), startup)
         return conclude(recorded_here(run, journal), environment)
 
 
@@ -142,7 +142,7 @@ def record(request: TaskRequest, observer: Observer) -> int:
     """
     startup, run = Startup(), TaskRun(request)
     with run_journal(request.execution.run_dir) as journal:
-        _carry_out(run, journal, observer, _in_own_process(request), startup)
+        _open_and_record(run, journal, observer, _in_own_process(request), startup)
         recorded = recorded_here(run, journal)
     if recorded.facts.interrupted or recorded.outcome.stopped == "interrupted":
         return exit_codes.INTERRUPTED
@@ -191,7 +191,7 @@ def merge(
     return conclude(recorded, recorded.facts.environment or _environment(request, started_at))
 
 
-def _carry_out(
+def _open_and_record(
     run: TaskRun, journal: Journal, observer: Observer, opener: OpenProcess, startup: Startup
 ) -> Environment:
     """Do what is not in the journal yet, and write down everything that is found."""

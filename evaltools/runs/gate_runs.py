@@ -14,13 +14,13 @@ from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.check import GateDecisions
 from evaltools.gates.compare import compare_results, is_slower
 from evaltools.gates.decide import Decision
-from evaltools.gates.evidence import Old, RunRows, part_names, parts_of
+from evaltools.gates.evidence import Baseline, RunRows, part_names, parts_of
 from evaltools.gates.gate_file import BENCHMARK, Gate, RunSource
 from evaltools.known_tasks import OWN, built_in_tasks, name_in_limits
 from evaltools.request import Request
 from evaltools.result.result import Result, Row
 from evaltools.runs.folders import read_any_result
-from evaltools.runs.handing_over import carry_out, ending_in_words
+from evaltools.runs.handing_over import ending_in_words, run_in_own_process
 
 OUTPUT_FLAG: Final = "output_file_path"
 NO_WORSE: Final = "no worse than before"
@@ -117,7 +117,7 @@ def result_of(run: Run, output: Path) -> Result:
     asked: Request | tuple[str, ...] = (*source.command, f"--{OUTPUT_FLAG}={output.absolute()}")
     if run.request is not None:
         asked = run.request.stating(**{OUTPUT_FLAG: output.absolute()})
-    ended = carry_out(asked, run.folder)
+    ended = run_in_own_process(asked, run.folder)
     if ended.code in exit_codes.MEASURED and output.exists():
         return read_any_result(output)
     raise UsageError(_no_result(source, ended.code, ended.err))
@@ -126,7 +126,7 @@ def result_of(run: Run, output: Path) -> Result:
 def no_worse(
     run: Run,
     result: Result | EvaltoolsError,
-    old: Old[Result],
+    old: Baseline[Result],
     again: Path,
     on_again: Callable[[], object] = lambda: None,
 ) -> list[GateDecisions]:

@@ -36,7 +36,7 @@ class Ended(Struct, frozen=True):
     err: str
 
 
-def carry_out(asked: Request | Sequence[str], folder: Path) -> Ended:
+def run_in_own_process(asked: Request | Sequence[str], folder: Path) -> Ended:
     """Carry out a request, or a command of evaltools by its words, in ``folder``, and wait for the end.
 
     With an error here the process ends: one with a request by itself when its stdin closes, others by a signal.

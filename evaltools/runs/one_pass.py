@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from evaltools.engine.execution import sessions_of_workers, worker_count
 from evaltools.engine.facts import PASS, PassFacts
 from evaltools.engine.journal import Journal
-from evaltools.engine.ledger import Ledger, PassOutcome, Tally, fates_of, finished_examples, outcome_of
+from evaltools.engine.ledger import Ledger, PassOutcome, Tally, failures_of, finished_examples, outcome_of
 from evaltools.engine.opening import OpenConfigurations
 from evaltools.engine.preparation import InOtherProcess, Preparer, preparers
 from evaltools.engine.quiet_latency import QuietTimes, Taken, examples_for_latency, measure_in_quiet, pooled, scattered
@@ -63,7 +63,7 @@ def run_pass(
     """
     here = _PassHere(run, opened, journal, observer, open_with)
     try:
-        outcome = here.carry_out(startup)
+        outcome = here.run(startup)
     finally:
         here.close()
     here.state(interrupted=outcome.stopped == "interrupted")
@@ -103,7 +103,7 @@ class _PassHere:
             self.facts = facts
             PASS.write(self._journal, facts)
 
-    def carry_out(self, startup: Startup) -> PassOutcome[Any]:
+    def run(self, startup: Startup) -> PassOutcome[Any]:
         """Run the examples, then what shows how far their figures can be relied on."""
         inputs = next(iter(self._sessions[0].values())).inputs
         timeout_s, count = self._execution.example_timeout_s, len(self._own)
@@ -150,9 +150,9 @@ class _PassHere:
         tally, stages, start = Tally(failed=dict.fromkeys(names, 0)), StageTimes(), time.perf_counter()
         done: set[int] = set()
         if not run.keeps_state or len(journal.examples()) >= total:
-            for example, fates in finished_examples(records, names, self._execution.max_crashes):
-                ledger.add(example, fates)
-                tally.add(fates)
+            for example, failures in finished_examples(records, names, self._execution.max_crashes):
+                ledger.add(example, failures)
+                tally.add(failures)
                 done.add(example)
         todo = [] if ledger.stopped else [example for example in self._examples if example not in done]
         sessions, makers = (self._sessions, self._makers) if todo else ([], [])
@@ -168,7 +168,7 @@ class _PassHere:
             for turn in run_examples(workers, journal, interrupted):
                 startup.mark_once(FIRST_TURN)
                 for each in turn.examples.values():
-                    tally.add(fates_of(each))
+                    tally.add(failures_of(each))
                     on_progress(tally)
                 stages.add(turn.spans, turn.inference)
                 trace.add(turn.spans)

@@ -140,7 +140,7 @@ def _run(runs: Runs, entries: Sequence[Entry], on_entry: OnEntry) -> str:
     on_entry(done, len(entries))
     try:
         for entry in waiting:
-            runs.carry_out(entry)
+            runs.run(entry)
             done += 1
             on_entry(done, len(entries))
     except KeyboardInterrupt:

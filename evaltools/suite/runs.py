@@ -21,7 +21,7 @@ from evaltools.result.facts import Model
 from evaltools.result.figure import Figure
 from evaltools.result.result import ALL, STATE, Row, standing_alone
 from evaltools.result_file import read_result
-from evaltools.runs.handing_over import carry_out, ending_in_words
+from evaltools.runs.handing_over import ending_in_words, run_in_own_process
 from evaltools.suite.conclude import RESULT as RESULT_FILE
 from evaltools.suite.entries import Entry
 
@@ -68,7 +68,7 @@ class Runs:
         kept = self._kept(entry)
         return kept is not None and (bool(kept.reason) or (self.place(entry) / RESULT).is_file())
 
-    def carry_out(self, entry: Entry) -> None:
+    def run(self, entry: Entry) -> None:
         """Run an entry and keep what came of it: its files lie in its place.
 
         Raises KeyboardInterrupt where it was interrupted, :class:`OutputError` where it could not write.
@@ -80,7 +80,7 @@ class Runs:
         try:
             place.mkdir(parents=True, exist_ok=True)
             (place / RESULT).unlink(missing_ok=True)
-            ended = carry_out(request, request.folder)
+            ended = run_in_own_process(request, request.folder)
         except OSError as error:
             raise OutputError(f"{place} cannot be written: {error.strerror}; make room, and resume") from error
         if ended.code == INTERRUPTED:

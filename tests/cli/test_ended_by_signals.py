@@ -46,7 +46,7 @@ if moment == "before":
 elif moment == "pass":
     before_call(importlib.import_module("evaltools.engine.journal").Journal, "add", 2)
 elif moment == "after":
-    before_call(importlib.import_module("evaltools.cli.carry_out"), "write_report", 1)
+    before_call(importlib.import_module("evaltools.cli.evaluated"), "write_report", 1)
 elif moment == "child":
     child_has_children()
 sys.argv[1:] = words

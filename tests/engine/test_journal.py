@@ -48,7 +48,7 @@ def test_what_was_added_is_read_in_the_order_of_the_examples(opened: Journal) ->
     assert [record.example for record in records.of("a")] == [0, 1, 2, 3, 9]
     assert list(records.of("b")) == [each for index in (0, 2, 3, 9) for each in finished(index, "b")]
     assert [record.failure for record in records.of("a", 2)] == [None, CRASHED, None]
-    assert list(records.fates()) == [
+    assert list(records.failures()) == [
         (0, {"a": None, "b": None}),
         (1, {"a": CRASHED}),
         (2, {"a": None, "b": None}),
@@ -203,7 +203,7 @@ def test_records_that_make_no_sense_are_a_data_error(record: Record[Any], messag
 
 def everything_in(journal: Journal) -> Any:
     records = records_in(journal)
-    return [list(records.of(name)) for name in ("a", "b")], list(records.fates()), journal.fact("command")
+    return [list(records.of(name)) for name in ("a", "b")], list(records.failures()), journal.fact("command")
 
 
 def a_journal(folder: Path) -> bytes:
@@ -354,7 +354,10 @@ def test_records_of_several_places_have_names_of_their_own(tmp_path: Path) -> No
         (there, value) for value in (5.0, 5.5, 6.0, None)
     ]
     assert whole.preprocessing_us(9) == [0, 1, 2, 7]
-    assert list(whole.fates()) == [*((index, {here: None, there: None}) for index in range(3)), (3, {there: CRASHED})]
+    assert list(whole.failures()) == [
+        *((index, {here: None, there: None}) for index in range(3)),
+        (3, {there: CRASHED}),
+    ]
     for journal in journals:
         journal.close()
 

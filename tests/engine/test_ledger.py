@@ -1,4 +1,4 @@
-"""Fates settle in the order of the examples, whatever the order that they come in."""
+"""Failures settle in the order of the examples, whatever the order that they come in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from evaltools.engine.execution import Execution
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
-from evaltools.engine.records import Fates
+from evaltools.engine.records import Failures
 from evaltools.engine.steps import Failure
 
 WRONG = Failure("inference", "node 7 failed")
@@ -28,23 +28,23 @@ def ledger(
     )
 
 
-def rows(**fates: str) -> list[Fates]:
+def rows(**failures: str) -> list[Failures]:
     """Per example what became of each configuration, one letter each; a blank where it was not tried."""
     return [
-        {name: LETTERS[letter] for name, letter in zip(fates, letters, strict=True) if letter != " "}
-        for letters in zip(*fates.values(), strict=True)
+        {name: LETTERS[letter] for name, letter in zip(failures, letters, strict=True) if letter != " "}
+        for letters in zip(*failures.values(), strict=True)
     ]
 
 
-def settled(book: Ledger, fates: Sequence[Fates], order: Sequence[int] | None = None) -> Any:
+def settled(book: Ledger, failures: Sequence[Failures], order: Sequence[int] | None = None) -> Any:
     """Add all; what came of it."""
-    for index in range(len(fates)) if order is None else order:
-        book.add(index, fates[index])
+    for index in range(len(failures)) if order is None else order:
+        book.add(index, failures[index])
     return book.tally, book.given_up, book.stopped, book.last_settled
 
 
 @pytest.mark.parametrize(
-    ("fates", "after", "reason"),
+    ("failures", "after", "reason"),
     [
         ("ddd...", 2, "died"),
         ("..ddh.", 4, "hung"),
@@ -56,9 +56,9 @@ def settled(book: Ledger, fates: Sequence[Fates], order: Sequence[int] | None = 
         ("wwwbbb", None, ""),
     ],
 )
-def test_crashes_in_a_row_end_a_configuration(fates: str, after: int | None, reason: str) -> None:
+def test_crashes_in_a_row_end_a_configuration(failures: str, after: int | None, reason: str) -> None:
     book = ledger(6)
-    settled(book, rows(a="......", b=fates))
+    settled(book, rows(a="......", b=failures))
     assert book.given_up == ({} if after is None else {"b": GivenUp(after, reason)})
     assert (book.tally.done, book.stopped) == (6, None)
 
@@ -83,7 +83,7 @@ def test_a_run_stops_after_the_first_failed_example_too_many(limit: int | None, 
 
 
 @pytest.mark.parametrize(
-    ("reference", "fates", "done"),
+    ("reference", "failures", "done"),
     [
         (None, ("ddd.....", ".ddd...."), 4),
         ("a", ("........", ".ddd...."), 4),
@@ -91,9 +91,11 @@ def test_a_run_stops_after_the_first_failed_example_too_many(limit: int | None, 
         ("a", ("dddddddd", "........"), 8),
     ],
 )
-def test_a_run_stops_when_only_the_reference_is_left(reference: str | None, fates: tuple[str, str], done: int) -> None:
+def test_a_run_stops_when_only_the_reference_is_left(
+    reference: str | None, failures: tuple[str, str], done: int
+) -> None:
     book = ledger(8, reference=reference)
-    settled(book, rows(a=fates[0], b=fates[1]))
+    settled(book, rows(a=failures[0], b=failures[1]))
     assert book.tally.done == done
     assert book.stopped == ("every configuration was given up" if done < 8 else None)
 
@@ -118,20 +120,20 @@ def test_any_order_gives_the_same_outcome(seed: int) -> None:
     if seed % 3 == 0:
         end = chance.randrange(count)
         columns["c"] = columns["c"][:end] + " " * (count - end)
-    fates = rows(**columns)
+    failures = rows(**columns)
     options: dict[str, Any] = {
         "names": "abc",
         "reference": chance.choice([None, "a", "c"]),
         "max_crashes": chance.randrange(1, 4),
         "max_failed": chance.choice([None, None, 3, 10]),
     }
-    in_order = settled(ledger(count, **options), fates)
+    in_order = settled(ledger(count, **options), failures)
     for _ in range(20):
         order = chance.sample(range(count), count)
-        assert settled(ledger(count, **options), fates, order) == in_order
+        assert settled(ledger(count, **options), failures, order) == in_order
     one_by_one = ledger(count, **options)
     for index in range(count):
         if one_by_one.stopped is None:
             given_up = set(one_by_one.given_up)
-            one_by_one.add(index, {name: failure for name, failure in fates[index].items() if name not in given_up})
-    assert settled(one_by_one, fates, ()) == in_order, "as a single worker would have done"
+            one_by_one.add(index, {name: failure for name, failure in failures[index].items() if name not in given_up})
+    assert settled(one_by_one, failures, ()) == in_order, "as a single worker would have done"

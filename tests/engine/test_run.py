@@ -242,10 +242,10 @@ def test_inputs_that_take_long_to_make_are_in_short_blocks() -> None:
 def test_ctrl_c_while_an_example_is_settled_waits_until_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     add = Ledger.add
 
-    def interrupted(ledger: Ledger, example: int, fates: Mapping[str, Any]) -> None:
+    def interrupted(ledger: Ledger, example: int, failures: Mapping[str, Any]) -> None:
         if example == 3:
             os.kill(os.getpid(), signal.SIGINT)
-        add(ledger, example, fates)
+        add(ledger, example, failures)
 
     monkeypatch.setattr(Ledger, "add", interrupted)
     outcome = run(CountingTask(1000), {"a": InBlocks()})

@@ -15,7 +15,7 @@ from evaltools.gates.check import GateDecisions, decide_together, hold_all
 from evaltools.gates.compare import hold_against_old
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision
-from evaltools.gates.evidence import Allowed, Evidence, Old
+from evaltools.gates.evidence import Allowed, Baseline, Evidence
 from evaltools.gates.gate_file import Gate
 from evaltools.known_tasks import all_metrics
 from evaltools.metrics.boxes import BoxAgreement
@@ -265,7 +265,7 @@ def test_a_difference_from_nothing_but_zeros_has_no_relative_size() -> None:
 @pytest.mark.parametrize(("now", "verdict"), [(0.2, "pass"), (0.2199, "pass"), (0.2201, "fail")])
 def test_errors_of_an_output_may_grow_by_a_tenth(now: float, verdict: str) -> None:
     old, new = (diff(output(relative_rms=error)) for error in (0.2, now))
-    decisions = hold_against_old("new", part(new), Old("old.json", part(old))).decisions
+    decisions = hold_against_old("new", part(new), Baseline("old.json", part(old))).decisions
     found = [(each.verdict, each.limit) for each in decisions if "relative_rms" in each.limit]
     assert found == [(verdict, "relative_rms[scores] <= 0.22 (old 0.2)")]
 

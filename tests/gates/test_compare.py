@@ -13,7 +13,7 @@ from evaltools.gates.check import GateDecisions, hold_all
 from evaltools.gates.compare import hold_against_old, slowdown
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, decide
-from evaltools.gates.evidence import Allowed, Evidence, Old
+from evaltools.gates.evidence import Allowed, Baseline, Evidence
 from evaltools.gates.gate_file import Gate
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio, summarise_latency
@@ -54,7 +54,7 @@ GOOD = [0] * 180 + [None] * 20
 
 
 def compared(new: Result, old: Result, other_examples: bool = False) -> GateDecisions:
-    return hold_against_old("new", part(new), Old("old.json", part(old), other_examples))
+    return hold_against_old("new", part(new), Baseline("old.json", part(old), other_examples))
 
 
 def of_accuracy(report: GateDecisions) -> Decision:
@@ -225,7 +225,7 @@ def test_slower_is_what_neither_two_runs_nor_other_programs_explain(
     assert found.verdict == verdict
     assert found.found is None or found.found.value == us / 1000
     stated = Gate("", "", "", "*", (parse_criterion("latency_ratio vs old <= 4"),))
-    (explicit,) = hold_all([stated], {"new": part(new)}, {"new": Old("old.json", part(old))})
+    (explicit,) = hold_all([stated], {"new": part(new)}, {"new": Baseline("old.json", part(old))})
     by_hand = explicit.decisions[0].verdict
     assert verdict != "pass" or by_hand == "pass"
     assert (verdict == "not measured") == (by_hand == "not measured")
@@ -236,7 +236,7 @@ def test_an_earlier_result_of_a_busy_machine_shows_no_slowdown_unless_that_is_al
     found = of_latency(compared(new, old))
     assert found.verdict == "not measured"
     assert found.reason.startswith("the earlier result: the machine was busy, 11 other processes on 2 cores")
-    allowed = Old("old.json", part(old), allowed=Allowed(load=math.inf))
+    allowed = Baseline("old.json", part(old), allowed=Allowed(load=math.inf))
     assert of_latency(hold_against_old("new", part(new), allowed)).verdict == "fail"
 
 
@@ -269,7 +269,7 @@ def test_a_reference_that_became_slower_is_the_machine() -> None:
 def test_limits_may_be_against_the_earlier_result(limit: str, verdict: str) -> None:
     gate = Gate("", "", "", "*", (parse_criterion(limit),))
     new, old = measured([None] * 2 + GOOD[2:]), measured(GOOD)
-    (report,) = hold_all([gate], {"new": part(new)}, {"new": Old("old.json", part(old))})
+    (report,) = hold_all([gate], {"new": part(new)}, {"new": Baseline("old.json", part(old))})
     assert [each.verdict for each in report.decisions] == [verdict]
     (alone,) = hold_all([gate], {"new": part(new)})
     assert [each.verdict for each in alone.decisions] == ["not measured"]
@@ -288,7 +288,7 @@ def test_a_reference_that_became_worse_is_never_green() -> None:
 @pytest.mark.parametrize(("limit", "found"), [("1.1", "inconclusive"), ("1.5", "inconclusive"), ("1.6", "pass")])
 def test_a_limit_that_two_runs_do_not_decide_says_which_they_do(limit: str, found: str) -> None:
     made = measured(GOOD)
-    earlier = {"run": Old("old.json", part(made))}
+    earlier = {"run": Baseline("old.json", part(made))}
     gate = Gate("", "", "", "fast", (parse_criterion(f"latency_ratio vs old <= {limit}"),))
     [report] = hold_all([gate], {"run": part(made)}, earlier)
     [decision] = report.decisions

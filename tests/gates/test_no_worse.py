@@ -10,7 +10,7 @@ from evaltools.gates.check import GateDecisions, earlier_parts, hold_all
 from evaltools.gates.compare import compare_results, is_slower
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision
-from evaltools.gates.evidence import Old, parts_of
+from evaltools.gates.evidence import Baseline, parts_of
 from evaltools.gates.gate_file import Gate
 from evaltools.metrics.interval import Interval
 from evaltools.result.facts import DelegationProof, Load, Model
@@ -55,7 +55,7 @@ class Compared(NamedTuple):
 
 def compared(now: Result, before: Result) -> Compared:
     then = replace(before, environment=replace(before.environment, started_at="earlier"))
-    return Compared(compare_results("night", now, Old("old.json", then)))
+    return Compared(compare_results("night", now, Baseline("old.json", then)))
 
 
 def timed(us: float, name: str = "fast") -> Row:
@@ -152,10 +152,10 @@ def test_a_model_may_be_added_to_a_benchmark_of_one() -> None:
     one, two = benchmark(row("x", 1000)), benchmark(row("x", 1000), row("x", 3000, model=1), sizes=(1, 1))
     old, new = (replace(each, environment=replace(each.environment, load=Load(2, 0.0, 0.0))) for each in (one, two))
     old = replace(old, environment=replace(old.environment, started_at="earlier"))
-    same, added = compare_results("fast", new, Old("old.json", old))
+    same, added = compare_results("fast", new, Baseline("old.json", old))
     assert (same.run, {each.verdict for each in same.decisions}) == ("fast/a", {"pass"})
     assert (added.run, added.warnings, added.decisions) == ("fast/b", ("new since old.json",), ())
-    reports = compare_results("fast", old, Old("old.json", new))
+    reports = compare_results("fast", old, Baseline("old.json", new))
     assert {report.run: report.decisions[0].verdict for report in reports} == {
         "fast/a": "pass",
         "fast/b": "not measured",
@@ -165,10 +165,10 @@ def test_a_model_may_be_added_to_a_benchmark_of_one() -> None:
 def test_limits_may_be_against_the_earlier_suite() -> None:
     gate = Gate("", "", "", "*", (parse_criterion("top1 drop vs old <= 1 points"),))
     now, before = suite(entry("a"), entry("b", measured([None] * 60 + GOOD[60:]))), suite(entry("a"), entry("b"))
-    reports = hold_all([gate], parts_of("night", now), earlier_parts("night", Old("old.json", before)))
+    reports = hold_all([gate], parts_of("night", now), earlier_parts("night", Baseline("old.json", before)))
     assert [each.decisions[0].verdict for each in reports] == ["pass", "fail"]
 
 
 def test_results_of_one_kind_alone_are_compared() -> None:
-    (report,) = compare_results("new", MADE, Old("old.json", earlier(MADE)))
+    (report,) = compare_results("new", MADE, Baseline("old.json", earlier(MADE)))
     assert {each.verdict for each in report.decisions} == {"pass"}

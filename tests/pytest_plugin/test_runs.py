@@ -124,7 +124,7 @@ def test_a_run_that_was_cut_short_has_no_result(
         output.write_text("{}")
         return Ended(code, "", lines)
 
-    monkeypatch.setattr(gate_runs, "carry_out", cut_short)
+    monkeypatch.setattr(gate_runs, "run_in_own_process", cut_short)
     with pytest.raises(UsageError) as caught:
         run_source(RunSource("r", DIFF), tmp_path, output)
     assert str(caught.value).startswith(f"run r: no result ({ended}): line 49\n{SAID}\nline 30\n")

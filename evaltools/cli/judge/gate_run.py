@@ -27,7 +27,7 @@ from evaltools.errors import DataError, EvaltoolsError, OutputError, UsageError
 from evaltools.gates.check import GateDecisions, earlier_parts, hold_all, unjudged
 from evaltools.gates.compare import compare_results
 from evaltools.gates.criteria import parse_criterion
-from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Old, why_too_busy
+from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Baseline, why_too_busy
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
 from evaltools.gates.outcome import exit_code_of, outcome_of
 from evaltools.gates.units import amount_of_flag
@@ -75,7 +75,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     console = make_console()
     for line in _open_before(file) if len(read) < len(runs) else []:
         console.print(line)
-    carried = _carry_out(runs, read, kept, console, partial(_why_at_once, file))
+    carried = _run_all(runs, read, kept, console, partial(_why_at_once, file))
     against = {part: each for name, file in old.items() for part, each in earlier_parts(name, file).items()}
     parts = {name: part for run in runs for name, part in run.parts(carried.found[run.source.name]).items()}
     held = hold_all(file.gates, parts, against) + _since(runs, carried.found, old, console)
@@ -180,7 +180,10 @@ def _require_one_each(sources: Sequence[RunSource]) -> None:
 
 
 def _since(
-    runs: Sequence[Run], found: Mapping[str, Result | EvaltoolsError], old: Mapping[str, Old[Result]], console: Console
+    runs: Sequence[Run],
+    found: Mapping[str, Result | EvaltoolsError],
+    old: Mapping[str, Baseline[Result]],
+    console: Console,
 ) -> list[GateDecisions]:
     """Whether anything became worse in the runs that have an earlier result."""
     reports: list[GateDecisions] = []
@@ -221,11 +224,11 @@ def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
 
 def _checked(
     file: GateFile, sources: Sequence[RunSource], flags: GivenFlags
-) -> tuple[list[Run], dict[str, Result], dict[str, Old[Result]]]:
+) -> tuple[list[Run], dict[str, Result], dict[str, Baseline[Result]]]:
     """The runs, results that exist, and earlier ones; raises :class:`UsageError` with all that is wrong with them."""
     runs: list[Run] = []
     read: dict[str, Result] = {}
-    old: dict[str, Old[Result]] = {}
+    old: dict[str, Baseline[Result]] = {}
     wrong: list[str] = []
     margin, has_unit = amount_of_flag("margin", flags.text("margin")) if "margin" in flags else (None, True)
     other_examples = flags.is_on("allow_other_examples")
@@ -236,7 +239,7 @@ def _checked(
                 read[source.name] = read_any_result(source.result)
             if source.old is not None:
                 earlier = read_any_result(source.old)
-                old[source.name] = Old(str(source.old), earlier, other_examples, margin, has_unit, _allowed(flags))
+                old[source.name] = Baseline(str(source.old), earlier, other_examples, margin, has_unit, _allowed(flags))
                 if source.name in read:
                     compare_results(source.name, read[source.name], old[source.name])
         except EvaltoolsError as error:
@@ -268,7 +271,7 @@ def _kept_files(
     return kept
 
 
-def _carry_out(
+def _run_all(
     runs: Sequence[Run],
     read: Mapping[str, Result],
     kept: Mapping[str, Path],

@@ -69,10 +69,10 @@ def merge(arguments: list[str]) -> int:
         what = "a search for the operator at fault" if stored.task == SEARCH.name else "a suite"
         raise UsageError(f"{folder} holds {what}, which has no shards: give evaltools resume its folder")
     request = changed(stored, read_given(stored, words.others), lambda parameter: parameter.about == "result")
-    from evaltools.cli.carry_out import carry_out
+    from evaltools.cli.evaluated import evaluate_and_print
     from evaltools.runs.evaluate import FinishedShards
 
-    return carry_out(request.of_no_run(), FinishedShards.of_one_run(folders)).exit_code
+    return evaluate_and_print(request.without_run_options(), FinishedShards.of_one_run(folders)).exit_code
 
 
 class _Words(NamedTuple):

@@ -96,12 +96,12 @@ def carry_out(request: Request, with_stdin: bool = False, records_only: bool = F
 
         return locate_and_print(request)
     if records_only:
-        from evaltools.cli.carry_out import record_only
+        from evaltools.cli.evaluated import record_only
 
         return record_only(request)
-    from evaltools.cli.carry_out import carry_out as evaluate
+    from evaltools.cli.evaluated import evaluate_and_print
 
-    return evaluate(request).exit_code
+    return evaluate_and_print(request).exit_code
 
 
 def read_request(file: Path) -> Request:

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from evaltools import exit_codes
-from evaltools.cli import carry_out
-from evaltools.cli.carry_out import CarriedOut, has_native_lines
+from evaltools.cli import evaluated
+from evaltools.cli.evaluated import CarriedOut, has_native_lines
 from evaltools.cli.shared.decided import Decided
 from evaltools.cli.shared.terminal import make_console
 from evaltools.datasets import sample
@@ -97,8 +97,8 @@ def test_the_worst_exit_code_is_that_of_all(
 ) -> None:
     """After an interrupt no other one runs."""
     made = outcomes(*found)
-    monkeypatch.setattr(carry_out, "carry_out", lambda _request, **_how: next(made))
-    assert carry_out.carry_out_each(decided, decided["a"].request.options) == code
+    monkeypatch.setattr(evaluated, "evaluate_and_print", lambda _request, **_how: next(made))
+    assert evaluated.evaluate_and_print_each(decided, decided["a"].request.options) == code
     assert list(made) == []
 
 
@@ -125,8 +125,8 @@ def test_what_was_measured_is_shown_whatever_becomes_of_the_next(
             raise error
         return next(outcomes(0))
 
-    monkeypatch.setattr(carry_out, "carry_out", carried_out)
-    assert carry_out.carry_out_each(decided, decided["a"].request.options) == code
+    monkeypatch.setattr(evaluated, "evaluate_and_print", carried_out)
+    assert evaluated.evaluate_and_print_each(decided, decided["a"].request.options) == code
     told = capsys.readouterr().err
     assert words in told
     names = ["a"] if code == exit_codes.INTERRUPTED else ["a", "c"]
@@ -182,7 +182,7 @@ def test_a_program_that_reads_stdout_always_gets_them() -> None:
 
 
 def test_on_a_terminal_they_are_those_of_one_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carry_out, "stdout_is_terminal", lambda: True)
+    monkeypatch.setattr(evaluated, "stdout_is_terminal", lambda: True)
     plain, quiet, native = (
         request_of("imagenet", *flags).options for flags in ((), ("--quiet",), ("--compat=native",))
     )

@@ -93,7 +93,7 @@ class CarriedOut(Struct, frozen=True):
     sources: Sources
 
 
-def carry_out(
+def evaluate_and_print(
     request: Request,
     shards: FinishedShards | None = None,
     is_one_model: bool = True,
@@ -234,7 +234,7 @@ def _locate_after(
     return list(found.values()), not_written
 
 
-def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
+def evaluate_and_print_each(decided: Mapping[str, Decided], options: Options) -> int:
     """Evaluate one model after the other, show a table of all, draw and report it as the options of all say.
 
     Returns the worst of the exit codes: a model that cannot be evaluated costs no other one.
@@ -254,7 +254,7 @@ def carry_out_each(decided: Mapping[str, Decided], options: Options) -> int:
             print_to_stdout([f"INFO: Model: {name}"])
         console.print(f"\n{name}", style="bold underline")
         try:
-            done = carry_out(request, is_one_model=False, missing=missing)
+            done = evaluate_and_print(request, is_one_model=False, missing=missing)
         except EvaltoolsError as error:
             complain(f"evaltools: {name}: {error}")
             codes.append(error.exit_code)
