@@ -17,8 +17,9 @@ what their operator gives, at random: one more rounding in each operator that ha
    On each axis of at most 1024 indices the worst channel, relative to its own size, must also be within limits, but
    beside another model: twice the worst channel of that axis of the same variants, and of quantised outputs (of 8
    elements and more) a quantum. A reference near 0 counts as a tenth of all runs, in a channel as 0.001 or a hundredth
-   of all, if less; as four quanta at least. What only int8 explains is `not decided` where the model is int8 already;
-   so is a size above 0.02 that only a limit above 0.1 explains.
+   of all, if less; as four quanta at least. A channel of floats that keeps the limit of `equivalent` by the size of all
+   is no reason for another grade, up to 0.012 of its own. What only int8 explains is `not decided` where the model is
+   int8 already; so is a size above 0.02 that only a limit above 0.1 explains.
 4. **Answers** that changed, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. Slots behind a
    detector's last box do not exist; where all are filled, a box that scores as the lowest may be another. What explains
    the size must explain them as well, on the runs of the noise floor: a larger share that changed needs the next
@@ -95,6 +96,8 @@ QUANTUM: Final = 1 / LEAST_QUANTA
 """A channel may be off by one quantum, in a reference that is near 0 and counts as four."""
 CHANNEL_ROUNDINGS: Final = 8.0
 """As many of these are granted to a channel, of which one may be next to 0."""
+NEXT_TO_ZERO: Final = CHANNEL_ROUNDINGS * ROUNDOFF["fp16"]
+"""Of its own size a channel may be off by so much, where that is a few float32 roundings of all."""
 ANSWERS_OF_QUANTISATION: Final = 0.5
 """Beside a model that is quantised so many may change: an autoencoder's largest element does in 6 of 20 runs."""
 _OWN_ROUNDOFF: Final = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-24}
@@ -223,17 +226,30 @@ def judge_output(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
 
 
 class _Granted(Struct, frozen=True):
-    """What one grade accepts: a size, of which so much was measured, channels by axis, and a share of other answers."""
+    """What one grade accepts: a size, of which so much was measured, channels by axis, and a share of other answers.
+
+    Channels that keep their limits by the size of all may be off by ``small_channels`` of their own.
+    """
 
     grade: Grade
     size: float
     measured: float
     channels: Mapping[int, float]
     share: float
+    small_channels: float = 0.0
+
+    def accepts(self, size: float, channels: Mapping[int, Farthest], share: float) -> bool:
+        """Whether nothing of this is more than it accepts."""
+        return size <= self.size and not self.beyond(channels) and share <= self.share
 
     def beyond(self, channels: Mapping[int, Farthest]) -> list[int]:
         """The axes on which a channel is farther off than is accepted."""
-        return [axis for axis, found in channels.items() if found.size > self.channels[axis]]
+        return [
+            axis
+            for axis, found in channels.items()
+            if found.size > self.channels[axis]
+            and (found.size > self.small_channels or found.beside_all > self.channels[axis])
+        ]
 
     def decides(self, size: float, share: float) -> bool:
         """Whether what it accepts is so little, or the difference so small, that it shows that the sides are alike."""
@@ -244,9 +260,7 @@ def judge_runs(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     """Grade runs by size, channel and answers."""
     size, channels, share = found.size, found.channels, found.share(noise_floor.runs_of(found))
     granted = _granted(found, noise_floor)
-    accepting = next(
-        (each for each in granted if size <= each.size and not each.beyond(channels) and share <= each.share), None
-    )
+    accepting = next((each for each in granted if each.accepts(size, channels, share)), None)
     coarsest = [entry for entry in granted if entry.grade != NOT_DECIDED][-1]
     why = _why_not_decided(accepting, share, coarsest.share, noise_floor)
     cancelled = ""
@@ -256,7 +270,7 @@ def judge_runs(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
         why = cancelled or amplified
     explaining = coarsest if accepting is None or accepting.grade == NOT_DECIDED else accepting
     grade = NOT_DECIDED if why else DIVERGED if accepting is None else accepting.grade
-    reasons = [*([why] if why else []), *_said(found, explaining, noise_floor)]
+    reasons = [*([why] if why else []), *_said(found, explaining, granted[0], noise_floor)]
     tolerances: dict[str, float] = {entry.grade: entry.size for entry in granted}
     return OutputVerdict(grade, reasons, tolerances, operators_may_decide=bool(why and not cancelled))
 
@@ -291,7 +305,8 @@ def _granted(found: Seen, noise_floor: NoiseFloor) -> list[_Granted]:
     channels = dict.fromkeys(found.channels, math.inf if noise_floor.other_model else QUANTUM if is_quantised else 0.0)
     channels = _wider(channels, CHANNEL_ROUNDINGS * least, floor)
     share = max((other.share(runs) for other in floor), default=0.0)
-    granted = [_Granted(EQUIVALENT, size, measured, channels, share)]
+    is_float = found.difference is not None and found.difference.kind == "real"
+    granted = [_Granted(EQUIVALENT, size, measured, channels, share, NEXT_TO_ZERO if is_float else 0.0)]
     for grade in _PRECISIONS:
         others = [
             seen for name, seen in noise_floor.precisions.items() if name.partition(",")[0] == grade and seen.runs
@@ -454,8 +469,11 @@ def judge_boxes(boxes: Mapping[int, BoxAgreement], noise_floor: NoiseFloor) -> O
     return replace(verdict, reasons=[*verdict.reasons, f"{total.matched} boxes matched{iou}, {others}"])
 
 
-def _said(found: Seen, granted: _Granted, noise_floor: NoiseFloor) -> list[str]:
-    """The worst run and channel compared with what is granted, the noise floor, the answers, and what it looks like."""
+def _said(found: Seen, granted: _Granted, equivalent: _Granted, noise_floor: NoiseFloor) -> list[str]:
+    """The worst run and channel compared with what is granted, the noise floor, the answers, and what it looks like.
+
+    Where the size alone is ``equivalent``, what is not comes first.
+    """
     difference, reasons = found.difference, []
     quanta = None if difference is None else difference.quanta
     if quanta is not None:
@@ -466,11 +484,8 @@ def _said(found: Seen, granted: _Granted, noise_floor: NoiseFloor) -> list[str]:
         )
     if quanta is None or quanta.max > 1:
         reasons.append(_worst_run(found, granted))
-    beyond = granted.beyond(found.channels)
-    if beyond:
-        axis = max(beyond, key=found.channel)
-        off = f"channel {found.channels[axis].index} of axis {axis} is off by {two_digits(found.channel(axis))}"
-        reasons.append(f"{off}, where {two_digits(granted.channels[axis])} is explained")
+    if beyond := granted.beyond(found.channels):
+        reasons.append(_worst_channel(found, beyond, granted))
     if noise_floor.variants:
         variant = max(noise_floor.variants, key=lambda name: noise_floor.variants[name].size)
         floor = noise_floor.variants[variant].size
@@ -481,7 +496,26 @@ def _said(found: Seen, granted: _Granted, noise_floor: NoiseFloor) -> list[str]:
     total = sum(run.answers for run in found.runs.values())
     if total:
         reasons.append(f"answers changed: {sum(run.changed for run in found.runs.values())} of {total}")
-    return reasons + _explanations(difference)
+    reasons += _explanations(difference)
+    if granted.grade == EQUIVALENT or found.size > equivalent.size or granted.beyond(found.channels):
+        return reasons
+    if beyond := equivalent.beyond(found.channels):
+        return [f"{_worst_channel(found, beyond, equivalent)} by CPU kernels", *reasons]
+    return [_more_answers(found, noise_floor), *reasons]
+
+
+def _worst_channel(found: Seen, beyond: Sequence[int], granted: _Granted) -> str:
+    axis = max(beyond, key=found.channel)
+    off = f"channel {found.channels[axis].index} of axis {axis} is off by {two_digits(found.channel(axis))}"
+    return f"{off}, where {two_digits(granted.channels[axis])} is explained"
+
+
+def _more_answers(found: Seen, noise_floor: NoiseFloor) -> str:
+    """How many answers are others than CPU kernels change, in the runs of the noise floor."""
+    runs = noise_floor.runs_of(found)
+    changed = max((sum(other.runs[run].changed for run in runs) for other in noise_floor.variants.values()), default=0)
+    of_test, total = (sum(getattr(found.runs[run], name) for run in runs) for name in ("changed", "answers"))
+    return f"{of_test} of {total} answers changed in {len(runs)} runs, where CPU kernels change {changed}"
 
 
 def _worst_run(found: Seen, granted: _Granted) -> str:

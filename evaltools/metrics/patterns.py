@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 Float64s = npt.NDArray[np.float64]
 
@@ -28,11 +29,13 @@ class Farthest(Struct, frozen=True):
     ``index`` is its number, ``size`` the root mean square of the difference there over that of the reference there; of
     whole numbers and texts, the share of elements that differ. A reference near 0 counts as a tenth of that of all
     runs; of channels, each of which counts by itself, as a thousandth, or a hundredth of all where that is less. It is
-    four quanta at least.
+    four quanta at least. ``beside_all``, of channels, is the largest size where a reference that is smaller than that
+    of all counts as that of all.
     """
 
     index: int
     size: float
+    beside_all: float = 0.0
 
 
 def channel_sums(test: Float64s, reference: Float64s, shape: tuple[int, ...]) -> dict[int, Float64s]:
@@ -78,7 +81,8 @@ def farthest_channels(parts: Sequence[Mapping[int, Float64s]], quantum: float) -
             continue
         sums = np.sum(rows, axis=0)
         overall = math.sqrt(sums[:, 1].sum() / sums[:, 2].sum())
-        found[axis] = _largest(_sizes(sums, 0.0, quantum, min(_LEAST, _LEAST_SHARE * overall)))
+        farthest = _largest(_sizes(sums, 0.0, quantum, min(_LEAST, _LEAST_SHARE * overall)))
+        found[axis] = replace(farthest, beside_all=_largest(_sizes(sums, 1.0, quantum)).size)
     return found
 
 

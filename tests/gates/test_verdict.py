@@ -157,6 +157,19 @@ def test_a_channel_that_is_off_is_not_lost_in_the_others() -> None:
     assert "channel 5 of axis 0 is off by 0.5" in why(found)
 
 
+def test_a_channel_next_to_0_is_no_reason_by_itself() -> None:
+    """Channel 5 is a hundredth of all: rounding of the whole moves it by 1e-4 of its own."""
+    small = np.where(np.arange(64) == 5, 0.01, 1).astype(np.float32)
+    runs = [run * small for run in RUNS]
+    noise_floor = NoiseFloor({"variant": seen(off(5e-6, runs), runs)}, {"fp16": seen(off(1e-3, runs), runs)}, 1)
+    rounded, larger = (
+        [run * (1 + by * (np.arange(64) == 5)).astype(np.float32) for run in runs] for by in (1e-4, 1.5e-3)
+    )
+    found = [judge_output(seen(tests, runs), noise_floor) for tests in (rounded, larger)]
+    assert [each.grade for each in found] == ["equivalent", "fp16"]
+    assert found[1].reasons[0] == "channel 5 of axis 0 is off by 0.0015, where 1e-05 is explained by CPU kernels"
+
+
 @pytest.mark.parametrize("axis", [1, 2, 3])
 def test_a_score_that_died_beside_pixels_is_seen_on_whichever_axis_it_lies(axis: int) -> None:
     """Four coordinates about 300, and a score of 0.1: a ten-thousandth of all."""
@@ -240,6 +253,16 @@ def test_answers_that_changed_are_no_pass_however_close_the_classes_are() -> Non
     assert [verdict.grade for verdict in found] == ["not decided", "diverged"]
     assert "more answers changed than rounding explains, but few" in why(found[0])
     assert "answers changed: 1 of 20" in why(found[0])
+
+
+def test_a_pass_that_answers_alone_keep_from_equivalent_says_so() -> None:
+    """One of twenty changed, with fp16 too and with no CPU kernels, which move the values as much."""
+    reference, swapped = scores([0, 1, 2, 3] * 5, [4] * 20), scores([4] * 20, [0, 1, 2, 3] * 5)
+    one = seen([*swapped[:1], *reference[1:]], reference, STEPS, as_scores=True)
+    kernels = replace(one, runs={run: replace(each, changed=0) for run, each in one.runs.items()})
+    found = judge_output(one, NoiseFloor({"variant": kernels}, {"fp16": one}, 1))
+    assert found.grade == "fp16"
+    assert found.reasons[0] == "1 of 20 answers changed in 20 runs, where CPU kernels change 0"
 
 
 def test_few_answers_that_all_changed_are_not_called_few() -> None:

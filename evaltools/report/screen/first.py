@@ -136,7 +136,8 @@ def _of_row(row: ModelRow) -> Iterator[Note]:
         yield Note(name, f"{entry.failed_examples} runs failed: {entry.texts.get('first_failure', '')}", "bad")
     if result.is_of_examples and (beside_cpu := _beside_cpu(result, entry)):
         yield Note(name, beside_cpu)
-    if verdict is not None and (verdict.is_open or verdict.tone == "open"):
+    has_reason = verdict is not None and bool(verdict.texts) and verdict.tone == "near"
+    if verdict is not None and (verdict.is_open or verdict.tone == "open" or has_reason):
         yield Note(name, _judged(verdict), row.tone)
     elif verdict is not None and verdict.kind in ("not compared", "not measured"):
         yield Note(name, f"{verdict.kind}: {verdict.why}", "missing")

@@ -139,3 +139,9 @@ def test_a_delegate_that_did_not_run_is_never_a_good_word() -> None:
 )
 def test_times_are_told_as_people_say_them(ratio: float, words: str) -> None:
     assert in_times(ratio) == words
+
+
+def test_a_pass_within_a_precision_says_which_limit_it_met() -> None:
+    judged_outputs = Verdict("fp16", "outputs", "reference", output="y", texts=["channel 5 of axis 0 is off by 0.1"])
+    notes = first_screen(of(replace(configuration("a"), verdicts=[judged_outputs]))).notes
+    assert "within expected precision of fp16: channel 5 of axis 0 is off by 0.1" in [note.text for note in notes]
