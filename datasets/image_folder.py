@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
-from evaltools.errors import DataError
+from evaltools.errors import DataError, ImageError
 from evaltools.lazy_sequence import LazySequence
-from evaltools.preprocess import IMAGE_EXTENSIONS
+from evaltools.preprocess import IMAGE_EXTENSIONS, picture_header
+
+_LOOKED_AT: Final = 64
+"""So many pictures show whether a folder has some with an alpha channel."""
+_WITH_ALPHA: Final = (".png",)
 
 
 class ImageFolder(Struct, frozen=True):
@@ -20,6 +26,36 @@ class ImageFolder(Struct, frozen=True):
     folder: Path
     paths: Sequence[Path]
     skipped: tuple[str, ...]
+
+    def remarks(self) -> list[str]:
+        """What a user should know of it."""
+        found = alpha_remarks(self.paths)
+        if self.skipped:
+            found.append(f"{len(self.skipped)} files that are not pictures were left out, such as {self.skipped[0]!r}")
+        return found
+
+
+def alpha_remarks(paths: Iterable[Path]) -> list[str]:
+    """A remark where some of the first pictures have an alpha channel, which no evaluation takes."""
+    first = list(islice(paths, _LOOKED_AT))
+    found = [path.name for path in first if _has_alpha(path)]
+    if not found:
+        return []
+    return [
+        f"{len(found)} of the first {len(first)} pictures, such as {found[0]!r}, have an alpha channel, which is "
+        "dropped: transparent places have the colour that the file holds there"
+    ]
+
+
+def _has_alpha(path: Path) -> bool:
+    """Whether a picture says how transparent it is; what cannot be read is reported where it is to be evaluated."""
+    if path.suffix.lower() not in _WITH_ALPHA:
+        return False
+    try:
+        header = picture_header(path)
+    except ImageError:
+        return False
+    return header is not None and header.has_alpha
 
 
 def list_images(folder: Path, flag: str, every_file: bool = False) -> ImageFolder:

@@ -53,6 +53,15 @@ def read_input_files(texts: Sequence[str], tensors: Sequence[Wanted]) -> dict[in
     return found
 
 
+def hold_floats(texts: Sequence[str]) -> bool:
+    """Whether any of these files states that it holds floats; raw bytes state nothing.
+
+    Raises :class:`DataError` for what cannot be read.
+    """
+    files = (file for text in texts for file in _files(_split(text)[1]))
+    return any(array.dtype.kind == "f" for file in files for array in _arrays(file).values())
+
+
 def _split(text: str) -> tuple[str, Path]:
     if not text or os.path.exists(text) or "=" not in text:
         return "", _path(text)
@@ -84,8 +93,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def _read(file: Path, name: str, tensors: Sequence[Wanted]) -> list[tuple[int, Array]]:
+    arrays = _arrays(file)
     if file.suffix.lower() == ".npz":
-        arrays = _archive(file)
         if not arrays:
             raise DataError(f"--input_files: {file} holds no array")
         if not name:
@@ -95,21 +104,17 @@ def _read(file: Path, name: str, tensors: Sequence[Wanted]) -> list[tuple[int, A
             raise DataError(f"--input_files: {file} holds several arrays ({held}), which cannot all be for {name!r}")
         return [(_position(name, tensors, file), array) for array in arrays.values()]
     position = _position(name, tensors, file)
-    if file.suffix.lower() == ".npy":
-        return [(position, _single(file))]
-    return [(position, _raw(file, tensors[position]))]
+    return [(position, array) for array in arrays.values()] or [(position, _raw(file, tensors[position]))]
 
 
-def _archive(file: Path) -> dict[str, Array]:
+def _arrays(file: Path) -> dict[str, Array]:
+    """The arrays of a file by name, of ``.npy`` the only one; none of raw bytes, which do not say what they hold."""
+    kind = file.suffix.lower()
+    if kind not in (".npy", ".npz"):
+        return {}
+    content = _content(file)
     try:
-        return dict(read_arrays(_content(file)))
-    except Unreadable as error:
-        raise _unreadable(file, error) from error
-
-
-def _single(file: Path) -> Array:
-    try:
-        return read_array(_content(file))
+        return {"": read_array(content)} if kind == ".npy" else dict(read_arrays(content))
     except Unreadable as error:
         raise _unreadable(file, error) from error
 
@@ -178,7 +183,9 @@ def _converted(array: Array, tensor: Wanted, file: Path) -> Array:
         if not _fits(array, converted):
             raise DataError(f"--input_files: {file} has numbers beyond {tensor.dtype}, the type of the input {tensor}")
         return converted
-    raise DataError(f"--input_files: {file} has {array.dtype}; the input {tensor} needs {tensor.dtype}")
+    is_rounded = array.dtype.kind == "f" and tensor.dtype.lstrip("u").startswith("int")
+    hint = ": save round(real / scale) + zero point, which evaltools inspect shows" if is_rounded else ""
+    raise DataError(f"--input_files: {file} has {array.dtype}; the input {tensor} needs {tensor.dtype}{hint}")
 
 
 def is_same_kind(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:

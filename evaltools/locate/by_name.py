@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.errors import ConfigurationUnavailable, InferenceError
-from evaltools.locate.causes_of_two import FAR, TwoModels, range_of
+from evaltools.locate.causes_of_two import FAR, TwoModels
 from evaltools.locate.layers import AGAINST, LayersOfTwo, far_weights
 from evaltools.locate.request import LocateRequest
 from evaltools.locate.rows import (
@@ -37,12 +37,12 @@ from evaltools.operators.judge import FP32, least_limit
 from evaltools.operators.part import Outcome, Part, TensorRuns
 from evaltools.result.result import Row
 from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.stored_ranges import range_of, reading_of_pixels, shows_nothing
 
 _FOLDER: Final = "other model"
 _MOST_NAMED: Final = 3
 _GROWS: Final = 2.0
 _SMALLEST: Final = 1e-5
-_SURELY: Final = 1e-4
 
 
 class Comparison(Struct, frozen=True):
@@ -132,7 +132,7 @@ def _summed_up(request: LocateRequest, side: Side, bench: Bench, outcome: Outcom
     of_inputs = tuple(two.of_inputs())
     causes = [*of_inputs, *(cause for row in worst_first(operators) for cause in parts_of(row, "cause"))]
     is_open = request.options.text("normalization") == "auto" and _shows_nothing(request, bench)
-    hint = two.reading_of_pixels() if is_open else ""
+    hint = reading_of_pixels(side.model.pair) if is_open else ""
     return Comparison(
         operators,
         _answer(operators, side, set(compared.runs), causes),
@@ -163,17 +163,10 @@ def _two_models(request: LocateRequest, side: Side, bench: Bench) -> TwoModels:
 
 
 def _shows_nothing(request: LocateRequest, bench: Bench) -> bool:
-    """Whether an output of the other model is the same in all runs, or all of its numbers are 0 or 1.
-
-    That is what scores are of inputs that are far from those that a model was trained on.
-    """
+    """Whether an output of the other model shows that its inputs are not what it was trained on."""
     for tensor in request.parts.graph_outputs:
         places = [bench.folder / AGAINST / str(run) / f"{tensor}.npy" for run in range(request.num_inputs)]
-        if not all(place.exists() for place in places):
-            continue
-        given = np.array([np.load(place, allow_pickle=False) for place in places], np.float64)
-        is_same = len(given) > 1 and bool(np.all(given == given[0]))
-        if is_same or (given.size > 1 and bool(np.all(np.minimum(abs(given), abs(given - 1)) < _SURELY))):
+        if all(place.exists() for place in places) and shows_nothing(list(map(np.load, places))):
             return True
     return False
 

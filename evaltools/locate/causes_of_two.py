@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import numpy as np
 from msgspec import Struct
 
 from evaltools.locate.rows import ACCUMULATED, SINGLE, cause_row, index_of
@@ -15,7 +14,7 @@ from evaltools.model.contents import Graph, GraphTensor
 from evaltools.model.cut import CuttableModel, schema_package
 from evaltools.operators.part import TensorRuns
 from evaltools.result.result import Row
-from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.stored_ranges import Range, few_steps, input_fault, limits_of, share_cut
 
 _CUT_SHARE: Final = 0.25
 """Of a tensor's squared error: what makes that much of it is its cause."""
@@ -25,7 +24,6 @@ _DRAWN: Final = (
     "try inputs of your own, for noise may be beyond what a model is calibrated for (--input_images, --input_files); "
     "where they are cut as well, calibrate again with them"
 )
-_FEW_STEPS: Final = 16
 FAR: Final = 0.1
 """A relative error, 20 dB, that a layer in 8 bits makes by itself only where something is wrong with it."""
 _NOTICED: Final = {True: 0.02, False: 1e-4}
@@ -36,53 +34,7 @@ _JOINS: Final = frozenset({"CONCATENATION", "PACK"})
 _CONVERTERS_OWN: Final = frozenset({"asymmetricQuantizeInputs", "weightsFormat", "potScaleInt16", "quantizedBiasType"})
 """Fields of options that say how numbers are stored."""
 _ENUMS: Final = {"padding": "Padding", "fusedActivationFunction": "ActivationFunctionType"}
-_AXES_OF_PICTURES: Final = 4
-_WHITE: Final = 255.0
 _CAPITALS: Final = re.compile("(?<!^)(?=[A-Z])")
-
-
-class Range(Struct, frozen=True):
-    """What the other model has in a tensor over all runs, and what does not fit into the range of the tested model's.
-
-    ``cut`` of ``count`` values are more than a step beyond that, and ``cut_squared`` is the sum of squares of what
-    is cut off.
-    """
-
-    low: float
-    high: float
-    count: int
-    cut: int
-    cut_squared: float
-
-    def steps(self, tensor: GraphTensor) -> int:
-        """How many values a quantised tensor has for these numbers."""
-        own = limits_of(tensor)
-        return round((min(self.high, own[1]) - max(self.low, own[0])) / tensor.step) + 1
-
-
-def limits_of(tensor: GraphTensor) -> tuple[float, float]:
-    """The numbers at the ends of a quantised tensor's range."""
-    ends, zero = np.iinfo(tensor.dtype), tensor.zero_points[0] if tensor.zero_points else 0
-    return (int(ends.min) - zero) * tensor.step, (int(ends.max) - zero) * tensor.step
-
-
-def range_of(tensor: GraphTensor, runs: Iterable[Array]) -> Range | None:
-    """Of the other model's numbers in all ``runs``; None for tensors without a scale, and for what is no number."""
-    if not tensor.step:
-        return None
-    low, high = limits_of(tensor)
-    found = []
-    for values in runs:
-        numbers = values.astype(np.float64).ravel()
-        if not numbers.size or not np.isfinite(numbers).all():
-            return None
-        beyond = np.maximum(numbers - high, low - numbers)
-        beyond = beyond[beyond > tensor.step]
-        found.append((numbers.min(), numbers.max(), numbers.size, beyond.size, float(np.square(beyond).sum())))
-    if not found:
-        return None
-    lows, highs, counts, cuts, squared = zip(*found, strict=True)
-    return Range(float(min(lows)), float(max(highs)), sum(counts), sum(cuts), sum(squared))
 
 
 class TwoModels(Struct, frozen=True, eq=False):
@@ -104,36 +56,9 @@ class TwoModels(Struct, frozen=True, eq=False):
             tensor, seen = self.graph.tensors[index], self.ranges.get(index)
             if seen is None:
                 continue
-            low, high = limits_of(tensor)
-            meant = f"it is for {low:.4g} to {high:.4g}"
-            if seen.cut:
-                yield cause_row(
-                    "inputs beyond the range",
-                    f"{_share(seen)} of the input {tensor.name!r}, {seen.low:.4g} to {seen.high:.4g}, are cut at an "
-                    f"end of its range: {meant}",
-                    "calibrate again with inputs such as these, or feed the model what it was calibrated for",
-                )
-            elif seen.low < seen.high and seen.steps(tensor) < _FEW_STEPS:
-                yield cause_row(
-                    "few steps of the input",
-                    f"the scale of the input {tensor.name!r} leaves {_few(tensor, seen)}: {meant}",
-                    "calibrate again, with inputs in the range that the float model takes",
-                )
-
-    def reading_of_pixels(self) -> str:
-        """What may be wrong with inputs that a quantised model takes as pixels, and a float model as other numbers."""
-        for index, position in zip(self.parts.graph_inputs, self.other.pair.input_order, strict=True):
-            own = self.graph.tensors[index]
-            there = self.other.graph.tensors[self.other.parts.graph_inputs[position]]
-            low, high = limits_of(own) if own.step else (0.0, 0.0)
-            is_picture = len(own.shape) == _AXES_OF_PICTURES and there.dtype == "float32"
-            if is_picture and abs(low) < own.step and abs(high - _WHITE) < 2 * own.step:
-                return (
-                    f"both models were fed {low:.4g} to {high:.4g}, which the input {own.name!r} is quantised for, and "
-                    "the scores of the float model are the same for all, or 0 and 1: where it takes pictures as 0 to 1 "
-                    "or -1 to 1, say so: --normalization=unit, or native"
-                )
-        return ""
+            fault = input_fault(tensor, seen)
+            if fault is not None:
+                yield cause_row(fault.name, fault.text, fault.remedy)
 
     def of_layer(self, row: Row, runs: TensorRuns | None) -> Iterator[Row]:
         """Causes of what a layer is off by; ``runs`` are its errors in the whole model.
@@ -155,8 +80,8 @@ class TwoModels(Struct, frozen=True, eq=False):
                 low, high = limits_of(tensor)
                 yield cause_row(
                     "values cut at the end of a range",
-                    f"{_share(seen)} of {tensor.name!r} are cut at an end of its range, {low:.4g} to {high:.4g}; the "
-                    f"other model has {seen.low:.4g} to {seen.high:.4g}",
+                    f"{share_cut(seen)} of {tensor.name!r} are cut at an end of its range, {low:.4g} to {high:.4g}; "
+                    f"the other model has {seen.low:.4g} to {seen.high:.4g}",
                     _DRAWN if self.are_drawn else _CALIBRATE,
                 )
             elif (row.value(f"{SINGLE}_relative") or 0.0) > FAR:
@@ -164,9 +89,9 @@ class TwoModels(Struct, frozen=True, eq=False):
 
     def _of_few_steps(self, tensor: GraphTensor, seen: Range) -> Iterator[Row]:
         """That a tensor has few values for its numbers, and with which other ones it shares the scale."""
-        if seen.low >= seen.high or seen.steps(tensor) >= _FEW_STEPS:
+        if not seen.leaves_few(tensor):
             return
-        few = f"the scale of {tensor.name!r} leaves {_few(tensor, seen)}"
+        few = f"the scale of {tensor.name!r} leaves {few_steps(tensor, seen)}"
         for node in self.graph.nodes:
             if node.operator in _JOINS and tensor.index in node.inputs:
                 ranges = {each: self.ranges[each] for each in node.inputs if each in self.ranges}
@@ -207,16 +132,6 @@ class TwoModels(Struct, frozen=True, eq=False):
                 f"#{place} {self.parts.operators[place]} is told otherwise in the two models: {told}",
                 "convert both models from the same graph with the same converter",
             )
-
-
-def _share(seen: Range) -> str:
-    return f"{seen.cut} of {seen.count} values"
-
-
-def _few(tensor: GraphTensor, seen: Range) -> str:
-    ends = np.iinfo(tensor.dtype)
-    steps = f"{seen.steps(tensor)} of {int(ends.max) - int(ends.min) + 1} steps"
-    return f"{steps} to its values, {seen.low:.4g} to {seen.high:.4g}"
 
 
 def _in_words(name: str) -> str:

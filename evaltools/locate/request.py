@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final, cast
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ModelError, UsageError
@@ -28,8 +27,6 @@ _BY_NAME_OPTIONS: Final = ("reference_model_file", "reference_tensors")
 _INPUT_OPTIONS: Final = (
     "input_files", "input_images", "input_range", "inputs", "normalization", "input_layout", "channel_order",
 )  # fmt: skip
-_IN_REAL_NUMBERS: Final = ("normalization", "input_range")
-"""What states inputs in real numbers, which a quantised input may not hold."""
 _RANGE: Final = re.compile(r"(?P<first>[0-9]+)-(?P<last>[0-9]+)|(?P<only>[0-9]+)")
 
 
@@ -109,10 +106,7 @@ def _side(options: Options, model: ModelFile, parts: CuttableModel) -> Side | No
     if options.text("signature") in found.signatures:
         found = read_model(other, options.text("signature"))
     check_types(found, native=False)
-    side = other_model(model, parts, found)
-    if side.model is None or not any(name in options for name in _IN_REAL_NUMBERS):
-        return side
-    return replace(side, model=side.model.taking_floats)
+    return other_model(model, parts, found, _input_options(options, 1))
 
 
 def _planned(

@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evaltools.datasets.input_files import read_arrays
 from evaltools.errors import DataError, ModelError
@@ -25,6 +24,8 @@ from evaltools.model.cut import CuttableModel
 from evaltools.model.float_layer import CONVERSIONS
 from evaltools.parameter import did_you_mean
 from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.input_options import InputOptions
+from evaltools.tasks.inference_diff.inputs import fed_as_stated
 from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
 from evaltools.tasks.inference_diff.output_order import names_of
 
@@ -126,16 +127,6 @@ class OtherModel(Struct, frozen=True, eq=False):
         """The same in the types of the tested model."""
         return tuple(self.pair.test_side.fed(values))
 
-    @property
-    def taking_floats(self) -> OtherModel:
-        """The same pair given floats where one of the two takes them, so that both sides see what a user means."""
-        given = []
-        for own, position in zip(self.pair.test.inputs, self.pair.input_order, strict=True):
-            other = self.pair.reference.inputs[position]
-            floats = next((each for each in (own, other) if each.dtype.startswith("float")), own)
-            given.append(replace(own, dtype=floats.dtype, scale=floats.scale, zero_point=floats.zero_point))
-        return OtherModel(replace(self.pair, inputs=tuple(given)), self.parts, self.graph)
-
 
 class SavedArrays(Struct, frozen=True, eq=False):
     """The arrays of a file by name, real numbers, of one run; ``inputs`` are the model's, None where it has none."""
@@ -210,9 +201,9 @@ def computed(parts: CuttableModel, graph: Graph) -> list[Candidate]:
     ]
 
 
-def other_model(model: ModelFile, parts: CuttableModel, other: ModelFile) -> Side:
+def other_model(model: ModelFile, parts: CuttableModel, other: ModelFile, options: InputOptions) -> Side:
     """Match two models; raises :class:`ModelError` where they take different inputs, or share no name."""
-    pair = pair_models(model, other)
+    pair = fed_as_stated(pair_models(model, other), options)
     others = CuttableModel(pair.reference.read())
     graph = read_contents(pair.reference).main
     found = match(computed(parts, read_contents(model).main), computed(others, graph))

@@ -119,7 +119,7 @@ class GraphTensor:
             return ""
         if len(self.scales) > 1:
             return f"{len(self.scales)} scales along dimension {self.axis}"
-        zero = self.zero_points[0] if self.zero_points else 0
+        zero = self.zero_point
         return f"real = {self.scales[0]:.6g} * " + (f"(q {'-' if zero > 0 else '+'} {abs(zero)})" if zero else "q")
 
     @property
@@ -127,6 +127,11 @@ class GraphTensor:
         """What one step of a quantised tensor is worth; 0 for one that holds its numbers themselves, or per channel."""
         is_quantized = self.dtype in _STEPS and len(self.scales) == 1
         return self.scales[0] if is_quantized else 0.0
+
+    @property
+    def zero_point(self) -> int:
+        """The whole number that stands for 0, of the first channel where there are several."""
+        return self.zero_points[0] if self.zero_points else 0
 
     @property
     def is_quantized(self) -> bool:

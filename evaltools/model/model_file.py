@@ -70,6 +70,11 @@ class TensorInfo(Struct, frozen=True):
         """Whether whole numbers stand for real ones, ``real = (quantised - zero_point) * scale``."""
         return bool(self.scale) and self.dtype in QUANTIZED_TYPES
 
+    @property
+    def step(self) -> float:
+        """What one step of a quantised tensor is worth; 0 for others."""
+        return self.scale if self.scale is not None and self.is_quantized else 0.0
+
     def __str__(self) -> str:
         return f"{self.name or 'unnamed'}: {self.dtype}[{','.join(map(str, self.shape_signature))}]"
 

@@ -39,11 +39,15 @@ _READING_A_HEADER: Final = threading.Lock()
 
 
 class PictureHeader(Struct, frozen=True):
-    """Width and height in pixels as stored; ``is_rotated`` where EXIF asks viewers to turn or mirror the picture."""
+    """Width and height in pixels as stored; ``is_rotated`` where EXIF asks viewers to turn or mirror the picture.
+
+    ``has_alpha``: it says how transparent its places are.
+    """
 
     width: int
     height: int
     is_rotated: bool
+    has_alpha: bool = False
 
 
 def decode_image(path: Path, height: int | None = None, width: int | None = None) -> RgbImage:
@@ -123,7 +127,7 @@ def picture_header(path: Path) -> PictureHeader | None:
         return None
     try:
         with opened(path) as file, _opened(file, _decoder(extension), path) as picture:
-            return PictureHeader(picture.width, picture.height, _is_rotated(picture))
+            return PictureHeader(picture.width, picture.height, _is_rotated(picture), picture.has_transparency_data)
     except Unreadable as error:
         raise ImageError(f"cannot be read: {error}") from error
 

@@ -39,9 +39,7 @@ def general_warnings(
         yield f"the outputs are read as {places} ({places.source}), but the operator says {known}"
     if data.head is not None:
         yield from _about_head(data.head, model.outputs[0])
-    skipped = pictures.folder.skipped
-    if skipped:
-        yield f"{len(skipped)} files that are not pictures were left out, such as {skipped[0]!r}"
+    yield from pictures.folder.remarks()
     if truth is None:
         yield "no ground truth was given, so there is no mAP; boxes are compared between configurations"
     else:

@@ -132,10 +132,7 @@ def _check(read: Labels, path: Path, labels: LabelFile, label_offset: int | None
 
 def _notes(images: LabelledImages, labels: LabelFile, by_class: Sequence[str | None]) -> list[str]:
     """What is odd about the files."""
-    found = []
-    skipped = images.folder.skipped
-    if skipped:
-        found.append(f"{len(skipped)} files that are not pictures were left out, such as {skipped[0]!r}")
+    found = images.folder.remarks()
     repeated = [label for label, count in Counter(labels.lines).items() if count > 1]
     if repeated:
         example = f"such as {repeated[0]!r}; either output counts as right"

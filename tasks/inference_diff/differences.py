@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from evaltools.datasets.image_folder import alpha_remarks
 from evaltools.engine.opening import describe_tensor
 from evaltools.engine.quiet_latency import times_with_reading
 from evaltools.metrics.latency import summarise_latency
@@ -91,6 +92,7 @@ def conclude(metric: Differences, run: RecordsOfRun, configurations: Sequence[Ro
         verdicts=_verdicts([*loaded, *configurations], comparisons),
         warnings=[
             *_open_order(material),
+            *alpha_remarks(material.plan.pictures),
             *_warnings(comparisons, noise_floor),
             *far_variant_warnings(list(judges.values())),
         ],
@@ -227,7 +229,7 @@ def _open_order(material: DiffMaterial) -> list[str]:
 
 
 def _warnings(comparisons: Sequence[DiffComparison], noise_floor: RoleOutcomes) -> list[str]:
-    found = [noise_floor.problem] if noise_floor.problem else []
+    found = [*([noise_floor.problem] if noise_floor.problem else []), *noise_floor.remarks]
     if noise_floor.left_out:
         listed = ", ".join(noise_floor.left_out)
         found.append(f"the time after the runs was over (--max_secs) before all was measured: {listed}")

@@ -10,13 +10,14 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.datasets.gaussian import GaussianInputs
-from evaltools.datasets.input_files import Wanted, read_input_files
+from evaltools.datasets.input_files import Wanted, hold_floats, read_input_files
 from evaltools.errors import ImageError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import parse_normalization
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.image_input import sizes_to_state
 from evaltools.tasks.inference_diff.input_options import DEFAULT_RUNS, FILES, NOISE, PHOTOS, InputOptions
+from evaltools.tasks.inference_diff.model_pair import ModelPair
 from evaltools.tasks.inference_diff.picture_inputs import PictureInputs, pictures_of
 from evaltools.tasks.inference_diff.value_ranges import (
     DrawnRange,
@@ -199,6 +200,12 @@ def plan_inputs(
         for index, kind in enumerate(kinds)
     )
     return InputPlan(source, names, kinds, tuple(tensors), tuple(words), _own_pictures(pictures, len(kinds)))
+
+
+def fed_as_stated(pair: ModelPair, options: InputOptions) -> ModelPair:
+    """Two models, given floats where a user states real numbers, which a quantised input may not hold."""
+    is_real = bool(options.ranges) or options.normalization != "auto" or hold_floats(options.files)
+    return pair.taking_floats if is_real else pair
 
 
 def _wanted(position: int, tensor: TensorInfo) -> Wanted:

@@ -21,7 +21,7 @@ from evaltools.report.files.output_file import require_new_folder
 from evaltools.result.facts import Tensor
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.input_options import SAVED, InputOptions
-from evaltools.tasks.inference_diff.inputs import InputPlan, Ranges, RunInputs, plan_inputs, saying
+from evaltools.tasks.inference_diff.inputs import InputPlan, Ranges, RunInputs, fed_as_stated, plan_inputs, saying
 from evaltools.tasks.inference_diff.model_pair import ModelPair, Side, match_by_name, pair_models, side_of
 from evaltools.tasks.inference_diff.options import LIMITS
 from evaltools.tasks.inference_diff.output_comparison import (
@@ -294,7 +294,7 @@ def _pair(models: Sequence[ModelFile], options: DiffOptions, model: ModelFile) -
         return None
     reference = _with_signature(models[1], options.signature if options.signature in models[1].signatures else "")
     check_types(reference, native=False)
-    return pair_models(model, reference, options.output_map)
+    return fed_as_stated(pair_models(model, reference, options.output_map), options.inputs)
 
 
 def _loaded(options: DiffOptions, model: ModelFile) -> SavedReference | None:

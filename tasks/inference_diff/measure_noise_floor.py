@@ -34,6 +34,7 @@ from evaltools.tasks.inference_diff.noise_floor import (
     plan_roles,
 )
 from evaltools.tasks.inference_diff.output_comparison import Difference, DiffObservation, DiffSummary
+from evaltools.tasks.inference_diff.stored_ranges import remarks
 
 _FARTHEST_OF_EACH: Final = 3
 _RUNS_OF_OPERATORS: Final = 4
@@ -79,6 +80,7 @@ def _measure(
     left_out: list[str] = []
     problem, is_interrupted = None, False
     operators: dict[str, ByOperators] = {}
+    said: list[str] = []
     until = start + options.max_secs if options.max_secs else math.inf
     try:
         if options.reference is None and inputs:
@@ -86,6 +88,7 @@ def _measure(
             runs = _run(material, local, list(inputs.values()), after.open_with)
             outputs[local.name] = {} if isinstance(runs, str) else _read(local, inputs, runs)
             problem = f"no noise floor, the CPU fails here: {runs}" if isinstance(runs, str) else None
+        said = _remarks(material, inputs, outputs)
         summaries = _summaries(material, outcome)
         for place, role in sorted(enumerate(roles), key=lambda found: found[1].turn):
             if role.turn and _are_settled(material, summaries, list(seen.values())):
@@ -101,8 +104,17 @@ def _measure(
     except KeyboardInterrupt:
         is_interrupted = True
     return RoleOutcomes(
-        [seen[place] for place in sorted(seen)], list(inputs), is_interrupted, left_out, problem, operators
+        [seen[place] for place in sorted(seen)], list(inputs), is_interrupted, left_out, problem, operators, said
     )
+
+
+def _remarks(material: DiffMaterial, inputs: ByRun, outputs: Mapping[str, ByRun]) -> list[str]:
+    """What is to be said of the inputs of two models."""
+    reference = outputs.get(material.options.reference_name, {})
+    if material.pair is None or not inputs:
+        return []
+    is_stated = material.options.inputs.normalization != "auto"
+    return remarks(material.pair, list(inputs.values()), list(reference.values()), is_stated)
 
 
 def _ask_operators(

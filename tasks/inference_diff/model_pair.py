@@ -44,6 +44,16 @@ class ModelPair(Struct, frozen=True):
         return tuple(self.reference.outputs[position] for position in self.output_order)
 
     @property
+    def taking_floats(self) -> ModelPair:
+        """The same pair given floats where one of the two takes them, so that both sides see what a user means."""
+        given = []
+        for own, position in zip(self.test.inputs, self.input_order, strict=True):
+            other = self.reference.inputs[position]
+            floats = next((each for each in (own, other) if each.dtype.startswith("float")), own)
+            given.append(replace(own, dtype=floats.dtype, scale=floats.scale, zero_point=floats.zero_point))
+        return replace(self, inputs=tuple(given))
+
+    @property
     def test_side(self) -> Side:
         """The test model."""
         return side_of(self.inputs, self.test)

@@ -111,8 +111,8 @@ class RoleOutcomes(Struct, frozen=True):
     """The outcomes of the roles over ``runs`` that the verdicts need, or of those before it was ``interrupted``.
 
     ``left_out`` are the names of those that were not done, or not on all runs, as the time was over. ``problem`` says
-    what else went wrong. ``operators`` has what the operators one by one show of configurations whose outputs are too
-    far off, or too sensitive, to say.
+    what else went wrong, ``remarks`` what is to be said of the inputs of two models. ``operators`` has what the
+    operators one by one show of configurations whose outputs are too far off, or too sensitive, to say.
     """
 
     seen: Sequence[RoleOutcome] = ()
@@ -121,6 +121,7 @@ class RoleOutcomes(Struct, frozen=True):
     left_out: Sequence[str] = ()
     problem: str | None = None
     operators: Mapping[str, ByOperators] = field(default_factory=dict)
+    remarks: Sequence[str] = ()
 
     def of_kind(self, kind: RoleKind) -> list[RoleOutcome]:
         """The outcomes of one kind, in order."""

@@ -198,7 +198,9 @@ def test_numbers_of_a_wider_type_are_converted(tmp_path: Path, given: str, wante
     [("float32", "int8"), ("complex64", "float32"), ("int8", "bool"), ("S1", "float32"), ("float32", "string")],
 )
 def test_numbers_of_another_kind_are_refused(tmp_path: Path, given: str, wanted: str) -> None:
-    assert f"needs {wanted}" in refused(saved(tmp_path / "x.npy", [1, 0], given), Wanted(("x",), wanted, (2,)))
+    message = refused(saved(tmp_path / "x.npy", [1, 0], given), Wanted(("x",), wanted, (2,)))
+    assert f"needs {wanted}" in message
+    assert ("save round(real / scale) + zero point" in message) == (wanted == "int8")
 
 
 @pytest.mark.parametrize(

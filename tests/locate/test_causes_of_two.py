@@ -10,8 +10,8 @@ import pytest
 import tflite
 
 import evaltools as et
-from evaltools.locate.causes_of_two import Range, limits_of, range_of
 from evaltools.model.contents import GraphTensor
+from evaltools.tasks.inference_diff.stored_ranges import Range, limits_of, range_of
 from tests import locate_models
 from tests.tflite_writer import Graph, Quantization
 
@@ -145,6 +145,31 @@ def test_the_scale_of_an_input_that_leaves_few_steps_comes_first(tmp_path: Path)
     assert located(tmp_path, *models, input_images=PICTURES)[1] == {}
 
 
+def test_a_diff_says_it_too_whichever_model_is_the_reference(tmp_path: Path) -> None:
+    """Files of floats are real numbers, of which the float model gets all, and the quantised one what it can store."""
+    paths = []
+    for in_8_bits in (True, False):
+        stored = Stored(in_8_bits)
+        fed, given = (stored.tensor(name, SHAPE, Quantization(1.0, -128)) for name in ("fed", "given"))
+        stored.graph.node("ADD", [fed, fed], given, "AddOptions")
+        paths.append(tmp_path / f"{in_8_bits}.tflite")
+        paths[-1].write_bytes(stored.graph.to_bytes([fed], [given]))
+    reals = np.random.default_rng(0).uniform(0, 1, (4, *SHAPE[1:])).astype(np.float32)
+    np.save(tmp_path / "reals.npy", reals)
+    rounding = np.rint(reals.astype(np.float64)) - reals
+    for (tested, reference), expected in ((paths, reals), (paths[::-1], reals + rounding)):
+        found = et.diff(tested, reference_model=reference, inputs=tmp_path / "reals.npy", tests="use_xnnpack=false")
+        (said,) = [text for text in found.result.warnings if "of 256 steps" in text]
+        assert said.startswith("the scale of the input 'fed' leaves 2 of 256 steps to its values, ")
+        assert said.endswith("it is for 0 to 255; calibrate again, with inputs in the range that the float model takes")
+        size = np.sqrt(np.square(rounding).sum() / np.square(expected).sum())
+        assert found["test"].relative_rms == pytest.approx(size, rel=1e-3)
+    whole = (reals * 255).astype(np.uint8)
+    np.save(tmp_path / "whole.npy", (whole.astype(np.int16) - 128).astype(np.int8))
+    found = et.diff(paths[0], reference_model=paths[1], input_files=[tmp_path / "whole.npy"])
+    assert not [text for text in found.result.warnings if "steps" in text]
+
+
 def test_inputs_beyond_the_range_of_int16_are_told(tmp_path: Path) -> None:
     """They are stated in real numbers, and the float model gets all of them."""
     models = []
@@ -212,3 +237,5 @@ def test_pixels_are_in_doubt_where_the_scores_of_the_float_model_show_nothing(
         models[-1].write_bytes(stored.graph.to_bytes([fed], [given]))
     found = et.locate(models[0], reference_model_file=models[1], num_inputs=2)
     assert any("say so: --normalization=unit" in line for line in found.in_words) == is_said
+    compared = et.diff(models[0], reference_model=models[1], num_runs=4)
+    assert any("say so: --normalization=unit" in line for line in compared.result.warnings) == is_said
