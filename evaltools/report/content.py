@@ -70,13 +70,15 @@ class First(Struct, frozen=True):
 class Part(Struct, frozen=True):
     """The details of one result: ``source`` is its name, ``about`` in a few words what it is of.
 
-    ``hints`` say what is not known, and the flag that brings it. ``folders`` are those from which relative names of
-    files may be meant: where the command was given, where the result lies.
+    ``ran`` are about how it was run, which a page shows when it is asked. ``hints`` say what is not known, and the flag
+    that brings it. ``folders`` are those from which relative names of files may be meant: where the command was given,
+    where the result lies.
     """
 
     source: str
     about: str
     sections: tuple[Section, ...]
+    ran: tuple[Section, ...] = ()
     warnings: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     downloads: tuple[Download, ...] = ()
@@ -151,7 +153,8 @@ def sentences(*texts: str) -> str:
 
 def bounded(part: Part) -> Part:
     """The part with as much as a page has room for."""
-    return replace(part, sections=tuple(map(bounded_section, part.sections)))
+    shown, ran = (tuple(map(bounded_section, sections)) for sections in (part.sections, part.ran))
+    return replace(part, sections=shown, ran=ran)
 
 
 def bounded_first(first: First) -> First:

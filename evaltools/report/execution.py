@@ -151,7 +151,7 @@ def pipeline(result: Result, execution: ExecutionUsed) -> Section | None:
     )
     blocks: list[Block] = [block for block in found if block is not None]
     advice = advice_in_words(result, execution)
-    return Section("Where the time goes", blocks, "speed", f"{advice}." if advice else "")
+    return Section("Where the time goes", blocks, "run", f"{advice}." if advice else "")
 
 
 def shares(execution: ExecutionUsed) -> Chart:

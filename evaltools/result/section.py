@@ -96,6 +96,8 @@ def text_of(cell: Cell) -> str:
 
 
 _OF_ALL: Final = "All rows: "
+_MOST_AT_A_GLANCE: Final = 8
+"""Rows."""
 
 
 class Table(Struct, frozen=True, tag_field="kind", tag="table"):
@@ -137,6 +139,11 @@ class Table(Struct, frozen=True, tag_field="kind", tag="table"):
             if any(text_of(row[place]) not in ("", "-") for row in self.rows)
         ]
         return self.of_columns(kept)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it has more rows than a screen has room for beside something else."""
+        return len(self.rows) > _MOST_AT_A_GLANCE
 
     def with_facts(self, texts: Mapping[str, str]) -> Table:
         """Without those of these columns that say the same in each row: a text below says it once.

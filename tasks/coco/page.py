@@ -9,7 +9,6 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.metrics.boxes import Detection, Detections, match_boxes
-from evaltools.metrics.words import change
 from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import p_value, percent
 from evaltools.result.section import (
@@ -52,7 +51,6 @@ def sections(detection: Detected, example_count: int, folder: str) -> list[Secti
     """
     data, comparisons = detection.data, detection.comparisons
     tables: list[Block] = [_native(detection)] if any(entry.native for entry in detection.figures) else []
-    tables += _figures(comparisons)
     tables += [_boxes(comparisons)] if comparisons else []
     unclear = []
     for entry in comparisons:
@@ -109,22 +107,6 @@ def _native(detection: Detected) -> Table:
         for found in detection.figures
     ]
     return Table("As the native tool counts", ("configuration", "native mAP", "boxes", "pictures"), rows)
-
-
-def _figures(comparisons: Sequence[BoxComparison]) -> list[Block]:
-    """The changes of all comparisons in one table, none where there are none."""
-    rows: list[Sequence[Cell]] = [
-        [
-            _sides(comparison),
-            found.stat,
-            Number(change(found.change, found.interval.low, found.interval.high, is_share=True), found.change),
-            number_cell(found.p_value, p_value),
-        ]
-        for comparison in comparisons
-        for found in comparison.changes
-    ]
-    columns = ("configuration", "figure", "change [95 %]", "test, uncorrected")
-    return [Table("Changes of the figures of COCO, paired bootstrap over pictures", columns, rows)] if rows else []
 
 
 def _boxes(comparisons: Sequence[BoxComparison]) -> Table:

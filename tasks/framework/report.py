@@ -9,11 +9,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.metrics.means import MeanChange
-from evaltools.metrics.words import change, ends
 from evaltools.report.content import some_of
 from evaltools.report.words.facts import counted
 from evaltools.result.figure import contribution_to
-from evaltools.result.section import Block, Cell, Gallery, Lines, Number, Picture, Section, Table, number_cell
+from evaltools.result.section import Block, Cell, Gallery, Lines, Number, Picture, Section, Table
 from evaltools.tasks.framework.collecting import Pair
 from evaltools.tasks.framework.definition import Task
 from evaltools.tasks.framework.figures import DrawnExample
@@ -36,21 +35,20 @@ def sections(
     ``scores`` are those of each example, by configuration and metric, where they were asked for; ``drawn`` the examples
     that each configuration changes most. Of the metrics that are ``contributed`` to, single examples have no scores.
     """
-    paired: list[Block] = [_changes(changes)] if changes else []
     moved = [
         f"{metric}: plain C++ kernels change it by {found.change:+.3g} on "
         f"{counted(found.count, 'example')}; up to twice as much counts as no change"
         for metric, found in other_kernels.items()
         if found.differing
     ]
-    paired += [Lines(moved)] if moved else []
     changed: list[Block] = [
         Gallery(f"Pictures that {other} changes most", list(map(_picture, found)))
         for other, found in drawn.items()
         if found
     ]
     changed += _examples(task, changes, scores, contributed)
-    return [Section("Paired scores", paired, "accuracy"), Section("What changed", changed, "changes")]
+    kernels: list[Block] = [Lines(moved)] if moved else []
+    return [Section("Other kernels", kernels, "accuracy"), Section("What changed", changed, "changes")]
 
 
 def joined(first: Sequence[Section], then: Iterable[Section]) -> list[Section]:
@@ -70,21 +68,6 @@ def _picture(drawn: DrawnExample) -> Picture:
     file = Path(drawn.drawing.picture)
     lines = [] if drawn.example == file.name else [drawn.example]
     return Picture(str(file.parent), file.name, drawn.drawing.text, "", lines, panels=drawn.drawing.panels)
-
-
-def _changes(changes: Changes) -> Table:
-    rows: list[Sequence[Cell]] = []
-    for (baseline, other), found in changes.items():
-        for metric, mean in found.items():
-            interval, guaranteed = mean.interval(), mean.guaranteed_interval()
-            low, high = (None, None) if interval is None else (interval.low, interval.high)
-            shown = Number(change(mean.change, low, high, is_share=False), mean.change)
-            wide = "" if guaranteed is None else ends(f"{guaranteed.low:+.3g}", f"{guaranteed.high:+.3g}")
-            counts = (number_cell(mean.differing), number_cell(mean.count))
-            rows.append([f"{other} against {baseline}", metric, shown, wide, *counts])
-    columns = ("configuration", "metric", "change [95 %]", "by stated bounds", "examples that differ", "examples")
-    below = "Losses that no example of this run shows may be unseen, but for what the metric's stated bounds allow."
-    return Table("Change of each mean on the same examples", columns, rows, below)
 
 
 def _examples(task: Task, changes: Changes, scores: Scores, contributed: Collection[str]) -> Iterator[Table]:

@@ -10,23 +10,16 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
-from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p
-from evaltools.metrics.words import change
+from evaltools.metrics.proportions import PairedCounts, change_interval
 from evaltools.report.content import some_of
-from evaltools.report.words.numbers import p_value
 from evaltools.result.figure import Change
 from evaltools.result.section import (
-    Block,
-    Cell,
     Gallery,
     Lines,
     Note,
-    Number,
     Picture,
     Section,
-    Table,
     Tone,
-    number_cell,
 )
 from evaltools.tasks.framework.answers import Answers
 from evaltools.text import printable
@@ -204,10 +197,8 @@ def sections(comparisons: Sequence[Comparison], folder: str) -> list[Section]:
     """How many answers changed, what was lost and gained, and the pictures of it, which lie in ``folder``."""
     first = [each for each in comparisons if each.baseline == comparisons[0].baseline]
     notes = [Note(each.other, _changed(each)) for each in first if each.same < each.count]
-    paired: list[Block] = [_paired(comparisons)] if comparisons else []
     return [
         Section("Changed answers", [Lines(notes)] if notes else [], "first"),
-        Section("Lost and gained", paired, "accuracy"),
         Section("What changed", [_gallery(folder, each) for each in first if each.changed], "changes"),
     ]
 
@@ -219,35 +210,6 @@ def _changed(compared: Comparison) -> str:
     text += f", {count - lost - gained} wrong both ways" if count > lost + gained else ""
     ties = f"{compared.ties} {'is an exact tie' if compared.ties == 1 else 'are exact ties'}"
     return f"{text}; {ties}" if compared.ties else text
-
-
-def _paired(comparisons: Sequence[Comparison]) -> Table:
-    rows: list[Sequence[Cell]] = []
-    for compared in comparisons:
-        share = compared.same / compared.count if compared.count else None
-        for k, (counts, found) in enumerate(zip(compared.flips, compared.changes, strict=True), 1):
-            if k not in _SHOWN_K or found.interval is None:
-                continue
-            p = mcnemar_p(counts)
-            rows.append(
-                [
-                    f"{compared.other} against {compared.baseline}",
-                    f"top-{k}",
-                    number_cell(counts.lost),
-                    number_cell(counts.gained),
-                    Number(change(found.value, found.interval.low, found.interval.high, True), found.value),
-                    Number(p_value(p), p),
-                    number_cell(compared.ties),
-                    number_cell(compared.identical),
-                    "-" if share is None else Number(f"{100 * share:.4g} %", share),
-                ]
-            )
-    columns = (
-        "configuration", "figure", "lost", "gained", "change [95 %]", "McNemar", "ties", "identical",
-        "same first answer",
-    )  # fmt: skip
-    below = "ties: another first answer, but one that has the best score as well on one of the sides"
-    return Table("Pictures that changed sides", columns, rows, below, 2)
 
 
 def _gallery(folder: str, comparison: Comparison) -> Gallery:

@@ -1,16 +1,14 @@
-"""The figures of rows on a page: accuracy with its changes, speed, and one against the other."""
+"""The figures of rows on a page: accuracy with its changes, and speed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from evaltools.known_tasks import task_command
-from evaltools.metrics.interval import Interval
-from evaltools.metrics.words import change
+from evaltools.metrics.words import change, ends
 from evaltools.report.content import first_few, sentences, some_of
-from evaltools.report.screen.charts import medians, models_tradeoff
-from evaltools.report.screen.rows import ModelRows, is_share
+from evaltools.report.screen.rows import is_share
 from evaltools.report.screen.table import BENCHMARK
 from evaltools.report.words.facts import by_latency, label, speed_of
 from evaltools.report.words.numbers import (
@@ -19,18 +17,16 @@ from evaltools.report.words.numbers import (
     in_times_with_interval,
     milliseconds,
     p_value,
-    says_something,
     three_digits,
 )
+from evaltools.result.figure import Change, Figure
 from evaltools.result.metrics import of_task
 from evaltools.result.places import reference_of
 from evaltools.result.result import INVOKE, INVOKE_US, Result, Row
-from evaltools.result.row_word import is_clean, tone_of, word_of
+from evaltools.result.row_word import is_clean, word_of
 from evaltools.result.section import Axis, Block, Cell, Chart, Mark, Number, Section, Table, number_cell, path_to
-from evaltools.result.verdict import Verdict
 
 _MOST_FIGURES: Final = 24
-_MOST_INTERVALS: Final = 24
 _MOST_CONFIGURATIONS: Final = 8
 _MOST_DRAWN: Final = 8
 _OF_TIMES: Final = ("avg_us", "min_us", "max_us")
@@ -44,17 +40,9 @@ _WIDE: Final = 5
 
 
 def accuracy(result: Result) -> Section:
-    """Figures of the task by configuration, verdicts with their intervals, a chart of the changes."""
-    judged = [
-        (place, number, entry, verdict)
-        for place, entry in enumerate(result.rows)
-        for number, verdict in enumerate(entry.verdicts)
-    ]
-    blocks: list[Block] = [_figures(result)]
-    blocks += [_verdicts(result, judged)] if judged else []
-    changes = [(entry, verdict) for _, _, entry, verdict in judged if verdict.change is not None]
-    drawn = _changes(result, changes) if changes else None
-    blocks += [] if drawn is None else [drawn]
+    """Figures of the task by configuration, and how each one changes."""
+    changed = _changes(result)
+    blocks: list[Block] = [_figures(result), *([changed] if changed.rows else [])]
     return Section("Accuracy" if task_command(result.command).accuracy else "Figures", blocks, "accuracy")
 
 
@@ -81,74 +69,85 @@ def _figure_of_task(place: int, name: str, entry: Row) -> Cell:
     return Number(figure_with_interval(found), found.value, path)
 
 
-def _verdicts(result: Result, judged: Iterable[tuple[int, int, Row, Verdict]]) -> Table:
+def _changes(result: Result) -> Table:
+    """How figures differ from those of another row on the same examples: what was judged, then the others."""
     rows: list[Sequence[Cell]] = []
-    for place, number, entry, verdict in judged:
-        path = f"rows/{place}/verdicts/{number}"
-        size = verdict.change
-        text = "" if size is None else change(size, verdict.low, verdict.high, is_share(entry, verdict))
-        rows.append(
-            [
-                entry.name,
-                verdict.against,
-                "" if size is None else Number(text, size, f"{path}/change"),
-                number_cell(verdict.p_value, p_value, f"{path}/p_value"),
-                number_cell(verdict.examples_needed, path=f"{path}/examples_needed"),
-                verdict.sentence if is_clean(result, entry) else f"{word_of(result, entry)}; {verdict.sentence}",
-            ]
-        )
-    columns = ("configuration", "compared with", "change [95 %]", "test, corrected", "examples that would decide",
-               "verdict")  # fmt: skip
-    ranks = (0, 1, 2, 3, 4, 0)
-    return Table("Verdicts", columns, rows, ranks=ranks)
+    for place, entry in enumerate(result.rows):
+        known = of_task(entry)
+        for number, verdict in enumerate(entry.verdicts):
+            path, of = f"rows/{place}/verdicts/{number}", (verdict.metric, verdict.against)
+            figure = known.get(verdict.metric)
+            found = figure.change if figure is not None and figure.change is not None else None
+            own = found if found is not None and found.against == verdict.against else None
+            words = verdict.sentence if is_clean(result, entry) else f"{word_of(result, entry)}; {verdict.sentence}"
+            rows.append(
+                [
+                    entry.name,
+                    *_named(of, figure),
+                    _change(verdict.change, verdict.low, verdict.high, is_share(entry, verdict), f"{path}/change"),
+                    *_of_examples(own),
+                    number_cell(verdict.p_value, p_value, f"{path}/p_value"),
+                    number_cell(verdict.examples_needed, path=f"{path}/examples_needed"),
+                    words,
+                ]
+            )
+        judged = {(verdict.metric, verdict.against) for verdict in entry.verdicts}
+        for name, figure in known.items():
+            found = figure.change
+            if found is None or (name, found.against) in judged:
+                continue
+            low, high = (None, None) if found.interval is None else (found.interval.low, found.interval.high)
+            path = path_to("rows", place, "figures", name, "change")
+            rows.append(
+                [
+                    entry.name,
+                    *_named((name, found.against), figure),
+                    _change(found.value, low, high, figure.is_share, f"{path}/value"),
+                    *_of_examples(found),
+                    number_cell(found.p_value, p_value, f"{path}/p_value"),
+                    "-",
+                    "",
+                ]
+            )
+    columns = (
+        "configuration", "figure", "compared with", "change [95 %]", "by stated bounds", "lost", "gained",
+        "examples that differ", "examples", "test, corrected", "examples that would decide", "verdict",
+    )  # fmt: skip
+    ranks = (0, 0, 5, 1, 9, 3, 4, 8, 10, 6, 7, 2)
+    return Table("Changes on the same examples", columns, rows, names=2, ranks=ranks).compact
 
 
-def _changes(result: Result, judged: Sequence[tuple[Row, Verdict]]) -> Chart | None:
-    """The changes of the figure that decides, of each configuration against the reference."""
-    main = judged[0][1].metric
-    known = judged[0][0].figures.get(main)
-    heading = (known.heading if known is not None else "") or main
-    factor, unit = (100, "points") if is_share(*judged[0]) else (1, "")
-    every = [(entry, verdict) for entry, verdict in judged if verdict is entry.verdict and verdict.metric == main]
-    shown = every[:_MOST_INTERVALS]
-    marks = [
-        Mark(
-            factor * (verdict.change or 0.0),
-            entry.name,
-            tone=tone_of(result, entry),
-            x_interval=None
-            if verdict.low is None or verdict.high is None
-            else Interval(factor * verdict.low, factor * verdict.high),
-        )
-        for entry, verdict in shown
-    ]
-    if not marks:
-        return None
-    margin = shown[0][1].margin
-    title = f"change of {heading} in {unit}" if unit else f"change of {heading}"
-    changes = [
-        f"{entry.name} {change(verdict.change or 0.0, verdict.low, verdict.high, is_share(entry, verdict))}"
-        for entry, verdict in shown
-    ]
-    band = "" if margin is None else f"The band is what counts as no change: ±{factor * margin:g} {unit}".rstrip()
-    text = sentences(first_few(changes), band, some_of(len(shown), len(every), "configurations"))
-    axis = Axis(title, at=0.0, margin=factor * (margin or 0.0))
-    return Chart(f"Change of {heading} against {shown[0][1].against}", "points", marks, text, axis)
+def _named(of: tuple[str, str], figure: Figure | None) -> tuple[str, str]:
+    """A figure as it is called, and what it was compared with."""
+    name, against = of
+    return (figure.heading if figure is not None else "") or name, against
+
+
+def _change(size: float | None, low: float | None, high: float | None, of_share: bool, path: str) -> Cell:
+    return "" if size is None else Number(change(size, low, high, of_share), size, path)
+
+
+def _of_examples(found: Change | None) -> Sequence[Cell]:
+    """The interval that a metric's bounds guarantee, then how many examples changed."""
+    if found is None:
+        return ["", "", "", "", ""]
+    wide = found.guaranteed
+    bounds = "" if wide is None else ends(f"{wide.low:+.3g}", f"{wide.high:+.3g}")
+    differing = None if found.spread is None else found.spread.unequal
+    return [bounds, *map(number_cell, (found.lost, found.gained, differing, found.count or None))]
 
 
 def speed(result: Result) -> Section | None:
-    """Latencies, ratios with intervals, single times where they were kept; None without times."""
+    """Latencies, single times where they were kept; None without times."""
     timed = [(place, row) for place, row in enumerate(result.rows) if row.latency is not None and row.latency.count]
     found: list[Block | None] = []
     if result.command == BENCHMARK:
-        rows = ModelRows.of({"": result})
         times = [row for row in by_latency(result.rows) if not row.fallback]
-        drawn = [medians(rows) if len(times) > 1 else None, models_tradeoff(rows)]
-        found = [more_figures(result), *drawn] if times else []
+        found = [more_figures(result)] if times else []
         runs = {label(result.models, row): in_ms(row) for row in times}
         found += [each_run("Each run in its turn, round after round", runs, _MOST_CLOUDS)]
     elif timed:
-        found = [_latencies(result, timed), _ratios(result), _runs(result, timed)]
+        found = [_latencies(result, timed), _runs(result, timed)]
     blocks = [block for block in found if block is not None]
     if not blocks:
         return None
@@ -200,24 +199,6 @@ def _latencies(result: Result, timed: Sequence[tuple[int, Row]]) -> Table:
 
 def _figure(row: Row, name: str, path: str) -> Cell:
     return number_cell(row.value(name), in_milliseconds, f"{path}/figures/{name}/value")
-
-
-def _ratios(result: Result) -> Chart | None:
-    """How many times as fast as its reference each configuration is."""
-    marks, texts = [], []
-    for row in result.rows:
-        found = row.figures.get("latency_ratio")
-        if found is None or not found.value:
-            continue
-        known = found.interval if found.interval is not None and says_something(found.interval) else None
-        inverse = None if known is None else Interval(1 / known.high, 1 / known.low)
-        marks.append(Mark(1 / found.value, row.name, x_interval=inverse))
-        texts.append(f"{row.name} {in_times_with_interval(found)}, {found.count} pairs")
-    if not marks:
-        return None
-    left = some_of(len(texts[:_MOST_INTERVALS]), len(texts), "configurations")
-    text, axis = sentences("; ".join(texts[:_MOST_INTERVALS]), left), Axis("times as fast (95 % interval)", at=1.0)
-    return Chart("Speed against the reference", "points", marks[:_MOST_INTERVALS], text, axis)
 
 
 def _runs(result: Result, timed: Sequence[tuple[int, Row]]) -> Chart | None:

@@ -14,7 +14,9 @@ from evaltools.known_tasks import task_command
 from evaltools.report.content import Download, Page, Part, Sources, bounded, bounded_first
 from evaltools.report.page.figures import accuracy, speed
 from evaltools.report.page.what_ran import devices, origin, proof
+from evaltools.report.screen.charts import answering
 from evaltools.report.screen.first import first_screens, warnings_of
+from evaltools.report.screen.table import by_task
 from evaltools.result.places import machine_of
 from evaltools.result.result import HINT, INVOKE_US, Result
 from evaltools.result.section import Place, Section
@@ -25,7 +27,8 @@ _GATE: Final = "gate"
 def page_of(sources: Sources) -> Page:
     """All that is shown of results; sections without data are left out."""
     results = dict(sorted(sources.results.items(), key=lambda each: _order(each[1])))
-    first = first_screens(results, sources.located)
+    screens = zip(first_screens(results, sources.located), by_task(results), strict=True)
+    first = [replace(screen, blocks=(*screen.blocks, *answering(of))) for screen, of in screens]
     parts = [_part(name, result, sources) for name, result in results.items()]
     return Page(_title(parts, sources), tuple(map(bounded_first, first)), tuple(map(bounded, parts)), _below(sources))
 
@@ -79,13 +82,13 @@ def _part(name: str, result: Result, sources: Sources) -> Part:
         *(section for section in _at(own, "speed") if section.title),
         devices(result.device_run),
         *_at(own, "changes"),
-        origin(result),
     ]
     return Part(
         source=name,
         folders=_folders(name, result.environment.folder, sources),
         about=_about(result),
         sections=tuple(filter(None, sections)),
+        ran=(*_at(own, "run"), *origin(result)),
         warnings=warnings_of(result),
         hints=tuple(_hints(result, bool(located))),
         downloads=(

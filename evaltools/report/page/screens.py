@@ -43,7 +43,7 @@ def print_result(result: Result, console: Console, detail: Detail = "figures") -
         page = page_of(Sources({name: result}))
     else:
         first = bounded_first(first_screen({name: result}))
-        page = Page("", (first,), (bounded(Part(name, "", tuple(_brief(result)), warnings_of(result))),))
+        page = Page("", (first,), (bounded(Part(name, "", tuple(_brief(result)), warnings=warnings_of(result))),))
     if result.is_of_examples and detail != "answer":
         console.print()
         known = {row.reason for row in result.rows if row.runtime is None}

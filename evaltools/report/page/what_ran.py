@@ -1,4 +1,4 @@
-"""What ran, where and how: the proof of each row, devices, the command."""
+"""What ran, where and how: the proof of each row, devices, the command, what was printed."""
 
 from __future__ import annotations
 
@@ -68,15 +68,9 @@ def proof(result: Result) -> Section | None:
     columns = ("configuration", "delegate", "nodes", "partitions", "left on the CPU", "runtime", "evidence")
     blocks: list[Block] = [Table("What ran each configuration", columns, rows, ranks=(0, 1, 0, 4, 2, 3, 5))]
     drawn = _nodes(opened)
-    messages = _messages(opened)
     return Section(
         "Did it run?",
-        [
-            *blocks,
-            *([drawn] if drawn else []),
-            *([Lines(messages)] if messages else []),
-            *_models([*result.models, *result.other_models]),
-        ],
+        [*blocks, *([drawn] if drawn else []), *_without_answer(result)],
         place="run",
         intro="A delegate that did not run is never a pass. Nodes are those of the model's main graph.",
     )
@@ -90,7 +84,7 @@ def _has_limits(row: Row) -> bool:
 def _row(entry: Row, name: str, path: str) -> Sequence[Cell]:
     runtime = entry.runtime
     if runtime is None:
-        return name, "", "not opened", "", "", "", ""
+        return name, "", "not opened", "", "", "", entry.reason
     proof = entry.delegation
     threads = "" if entry.num_threads == -1 else f", {counted(entry.num_threads, 'thread')}"
     nodes: Cell = "not stated"
@@ -140,12 +134,10 @@ def _nodes(opened: Named) -> Chart | None:
     return Chart("Nodes by who ran them", "bars", marks, text, Axis("nodes"))
 
 
-def _messages(opened: Named) -> list[str]:
-    """Why some were not opened; what runtimes printed while they loaded the model, the beginnings of long texts."""
-    closed = [f"{name} was not opened: {entry.reason}" for entry, name in opened if entry.runtime is None]
-    found = [(name, entry.runtime.messages) for entry, name in opened if entry.runtime is not None]
-    messages = [f"{name}, messages: {shortened(text, _LONGEST_MESSAGE)}" for name, text in found if text]
-    return closed + messages
+def _messages(result: Result) -> list[str]:
+    """What runtimes printed while they loaded the model, the beginnings of long texts."""
+    found = [(label(result.models, row), row.runtime.messages) for row in result.rows if row.runtime is not None]
+    return [f"{name}: {shortened(text, _LONGEST_MESSAGE)}" for name, text in found if text]
 
 
 def _models(models: Sequence[Model]) -> list[Table]:
@@ -263,9 +255,9 @@ def model_of(facts: DeviceFacts) -> str:
     return " ".join(text for text in (facts.model, facts.soc and f"({facts.soc})") if text)
 
 
-def origin(result: Result) -> Section:
-    """The command as typed, the trace, and the first few examples that failed."""
-    environment, failed = result.environment, result.failed
+def origin(result: Result) -> list[Section]:
+    """The command as typed, the trace, the models, and what runtimes printed."""
+    environment = result.environment
     packages = ", ".join(f"{name} {version}" for name, version in environment.packages.items())
     rows: list[Sequence[Cell]] = [
         ("command", shlex.join(environment.command) if environment.command else "from Python"),
@@ -281,14 +273,20 @@ def origin(result: Result) -> Section:
     if written:
         rows.insert(1, ("files", ", ".join(written)))
     shows = "every read, decode, run and write" if result.is_of_examples else "loading, runs, memory, operators"
-    blocks: list[Block] = [Table("As it was run", (), rows), *_traces(environment.trace, shows)]
-    if failed:
-        shown = [(each.example, each.configuration or "all", each.stage, each.reason) for each in failed[:_MOST_FAILED]]
-        below = some_of(len(shown), len(failed), "examples")
-        blocks.append(
-            Table("Examples without an answer", ("example", "configuration", "stage", "reason"), shown, below)
-        )
-    return Section("Command and environment", blocks, place="run")
+    models = _models([*result.models, *result.other_models]) if any(row.role in _OPENED for row in result.rows) else []
+    blocks: list[Block] = [Table("As it was run", (), rows), *models, *_traces(environment.trace, shows)]
+    found = [Section("Command and environment", blocks, place="run")]
+    messages = _messages(result)
+    return [*found, *([Section("Messages of the runtimes", [Lines(messages)], place="run")] if messages else [])]
+
+
+def _without_answer(result: Result) -> list[Table]:
+    """The first few examples that failed, where there are some."""
+    failed = result.failed
+    shown = [(each.example, each.configuration or "all", each.stage, each.reason) for each in failed[:_MOST_FAILED]]
+    below = some_of(len(shown), len(failed), "examples")
+    columns = ("example", "configuration", "stage", "reason")
+    return [Table("Examples without an answer", columns, shown, below)] if failed else []
 
 
 def _traces(name: str, shows: str) -> list[Block]:

@@ -1,21 +1,82 @@
-"""Charts of all rows: accuracy against latency and size, and their medians."""
+"""The charts that answer beside the first table: what changed, how fast, and one against the other."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 from evaltools.metrics.interval import Interval
+from evaltools.metrics.words import change
 from evaltools.report.content import first_few, sentences, some_of
-from evaltools.report.screen.rows import ModelRow, ModelRows
-from evaltools.report.screen.table import BENCHMARK
+from evaltools.report.screen.rows import ModelRow, ModelRows, is_share
+from evaltools.report.screen.table import BENCHMARK, is_alike
 from evaltools.report.words.facts import label, median_interval_of
-from evaltools.report.words.numbers import in_milliseconds
+from evaltools.report.words.numbers import in_milliseconds, in_times_with_interval, says_something
+from evaltools.result.result import Result
 from evaltools.result.section import Axis, Chart, Mark
 
 _MOST_INTERVALS: Final = 24
 _VERY_WIDE: Final = 8
 """Medians that differ by more lie on a logarithmic axis."""
+
+
+def answering(results: Mapping[str, Result]) -> list[Chart]:
+    """What the results of one command show at a glance, the most telling charts first; of a suite nothing."""
+    found, several = ModelRows.of(results), len(results) > 1
+    every: list[Chart | None] = []
+    if all(result.is_of_examples for result in results.values()):
+        costs = models_tradeoff(found) if several and is_alike(results.values()) else None
+        every = [costs, changes(found, several), ratios(found, several)]
+    elif all(result.command == BENCHMARK for result in results.values()):
+        timed = [row for row in found.rows if not math.isnan(row.latency_ms)]
+        every = [medians(found, several) if len(timed) > 1 else None, models_tradeoff(found)]
+    return [chart for chart in every if chart is not None]
+
+
+def changes(found: ModelRows, several: bool = False) -> Chart | None:
+    """The change of the figure that decides, of each row against its reference; None where none is known."""
+    judged = [
+        (row, verdict)
+        for row in found.rows
+        if (verdict := row.row.verdict) is not None and verdict.metric == found.figure and verdict.change is not None
+    ]
+    if not judged:
+        return None
+    factor, unit = (100, "points") if is_share(judged[0][0].row, judged[0][1]) else (1, found.heading)
+    marks, texts = [], []
+    for row, verdict in judged:
+        name, low, high = chart_name(row, several), verdict.low, verdict.high
+        known = None if low is None or high is None else scaled(Interval(low, high), factor)
+        marks.append(Mark(factor * (verdict.change or 0.0), name, tone=row.tone, x_interval=known))
+        texts.append(f"{name} {change(verdict.change or 0.0, low, high, is_share(row.row, verdict))}")
+    margin = factor * (judged[0][1].margin or 0.0)
+    band = f", ±{margin:g} counts as none" if margin else ""
+    left = some_of(len(marks[:_MOST_INTERVALS]), len(marks), "configurations")
+    against = dict.fromkeys(verdict.against for _, verdict in judged)
+    axis = Axis(f"{unit}{band}", at=0.0, margin=margin)
+    caption = f"Change of {found.heading} against {', '.join(against)}"
+    return Chart(caption, "points", marks[:_MOST_INTERVALS], sentences(first_few(texts), left), axis)
+
+
+def ratios(found: ModelRows, several: bool = False) -> Chart | None:
+    """How many times as fast as its reference each row is; None where no time of both is known."""
+    marks, texts = [], []
+    for row in found.rows:
+        ratio = row.row.figures.get("latency_ratio")
+        if ratio is None or not ratio.value:
+            continue
+        known = ratio.interval if ratio.interval is not None and says_something(ratio.interval) else None
+        inverse = None if known is None else Interval(1 / known.high, 1 / known.low)
+        name = chart_name(row, several)
+        marks.append(Mark(1 / ratio.value, name, x_interval=inverse))
+        texts.append(f"{name} {in_times_with_interval(ratio)}, {ratio.count} pairs")
+    if not marks:
+        return None
+    shown = texts[:_MOST_INTERVALS]
+    text = sentences("; ".join(shown), some_of(len(shown), len(texts), "configurations"))
+    axis = Axis("times as fast as the reference", at=1.0)
+    return Chart("Speed against the reference", "points", marks[:_MOST_INTERVALS], text, axis)
 
 
 def models_tradeoff(found: ModelRows) -> Chart | None:

@@ -8,8 +8,8 @@ from typing import Final
 from evaltools.known_tasks import metric_named
 from evaltools.report.content import First
 from evaltools.report.screen.answer import answer_of, became_of, fastest
-from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost
-from evaltools.report.screen.table import BENCHMARK, SUITE, by_task, is_alike, summary_of
+from evaltools.report.screen.rows import ModelRow, is_lost
+from evaltools.report.screen.table import BENCHMARK, SUITE, by_task, summary_of
 from evaltools.report.words.facts import counted, label
 from evaltools.report.words.next_steps import SEARCH, after_evaluation, how_fast
 from evaltools.report.words.numbers import in_times
@@ -37,11 +37,6 @@ def first_screen(results: Mapping[str, Result], located: Located | None = None) 
     blocks: list[Block] = [Sentence(text)] if (text := _sentence(results)) else []
     summary = summary_of(results) if has_table(results) else None
     blocks += [] if summary is None else [summary]
-    if several and summary is not None and is_alike(results.values()):
-        from evaltools.report.screen.charts import models_tradeoff
-
-        drawn = models_tradeoff(ModelRows.of(results))
-        blocks += [] if drawn is None else [drawn]
     for name, block in own:
         if isinstance(block, Lines) and several:
             block = Lines([of_result(name, line) for line in block.lines])

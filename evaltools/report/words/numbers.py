@@ -48,10 +48,10 @@ def in_seconds(seconds: float) -> str:
 def megabytes(size_bytes: int) -> str:
     """The size of a file in millions of bytes.
 
-    >>> megabytes(1234567)
-    '1.23'
+    >>> megabytes(1234567), megabytes(752)
+    ('1.23', '<0.01')
     """
-    return f"{size_bytes / 1e6:.2f}"
+    return "<0.01" if 0 < size_bytes < 5000 else f"{size_bytes / 1e6:.2f}"
 
 
 def percent(share: float, digits: int = 2) -> str:

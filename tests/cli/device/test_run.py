@@ -108,12 +108,11 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
         f"{name}@{place}" for place in places for name in ("reference", "test")
     ]
     assert [entry["role"] for entry in result["rows"]] == ["reference", *["test"] * 5]
-    (section,) = (each for each in result["blocks"] if each["title"] == "Lost and gained")
-    same = {row[0]: row[-1]["text"] for row in section["blocks"][0]["rows"]}
+    pairs = [(entry["name"], each["against"]) for entry in result["rows"] for each in entry.get("verdicts", ())]
     first, second, third = places
-    assert {f"test@{second} against test@{first}", f"test@{third} against reference@{first}"} <= same.keys()
-    assert len(same) == 7, "no reference of another place is compared with another one"
-    assert set(same.values()) == {"100 %"}
+    assert {(f"test@{second}", f"test@{first}"), (f"test@{third}", f"reference@{first}")} <= set(pairs)
+    assert len(pairs) == 7, "no reference of another place is compared with another one"
+    assert {entry["figures"]["agreement"]["value"] for entry in result["rows"][1:]} == {1.0}
     preprocessing = {entry["place"]: entry["times"]["preprocessing"]["avg_us"] for entry in result["rows"]}
     printed = [line for line in done.out.splitlines() if "Preprocessing latency" in line]
     assert printed == [f"INFO: Preprocessing latency: avg={preprocessing[place]:g}(us), std_dev=0(us)"

@@ -152,7 +152,7 @@ def figures(output: Path) -> Any:
     found = json.loads(output.read_text())
     found["notes"] = [note for note in found.get("notes", []) if not note["text"].startswith("the machine was busy")]
     untimed = [each for each in found["blocks"] if each["title"] != "Times with reading"]
-    found["blocks"] = [each for each in untimed if each["place"] != "speed"]
+    found["blocks"] = [each for each in untimed if each["place"] not in ("speed", "run")]
     return _without_times(found)
 
 

@@ -45,9 +45,9 @@ def test_charts_of_many_configurations_say_how_many_they_show() -> None:
     labels = [svg.attributes["aria-label"] for svg in read(Sources({"r": many(60)})).all("svg")]
     bounded_ones = [label for label in labels if "24 of " in label]
     assert [label.split(". ")[0] for label in bounded_ones] == [
-        "Nodes by who ran them",
         "Change of top-1 against reference",
         "Speed against the reference",
+        "Nodes by who ran them",
     ]
     assert all("configurations shown, all in the JSON result" in label for label in bounded_ones)
 

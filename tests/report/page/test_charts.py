@@ -133,8 +133,8 @@ def test_names_that_no_picture_can_hold_are_drawn_all_the_same() -> None:
 
 
 def charts_of(sources: Sources) -> dict[str, Chart]:
-    """The charts of a page's details."""
-    blocks = [block for part in page_of(sources).parts for section in part.sections for block in section.blocks]
+    """The charts of a page's first screen."""
+    blocks = [block for first in page_of(sources).first for block in first.blocks]
     return {block.caption: block for block in blocks if isinstance(block, Chart)}
 
 

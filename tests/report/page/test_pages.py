@@ -47,9 +47,10 @@ def test_the_page_can_be_read_without_seeing_it(name: str) -> None:
     assert all(below - above <= 1 for above, below in itertools.pairwise(levels))
     charts = [each.attributes for each in page.all("svg") if "aria-hidden" not in each.attributes]
     texts = [each.text for each in page.of_class("about") if "figure" in each.inside]
-    assert [chart["role"] for chart in charts] == ["img"] * len(charts) == ["img"] * len(texts)
-    assert all(chart["aria-label"].endswith(text) for chart, text in zip(charts, texts, strict=True))
-    assert all(re.search(r"\d", text) for text in texts)
+    assert [chart["role"] for chart in charts] == ["img"] * len(charts)
+    labels = [chart["aria-label"] for chart in charts]
+    assert [label for label in labels if not re.search(r"\d", label)] == []
+    assert [text for text in texts if not any(label.endswith(text) for label in labels)] == []
     assert len(page.all("caption")) == len(page.all("table"))
     ids = [each.attributes["id"] for each in page.elements if "id" in each.attributes]
     assert len(ids) == len(set(ids))

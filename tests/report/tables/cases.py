@@ -284,9 +284,9 @@ def used(bound: str | None = "input", workers: int = 2, quiet: int | None = 12, 
 
 def _print_execution(each: Result, console: Console) -> None:
     for section in [*filter(None, [speed(each)]), *(section for section in each.blocks if section.title)]:
-        for block in section.blocks if section.place == "speed" or section.title == "Speed" else ():
+        for block in section.blocks if section.place in ("speed", "run") or section.title == "Speed" else ():
             show_block(block, console)
-        if section.place == "speed" and section.intro:
+        if section.place == "run" and section.intro:
             console.print(section.intro)
 
 

@@ -140,4 +140,4 @@ def test_the_examples_that_lose_most_come_first(tmp_path: Path) -> None:
     page = read(Sources({"r": result}, saved={"r": saved.read_bytes()}))
     (offered,) = page.results
     assert page.figures == {path: at(offered, path) for path in page.figures}
-    assert "Paired scores" in page.headings
+    assert "Changes on the same examples" in [caption.text for caption in page.all("caption")]

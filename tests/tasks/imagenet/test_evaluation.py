@@ -14,7 +14,6 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError, UsageError
 from evaltools.model import ModelFile
 from evaltools.result.result import Result
-from evaltools.result.section import Table, text_of
 from evaltools.runs.evaluate import evaluate
 from evaltools.runtime import Delegation, ProcessSession, TensorSpec
 from evaltools.runtime.session import Array
@@ -60,21 +59,14 @@ def sessions(**by_name: ProcessSession) -> Callable[[ModelFile, Configuration], 
     return lambda _model, configuration: by_name[configuration.name]
 
 
-def same_answers(result: Result) -> dict[str, str]:
-    """How many first answers are the same, of each pair that is compared."""
-    tables = [
-        block
-        for section in result.blocks
-        if section.place != "speed"
-        for block in section.blocks
-        if isinstance(block, Table)
-    ]
-    return {text_of(row[0]): text_of(row[-1]) for table in tables for row in table.rows}
+def pairs(result: Result) -> list[tuple[str, str]]:
+    """Who is compared with whom."""
+    return [(row.name, verdict.against) for row in result.rows for verdict in row.verdicts]
 
 
 def test_each_test_is_compared_with_the_reference_and_with_the_first_test(asked: TaskRequest) -> None:
     result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1)))
-    assert same_answers(result) == {"a against reference": "100 %", "b against reference": "0 %", "b against a": "0 %"}
+    assert pairs(result) == [("a", "reference"), ("b", "reference"), ("b", "a")]
     _, first, second = (entry.figures.get("agreement") for entry in result.rows)
     assert first is not None
     assert second is not None
@@ -106,7 +98,8 @@ def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: TaskR
     broken = Answering(0)
     broken._function = failing
     result = evaluate(asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
-    assert list(same_answers(result)) == ["b against a"]
+    assert ("b", "a") in pairs(result)
+    assert [row.figures["top1"].change for row in result.rows[1:]] == [None, None]
     assert result.rows[0].reason == "not one example succeeded: no"
 
 

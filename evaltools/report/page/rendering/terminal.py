@@ -210,7 +210,7 @@ def show_page(page: Page, console: Console, detail: Detail = "figures", hint: st
 
     With ``answer`` there are no tables. ``hint`` says how to see what is not shown.
     """
-    sections = [section for part in page.parts for section in part.sections]
+    sections = [section for part in page.parts for section in (*part.sections, *part.ran)]
     shown = [section for section in sections if detail == "all" or (detail == "figures" and section.is_brief)]
     below_table = False
     for block in _first_blocks(page, detail):

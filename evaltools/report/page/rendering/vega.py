@@ -16,24 +16,26 @@ Direction = Literal["x", "y"]
 
 _WIDTH: Final = 440
 """Of the whole picture in pixels; narrow enough to be read on a phone, two stand side by side on a desk."""
-_HEIGHTS: Final = {"points": 240, "lines": 200, "bars": 170, "strip": 30}
+_HEIGHTS: Final = {"points": 220, "lines": 200, "bars": 170, "strip": 30}
 _STEP: Final = 30
 """Of each name on an upright axis, in pixels."""
+_WIDE_STEP: Final = 36
+"""The same where one takes two lines."""
 GREY: Final = "#8a909b"
 COLOURS: Final = ("#2f7fd6", "#e07b39", "#2ca089", "#a15cc4", "#ad8620", "#d6557f", "#6d7f3c", "#5565d8")
 """For what is told apart by name; each can be seen on white and on black."""
 TONES: Final = {"good": "#2e9e5b", "near": "#779a86", "open": "#c98a1b", "bad": "#d64545", "missing": GREY}
 _TEXT: Final = "currentColor"
-_LINE: Final = 26
+_LINE: Final = 30
 """Characters of a line of a name."""
-_BLANK: Final = "lastindexof(datum.label, ' ')"
+_BLANK: Final = "(indexof(datum.label, ', ') + 1 || lastindexof(datum.label, ' '))"
 _ONE_LINE: Final = "slice(datum.label, 0, 10) + '…' + slice(datum.label, -15)"
 _TWO_LINES: Final = f"[slice(datum.label, 0, {_BLANK}), slice(datum.label, {_BLANK} + 1)]"
 _LABEL: Final = (
     f"length(datum.label) <= {_LINE} ? datum.label : "
     f"{_BLANK} > 0 && {_BLANK} <= {_LINE} && length(datum.label) - {_BLANK} <= {_LINE} ? {_TWO_LINES} : {_ONE_LINE}"
 )
-"""A long name in two lines, where it has a blank; else its beginning and its end, which tell names apart."""
+"""A long name in two lines, where it has a comma or a blank; else its beginning and its end, which tell names apart."""
 _LONGEST_OF_TWO: Final = 16
 """Characters of a name that has another one beside it in a legend."""
 _DASHED: Final[Spec] = {"color": _TEXT, "strokeDash": [4, 3]}
@@ -63,12 +65,16 @@ def spec_of(chart: Chart) -> Spec:
     return {
         "data": {"values": _values(chart)},
         "width": _WIDTH,
-        "height": {"step": _STEP} if _has_names(chart, "y") else _HEIGHTS[chart.form],
+        "height": {"step": _step(chart)} if _has_names(chart, "y") else _HEIGHTS[chart.form],
         "autosize": {"type": "fit-x", "contains": "padding"},
         "padding": {"left": 18, "right": 14, "top": 5, "bottom": 5},
         "config": _CONFIG,
         "layer": layers,
     }
+
+
+def _step(chart: Chart) -> int:
+    return _WIDE_STEP if any(len(str(mark.y)) > _LINE for mark in chart.marks) else _STEP
 
 
 def _values(chart: Chart) -> list[Spec]:
