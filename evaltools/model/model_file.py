@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
@@ -297,7 +298,8 @@ class HeldFile:
 
     def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
         self.path: Final = path
-        self._file = file
+        if file is not None:
+            weakref.finalize(self, file.close)
 
     def __reduce__(self) -> tuple[Callable[..., HeldFile], tuple[Path]]:
         return HeldFile, (self.path,)

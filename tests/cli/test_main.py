@@ -99,6 +99,13 @@ def test_help_is_no_longer_than_a_few_screens_and_names_every_command(command: s
         assert set(command_names()) - listed <= {"inference-diff"}
 
 
+def test_a_diff_closes_every_file_that_it_opens() -> None:
+    model = "datasets/sample/models/float32.tflite"
+    words = ("diff", model, "--use_xnnpack", "--num_runs=2", "--noise_floor_runs=0")
+    done = evaltools(*words, environment={"PYTHONDEVMODE": "1", "PYTHONWARNINGS": "always::ResourceWarning"})
+    assert (done.code, "ResourceWarning" in done.err) == (exit_codes.OK, False), done.err
+
+
 def test_version() -> None:
     assert evaltools("--version").out.startswith("evaltools 0.")
 

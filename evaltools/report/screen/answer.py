@@ -62,13 +62,10 @@ def _answer_of(results: Mapping[str, Result]) -> str:
     others = [row for row in judged if not _gives_the_same(row)]
     parts = []
     if len(judged) == 1 and same:
-        parts = [f"{_name(same[0], results)} gives the same answers as {_baseline(judged)}{_on_examples(same)}"]
+        parts = [f"{_name(same[0], results)} {_does_the_same(same)} {_baseline(judged)}{_on_examples(same)}"]
     elif len(judged) > 1 and (same or all(map(_is_another, others))):
-        verb = "gives" if len(same) == 1 else "give"
-        parts = [
-            f"{len(same) or 'None'} of {len(judged)} configurations {verb} the same answers as {_baseline(judged)}"
-            f"{_on_examples(same)}"
-        ]
+        count = f"{len(same) or 'None'} of {len(judged)} configurations"
+        parts = [f"{count} {_does_the_same(same)} {_baseline(judged)}{_on_examples(same)}"]
     if len(others) <= _MOST_NAMED:
         parts += [f"{_name(row, results)} {_what_else(row)}" for row in others]
     else:
@@ -133,6 +130,14 @@ def _gives_the_same(row: ModelRow) -> bool:
 
 def _says_the_same(row: ModelRow) -> bool:
     return _kind(row) in _SAME
+
+
+def _does_the_same(rows: Sequence[ModelRow]) -> str:
+    """What these do: where single answers are others, and the verdict is the same all the same, it is the job."""
+    is_one = len(rows) == 1
+    if any(row.answers_changed for row in rows):
+        return f"{'does' if is_one else 'do'} the same job as"
+    return f"{'gives' if is_one else 'give'} the same answers as"
 
 
 def _is_another(row: ModelRow) -> bool:
@@ -202,7 +207,7 @@ def _unclean(row: ModelRow) -> str:
     runs = entry.finished_examples + entry.failed_examples
     if not entry.finished_examples or entry.verdict is None:
         return f"returned an error in {row.errors} of {runs} runs"
-    others = f"gives the same answers as {_baseline([row])}" if _says_the_same(row) else _verdict_in_words(row)
+    others = f"{_does_the_same([row])} {_baseline([row])}" if _says_the_same(row) else _verdict_in_words(row)
     return f"{others} in {entry.finished_examples} of {runs} runs, and returned an error in {row.errors}"
 
 

@@ -10,9 +10,11 @@ from typing import Final
 from msgspec import Struct
 
 from evaltools.known_tasks import task_command
-from evaltools.metrics.metric import Better
+from evaltools.metrics.metric import SHARE, Better
 from evaltools.report.words.facts import latency_of
 from evaltools.result.figure import Figure
+from evaltools.result.metrics import METRICS
+from evaltools.result.places import reference_of
 from evaltools.result.result import ACCURACY, FRONT, Result, Row
 from evaltools.result.row_word import errors_of, is_clean, tone_of, word_of
 from evaltools.result.section import Tone
@@ -21,6 +23,8 @@ from evaltools.result.verdict import Verdict, kind_in_words
 _OF_OUTPUTS: Final = "outputs"
 _SIZE: Final = "relative_rms"
 """The figure that says how far outputs are apart."""
+_OF_ANY: Final = frozenset(metric.name for metric in METRICS)
+"""The figures of any configuration, whatever the task."""
 
 
 class ModelRow(Struct, frozen=True):
@@ -60,6 +64,13 @@ class ModelRow(Struct, frozen=True):
     def tone(self) -> Tone:
         """The colour of that word."""
         return tone_of(self.result, self.row)
+
+    @property
+    def answers_changed(self) -> bool:
+        """Whether some of its answers are others: a share that the reference itself has none of is not all."""
+        reference = reference_of(self.row, self.result.rows)
+        not_of_it = self.row.figures.keys() - _OF_ANY - (reference.figures.keys() if reference is not None else set())
+        return any(_is_part(self.row.figures[name]) for name in not_of_it)
 
     def figure(self, name: str | None) -> Figure | None:
         """The figure of that name, where it has a number."""
@@ -133,6 +144,12 @@ class ModelRows(Struct, frozen=True):
     def better(self) -> Better | None:
         """The direction of the figure."""
         return None if self.any_figure is None else self.any_figure.better
+
+
+def _is_part(found: Figure) -> bool:
+    """Whether it is a share, or the mean of shares, below 1."""
+    is_of_shares = found.is_share or (found.spread is not None and found.spread.bounds == SHARE)
+    return is_of_shares and found.better == "higher" and found.value is not None and found.value < 1
 
 
 def is_lost(row: ModelRow) -> bool:

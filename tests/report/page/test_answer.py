@@ -10,6 +10,7 @@ from evaltools.report.screen.first import first_screen
 from evaltools.report.screen.table import summary_of
 from evaltools.report.words.numbers import in_times
 from evaltools.result.facts import FailedExample
+from evaltools.result.figure import Figure
 from evaltools.result.result import Result, Row
 from evaltools.result.section import Word
 from evaltools.result.verdict import Verdict, VerdictKind
@@ -139,6 +140,20 @@ def test_a_delegate_that_did_not_run_is_never_a_good_word() -> None:
 )
 def test_times_are_told_as_people_say_them(ratio: float, words: str) -> None:
     assert in_times(ratio) == words
+
+
+def test_where_answers_changed_it_does_the_same_job() -> None:
+    """Of 50 best classes 3 are others, and the verdict is that it does not matter."""
+    shares = {"a": 0.94, "b": 1.0}
+    rows = [replace(judged(name, "equivalent"), figures=configuration(name).figures) for name in shares]
+    others = [replace(row, figures=row.figures | {"same_best": share_of(shares[row.name])}) for row in rows]
+    assert answer_of(of(others[0])) == '"a" does the same job as the CPU.'
+    assert answer_of(of(others[1])) == '"b" gives the same answers as the CPU.'
+    assert answer_of(of(*others)) == "2 of 2 configurations do the same job as the CPU."
+
+
+def share_of(value: float) -> Figure:
+    return Figure(value, better="higher", is_share=True)
 
 
 def test_a_pass_within_a_precision_says_which_limit_it_met() -> None:
