@@ -7,24 +7,26 @@ fp16, bf16 and int8. A model that is int8 already has three copies instead, whos
 what their operator gives, at random: one more rounding in each operator that has a bias.
 
 1. **Broken**: NaN or infinity on one side; another shape; memory that was never written; one number everywhere (one
-   run is enough) or an earlier output again while the other side moves; outputs that differ by more than a few float32
-   roundings when the same input comes a second time, or in the first inference after loading: `diverged`. Where the
-   reference does not repeat itself: `not decided`.
+   run is enough) or an earlier output again while the other side moves; keypoints on fewer than 64 numbers and a
+   quarter of the other side's; outputs that differ by more than a few float32 roundings when the same input comes a
+   second time, or in the first inference after loading: `diverged`. Where the reference does not repeat itself: `not
+   decided`.
 2. **Identical** in every element of every run: `identical`.
 3. **Size** of the worst run: root mean square of the difference over that of the reference; of whole numbers the share
-   that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one quantum:
-   `equivalent`. Up to twice the worst run of a precision: `within` it; no limit is narrower than that of a finer grade.
-   On each axis of at most 1024 indices the worst channel, relative to its own size, must also be within limits, but
-   beside another model: twice the worst channel of that axis of the same variants, and of quantised outputs (of 8
-   elements and more) a quantum. A reference near 0 counts as a tenth of all runs, in a channel as 0.001 or a hundredth
-   of all, if less; as four quanta at least. A channel of floats that keeps the limit of `equivalent` by the size of all
-   is no reason for another grade, up to 0.012 of its own. What only int8 explains is `not decided` where the model is
-   int8 already; so is a size above 0.02 that only a limit above 0.1 explains.
+   that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one
+   quantum: `equivalent`. Up to twice the worst run of a precision: `within` it; no limit is narrower than that of a
+   finer grade. On each axis of at most 1024 indices the worst channel, relative to its own size (of keypoints how far
+   all runs move it to one side, from 1/256 of the picture on), must also be within limits, but beside another model:
+   twice the worst channel of that axis of the same variants, and of quantised outputs (of 8 elements and more) a
+   quantum. A reference near 0 counts as a tenth of all runs, in a channel as 0.001 or a hundredth of all, if less; as
+   four quanta at least. A channel of floats that keeps the limit of `equivalent` by the size of all is no reason for
+   another grade, up to 0.012 of its own. What only int8 explains is `not decided` where the model is int8 already; so
+   is a size above 0.02 that only a limit above 0.1 explains.
 4. **Answers** that changed, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. Slots behind a
-   detector's last box do not exist; where all are filled, a box that scores as the lowest may be another. What explains
-   the size must explain them as well, on the runs of the noise floor: a larger share that changed needs the next
-   precision. Beyond the last precision it is `not decided` up to this share: twice the largest of any precision, plus a
-   twentieth or one answer. Beside another model: up to half of all.
+   detector's last box do not exist; where all are filled, a box that scores as the lowest may be another. What
+   explains the size must explain them as well, on the runs of the noise floor: a larger share that changed needs the
+   next precision. Beyond the last precision it is `not decided` up to this share: twice the largest of any precision,
+   plus a twentieth or one answer. Beside another model: up to half of all.
 5. **Beyond all of these**: `diverged`. But `not decided` where all differences lie within one rounding of the largest
    value inside of the model; where CPU variants alone move an output of floats by half of its size; where both sides
    give fewer than 4 different outputs, of two numbers at most or all 0; where the run was ended early; and where
@@ -34,9 +36,9 @@ what their operator gives, at random: one more rounding in each operator that ha
    with all tensors kept, or others, if no other kernels are near the reference. What is far is no noise floor; of a
    detector so is a variant with other boxes, a tenth of them or more and three times as many as with a precision.
 7. **Operators** decide what 3 to 5 leave open for its size or its answers: each one by itself on exact inputs, as in
-   `evaltools locate`, where all of them take at most 20 s. If all keep their own limits by this rule, and one after the
-   other give what the whole model gives: `equivalent`, or `within` the precision that they show. If one is wrong by
-   itself and in the model: `diverged`.
+   `evaltools locate`, where all of them take at most 20 s. If all keep their own limits by this rule, and one after
+   the other give what the whole model gives: `equivalent`, or `within` the precision that they show. If one is wrong
+   by itself and in the model: `diverged`.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.metrics.boxes import BoxAgreement
-from evaltools.metrics.output_difference import OutputDifference, RunDifference
+from evaltools.metrics.output_difference import KindFigures, OutputDifference, RunDifference
 from evaltools.metrics.patterns import LEAST_QUANTA, Farthest
 from evaltools.metrics.proportions import share_bound
 from evaltools.metrics.words import two_digits
@@ -86,6 +88,9 @@ MATTERS: Final = 0.3
 """From this score on a box is judged: below, those of a quantised detector on noise come and go with any rounding."""
 FEW_OUTPUTS: Final = 4
 """So many different outputs of the reference are the fewest that show something."""
+FEW_LEVELS: Final = 64
+"""Places with fewer different numbers, and a quarter of the other side's, are not computed as there."""
+OF_LEVELS: Final = 4
 FEW_ROUNDINGS: Final = 16.0
 """Of float32, granted per square root of nodes: sums in another order, where the variants happen to be equal."""
 ROUNDOFF: Final[Mapping[str, float]] = {"fp16": 3 * 2.0**-11, "bf16": 2.0**-7, "int8": 2.0**-8}
@@ -136,10 +141,24 @@ class Seen(Struct, frozen=True):
             return {}
         return found.farthest_channels
 
+    @property
+    def levels(self) -> tuple[int, int] | None:
+        """How many numbers places have on both sides, None where they are none."""
+        return self._of_kind.levels if self._of_kind else None
+
     def channel(self, axis: int) -> float:
         """The difference of the worst channel of an axis."""
         channels = self.channels
         return channels[axis].size if axis in channels else 0.0
+
+    @property
+    def aside(self) -> bool:
+        """Whether channels say by how much all runs are off to one side."""
+        return bool(self._of_kind and self._of_kind.aside)
+
+    @property
+    def _of_kind(self) -> KindFigures | None:
+        return None if self.difference is None else self.difference.of_kind
 
     def share(self, runs: Collection[int]) -> float:
         """The share of answers that are others in some runs."""
@@ -215,7 +234,7 @@ def judge_output(found: Seen, noise_floor: NoiseFloor) -> OutputVerdict:
     if difference.identical:
         return OutputVerdict(IDENTICAL, [_identical(difference)])
     verdict = judge_runs(found, noise_floor)
-    broken = _stands_still(difference) or _not_computed(found, noise_floor)
+    broken = _stands_still(difference) or _not_computed(found, noise_floor) or _on_few_levels(found, noise_floor)
     if broken and found.size > ROUNDOFF["fp16"]:
         return replace(verdict, grade=DIVERGED, reasons=[broken, *verdict.reasons], operators_may_decide=False)
     distinct = max(difference.test.distinct_outputs, difference.reference.distinct_outputs)
@@ -302,7 +321,8 @@ def _granted(found: Seen, noise_floor: NoiseFloor) -> list[_Granted]:
     least = _rounding(found.difference, noise_floor.node_count)
     size = max(measured, least)
     is_quantised = found.difference is not None and found.difference.quanta is not None
-    channels = dict.fromkeys(found.channels, math.inf if noise_floor.other_model else QUANTUM if is_quantised else 0.0)
+    least_of_channel = math.inf if noise_floor.other_model else QUANTUM if is_quantised and not found.aside else 0.0
+    channels = dict.fromkeys(found.channels, least_of_channel)
     channels = _wider(channels, CHANNEL_ROUNDINGS * least, floor)
     share = max((other.share(runs) for other in floor), default=0.0)
     is_float = found.difference is not None and found.difference.kind == "real"
@@ -442,6 +462,19 @@ def _not_computed(found: Seen, noise_floor: NoiseFloor) -> str:
     return ""
 
 
+def _on_few_levels(found: Seen, noise_floor: NoiseFloor) -> str:
+    """Places that have few different numbers on one side, where no variant has so few."""
+    levels = found.levels
+    if levels is None or noise_floor.other_model:
+        return ""
+    fewest, most = min(levels), max(levels)
+    others = [other.levels for other in (*noise_floor.variants.values(), *noise_floor.precisions.values())]
+    if fewest >= FEW_LEVELS or OF_LEVELS * fewest > most or any(other and other[0] <= fewest for other in others):
+        return ""
+    side = "test" if levels[0] == fewest else "reference"
+    return f"the places of the {side} have {fewest} different numbers, those of the other side {most}"
+
+
 def seen_boxes(boxes: Mapping[int, BoxAgreement]) -> Seen:
     """The runs of a detector."""
     return Seen({run: run_of_boxes(agreement) for run, agreement in boxes.items()})
@@ -506,7 +539,8 @@ def _said(found: Seen, granted: _Granted, equivalent: _Granted, noise_floor: Noi
 
 def _worst_channel(found: Seen, beyond: Sequence[int], granted: _Granted) -> str:
     axis = max(beyond, key=found.channel)
-    off = f"channel {found.channels[axis].index} of axis {axis} is off by {two_digits(found.channel(axis))}"
+    side = "to one side " if found.aside else ""
+    off = f"channel {found.channels[axis].index} of axis {axis} is off {side}by {two_digits(found.channel(axis))}"
     return f"{off}, where {two_digits(granted.channels[axis])} is explained"
 
 

@@ -97,12 +97,16 @@ class RunAnswers(Struct, frozen=True):
 class KindFigures(Struct, frozen=True):
     """What the difference means for an output of a known ``kind``, by name; null where a figure does not exist.
 
-    ``parts`` has the figure of each part: the IoU of a class, the largest move of a keypoint.
+    ``parts`` has the figure of each part: the IoU of a class, the largest move of a keypoint. ``aside`` has, by axis
+    from the last, what is off to one side by most in all runs, and ``levels`` how many numbers test and reference have
+    where places are numbers.
     """
 
     kind: str
     figures: dict[str, int | float | None]
     parts: dict[str, float]
+    aside: Mapping[int, Farthest] = {}
+    levels: tuple[int, int] | None = None
 
 
 class OutputDifference(Struct, frozen=True):
@@ -198,6 +202,7 @@ def summarise_differences(
     is_real = _is_real(dtype, dequantised)
     runs = differences_by_run(dtype, parts, dequantised, answers)
     by_elements = (is_real or quanta is not None) and all(entry.size is None or entry.by_channel for entry in answers)
+    aside = {} if of_kind is None else of_kind.aside
     return OutputDifference(
         output=name,
         dtype=dtype,
@@ -224,7 +229,7 @@ def summarise_differences(
         reference=_values([part.reference for part in parts]),
         scores=_scores(parts),
         farthest_run=farthest_run([run.size for run in runs]),
-        farthest_channels=farthest_channels([part.channels for part in parts], step) if by_elements else {},
+        farthest_channels=farthest_channels([part.channels for part in parts], step) if by_elements else aside,
         gain=gain([part.sums.dot for part in parts], [part.sums.reference_squared for part in parts]),
         repeated=sum(run.repeats for run in runs),
         changed=sum(run.changed for run in runs),

@@ -19,6 +19,9 @@ _LEAST_SHARE_OF_RUN: Final = 0.1
 LEAST_QUANTA: Final = 4.0
 _FEWEST_ELEMENTS: Final = 8
 """Of a channel in each run, where numbers are quantised: of fewer, single steps decide."""
+_FEWEST_RUNS: Final = 5
+_SURELY: Final = 1 - 1e-4 / 2
+"""How sure it is that something is off to one side: it is asked of each coordinate of each keypoint."""
 _LEAST: Final = 1e-3
 """Of a channel: scores below it are none, beside coordinates in pixels too."""
 
@@ -110,6 +113,25 @@ def _sizes(rows: Float64s, least_share: float, quantum: float, least: float = 0.
 def _largest(sizes: Float64s) -> Farthest:
     index = int(sizes.argmax())
     return Farthest(index, float(sizes[index]))
+
+
+def aside(runs: Float64s) -> Float64s:
+    """By how much each column is off to one side in all ``runs``, the rows, at least; NaN where a run has nothing.
+
+    That is the mean less Student's bound of its error; nothing for fewer than five runs.
+
+    >>> aside(np.array([[3.0, 3.0], [3.0, -3.0]] * 4)).tolist()
+    [3.0, 0.0]
+    """
+    from scipy import special
+
+    known = np.isfinite(runs)
+    counts = np.maximum(known.sum(axis=0), 2)
+    mean = np.where(known, runs, 0.0).sum(axis=0) / counts
+    variance = np.square(np.where(known, runs - mean, 0.0)).sum(axis=0) / (counts - 1)
+    reach = special.stdtrit(counts - 1, _SURELY) * np.sqrt(variance / counts)
+    found: Float64s = np.where(counts >= _FEWEST_RUNS, np.maximum(0.0, np.abs(mean) - reach), 0.0)
+    return found
 
 
 def gain(dots: Sequence[float], squares: Sequence[float]) -> float | None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.metrics.output_difference import KindFigures, RunAnswers
+from evaltools.metrics.patterns import Farthest, aside
 from evaltools.tasks.inference_diff.output_kind import Output, Values
 
 CONFIDENT: Final = 0.3
@@ -19,6 +20,7 @@ _PEOPLE_OF_COCO: Final = (17, 3)
 _WITH_CONFIDENCE: Final = 3
 _NOWHERE: Final = 1.0
 """What a place that is not a number counts as: a move by the whole picture."""
+_STEP_OF_8_BITS: Final = 1 / 256
 _LARGEST_SHARE: Final = 2.0
 """Larger coordinates are pixels."""
 
@@ -50,7 +52,7 @@ class Keypoints:
         size = np.ones(2)
         if largest > _LARGEST_SHARE:
             size = np.array(picture[:2] if picture is not None else (largest, largest), float)
-        return moves(first, second, size)
+        return {**moves(first, second, size), "places": np.stack([first[..., :2] / size, second[..., :2] / size])}
 
     def answers(self, run: Values) -> RunAnswers:
         """Of the points that are sure on a side those that are not on both, or elsewhere, and the mean move."""
@@ -86,6 +88,8 @@ class Keypoints:
                 for point in range(moved.shape[1])
                 if both[:, point].any()
             },
+            aside=_aside(runs),
+            levels=_levels(runs),
         )
 
     def in_words(self, found: KindFigures) -> str:
@@ -120,6 +124,24 @@ def moves(
         "test": test[..., 2] if has_confidence else sure,
         "reference": reference[..., 2] if has_confidence else sure,
     }
+
+
+def _aside(runs: Sequence[Values]) -> dict[int, Farthest]:
+    """The point and the coordinate that all runs move to one side by most; less than a step of 8 bits is nothing."""
+    moved = [
+        np.where(_sure(run["test"], run["reference"])[0][..., None], np.subtract(*run["places"]), np.nan)
+        for run in runs
+    ]
+    found = aside(np.concatenate(moved))
+    sizes = np.where(found > _STEP_OF_8_BITS, found, 0.0)
+    worst = {-2: sizes.max(axis=1), -1: sizes.max(axis=0)}
+    return {axis: Farthest(int(of.argmax()), float(of.max()), float(of.max())) for axis, of in worst.items()}
+
+
+def _levels(runs: Sequence[Values]) -> tuple[int, int]:
+    """How many different coordinates each side has."""
+    tests, references = (np.unique(np.concatenate([run["places"][side] for run in runs])).size for side in (0, 1))
+    return tests, references
 
 
 def _sure(test: npt.NDArray[Any], reference: npt.NDArray[Any]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

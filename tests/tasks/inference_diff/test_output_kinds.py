@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import evaltools as et
 from benchmarks import verdicts
 from evaltools.metrics.output_difference import KindFigures, RunAnswers
 from evaltools.tasks.inference_diff.output_kind import Output, Values
 from evaltools.tasks.inference_diff.output_kinds import KINDS, kind_of
 from tests import tiny_models
 from tests.command import evaltools_here, one_test
-from tests.tflite_writer import Graph
+from tests.tflite_writer import Graph, Quantization
 
 PICTURE = ((1, 100, 200, 3),)
 Array = npt.NDArray[Any]
@@ -236,6 +238,84 @@ def test_a_verdict_on_keypoints_is_on_those_that_are_sure(tmp_path: Path) -> Non
         "stale": "diverged",
         "one_nan": "diverged",
     }
+
+
+def pose_in_8_bits() -> bytes:
+    """Points from 16 numbers; the layer between has few steps, so that any rounding moves all points a little."""
+    random = np.random.default_rng(0)
+    layers = (
+        ("hidden", random.normal(0, 0.25, (64, 16)), np.zeros(64), Quantization(1.0, 0)),
+        ("points", random.normal(0, 0.03, (51, 64)), np.tile([0.5, 0.5, 0.8], 17), Quantization(1 / 256, -128)),
+    )
+    layers[1][1][2::3] /= 10
+    graph = Graph()
+    made = graph.tensor("seen", (1, 16), "int8", Quantization(1 / 64, 0))
+    scale = 1 / 64
+    for name, weights, bias, given in layers:
+        step = float(np.abs(weights).max() / 127)
+        stored = np.rint(weights / step).astype(np.int8)
+        biases = np.rint(bias / (scale * step)).astype(np.int32)
+        fed = [
+            made,
+            graph.constant(f"{name} weights", stored, Quantization(step, 0)),
+            graph.constant(f"{name} bias", biases, Quantization(scale * step, 0)),
+        ]
+        made = graph.tensor(name, (1, len(weights)), "int8", given)
+        graph.node("FULLY_CONNECTED", fed, made, "FullyConnectedOptions")
+        scale = given.scale
+    real = graph.node("DEQUANTIZE", [made], graph.tensor("real", (1, 51)))
+    shape = graph.constant("shape", np.array([1, 1, 17, 3], np.int32))
+    points = graph.tensor("keypoints", (1, 1, 17, 3))
+    graph.node("RESHAPE", [real, shape], points, "ReshapeOptions")
+    return graph.to_bytes([0], [points])
+
+
+def on_16_levels(runs: list[Array], _zero: int) -> None:
+    for index, run in enumerate(runs):
+        places = np.rint(run[..., :2] * 15) / 15
+        runs[index] = np.concatenate([places, run[..., 2:]], axis=-1).astype(np.float32)
+
+
+def one_coordinate_is_larger(runs: list[Array], _zero: int) -> None:
+    """The height of the fifth point by 3 % of the picture."""
+    for index, run in enumerate(runs):
+        runs[index] = run + np.float32(0.03) * ((np.arange(17) == 4)[:, None] & (np.arange(3) == 0))
+
+
+@pytest.mark.once
+def test_levels_and_one_side_of_keypoints_are_seen(tmp_path: Path) -> None:
+    """Rounding moves points as far as these faults, so that neither their size nor an answer shows them."""
+    model = tmp_path / "pose.tflite"
+    model.write_bytes(pose_in_8_bits())
+    found = verdicts.verdicts_of(model, ["--num_runs=20"], (on_16_levels, one_coordinate_is_larger))
+    assert found is not None
+    levels, one_side = found["on_16_levels"], found["one_coordinate_is_larger"]
+    assert levels.kind == "diverged"
+    said = "the places of the reference have 16 different numbers, those of the other side [0-9]{3}"
+    assert re.fullmatch(said, levels.texts[0])
+    assert one_side.kind == "not decided"
+    assert any(re.match("run .* no more than CPU kernels explain", text) for text in one_side.texts)
+    assert any("channel 4 of axis -2 is off to one side by 0.03, where" in text for text in one_side.texts)
+    healthy = et.diff(model, num_runs=20, tests="use_xnnpack=true")["test"].verdict
+    assert healthy is not None
+    assert healthy.kind == "equivalent"
+
+
+def test_points_to_one_side_are_what_all_runs_have_in_common() -> None:
+    """Some by less than a step of 8 bits, in no run surely, or with all the others: one point is left."""
+    random = np.random.default_rng(2)
+    references = [random.uniform(0.2, 0.8, (1, 5, 3)) for _ in range(40)]
+    moved = np.zeros((5, 3))
+    moved[1, 0], moved[2, 1], moved[3, 1] = 0.003, -0.06, 0.2
+    tests = []
+    for reference in references:
+        reference[..., 2] = [0.9, 0.9, 0.9, 0.2, 0.9]
+        scatter = np.outer([0.01, 0, 0.01, 0, 0.1], [1, 1, 0]) * random.normal(0, 1, (5, 3))
+        tests.append(reference + moved + scatter)
+    found = figures("keypoints", tests, references, output((1, 5, 3))).aside
+    assert (found[-2].index, found[-1].index) == (2, 1)
+    assert found[-2].size == found[-1].size == pytest.approx(0.06 - 4.3 * 0.01 / 40**0.5, abs=0.004)
+    assert figures("keypoints", tests[:4], references[:4], output((1, 5, 3))).aside[-2].size == 0.0
 
 
 def embedder() -> bytes:
