@@ -19,6 +19,7 @@ from evaltools.report.page.file import page_file, require_page_file
 from evaltools.report.screen.first import first_screen
 from evaltools.report.screen.table import summary_of
 from evaltools.result.json_file import encode_json
+from evaltools.result.places import reference_of
 from evaltools.result.result import Result as Whole
 from evaltools.result.result import Row
 from evaltools.result.section import Lines, Sentence, Table
@@ -277,11 +278,18 @@ class Models(Rows, Mapping[str, Result]):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of all models; a reference that several were compared with is there once, as its own model's."""
+        """The rows of all models; a reference that several were compared with is there once, as its own model's.
+
+        It was timed in turns with each of them: ``reference_latency_ms`` is the time that ``latency_ratio`` is by.
+        """
         rows = (
-            {**row, "model": self._model_of(name, each.result, row["configuration"])}
+            {
+                **row,
+                "model": self._model_of(name, each.result, row["configuration"]),
+                "reference_latency_ms": _time_of_reference(entry.entry, each.result),
+            }
             for name, each in self.items()
-            for row in each.rows
+            for entry, row in zip(each, each.rows, strict=True)
         )
         return _once(rows, "model", "configuration")
 
@@ -302,6 +310,11 @@ class Models(Rows, Mapping[str, Result]):
         table = summary_of({name: result.result for name, result in self.items()})
         shown = html_table(self.rows) if table is None else html_of_table(table)
         return shown + html_list(self.warnings)
+
+
+def _time_of_reference(row: Row, result: Whole) -> float | None:
+    reference = reference_of(row, result.rows)
+    return None if reference is None or reference is row else reference.value("latency_ms")
 
 
 def _once(rows: Iterable[dict[str, Any]], *columns: str) -> list[dict[str, Any]]:

@@ -72,6 +72,15 @@ def test_a_diff_has_no_examples() -> None:
         found.examples()
 
 
+def test_a_time_of_the_reference_that_a_ratio_is_by_stands_beside_it(two_models: et.Models) -> None:
+    """The float model was timed in turns with each model's configurations; it has one row."""
+    frame = two_models.to_dataframe()
+    timed = two_models["int8"]["reference"].latency_ms
+    assert timed != frame.loc[("float32", "reference"), "latency_ms"]
+    assert frame.loc[("int8", "test"), "reference_latency_ms"] == timed
+    assert f" {timed:.3g} ms" in two_models._repr_html_()
+
+
 def test_what_changed_is_a_frame_that_shows_the_pictures(two_models: et.Models) -> None:
     frame = two_models.changed()
     (test,) = (each for each in two_models["int8"].result.rows if each.name == "test")

@@ -184,13 +184,21 @@ def _latency(at: _At) -> Cell:
 
 
 def _speed(at: _At) -> Cell:
-    """How many times faster or slower than its reference; empty where no time of both is known."""
+    """How many times faster or slower than its reference; empty where no time of both is known.
+
+    A model that several are compared with is timed in turns with each of them, and has one row: the other times of it
+    stand here.
+    """
     entry, result = at.entry, at.row.result
-    ratio = speed_of(entry, reference_of(entry, result.rows))
-    if ratio is None or ratio.value is None or entry.status != "measured":
+    reference = reference_of(entry, result.rows)
+    ratio = speed_of(entry, reference)
+    if reference is None or ratio is None or ratio.value is None or entry.status != "measured":
         return ""
     is_stated = entry.figures.get("latency_ratio") is ratio
-    return Number(in_times(ratio.value), ratio.value, at.path("figures", "latency_ratio", "value") if is_stated else "")
+    text = in_times(ratio.value)
+    if not any(each.row is reference for each in at.found.rows):
+        text += f" {'as' if text == 'as fast' else 'than'} {median_time(reference)}"
+    return Number(text, ratio.value, at.path("figures", "latency_ratio", "value") if is_stated else "")
 
 
 def _examples(at: _At) -> Cell:
