@@ -21,8 +21,6 @@ from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array, Session
 
 _CHECKED_INPUTS: Final = 2
-_MOST_INPUTS: Final = 8
-"""Of the CPU's variants and of the chain, which are run once with each."""
 _PRECISIONS: Final = ("fp16", "bf16")
 _SEED: Final = 7
 AsFed = Callable[[int, Sequence[Array]], Mapping[int, Array]]
@@ -155,7 +153,7 @@ class _Measurement:
     def _chained(self, opened: Session) -> dict[int, tuple[float, float]]:
         """Run on what the parts before gave, and keep that for the parts behind; largest error and size by output."""
         found: dict[int, list[RunOff]] = {tensor: [] for tensor in self._cut.outputs}
-        for run in range(min(self._inputs, _MOST_INPUTS)):
+        for run in range(self._inputs):
             outputs = opened.run([self._session.chained(run, tensor) for tensor in self._cut.inputs]).outputs
             for tensor, values in zip(self._cut.outputs, outputs, strict=True):
                 self._session.write(CHAIN, run, tensor, values)
@@ -190,7 +188,7 @@ class _Measurement:
             if configuration.delegates.requested and not opened.delegation.delegated_nodes:
                 return
             seen: dict[int, list[RunOff]] = {tensor: [] for tensor in found}
-            for run in range(min(self._inputs, _MOST_INPUTS)):
+            for run in range(self._inputs):
                 values = [_disturbed(array, precision, random) for array in self._values(run)]
                 for tensor, output in zip(self._cut.outputs, opened.run(values).outputs, strict=True):
                     expected = self._session.read(run, tensor)
