@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evaltools.result.result import Result
-    from evaltools.result.section import Block, Section
 
 DESCRIPTION: Final = """\
 Which operator makes the difference between a delegate and the CPU: every operator by itself on the CPU's tensors, the
@@ -74,32 +73,27 @@ def search(asked: Request, options: Options, console: Console) -> Result:
 
 
 def print_operators(result: Result, console: Console) -> None:
-    """The operators that stand out, how to read the table, and the inputs; what two models need warnings for first."""
+    """The operators that stand out, and the inputs; what two models need warnings for first."""
     from evaltools.locate.words import is_by_name
     from evaltools.report.page.rendering.terminal import show_block
+    from evaltools.report.screen.first import at
     from evaltools.result.section import Lines, Note, Table
 
-    section = _details(result)
-    tables = [block for block in section.blocks if isinstance(block, Table)]
+    tables = [block for block in at(result.blocks, "glance") if isinstance(block, Table)]
     if not tables:
         return
     if is_by_name(result):
         show_block(Lines([Note("warning", text, "open") for text in result.warnings]), console)
-    inputs = [block for block in section.blocks[1:] if isinstance(block, Lines)]
-    blocks: list[Block] = [*tables, Lines([section.intro]), *inputs]
-    for block in blocks:
+    for block in [*tables, *at(result.blocks, "task")[1:]]:
         show_block(block, console)
 
 
 def print_answer(result: Result, console: Console) -> None:
     """What was found, how sure that is, and what to do next."""
     from evaltools.report.page.rendering.terminal import show_block
+    from evaltools.report.screen.first import at
 
-    show_block(_details(result).blocks[0], console)
-
-
-def _details(result: Result) -> Section:
-    return next(section for section in result.blocks if section.place == "task")
+    show_block(at(result.blocks, "task")[0], console)
 
 
 def exit_code_of(result: Result) -> int:

@@ -247,7 +247,6 @@ def _detected(inputs: NativeInputs[Boxes], outcomes: Sequence[Outcome]) -> Concl
         pairs=comparison_pairs(rows),
         margin=asked.margin,
         keeps_examples=asked.record_examples,
-        has_page=asked.has_page,
         pictures=asked.folder_of_pictures,
     )
     boxes = conclude_boxes(inputs.data, run, rows, stated)

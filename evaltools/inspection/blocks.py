@@ -15,7 +15,7 @@ from evaltools.model.kind import SOURCE
 from evaltools.report.content import some_of
 from evaltools.report.words.facts import counted, device_text
 from evaltools.result.result import Row
-from evaltools.result.section import Cell, Lines, Note, Number, Section, Table
+from evaltools.result.section import Axis, Cell, Chart, Lines, Mark, Note, Number, Section, Sentence, Table
 
 _COMPILED_SOURCE: Final = "its operators were compiled for other hardware"
 _FROM_DOCUMENT: Final = "from the documentation"
@@ -38,7 +38,11 @@ def sections(
     return [
         Section(
             "",
-            [Table("", (), _facts(model, contents, described)), Lines([kind, *map(_compiled_line, compiled)])],
+            [
+                Sentence(_answer(contents, described, runs)),
+                Table("", (), _facts(model, contents, described)),
+                Lines([kind, *map(_compiled_line, compiled)]),
+            ],
             place="first",
         ),
         Section(
@@ -48,7 +52,11 @@ def sections(
                 *([] if compiled else [Lines([not_known])]),
             ],
         ),
-        Section("What delegates take of the main graph", [Lines([line for row in runs for line in _run_lines(row)])]),
+        Section(
+            "What delegates take of the main graph",
+            [Lines([line for row in runs for line in _run_lines(row)]), *_nodes(runs)],
+            place="glance",
+        ),
         *([] if npu is None else [_npu(npu)]),
         _traps(parts["trap"]),
         _half(parts["constant"]),
@@ -56,6 +64,39 @@ def sections(
 
 
 _ROLES: Final = ("compiled", "support", "trap", "constant")
+
+
+def _answer(contents: ModelContents, described: Row, runs: Sequence[Row]) -> str:
+    """What kind of model it is, what delegates take of it here, and which are made for it."""
+    most: dict[str, int] = {}
+    for row in _tested(runs):
+        most[row.texts[DELEGATE]] = max(most.get(row.texts[DELEGATE], 0), _taken(row))
+    taken = [f"{name} takes {count} of them" for name, count in most.items()]
+    fits = [row.name for row in described.rows if row.role == "support" and row.texts["fits"] == ANSWERS[True]]
+    kind = described.texts["kind"]
+    texts = [f"{kind[:1].upper()}{kind[1:]}, {counted(len(contents.main.nodes), 'node')}", *taken]
+    texts += [f"made for {', '.join(fits)}"] if fits else []
+    return f"{'; '.join(texts)}."
+
+
+def _tested(runs: Sequence[Row]) -> list[Row]:
+    return [row for row in runs if row.texts[BASIS] == TESTED and row.delegation is not None]
+
+
+def _taken(row: Row) -> int:
+    return row.delegation.delegated_nodes if row.delegation is not None else 0
+
+
+def _nodes(runs: Sequence[Row]) -> list[Chart]:
+    """How many nodes each delegate that was tried takes, and how many it leaves to the CPU."""
+    marks, texts = [], []
+    for row in _tested(runs):
+        name, taken = f"{row.texts[DELEGATE]}, {row.texts['runtime']}", _taken(row)
+        left = row.delegation.total_nodes - taken if row.delegation is not None else 0
+        marks += [Mark(taken, name, row.texts[DELEGATE]), Mark(left, name, "CPU", "missing")]
+        texts.append(f"{name}: {taken} of {taken + left}")
+    axis = Axis("nodes")
+    return [Chart("Nodes by who takes them", "bars", marks, f"{'; '.join(texts)}.", axis)] if marks else []
 
 
 def _facts(model: ModelFile, contents: ModelContents, described: Row) -> list[tuple[str, str]]:

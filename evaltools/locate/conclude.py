@@ -10,7 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.locate.rows import index_of, present, share
-from evaltools.locate.tables import how_to_read, operators_table
+from evaltools.locate.tables import operators_table
 from evaltools.locate.words import (
     answer_lines,
     is_by_name,
@@ -47,7 +47,8 @@ def found(
     names = {index_of(row): row.name for row in operators}
     at_fault = ", ".join(names[place] for place in answer.operators)
     verdict = Verdict(answer.kind, "operators", output=at_fault, texts=[answer.text])
-    sentence = Sentence(f"{with_short_names(answer.text)}.", answer.tone)
+    text = with_short_names(answer.text)
+    sentence = Sentence(f"{text[:1].upper()}{text[1:]}.", answer.tone)
     return Result(
         command="locate",
         environment=environment,
@@ -69,9 +70,11 @@ def with_part(result: Result, part: Row) -> Result:
 
 def conclude(result: Result, inputs: Sequence[str]) -> Result:
     """The result with what there is to show of its rows."""
-    entry = result.rows[0]
-    details = Section(f"Layer by layer: {entry.name}", list(_details(result, inputs)), intro=how_to_read(result))
-    return replace(result, notes=list(_notes(result)), blocks=[*result.blocks, details])
+    operators, name = operators_table(result), result.rows[0].name
+    shown: list[Block] = [*_charts(operators_of(result)), *([] if operators is None else [operators])]
+    glance = Section(f"Layer by layer: {name}", shown, "glance")
+    found = Section(f"How it was found: {name}", list(_details(result, inputs)))
+    return replace(result, notes=list(_notes(result)), blocks=[*result.blocks, glance, found])
 
 
 def _notes(result: Result) -> Iterator[Note]:
@@ -85,14 +88,9 @@ def _notes(result: Result) -> Iterator[Note]:
 
 
 def _details(result: Result, inputs: Sequence[str]) -> Iterator[Block]:
-    """The answer with its suspects; bars and strip over all operators; those that stand out as a table."""
+    """The answer with its suspects, and what it was found on."""
     yield Lines([with_short_names(line) for line in [*answer_lines(result), *suspect_lines(result)]])
-    yield from _charts(operators_of(result))
-    table = operators_table(result)
-    if table is None:
-        return
-    yield table
-    if not is_by_name(result):
+    if operators_of(result) and not is_by_name(result):
         first = f"the first {result.rows[0].counts['inputs']} of evaltools diff"
         yield Lines([f"inputs: {first}: {text}" for text in dict.fromkeys(inputs)])
 
@@ -109,7 +107,7 @@ def _own_error(row: Row) -> float | None:
 
 
 def _charts(operators: Sequence[Row]) -> list[Chart]:
-    """The error of each operator by itself, and who ran it; of many, a mark is the worst of several in a row."""
+    """The error of each operator by itself, or of each tensor; who ran it; of many, a mark is the worst of several."""
     size = max(1, -(-len(operators) // _MOST_BARS))
     groups = [operators[start : start + size] for start in range(0, len(operators), size)]
     worst = [max(group, key=lambda row: _own_error(row) or 0.0) for group in groups]
@@ -127,8 +125,9 @@ def _charts(operators: Sequence[Row]) -> list[Chart]:
         ]
         axis = Axis("error / tolerance", "symlog", at=1.0)
         charts.append(Chart("Error of each operator by itself", "bars", marks, text, Axis("operator"), axis))
+    charts += _by_tensor(operators)
     ran_on = [row.texts.get("ran_on", "") for row in operators]
-    if any(ran_on):
+    if len(set(ran_on)) > 1:
         counts = Counter(name or _CPU for name in ran_on)
         whose = [f"{name}: {counted(count, 'operator')}" for name, count in counts.items()]
         text = f"{', '.join(whose)}.{each}"
@@ -136,6 +135,26 @@ def _charts(operators: Sequence[Row]) -> list[Chart]:
         marks = [Mark(index, 0.0, name, "missing" if name == _CPU else "") for index, name in names]
         charts.append(Chart("Who ran each operator", "strip", marks, text, Axis("operator")))
     return charts
+
+
+def _by_tensor(operators: Sequence[Row]) -> list[Chart]:
+    """How near each tensor is to that of the other model, with all errors before it, and alone where that was run."""
+    kinds = {"with all errors before it": "accumulated_sqnr_db", "by itself": "single_sqnr_db"}
+    marks = [
+        Mark(index_of(row), value, kind)
+        for kind, name in kinds.items()
+        for row in operators
+        if row.texts["status"] == "compared" and (value := row.value(name)) is not None
+    ]
+    if not marks:
+        return []
+    number, least = min(((mark.x, mark.y) for mark in marks), key=lambda each: float(each[1] or 0))
+    text = f"{len({mark.x for mark in marks})} operators; the lowest is #{number} with {least:.1f} dB."
+    return [
+        Chart(
+            "How near each tensor is to the other model's", "lines", marks, text, Axis("operator"), Axis("SQNR in dB")
+        )
+    ]
 
 
 def _largest(errors: Sequence[tuple[float, int]]) -> str:

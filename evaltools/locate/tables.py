@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from evaltools.locate.rows import ACCUMULATED, IN_FLOAT, RANK, SINGLE, error_in_words, index_of, is_endless, share
 from evaltools.locate.words import is_by_name, operators_of
+from evaltools.report.content import sentences
 from evaltools.result.result import Result, Row
-from evaltools.result.section import Cell, Number, Table, number_cell
+from evaltools.result.section import Cell, Number, Table, Word, number_cell
 from evaltools.text import shortened
 
 _MOST_ROWS: Final = 24
@@ -31,14 +34,13 @@ def operators_table(result: Result) -> Table | None:
     """The operators that stand out; None where none was looked at."""
     if not operators_of(result):
         return None
-    return _compared(result) if is_by_name(result) else _suspects(result)
+    table = _compared(result) if is_by_name(result) else _suspects(result)
+    return replace(table, below=sentences(table.below, _how_to_read(result)))
 
 
-def how_to_read(result: Result) -> str:
-    """What the columns of the table are; empty where there is none."""
+def _how_to_read(result: Result) -> str:
+    """What the columns of the table are."""
     operators = operators_of(result)
-    if not operators:
-        return ""
     if not is_by_name(result):
         return _INTRO
     if not _have(operators, SINGLE):
@@ -86,11 +88,12 @@ def _figure(row: Row, name: str, path: str) -> Cell:
     return number_cell(row.value(name), "{:.3g}".format, f"{path}/figures/{name}/value", absent="")
 
 
-def _status(row: Row, answer: str) -> str:
+def _status(row: Row, answer: str) -> Cell:
     """With its reason; one that the ``answer`` has as well is not repeated."""
     why = row.texts.get("why", "")
     said = ", as the answer says" if why in answer else f": {why}"
-    return f"{row.texts['status']}{said if why else ''}"
+    text = f"{row.texts['status']}{said if why else ''}"
+    return text if row.texts["status"] in _ORDINARY else Word(text, "bad")
 
 
 def _compared(result: Result) -> Table:
@@ -139,9 +142,9 @@ def _error(row: Row, name: str, path: str) -> Cell:
 
 
 def _standing_out(operators: Sequence[Row]) -> list[Row]:
-    """The operators that are not right, and of the others those furthest off, in the order of the model."""
+    """The operators that are not right, then of the others those furthest off, both in the order of the model."""
     strange = [row for row in operators if row.texts["status"] not in _ORDINARY]
     others = [row for row in operators if row.texts["status"] in _ORDINARY]
     others.sort(key=lambda row: -(share(row) or 0.0))
     chosen = strange[:_MOST_ROWS] + others[: max(0, _MOST_ROWS - len(strange))]
-    return sorted(chosen, key=index_of)
+    return sorted(chosen, key=lambda row: (row.texts["status"] in _ORDINARY, index_of(row)))

@@ -19,11 +19,11 @@ Tone = Literal["", "good", "near", "open", "bad", "missing"]
 
 ``good`` is the same, ``near`` within a precision, ``open`` not decided, ``bad`` worse, ``missing`` not measured.
 """
-Place = Literal["first", "accuracy", "numerics", "changes", "task", "speed", "run"]
+Place = Literal["first", "glance", "accuracy", "numerics", "changes", "task", "speed", "run"]
 """Where a section stands.
 
-``first`` is the first screen; what is of ``speed`` and has no title stands under the times of all rows; ``run`` is
-about what ran and where, which a page has once for all of its details.
+``first`` is the first screen; ``glance`` too on a page, and a section of its own elsewhere; what is of ``speed`` and
+has no title stands under the times of all rows; ``run`` is about what ran and where, which a page folds.
 """
 
 

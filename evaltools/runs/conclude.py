@@ -259,7 +259,6 @@ def _records_of(recorded: Recorded, judged: Sequence[Row], sums: Mapping[str, Su
         reference=run.request.reference_name,
         margin=run.request.margin,
         keeps_examples=run.request.record_examples,
-        has_page=run.request.has_page,
         first_run_us=recorded.found.first_run_us,
         beside=recorded.beside,
         pictures=run.request.folder_of_pictures,

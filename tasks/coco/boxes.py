@@ -116,9 +116,7 @@ def conclude(
         data=read if stated is None else replace(read, native=True),
         figures=[each.figures for each in taken.values()],
         comparisons=corrected([compared(taken[baseline], taken[other]) for baseline, other in run.pairs]),
-        pictures=(
-            detected_pictures(pictures, taken) if judging.keeps_pictures or run.keeps_examples or run.has_page else []
-        ),
+        pictures=detected_pictures(pictures, taken),
     )
     return concluded(
         detected,

@@ -39,8 +39,8 @@ _MOST_PICTURES: Final = 16
 """Of each configuration."""
 _MOST_CATEGORIES: Final = 12
 _ABOUT_THE_PICTURES: Final = (
-    f"Boxes with a score of {DRAWN_SCORE} or more that only one side has: red are those that only the reference has. "
-    "Those that only the other has may be right or wrong, and have no colour of a verdict."
+    f"Boxes with a score of {DRAWN_SCORE} or more that only one side has: red are those that only the reference has, "
+    "blue those that only the other has, which may be right or wrong."
 )
 
 

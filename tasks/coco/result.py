@@ -250,7 +250,7 @@ class DetectedPicture(Struct, frozen=True):
 
 
 class Detected(Struct, frozen=True):
-    """What all configurations found; ``pictures`` is empty where single pictures are not wanted."""
+    """What all configurations found."""
 
     data: CocoData
     figures: list[DetectionFigures]

@@ -29,9 +29,9 @@ class RecordsOfRun(Struct, frozen=True):
     ``examples`` are the task's; ``measured`` the configurations with figures, of which ``pairs`` are compared and
     ``reference`` may be one; ``times`` has the times of each that ran. ``margin`` is the change that counts as none,
     None where it was not stated. ``keeps_examples``: what was found in each example is wanted in the result.
-    ``has_page``: a page is made of it, which shows some examples. ``first_run_us`` has the time of the very first run
-    of each configuration that was warmed up, in microseconds, None where it failed. ``beside`` is what the task
-    measured after the pass. ``pictures`` is the folder of the pictures, empty where the task takes none.
+    ``first_run_us`` has the time of the very first run of each configuration that was warmed up, in microseconds, None
+    where it failed. ``beside`` is what the task measured after the pass. ``pictures`` is the folder of the pictures,
+    empty where the task takes none.
     """
 
     examples: Sequence[Any]
@@ -42,7 +42,6 @@ class RecordsOfRun(Struct, frozen=True):
     reference: str | None = None
     margin: float | None = None
     keeps_examples: bool = False
-    has_page: bool = False
     first_run_us: Mapping[str, float | None] = field(default_factory=dict)
     beside: Any = None
     pictures: str = ""

@@ -34,7 +34,7 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     and ``channel_order`` are of pictures; the latter is empty where it was not stated. ``native`` is
     ``--compat=native``. ``pictures`` is the option whose folder has the pictures that are the examples. ``decisive``
     are the options by which scores can differ, None: all. ``content`` has the files and folders that options name,
-    where what lies there is read. ``has_page``: a page is made of the result.
+    where what lies there is read.
 
     ``flags`` are those that a resumed run must repeat. ``command`` is only recorded. ``source`` is the request that a
     run folder keeps, None for a program of its own.
@@ -55,7 +55,6 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     pictures: str = ""
     decisive: frozenset[str] | None = None
     content: Mapping[str, Sequence[Path]] = field(default_factory=dict)
-    has_page: bool = False
     allow_fallback: bool = False
     execution: Execution = field(default_factory=Execution)
     flags: Mapping[str, str] = field(default_factory=dict)
@@ -143,7 +142,6 @@ def read_request(
         pictures=next((each.parameter.name for each in options if each.parameter.role == "pictures"), ""),
         decisive=frozenset(each.parameter.name for each in options if each.parameter.must_agree),
         content={each.parameter.name: _content(each.parameter, values[each.parameter.name]) for each in options},
-        has_page=bool(given.text("report")),
         allow_fallback=given.is_on("allow_fallback"),
         execution=read_execution(given, request.is_native),
         flags=flags_to_repeat(given),

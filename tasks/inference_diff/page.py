@@ -50,7 +50,8 @@ def sections(
     """
     found = [comparison for comparison in diff.comparisons if comparison.outputs]
     blocks: list[Block] = [_outputs(diff, found)] if found else []
-    blocks += [drawn for drawn in (_floor(diff, found), _quanta(found)) if drawn is not None]
+    drawn, quanta = _floor(diff, found), _quanta(found)
+    blocks += [] if quanta is None else [quanta]
     lines = [*_boxes(diff, found), *_by_inputs(found), *_repeated(diff), *_native_errors(diff, outputs)]
     blocks += [Lines(lines)] if lines else []
     other_order = other_order_in_words(diff.output_order, outputs, other_outputs)
@@ -58,6 +59,7 @@ def sections(
     first += _broken_limits(diff)
     return [
         Section("Inputs in short", [Lines(first)] if first else [], "first"),
+        Section("Beside the noise floor", [] if drawn is None else [drawn], "glance"),
         Section("Outputs", blocks, "numerics", _about_the_floor(diff)),
         Section("Inputs", [_inputs(diff)] if diff.inputs else []),
         Section("Times with reading", [_times(times)] if times else []),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,11 +15,11 @@ from evaltools.report.content import Download, Page, Part, Sources, bounded, bou
 from evaltools.report.page.figures import accuracy, speed
 from evaltools.report.page.what_ran import devices, origin, proof
 from evaltools.report.screen.charts import answering
-from evaltools.report.screen.first import first_screens, warnings_of
+from evaltools.report.screen.first import at, first_screens, warnings_of
 from evaltools.report.screen.table import by_task
 from evaltools.result.places import machine_of
 from evaltools.result.result import HINT, INVOKE_US, Result
-from evaltools.result.section import Place, Section
+from evaltools.result.section import Block, Place, Section
 
 _GATE: Final = "gate"
 
@@ -28,9 +28,16 @@ def page_of(sources: Sources) -> Page:
     """All that is shown of results; sections without data are left out."""
     results = dict(sorted(sources.results.items(), key=lambda each: _order(each[1])))
     screens = zip(first_screens(results, sources.located), by_task(results), strict=True)
-    first = [replace(screen, blocks=(*screen.blocks, *answering(of))) for screen, of in screens]
-    parts = [_part(name, result, sources) for name, result in results.items()]
+    first = [replace(screen, blocks=(*screen.blocks, *_glances(of), *answering(of))) for screen, of in screens]
+    alone = {next(iter(of)) for of in by_task(results) if len(of) == 1}
+    parts = [_part(name, result, sources, name in alone) for name, result in results.items()]
     return Page(_title(parts, sources), tuple(map(bounded_first, first)), tuple(map(bounded, parts)), _below(sources))
+
+
+def _glances(results: Mapping[str, Result]) -> list[Block]:
+    """What the only result of a command shows at a glance beside its answer; of several each in its details."""
+    (first, *others) = results.values()
+    return [] if others else at(first.blocks, "glance")
 
 
 def _order(result: Result) -> int:
@@ -67,13 +74,15 @@ def _title(parts: Sequence[Part], sources: Sources) -> str:
     return ", ".join([*(part.about for part in by_name), *others])
 
 
-def _part(name: str, result: Result, sources: Sources) -> Part:
+def _part(name: str, result: Result, sources: Sources, is_alone: bool) -> Part:
+    """``is_alone``: the first screen has what it shows at a glance."""
     searches = sources.located.get(name, ())
     located = {f"{name}.locate{f'-{number}' * (number > 1)}": each for number, each in enumerate(searches, 1)}
     own = [section for section in result.blocks if section.blocks]
     sections = [
         proof(result),
         accuracy(result) if result.is_of_examples else None,
+        *([] if is_alone else _at(own, "glance")),
         *_at(own, "accuracy"),
         *_at(own, "numerics"),
         *(section for source, search in located.items() for section in _of_located(source, search)),

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from evaltools.known_tasks import task_command
 from evaltools.metrics.words import change
 from evaltools.report.content import sentences
 from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost, is_share
@@ -30,6 +31,7 @@ from evaltools.report.words.numbers import (
     in_times_with_interval,
     megabytes,
 )
+from evaltools.result.metrics import of_task
 from evaltools.result.places import machine_of, reference_of
 from evaltools.result.result import ALL, FRONT, Result, Row
 from evaltools.result.section import Cell, Number, Table, Word, number_cell, path_to
@@ -41,6 +43,9 @@ _FACTS: Final = {"file MB": "a file of {} MB", "examples": "{} examples", "machi
 _UNLIKE: Final = "Not all of it was measured on one machine, with the same versions and on the same examples"
 _FELL_BACK: Final = Word("fell back", "bad")
 _MEASURED: Final = "measured"
+_VERDICT: Final = "verdict"
+_MOST_METRICS: Final = 4
+"""Beside the one that decides."""
 
 
 class _At(Struct, frozen=True):
@@ -103,7 +108,12 @@ def summary_of(results: Mapping[str, Result]) -> Table | None:
         rows.sort(key=lambda row: latency_of(row.row) or math.inf)
     names = _model_names(results)
     places = [_At(found, row, _name_of_model(row, names), several, are_alike, on_front[id(row)]) for row in rows]
-    columns = [each for each in shown.columns if several or not each.of_several]
+    columns = [
+        column
+        for each in shown.columns
+        if several or not each.of_several
+        for column in ((each, *map(_metric, _other_metrics(found))) if each.heading == _VERDICT else (each,))
+    ]
     compared = _compared_with(results) if several else {}
     below = sentences(
         "On the front: no other one is as good and as fast" if any(front) else "",
@@ -126,6 +136,23 @@ def summary_of(results: Mapping[str, Result]) -> Table | None:
     left_out |= {"job"} if len({row.row.job for row in rows}) == 1 else set()
     kept = [place for place, each in enumerate(columns) if each.heading not in left_out]
     return table.of_columns(kept).compact.with_facts(_FACTS)
+
+
+def _other_metrics(found: ModelRows) -> list[str]:
+    """The other metrics of a task of one's own, whose figures are means or of all examples together."""
+    main = found.any_figure
+    if main is None or found.are_outputs or (main.spread is None and _has_accuracy(found.rows[0].result)):
+        return []
+    known = {name: None for row in found.rows for name, each in of_task(row.row).items() if each.spread or each.draws}
+    return [name for name in known if name != found.figure][:_MOST_METRICS]
+
+
+def _has_accuracy(result: Result) -> bool:
+    return not result.is_of_examples or task_command(result.command).accuracy is not None
+
+
+def _metric(name: str) -> _Column:
+    return _Column(name, lambda at: _figure(at, name), 5)
 
 
 def _cell(column: _Column, at: _At) -> Cell:
@@ -163,9 +190,12 @@ def _verdict(at: _At) -> Cell:
 
 def _accuracy(at: _At) -> Cell:
     """With half the width of its 95 % interval, where it has one."""
-    name = at.found.figure
+    return "" if at.found.figure is None else _figure(at, at.found.figure)
+
+
+def _figure(at: _At, name: str) -> Cell:
     known = at.row.figure(name)
-    if known is None or name is None:
+    if known is None:
         return ""
     return Number(figure_with_interval(known), known.value, at.path("figures", name, "value"))
 
@@ -285,7 +315,7 @@ _EVALUATIONS: Final = _Shown(
         _CONFIGURATION,
         _Column("", _accuracy, 3),
         _Column("change", _change, 4),
-        _Column("verdict", _verdict, fell_back=_FELL_BACK),
+        _Column(_VERDICT, _verdict, fell_back=_FELL_BACK),
         _Column("latency", _latency, 6, fell_back="-"),
         _Column("vs reference", _speed, 7),
         _Column("delegated", lambda at: delegated(at.entry), 8, fell_back="-"),

@@ -104,7 +104,7 @@ def hostile() -> Sources:
     )
 
 
-_OUTER = "html head meta title style body header h1 main nav footer script a section details summary"
+_OUTER = "html head meta title style body header h1 main nav footer script a section details summary wbr"
 
 
 _INNER = "h2 h3 h4 span dl div dt dd p b small ul li table caption thead tbody tr th td figure figcaption"

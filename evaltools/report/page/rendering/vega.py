@@ -36,6 +36,7 @@ _LABEL: Final = (
     f"{_BLANK} > 0 && {_BLANK} <= {_LINE} && length(datum.label) - {_BLANK} <= {_LINE} ? {_TWO_LINES} : {_ONE_LINE}"
 )
 """A long name in two lines, where it has a comma or a blank; else its beginning and its end, which tell names apart."""
+_POWER: Final = "format(datum.value, datum.value < 1e4 ? '~g' : '.0e')"
 _LONGEST_OF_TWO: Final = 16
 """Characters of a name that has another one beside it in a legend."""
 _DASHED: Final[Spec] = {"color": _TEXT, "strokeDash": [4, 3]}
@@ -127,10 +128,14 @@ def _axis(chart: Chart, direction: Direction) -> Spec:
         has_labels = any(getattr(mark, direction) for mark in chart.marks)
         looks: Spec = {"labelExpr": _LABEL, "labels": has_labels, "ticks": has_labels}
         looks |= {"labelAngle": 0} if direction == "x" else {}
-        return {**channel, "type": "nominal", "sort": None, "axis": looks}
+        order = list(dict.fromkeys(getattr(mark, direction) for mark in chart.marks))
+        return {**channel, "type": "nominal", "sort": order, "axis": looks}
     if axis.scale:
         scale: Spec = {"type": axis.scale, "nice": False, "padding": 14}
-        return {**channel, "type": "quantitative", "scale": scale, "axis": {"format": "~g", "tickCount": 6}}
+        ticks: Spec = {"format": "~g", "tickCount": 6}
+        if axis.scale == "symlog":
+            ticks = {"values": [0, *(10**power for power in range(0, 13, 2))], "labelExpr": _POWER}
+        return {**channel, "type": "quantitative", "scale": scale, "axis": ticks}
     if chart.form == "shares":
         return {**channel, "type": "quantitative", "stack": "normalize", "axis": {"format": ".0%"}}
     is_length = chart.form == "bars" and not (direction == "x" and not _has_names(chart, "y"))
