@@ -23,11 +23,20 @@ CONFIGURATION: Final = "configuration"
 
 def data_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> pandas.DataFrame:
     """A table; raises :class:`~evaltools.errors.UsageError` where pandas is not installed."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise UsageError("to_dataframe, examples and changed need pandas: pip install pandas") from error
+    require_pandas()
+    import pandas
+
     return pandas.DataFrame(rows, columns=columns)
+
+
+def require_pandas() -> None:
+    """Raise :class:`~evaltools.errors.UsageError` where pandas is not installed."""
+    try:
+        import pandas  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            "to_dataframe, examples, changed, confusion and classes need pandas: pip install pandas"
+        ) from error
 
 
 def changed_frame(rows: Sequence[Mapping[str, Any]], results: Sequence[Result]) -> ChangedFrame:

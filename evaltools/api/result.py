@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from evaltools.api.frames import changed_frame, changed_rows, data_frame, example_rows
+from evaltools.api.frames import changed_frame, changed_rows, data_frame, example_rows, require_pandas
 from evaltools.api.measured import Measured, shown
 from evaltools.api.plot import Plot, plot_of
 from evaltools.errors import OutputError, UsageError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas
 
     from evaltools.api.changed_frame import ChangedFrame
+    from evaltools.api.confusion import ConfusionFrame
 
 
 class Rows:
@@ -52,6 +53,23 @@ class Rows:
     def plot(self, x: str = "", y: str = "") -> Plot:
         """One figure of each configuration against another one, such as ``plot("latency_ms", "top1")``."""
         return plot_of(self.rows, x, y)
+
+    @property
+    def short(self) -> Table:
+        """The table of the first screen; :attr:`full` has every figure."""
+        raise NotImplementedError
+
+    def to_markdown(self) -> str:
+        """The table of the first screen in Markdown; :meth:`to_dataframe` has every figure."""
+        from evaltools.report.page.rendering.markdown import table_of
+
+        return table_of(self.short)
+
+    def to_latex(self) -> str:
+        """The table of the first screen in LaTeX, a ``tabular`` of the package booktabs."""
+        from evaltools.report.files.latex import latex_of
+
+        return latex_of(self.short)
 
     @property
     def full(self) -> FullTable:
@@ -127,8 +145,34 @@ class Result(Rows):
         _write_page(self._sources(), Path(path), None if images is None else Path(images))
 
     def examples(self) -> pandas.DataFrame:
-        """One row per example, model and configuration, with the answer; needs pandas and ``record_examples=True``."""
+        """One row per example, model and configuration, with the answer; needs pandas and ``record_examples=True``.
+
+        Of a classifier ``truth`` and ``answer`` are labels, ``truth_index`` and ``answer_index`` the numbers of their
+        classes, ``latency_ms`` is that of one run in milliseconds.
+        """
         return data_frame(example_rows(self.result))
+
+    def confusion(self, configuration: str = "") -> ConfusionFrame:
+        """How many examples of each class, a row, were taken for which class, a column; ``.plot()`` draws it.
+
+        It is that of one ``configuration``, the first that was tested where none is named. Needs pandas and
+        ``record_examples=True``, and a classifier: :func:`evaltools.imagenet`, or a task whose metric is ``topk``.
+        """
+        require_pandas()
+        from evaltools.api.confusion import confusion_of
+
+        return confusion_of(self.result, configuration)
+
+    def classes(self) -> pandas.DataFrame:
+        """One row per configuration and class: ``examples``, how many were ``right``, ``recall`` and ``precision``.
+
+        ``lost`` and ``gained`` count the examples that are right only for the reference, or only here. Of a detector a
+        category has ``objects`` and ``ap``. Shares are 0..1. It needs what :meth:`confusion` needs.
+        """
+        require_pandas()
+        from evaltools.api.confusion import classes_of
+
+        return classes_of(self.result)
 
     def changed(self) -> ChangedFrame:
         """One row per answer that is another than the reference's; its ``.gallery()`` shows the pictures.
@@ -136,6 +180,13 @@ class Result(Rows):
         Needs pandas, and ``record_examples=True`` for tasks other than :func:`evaltools.imagenet`.
         """
         return changed_frame(changed_rows(self.result), [self.result])
+
+    @property
+    def short(self) -> Table:
+        """The table of the first screen."""
+        blocks = first_screen({self._name: self.result}).blocks
+        table: Table | None = next((block for block in blocks if isinstance(block, Table)), None)
+        return _table_of_rows(self.rows) if table is None else table
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -149,12 +200,7 @@ class Result(Rows):
         """The first screen for a notebook: what stands on top of it, its table, and what needs attention."""
         first = first_screen({self._name: self.result}).blocks
         said = [block.text for block in first if isinstance(block, Sentence)] * (not self.result.is_of_examples)
-        table: Table | None = next((block for block in first if isinstance(block, Table)), None)
-        return (
-            html_list(said)
-            + (html_table(self.rows) if table is None else html_of_table(table))
-            + html_list(self.warnings)
-        )
+        return html_list(said) + html_of_table(self.short) + html_list(self.warnings)
 
     @property
     def _name(self) -> str:
@@ -305,11 +351,15 @@ class Models(Rows, Mapping[str, Result]):
         entries = (f"  {name}: {entry!r}" for name, result in self.items() for entry in result)
         return "\n".join(["<Models:", *entries, ">"])
 
+    @property
+    def short(self) -> Table:
+        """The table of the first screen."""
+        table = summary_of({name: result.result for name, result in self.items()})
+        return _table_of_rows(self.rows) if table is None else table
+
     def _repr_html_(self) -> str:
         """A table for a notebook."""
-        table = summary_of({name: result.result for name, result in self.items()})
-        shown = html_table(self.rows) if table is None else html_of_table(table)
-        return shown + html_list(self.warnings)
+        return html_of_table(self.short) + html_list(self.warnings)
 
 
 def _time_of_reference(row: Row, result: Whole) -> float | None:
@@ -341,6 +391,12 @@ class FullTable:
 
     def _repr_html_(self) -> str:
         return html_table(self.rows)
+
+
+def _table_of_rows(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Every figure as a table, where a command has no table of its own."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    return Table("", columns, [[shown(row.get(column)) for column in columns] for row in rows])
 
 
 def html_of_table(table: Table) -> str:

@@ -27,7 +27,8 @@ _FEWEST_TO_KNOW: Final = 30
 _LARGEST_SHARE: Final = 0.5
 _ONE_SIDED_95: Final = 1.645
 _OF_EXAMPLES: Final = (
-    "example", "configuration", "truth", "is_right", "rank", "answer", "score", "latency_ms", "classes", "scores",
+    "example", "configuration", "truth", "truth_index", "is_right", "rank", "answer", "answer_index", "score",
+    "latency_ms", "classes", "scores",
 )  # fmt: skip
 _OF_CHANGED: Final = (
     "example", "configuration", "truth", "before", "after", "score_before", "score_after", "effect", "is_tie",
@@ -48,7 +49,7 @@ def conclude(metric: TopK, run: RecordsOfRun, configurations: Sequence[Row]) -> 
         warnings=topk_warnings(answers, truths),
         blocks=sections(comparisons, run.pictures),
         nan_outputs={name: int(np.count_nonzero(own.nonfinite)) for name, own in answers.items()},
-        examples=answered(answers, truths, run) if run.keeps_examples else {},
+        examples=answered(answers, named, run, configurations) if run.keeps_examples else {},
         changed=changed_answers(with_reference.values()),
     )
 
@@ -76,18 +77,26 @@ def _scores(answers: Answers, examples: int, most: int) -> dict[int, list[float 
     }
 
 
-def answered(answers: Mapping[str, Answers], truths: Sequence[str], run: RecordsOfRun) -> Columns:
-    """The answer of every configuration that finished it to each example: the best class first, with raw scores."""
+def answered(answers: Mapping[str, Answers], named: Named, run: RecordsOfRun, configurations: Sequence[Row]) -> Columns:
+    """The answer of every configuration that finished it to each example: the best class first, with raw scores.
+
+    ``truth`` and ``answer`` are labels, each with the number of its class beside it. An emulator has no latency.
+    """
     rows = []
+    emulated = {row.name for row in configurations if row.is_emulated}
+    numbers = {label: number for number, label in reversed(list(enumerate(named.labels)))}
     for number, (name, own) in enumerate(answers.items()):
-        times_ms = [each.invokes_us[-1] / 1000 for each in run.outcome.records[name] if each.observation is not None]
+        invokes_us = [each.invokes_us[-1] for each in run.outcome.records[name] if each.observation is not None]
+        times_ms = [None if name in emulated else each / 1000 for each in invokes_us]
         columns_of_own = (own.examples, own.ranks, own.classes, own.scores)
         for example, rank, classes, scores, time_ms in zip(
             *(column.tolist() for column in columns_of_own), times_ms, strict=True
         ):
+            truth, best = named.truths[example], classes[0]
             known = rank if rank < len(classes) else None
-            shown = (run.outcome.names[example], name, truths[example], rank == 0, known, classes[0], scores[0])
-            rows.append((example, number, (*shown, time_ms, classes, scores)))
+            of_truth = (truth, numbers.get(truth), rank == 0, known)
+            of_answer = (named.label(best), best, scores[0], time_ms, classes, scores)
+            rows.append((example, number, (named.examples[example], name, *of_truth, *of_answer)))
     return columns(_OF_EXAMPLES, [row for _, _, row in sorted(rows, key=lambda each: each[:2])])
 
 

@@ -53,6 +53,62 @@ def test_examples_have_a_row_for_each_configuration(result: et.Result, two_model
         two_models.examples()
 
 
+def test_truth_and_answer_are_labels_with_their_numbers(result: et.Result) -> None:
+    labels = Path(DATA["labels"]).read_text().splitlines()
+    frame = result.examples()
+    for name in ("truth", "answer"):
+        assert [labels[number] for number in frame[f"{name}_index"]] == list(frame[name])
+    assert list(frame["is_right"]) == list(frame["truth"] == frame["answer"])
+
+
+def test_what_is_taken_for_what_is_a_frame_and_a_picture(result: et.Result, tmp_path: Path) -> None:
+    frame = result.confusion("<fast>")
+    own = result.examples().query("configuration == '<fast>'")
+    assert (frame.configuration, frame.to_numpy().sum(), list(frame.index)) == ("<fast>", PICTURES, list(frame.columns))
+    right = sum(frame.loc[name, name] for name in frame.index)
+    assert right / PICTURES == result["<fast>"].top1
+    wrong = own[~own["is_right"]].iloc[0]
+    assert frame.loc[wrong["truth"], wrong["answer"]] >= 1
+    plot = frame.plot()
+    marks = {(mark.y, mark.x): mark.size for mark in plot.chart.marks}
+    assert sum(filter(None, marks.values())) == PICTURES
+    plot.save(tmp_path / "confusion.svg")
+    assert "checkerboard" in (tmp_path / "confusion.svg").read_text()
+    with pytest.raises(et.UsageError, match="'fast' is named|named 'fast'.*<fast>"):
+        result.confusion("fast")
+
+
+def test_each_class_has_what_was_right_lost_and_gained(result: et.Result) -> None:
+    frame = result.classes()
+    own = frame.loc["<fast>"]
+    assert (own["examples"].sum(), own["answers"].sum()) == (PICTURES, PICTURES)
+    assert own["right"].sum() - frame.loc["reference", "right"].sum() == own["gained"].sum() - own["lost"].sum()
+    rings = own.loc["rings"]
+    assert rings["recall"] == rings["right"] / rings["examples"]
+    assert rings["precision"] == rings["right"] / rings["answers"]
+
+
+def test_a_result_without_classes_has_no_confusion(tmp_path: Path) -> None:
+    model = tmp_path / "m.tflite"
+    model.write_bytes(tiny_models.vector_input(length=4))
+    task = f"{write_task(tmp_path)}:brightness"
+    found = et.run(task, model, values=write_values(tmp_path), record_examples=True, tests=ONE)
+    with pytest.raises(et.UsageError, match=r"has no class for each example; imagenet has"):
+        found.confusion()
+
+
+def test_the_first_table_is_there_in_markdown_and_in_latex(result: et.Result, two_models: et.Models) -> None:
+    """A column for each of the first screen; what LaTeX takes for commands is written so that it reads as it is."""
+    for found in (result, two_models):
+        markdown, latex = found.to_markdown().splitlines(), found.to_latex().splitlines()
+        columns = markdown[0].count("|") - 1
+        assert 6 <= columns <= 11
+        body = latex[latex.index("\\midrule") + 1 : latex.index("\\bottomrule")]
+        assert (len(body), {row.count(" & ") for row in body}) == (len(markdown) - 2, {columns - 1})
+    assert "\\textless{}fast\\textgreater{}" in result.to_latex()
+    assert "\\%" in result.to_latex()
+
+
 def test_examples_of_a_task_of_ones_own_have_its_scores(tmp_path: Path) -> None:
     model = tmp_path / "m.tflite"
     model.write_bytes(tiny_models.vector_input(length=4))

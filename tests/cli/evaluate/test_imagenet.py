@@ -213,7 +213,8 @@ def test_json_validates_and_holds_the_same_figures(evaluation: EvaluationSet, tm
     assert changes == [None, "reference", "reference"]
     answers = document["tables"]["examples"]
     assert answers["configuration"][21:24] == ["reference", "test", "x"]
-    assert answers["classes"][22][0] == answers["answer"][22] == evaluation.answers[7]
+    assert answers["classes"][22][0] == answers["answer_index"][22] == evaluation.answers[7]
+    assert answers["answer"][22] == f"class{evaluation.answers[7]}"
     assert answers["rank"][22] == 0
     assert len(answers["scores"][23]) == 10
     assert document["models"][0]["sha256"]

@@ -11,13 +11,17 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
+from evaltools.engine.ledger import PassOutcome
 from evaltools.engine.steps import Record
 from evaltools.errors import DataError, TaskError
 from evaltools.metrics.proportions import mcnemar_p, wilson_interval
+from evaltools.result.facts import RuntimeUsed
+from evaltools.result.result import Row
 from evaltools.tasks.framework.answers import Answers, ranked
+from evaltools.tasks.framework.collecting import RecordsOfRun
 from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.framework.tensors import Quantisation
-from evaltools.tasks.framework.topk import correct, topk_verdicts
+from evaltools.tasks.framework.topk import answered, correct, topk_verdicts
 from evaltools.tasks.framework.topk_figures import accuracies
 from evaltools.tasks.framework.topk_report import ChangedAnswer, Comparison, FirstAnswer, Named
 from evaltools.tasks.framework.topk_report import compared as compare
@@ -132,6 +136,19 @@ def test_ties_are_distinguished_from_changed_answers() -> None:
         ChangedAnswer("3.png", "right 3", FirstAnswer("one", 4.0), FirstAnswer("four", 3.5, "one"), "gained", tie=True),
     ]
     assert changes.changed[3].other == FirstAnswer("one", None)
+
+
+def test_an_answer_of_an_emulator_has_no_latency_and_a_truth_that_is_no_class_no_number() -> None:
+    cat = answer((2, 0), (9.0, 8.0), 0)
+    records = {name: [Record(0, name, (1500.0,), ObservedScores(whole=cat))] for name in ("cpu", "npu")}
+    run = RecordsOfRun((), PassOutcome(records), keeps_examples=True)
+    emulator = RuntimeUsed("emulated", "onnxruntime-qnn", "2.7.0", "", "", "Qualcomm's emulator")
+    rows = [Row("cpu"), Row("npu", runtime=emulator)]
+    for truths, number in ((["cat"], 2), (["cow"], None)):
+        named = Named(["dog", None, "cat"], truths, ["1.png"])
+        found = answered({name: Answers.of(own) for name, own in records.items()}, named, run, rows)
+        assert found["latency_ms"] == [1.5, None]
+        assert (found["truth_index"], found["answer"], found["answer_index"]) == ([number] * 2, ["cat"] * 2, [2, 2])
 
 
 @pytest.mark.parametrize(

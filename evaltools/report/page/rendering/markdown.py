@@ -95,12 +95,17 @@ def _block(block: Block) -> Iterator[str]:
         rows = [[each.name, each.effect, "; ".join(each.lines)] for each in shown]
         yield table(["picture", "change", escape(block.caption)], [list(map(escape, row)) for row in rows])
     elif isinstance(block, Table):
-        shown_table = block.compact
-        rows = [list(map(_cell, row)) for row in shown_table.rows]
-        columns = shown_table.columns or [""] * max(map(len, rows), default=0)
-        yield table(list(map(escape, columns)), rows)
+        yield table_of(block)
     if isinstance(block, Table | Gallery) and block.below:
         yield escape_line(block.below)
+
+
+def table_of(block: Table) -> str:
+    """A table without what stands below it."""
+    shown = block.compact
+    rows = [list(map(_cell, row)) for row in shown.rows]
+    columns = shown.columns or [""] * max(map(len, rows), default=0)
+    return table(list(map(escape, columns)), rows)
 
 
 def _line(line: str | Note) -> str:

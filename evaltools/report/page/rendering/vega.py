@@ -127,7 +127,7 @@ def _axis(chart: Chart, direction: Direction) -> Spec:
     if _has_names(chart, direction):
         has_labels = any(getattr(mark, direction) for mark in chart.marks)
         looks: Spec = {"labelExpr": _LABEL, "labels": has_labels, "ticks": has_labels}
-        looks |= {"labelAngle": 0} if direction == "x" else {}
+        looks |= {"labelAngle": -45 if _has_names(chart, "y") else 0} if direction == "x" else {}
         order = list(dict.fromkeys(getattr(mark, direction) for mark in chart.marks))
         return {**channel, "type": "nominal", "sort": order, "axis": looks}
     if axis.scale:
