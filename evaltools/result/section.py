@@ -234,7 +234,8 @@ class Picture(Struct, frozen=True):
     """A picture of which configurations say something else.
 
     ``folder`` and ``name`` say which file, ``effect`` in a word what changed, ``lines`` who says what of it. ``panels``
-    are small pictures that stand beside it, or over it.
+    are small pictures that stand beside it, or over it. Galleries are filtered by ``kind``, what sort of change it is,
+    and by ``classes``, and sorted by ``score``, the higher the surer.
     """
 
     folder: str
@@ -244,6 +245,9 @@ class Picture(Struct, frozen=True):
     lines: Sequence[str]
     frames: Sequence[Frame] = ()
     panels: Sequence[Panel] = ()
+    kind: str = ""
+    classes: Sequence[str] = ()
+    score: float | None = None
 
 
 class Gallery(Struct, frozen=True, tag_field="kind", tag="gallery"):

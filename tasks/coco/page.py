@@ -179,22 +179,27 @@ def _galleries(detection: Detected, folder: str) -> list[Block]:
 
 
 def _picture(names: Mapping[int, str], found: Disagreement, folder: str) -> Picture:
+    lost, gained = (found.boxes_only_in(side) for side in (found.baseline, found.other))
+    kinds = [*(["lost"] if lost else []), *(["gained"] if gained else [])]
     return Picture(
         folder=folder,
         name=found.picture.example,
-        effect=f"{found.unequal} boxes that only one side has" if found.unequal else "the same boxes, shifted",
-        tone="bad" if found.only_in[found.baseline] else "",
+        effect=f"{len(lost)} boxes lost, {len(gained)} gained" if kinds else "the same boxes, shifted",
+        tone="bad" if lost else "",
         lines=(f"scores and places shift by up to {found.shift:.3f}",),
-        frames=[*_frames(names, found, found.baseline, "bad"), *_frames(names, found, found.other, "")],
+        frames=[*_frames(names, lost, found.baseline, "bad"), *_frames(names, gained, found.other, "")],
+        kind=" and ".join(kinds) or "shifted",
+        classes=list(dict.fromkeys(_class_of(names, box) for box in (*lost, *gained))),
+        score=max((box.score for box in (*lost, *gained)), default=None),
     )
 
 
-def _frames(names: Mapping[int, str], found: Disagreement, side: str, tone: Tone) -> list[Frame]:
-    boxes = [found.picture.detections[side][number] for number in sorted(found.only_in[side])]
-    return [
-        Frame(box.box, f"{side}: {names.get(box.category_id, f'class {box.category_id}')} {box.score:.2f}", tone)
-        for box in boxes
-    ]
+def _frames(names: Mapping[int, str], boxes: Sequence[Detection], side: str, tone: Tone) -> list[Frame]:
+    return [Frame(box.box, f"{side}: {_class_of(names, box)} {box.score:.2f}", tone) for box in boxes]
+
+
+def _class_of(names: Mapping[int, str], box: Detection) -> str:
+    return names.get(box.category_id, f"class {box.category_id}")
 
 
 class Disagreement(Struct, frozen=True):
@@ -209,6 +214,10 @@ class Disagreement(Struct, frozen=True):
     other: str
     only_in: Mapping[str, frozenset[int]]
     shift: float
+
+    def boxes_only_in(self, side: str) -> list[Detection]:
+        """The boxes of one side without a partner."""
+        return [self.picture.detections[side][number] for number in sorted(self.only_in[side])]
 
     @property
     def unequal(self) -> int:

@@ -67,7 +67,8 @@ def _picture(drawn: DrawnExample) -> Picture:
     """The file of the example; its name in the task stands beside it where that is another one."""
     file = Path(drawn.drawing.picture)
     lines = [] if drawn.example == file.name else [drawn.example]
-    return Picture(str(file.parent), file.name, drawn.drawing.text, "", lines, panels=drawn.drawing.panels)
+    given = drawn.drawing
+    return Picture(str(file.parent), file.name, given.text, "", lines, panels=given.panels, score=given.changed)
 
 
 def _examples(task: Task, changes: Changes, scores: Scores, contributed: Collection[str]) -> Iterator[Table]:

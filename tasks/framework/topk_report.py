@@ -25,7 +25,7 @@ from evaltools.tasks.framework.answers import Answers
 from evaltools.text import printable
 
 _MOST_CHANGES: Final = 1000
-_MOST_SHOWN: Final = 24
+_MOST_SHOWN: Final = 48
 _SHOWN_K: Final = (1, 5)
 _TONES: Final[dict[str, Tone]] = {"lost": "bad", "gained": "good", "neither": ""}
 Effect = Literal["lost", "gained", "neither"]
@@ -78,8 +78,12 @@ class ChangedAnswer(Struct, frozen=True):
         >>> ChangedAnswer("1.png", "cat", cat, dog, "lost", True).effect_in_words
         'lost, a tie'
         """
-        effect = "wrong both ways" if self.effect == "neither" else self.effect
-        return f"{effect}, a tie" if self.tie else effect
+        return f"{self.kind}, a tie" if self.tie else self.kind
+
+    @property
+    def kind(self) -> str:
+        """The same without a word for ties."""
+        return "wrong both ways" if self.effect == "neither" else self.effect
 
 
 class Comparison(Struct):
@@ -228,6 +232,9 @@ def _picture(folder: str, comparison: Comparison, found: ChangedAnswer) -> Pictu
         name=found.example,
         effect=found.effect_in_words,
         tone=_TONES[found.effect],
+        kind=found.kind,
+        classes=[printable(found.truth)],
+        score=found.other.score,
         lines=(
             f"right: {found.truth}",
             f"{comparison.baseline}: {found.baseline.in_words}",

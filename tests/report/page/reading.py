@@ -120,7 +120,7 @@ def transcript(page: PageRead) -> str:
             lines[-1] = f"{lines[-1].rstrip()} {marked} " if "td" in around else f"{lines[-1]} {marked}"
         elif element.tag == "img":
             lines.append(f"picture: {element.attributes['alt']}")
-        elif element.tag == "span" and "figcaption" in around:
+        elif element.tag in ("span", "a") and "figcaption" in around:
             lines.append(f"  {text}")
         elif element.tag in _WHOLE and "nav" not in around and not _is_of_a_picture(element):
             lines.append(f"{_WHOLE[element.tag]}{text}")

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from evaltools.report.content import Page, Part, Sources
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.html import html_of
 from evaltools.result.section import Cell, Number, Section, Table
+from evaltools.tasks.framework.topk_report import Effect, FirstAnswer
 from tests.expected import leave_out
 from tests.report.page.pages import measured_benchmark, timed
 from tests.report.page.samples import changed, classifier, search
@@ -40,24 +42,36 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A page with all sections, one of a benchmark, one whose names attack it."""
+    """A page with all sections, one of a benchmark, one whose names attack it, one with pictures of every kind."""
     folder = tmp_path_factory.mktemp("pages")
     for number in range(4):
         Image.effect_noise((320, 240), 90).convert("RGB").save(folder / f"{number}.jpg")
     whole = Sources(
         {"whole": timed(), "pictures": classifier(changed(5), str(folder))}, located={"whole": [search(30)]}
     )
-    made = {"whole": whole, "benchmark": measured_benchmark(), "hostile": hostile()}
+    made = {"whole": whole, "benchmark": measured_benchmark(), "hostile": hostile(), "gallery": gallery(folder)}
     files = {name: folder / f"{name}.html" for name in made}
     for name, sources in made.items():
         files[name].write_bytes(html_of(page_of(sources)))
     return files
 
 
+def gallery(folder: Path) -> Sources:
+    """Four pictures, the first lost and a cat, the second gained and a dog, the others wrong both ways, and birds."""
+    kinds: list[tuple[Effect, str, float]] = [
+        ("lost", "cat", 0.5), ("gained", "dog", 0.75), ("neither", "bird", 0.25), ("neither", "bird", 0.875)
+    ]  # fmt: skip
+    changes = [
+        replace(found, effect=effect, truth=truth, other=FirstAnswer("fish", score))
+        for found, (effect, truth, score) in zip(changed(4), kinds, strict=True)
+    ]
+    return Sources({"r": classifier(changes, str(folder))})
+
+
 class Opened:
     """A page without network, with what it complained about, asked for, and tried to show."""
 
-    def __init__(self, browser: Any, file: Path, **more: Any) -> None:
+    def __init__(self, browser: Any, file: Path, place: str = "", **more: Any) -> None:
         context = browser.new_context(viewport={"width": 1400, "height": 900}, offline=True, **more)
         self.page = context.new_page()
         self.complaints: list[str] = []
@@ -66,14 +80,17 @@ class Opened:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("dialog", self._dismiss)
         self.page.on("request", lambda request: self.requests.append(request.url.partition(",")[0]))
-        self.page.goto(file.as_uri())
+        self.page.goto(f"{file.as_uri()}{place}")
 
     def _dismiss(self, dialog: Any) -> None:
         self.complaints.append(dialog.message)
         dialog.dismiss()
 
 
-@pytest.mark.parametrize("name", ["whole", "benchmark", "hostile"])
+EVERY = ("whole", "benchmark", "hostile", "gallery")
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_nothing_runs_or_is_fetched_that_is_not_the_page(name: str, browser: Any, pages: dict[str, Path]) -> None:
     opened = Opened(browser, pages[name])
     assert opened.complaints == []
@@ -81,7 +98,7 @@ def test_nothing_runs_or_is_fetched_that_is_not_the_page(name: str, browser: Any
     assert others <= {"data:image/jpeg;base64"}
 
 
-@pytest.mark.parametrize("name", ["whole", "benchmark", "hostile"])
+@pytest.mark.parametrize("name", EVERY)
 def test_no_page_is_wider_than_the_window(name: str, browser: Any, pages: dict[str, Path]) -> None:
     page = Opened(browser, pages[name]).page
     for width in (380, 800, 1400):
@@ -89,7 +106,7 @@ def test_no_page_is_wider_than_the_window(name: str, browser: Any, pages: dict[s
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("name", ["whole", "benchmark", "hostile"])
+@pytest.mark.parametrize("name", EVERY)
 def test_axe_finds_no_fault(name: str, browser: Any, pages: dict[str, Path]) -> None:
     """In a dark scheme nothing but the colours is another."""
     page = Opened(browser, pages[name], bypass_csp=True).page
@@ -138,6 +155,63 @@ def test_columns_are_sorted_by_numbers_then_texts_and_empty_cells_stay_last(brow
 def test_without_scripts_the_page_is_whole_and_prints(browser: Any, pages: dict[str, Path]) -> None:
     page = Opened(browser, pages["whole"], java_script_enabled=False).page
     assert page.locator("svg[role=img]").count() > 8
-    assert page.locator("thead button").count() == 0
+    assert page.locator("thead button, .tools, dialog").count() == 0
+    page.locator("summary").first.press("Enter")
+    assert page.locator("details[open]").count() == 1
     page.emulate_media(media="print")
     assert page.pdf().startswith(b"%PDF")
+
+
+def shown(page: Any) -> list[str]:
+    """The names of the pictures that are shown, in their order."""
+    names: list[str] = page.locator(".picture:visible a.name").all_inner_texts()
+    return names
+
+
+def test_pictures_are_filtered_and_sorted_by_the_keyboard(browser: Any, pages: dict[str, Path]) -> None:
+    page = Opened(browser, pages["gallery"]).page
+    assert shown(page) == ["0.jpg", "1.jpg", "2.jpg", "3.jpg"]
+    page.get_by_role("button", name="wrong both ways 2").press("Enter")
+    assert shown(page) == ["2.jpg", "3.jpg"]
+    assert page.get_by_role("button", pressed=True).all_inner_texts() == ["wrong both ways 2"]
+    assert page.get_by_role("status").inner_text() == "2 of 4 shown"
+    page.get_by_role("button", name="all 4").press("Space")
+    orders = page.get_by_label("Order", exact=True)
+    assert orders.locator("option").all_inner_texts()[1:3] == ["by class", "by score, highest first"]
+    orders.press("ArrowDown")
+    assert shown(page) == ["2.jpg", "3.jpg", "0.jpg", "1.jpg"]
+    orders.press("ArrowDown")
+    assert shown(page) == ["3.jpg", "1.jpg", "0.jpg", "2.jpg"]
+    classes = page.get_by_label("Class", exact=True)
+    assert classes.locator("option").all_inner_texts() == ["every class", "bird", "cat", "dog"]
+    classes.press("ArrowDown")
+    assert shown(page) == ["3.jpg", "2.jpg"]
+
+
+def test_an_example_has_an_address_that_opens_it_and_follows_what_is_opened(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    page = Opened(browser, pages["gallery"], "#example=1.jpg").page
+    viewer = page.get_by_role("dialog")
+    assert "right: dog" in viewer.inner_text()
+    page.keyboard.press("ArrowRight")
+    assert page.url.endswith("#example=2.jpg")
+    assert "right: bird" in viewer.inner_text()
+    page.keyboard.press("Escape")
+    page.wait_for_function("!location.hash && document.activeElement.textContent === '2.jpg'")
+    assert viewer.count() == 0
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelector('dialog').open")
+    assert page.url.endswith("#example=1.jpg")
+
+
+def test_an_open_example_has_no_fault_by_axe_and_skips_what_is_filtered_out(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    page = Opened(browser, pages["gallery"], bypass_csp=True).page
+    page.get_by_role("button", name="wrong both ways 2").click()
+    page.get_by_role("link", name="3.jpg").click()
+    page.get_by_role("button", name="Next").click()
+    assert page.url.endswith("#example=2.jpg")
+    assert faults_by_axe(page) == []

@@ -144,15 +144,15 @@ def test_nothing_on_the_page_leads_to_another_address(hostile_page: PageRead) ->
     assert not re.search(r"url\(|@import", hostile_page.source)
 
 
-def test_the_page_stays_small_with_fifty_pictures_of_many(tmp_path: Path) -> None:
+def test_the_page_stays_small_with_a_hundred_pictures_of_many(tmp_path: Path) -> None:
     noise = Image.effect_noise((320, 240), 90).convert("RGB")
     for number in range(60):
         noise.save(tmp_path / f"{number}.jpg")
     one = classifier(changed(60), folder=str(tmp_path))
     page = read(Sources(dict.fromkeys("abc", one)))
-    assert len(page.all("img")) == 50
-    assert len(page.source) < 3_000_000
-    assert "2 of these 24 are drawn" in page.source
+    assert len(page.all("img")) == 96
+    assert len(page.source) < 6_000_000
+    assert "0 of these 48 are drawn" in page.source
 
 
 def test_pictures_are_found_where_they_lie_now(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_pictures_are_found_where_they_lie_now(tmp_path: Path) -> None:
 def test_results_of_many_examples_make_a_bounded_page() -> None:
     many = changed(1000)
     page = read(Sources({"r": classifier(many)}, located={"r": [search(2000)]}))
-    assert len(page.of_class("picture")) == 24
+    assert len(page.of_class("picture")) == 48
     assert len(page.source) < 1_000_000
     assert "A bar is the worst of 17 operators in a row" in page.source
 

@@ -20,8 +20,8 @@ def picture(name: str, *frames: Frame) -> Picture:
     return Picture("gone", name, "lost", "bad", (), frames)
 
 
-@pytest.mark.parametrize(("size", "small"), [((800, 400), (240, 120)), ((100, 500), (48, 240)), ((8, 6), (8, 6))])
-def test_a_picture_keeps_its_shape_within_240_pixels(
+@pytest.mark.parametrize(("size", "small"), [((800, 400), (320, 160)), ((100, 500), (64, 320)), ((8, 6), (8, 6))])
+def test_a_picture_keeps_its_shape_within_320_pixels(
     size: tuple[int, int], small: tuple[int, int], tmp_path: Path
 ) -> None:
     Image.new("RGB", size, "red").save(tmp_path / "a.png")

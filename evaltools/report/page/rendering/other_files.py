@@ -18,9 +18,9 @@ from evaltools.preprocess.decode import preview
 from evaltools.report.words.numbers import megabytes
 from evaltools.result.section import Frame, Gallery, Linked, Panel, Picture
 
-MOST_PICTURES: Final = 50
+MOST_PICTURES: Final = 96
 """On one page."""
-_SIDE: Final = 240
+_SIDE: Final = 320
 _QUALITY: Final = 72
 _LARGEST_PANEL: Final = 256
 """In pixels on a side."""
@@ -33,15 +33,22 @@ class Pictures:
         self._images = images
         self._left = MOST_PICTURES
         self._is_told = False
+        self._galleries = 0
+        self._ids: set[str] = set()
 
     def of(self, gallery: Gallery, folders: Sequence[Path]) -> list[Thumbnail]:
         """The first pictures of a gallery that the page still has room for."""
         shown = gallery.pictures[: self._left]
         self._left -= len(shown)
-        return [
-            thumbnail(picture, [self._images] if self._images else [folder / picture.folder for folder in folders])
-            for picture in shown
-        ]
+        self._galleries += 1
+        found = []
+        for picture in shown:
+            known = f"example={picture.name}"
+            place = known if known not in self._ids else f"{known}&in={self._galleries}"
+            self._ids.add(place)
+            where = [self._images] if self._images else [folder / picture.folder for folder in folders]
+            found.append(thumbnail(picture, where)._replace(id=place))
+        return found
 
     def missing(self, shown: Sequence[Thumbnail]) -> str:
         """Where pictures were looked for in vain and what to do, once on the page."""
@@ -98,7 +105,8 @@ class Drawn(NamedTuple):
 class Thumbnail(NamedTuple):
     """A small JPEG as a data address with its size in pixels; ``missing`` says why a file that is there has none.
 
-    ``panels`` stand beside it or over it, those that can be shown.
+    ``panels`` stand beside it or over it, those that can be shown. ``id`` is its place on the page, by which the
+    address of the page leads to it.
     """
 
     picture: Picture
@@ -109,6 +117,12 @@ class Thumbnail(NamedTuple):
     frames: list[Placed]
     panels: list[Drawn]
     is_here: bool = True
+    id: str = ""
+
+    @property
+    def link(self) -> str:
+        """What stands behind the page's address for this example."""
+        return f"#{quote(self.id, safe='=&/')}"
 
     @property
     def over(self) -> list[Drawn]:
