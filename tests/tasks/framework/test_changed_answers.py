@@ -64,7 +64,9 @@ def test_a_page_has_a_gallery_of_them_the_worst_first() -> None:
     assert (first.folder, first.name, first.effect, first.tone) == ("d", "4.png", "lost", "bad")
     assert list(first.lines) == ["right: cat, tabby", "reference: cat, tabby 0.75", "a: owl no number"]
     assert [picture.tone for picture in found.pictures] == ["bad", "bad", "good", ""]
+    assert [picture.kind for picture in found.pictures] == ["lost", "lost", "gained", "wrong both ways"]
+    assert (found.pictures[0].classes, found.pictures[0].score) == (["cat, tabby"], None)
     assert found.below == ""
-    cut = gallery(CHANGED * 7)
-    assert (len(cut.pictures), cut.below) == (24, "24 of 28 pictures shown, all in the JSON result")
+    cut = gallery(CHANGED * 14)
+    assert (len(cut.pictures), cut.below) == (48, "48 of 56 pictures shown, all in the JSON result")
     assert not [section for section in made([]).blocks if section.place == "changes"]
