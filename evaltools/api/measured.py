@@ -33,7 +33,7 @@ class Measured(Figures):
     """One configuration: ``top1``, ``ap``, ``iou``, ``latency_ms``: every figure that limits can name.
 
     ``latency_ms`` is the median; ``latency_ratio`` is by that of the reference, of a benchmark by that of the first
-    configuration of the model. ``entry`` is all of it, typed.
+    configuration of the model, whose own is by the first model's in that configuration. ``entry`` is all of it, typed.
     """
 
     def __init__(self, result: Whole, place: int) -> None:

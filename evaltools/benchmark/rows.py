@@ -38,14 +38,21 @@ def rows_of(
 ) -> list[Row]:
     """The rows of one place, each with its time as a multiple of the first measured one's of its model.
 
-    ``accuracies`` are those that were given, none for all. ``place`` is part of the names where there are several.
+    The first one of a later model has it as a multiple of the first model's in the same configuration. ``accuracies``
+    are those that were given, none for all. ``place`` is part of the names where there are several.
     """
     first: dict[int, Measured] = {}
+    of_first_model: dict[str, Measured] = {}
     rows = []
     for each, accuracy in zip(measured, accuracies or [None] * len(measured), strict=True):
         figures = _figures_of(each)
-        if each.row.status == "measured" and first.setdefault(each.row.model, each) is not each:
-            figures |= _ratio(first[each.row.model], each)
+        if each.row.status == "measured":
+            base = first.setdefault(each.row.model, each)
+            if each.row.model == measured[0].row.model:
+                of_first_model[each.row.name] = each
+            if base is each:
+                base = of_first_model.get(each.row.name, each)
+            figures |= _ratio(base, each) if base is not each else {}
         row = _row(each, figures, place)
         rows.append(row if accuracy is None or row.fallback else _with_accuracy(row, accuracy))
     return _with_front(rows, {given.figure for given in accuracies if given is not None})

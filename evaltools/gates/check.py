@@ -65,10 +65,10 @@ def hold_all(
 
 
 def unjudged(gates: Sequence[Gate], results: Mapping[str, RunRows]) -> list[GateDecisions]:
-    """Decisions for the results that no gate is about: each is ``not measured``."""
+    """Decisions for the results that no gate is about: each is ``not measured``, but what others are compared with."""
     reports = []
     for run, result in results.items():
-        if not any(_is_about(gate, run, result) for gate in gates):
+        if not result.is_base and not any(_is_about(gate, run, result) for gate in gates):
             reason = f"no gate is about {_described(run, result)}; add one, or leave the result out"
             reports.append(GateDecisions(run, result.model, (not_measured(reason, "no limit"),)))
     return reports
@@ -81,6 +81,10 @@ def places_in(gate: Gate, results: Mapping[str, RunRows]) -> list[tuple[str, str
 
 
 def _is_about(gate: Gate, run: str, found: RunRows) -> bool:
+    """Whether it is meant: of a benchmark's first model, which has no ratio, not where only later ones' are limited."""
+    has_ratio = any("latency_ratio" in row.figures for row in found.rows)
+    if found.is_base and not has_ratio and all(limit.kind == "ratio" and not limit.of_old for limit in gate.criteria):
+        return False
     if not found.task:
         return gate.is_about(run, gate.task, gate.task, gate.model)
     return gate.is_about(run, found.task, found.subject, found.model)

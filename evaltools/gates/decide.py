@@ -18,7 +18,7 @@ from evaltools.gates.evidence import Evidence
 from evaltools.gates.units import without_unit
 from evaltools.metrics.between_runs import IndependentMeans, IndependentShares
 from evaltools.metrics.interval import Interval, confidence_of_each
-from evaltools.metrics.latency import at_confidence
+from evaltools.metrics.latency import LatencyRatio, at_confidence, rounds_to_decide
 from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange, MeanOfScores
 from evaltools.metrics.power import POWER, examples_to_place
 from evaltools.metrics.proportions import share_bound
@@ -33,7 +33,10 @@ _NO_OLD: Final = (
 )
 _NO_NUMBER: Final = "no number: a side has NaN or infinite values or another shape, or the reference is 0 everywhere"
 _AT_THE_LIMIT: Final = "what was found is so close to the limit that no number of examples would decide; move the limit"
-_IN_ONE_RUN: Final = "for a smaller one measure both in one run, in turns: --config='old: ...' --config='new: ...'"
+IN_ONE_RUN: Final = (
+    "for a smaller one measure both in one command, in turns: evaltools benchmark OLD.tflite NEW.tflite --rounds=10, "
+    "and limit latency_ratio of the new one"
+)
 _JUMPED: Final = (
     "the times jumped or drifted while they were measured, so the ratio has no interval; measure where nothing else "
     "runs and the clock is steady"
@@ -145,14 +148,15 @@ class _Known(Struct, frozen=True):
     """What a limit is compared with; ``bounds`` has its one-sided bounds by their confidence, where there are some.
 
     What is of one output is judged as it was found. ``open`` says why a bound decides nothing, empty where it does.
-    ``how_many`` is the number of examples that would decide beside so many limits, where that can be known. ``unseen``
-    says what a bound that keeps a limit cannot see.
+    ``how_many`` is the number of examples that would decide beside so many limits, where that can be known, and
+    ``how_many_rounds`` that of rounds. ``unseen`` says what a bound that keeps a limit cannot see.
     """
 
     found: Found
     bounds: Callable[[float], Interval] | None = None
     open: str = ""
     how_many: Callable[[int], int | None] | None = None
+    how_many_rounds: Callable[[int], int | None] | None = None
     unseen: str = ""
 
 
@@ -267,16 +271,27 @@ def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> 
     if criterion.kind == "ratio" and criterion.of_old:
         decides = interval.high / (found.value or 1.0)
         reason = f"two runs are two moments of the machine, and decide limits from {decides:.2f} on if both are as fast"
-        return replace(decision, reason=f"{reason}; {_IN_ONE_RUN}")
+        return replace(decision, reason=f"{reason}; {IN_ONE_RUN}")
     needed = None if known.how_many is None else known.how_many(limits_together)
     if known.how_many is not None and needed is None:
         return replace(decision, reason=_AT_THE_LIMIT)
+    if known.how_many_rounds is not None:
+        return replace(decision, reason=_more_rounds(known.how_many_rounds(limits_together)))
     more = f"measure more{', or where nothing else runs' if found.figure.startswith('latency') else ''}"
     if needed is not None:
         more = f"about {needed} would do in {100 * POWER:g} % of cases if they are like these"
     is_beyond = verdict_of(criterion, interval, interval) == "fail"
     why = f"beyond it, but not clearly enough for one of {limits_together} limits" if is_beyond else _TOO_FEW
     return replace(decision, reason=f"{why}; {more}", examples_needed=needed)
+
+
+def _more_rounds(needed: int | None) -> str:
+    if needed is None:
+        return _AT_THE_LIMIT.replace("examples", "rounds")
+    return (
+        f"too few rounds to decide; about {needed} (--rounds={needed}) would do in {100 * POWER:g} % of cases if they "
+        "are like these"
+    )
 
 
 def _known(criterion: Criterion, evidence: Evidence) -> _Known:
@@ -370,7 +385,7 @@ def _change(criterion: Criterion, evidence: Evidence) -> _Known:
         lambda confidence: Interval(0.0 - bound(confidence, True), 0.0 - bound(confidence, False)),
         is_open,
         partial(change.examples_to_decide, criterion.value, criterion.confidence or 0.0) if is_planned else None,
-        unseen,
+        unseen=unseen,
     )
 
 
@@ -391,7 +406,15 @@ def _ratio(criterion: Criterion, evidence: Evidence) -> _Known:
     return _Known(
         Found(figure, found.ratio, processes=processes, unit=criterion.unit),
         partial(at_confidence, found.ratio, found.interval),
+        how_many_rounds=partial(_rounds_needed, criterion, found) if processes == found.pairs > 1 else None,
     )
+
+
+def _rounds_needed(criterion: Criterion, found: LatencyRatio, limits_together: int) -> int | None:
+    confidence = criterion.confidence or 0.0
+    is_kept = _keeps(criterion, found.ratio)
+    one_sided = confidence if is_kept else confidence_of_each(confidence, limits_together)
+    return rounds_to_decide(found, criterion.value, one_sided, POWER)
 
 
 def _worst_output(criterion: Criterion, evidence: Evidence) -> _Known:

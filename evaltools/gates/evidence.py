@@ -27,6 +27,7 @@ MOST_LOAD: Final = 1.0
 MOST_STEAL: Final = 0.1
 """The share of the time of all cores that a hypervisor may take from latencies that count."""
 NO_REFERENCE: Final = "this result has no reference to compare it with; run with one"
+_NO_EARLIER_ROW: Final = "others of the benchmark are compared with it; name these in the gate (model, configuration)"
 _UNKNOWN_LOAD: Final = (
     "what else the machine did is not known, and it may have been busy; measure where it says so, or allow_load = inf "
     "in the gate, or give --allow_any_load"
@@ -40,6 +41,7 @@ class RunRows(Struct, frozen=True):
     ``task``, ``subject``, what that is called, and the name of the ``model`` are what patterns are compared with; all
     are empty where they are not known. ``failure`` says why there are no rows, also where their names are not known.
     ``given`` is everything else that decides the figures, by name. ``measured`` is the model, None where nothing was.
+    ``is_base``: times of later models of the same benchmark are ratios to its own.
     """
 
     task: str = ""
@@ -52,6 +54,7 @@ class RunRows(Struct, frozen=True):
     given: dict[str, str] = field(default_factory=dict)
     measured: Model | None = None
     environment: Environment | None = None
+    is_base: bool = False
 
     @property
     def tests(self) -> list[Row]:
@@ -72,7 +75,11 @@ def parts_of(run: str, result: Result) -> dict[str, RunRows]:
     for row in standing_alone(result):
         name = f"{run}/{result.model_names[row.model]}/{row.job}" if row.job else names[row.model]
         found.setdefault(name, []).append(row)
-    return {name: _of_rows(rows, result) for name, rows in found.items()}
+    parts = {name: _of_rows(rows, result) for name, rows in found.items()}
+    (first, *others) = parts
+    if result.command == "benchmark" and others and all(row.status == "measured" for row in parts[first].rows):
+        parts[first] = replace(parts[first], is_base=True)
+    return parts
 
 
 def _of_rows(rows: Sequence[Row], result: Result) -> RunRows:
@@ -296,7 +303,8 @@ def _why_no_reference(found: RunRows, row: Row, allowed: Allowed) -> str:
     """A benchmark has no reference: its times are compared with the first row's."""
     reference = reference_of(row, found.rows)
     if reference is None:
-        return "" if "latency_ratio" in row.figures else NO_REFERENCE
+        base = _NO_EARLIER_ROW if row.command == "benchmark" else NO_REFERENCE
+        return "" if "latency_ratio" in row.figures else base
     return of_another("the reference", why_not_measured(found, reference, allowed))
 
 

@@ -38,6 +38,7 @@ _FEWEST_FOR_TREND: Final = 10
 _MOST_FOR_TREND: Final = 5000
 FEWEST_TIMES: Final = 20
 """Of one process, for the interval of their median."""
+_MOST_ROUNDS: Final = 1000
 _SHORTEST_US: Final = 0.5
 _DRAWS: Final = 1000
 _MOST_DRAWN: Final = 2000
@@ -191,6 +192,30 @@ def at_confidence(ratio: float, interval: Interval, one_sided: float) -> Interva
     wider = max(1.0, NormalDist().inv_cdf(one_sided) / NormalDist().inv_cdf(0.5 + interval.confidence / 2))
     low, high = ratio * (interval.low / ratio) ** wider, ratio * (interval.high / ratio) ** wider
     return Interval(low, high, max(interval.confidence, 2 * one_sided - 1))
+
+
+def rounds_to_decide(found: LatencyRatio, limit: float, one_sided: float, power: float) -> int | None:
+    """How many rounds as uneven as these decide on which side of a limit the ratio is, with a probability of ``power``.
+
+    None where more than 1000 would be needed, and where the ratio has no interval of rounds.
+
+    >>> rounds = LatencyRatio(5, 1.0, Interval(0.88, 1.136, 0.95), 5)
+    >>> rounds_to_decide(rounds, 1.1, 0.95, 0.8), rounds_to_decide(rounds, 1.0, 0.95, 0.8)
+    (9, None)
+    """
+    from scipy import special
+
+    if found.interval is None or found.processes < FEWEST_PROCESSES or not (found.ratio > 0 and limit > 0):
+        return None
+    low, high = found.interval.low, found.interval.high
+    quantile = float(special.stdtrit(found.processes - 1, 0.5 + found.interval.confidence / 2))
+    deviation = (math.log(high) - math.log(low)) / 2 * math.sqrt(found.processes) / quantile
+    distance = abs(math.log(limit / found.ratio))
+    reach = NormalDist().inv_cdf(power)
+    for rounds in range(FEWEST_PROCESSES, _MOST_ROUNDS + 1):
+        if (float(special.stdtrit(rounds - 1, one_sided)) + reach) * deviation <= distance * math.sqrt(rounds):
+            return rounds
+    return None
 
 
 def latency_ratio(

@@ -102,6 +102,18 @@ def test_configurations_take_turns_in_fresh_processes() -> None:
     assert not found.records.stopped
 
 
+def test_a_second_model_is_timed_by_the_first_in_the_same_configuration() -> None:
+    names = ("int8", "float32")
+    tests = {"plain": et.Configuration(kernels="builtin"), "xnnpack": et.Configuration(use_xnnpack=True)}
+    models = [sample.model_file(name) for name in names]
+    found = et.benchmark(models, tests=tests, num_runs=5, min_secs=0.0, warmup_min_secs=0.0, rounds=2)
+    first, second, third, fourth = found.result.rows
+    assert "latency_ratio" not in first.figures
+    for row, base in ((second, first), (third, first), (fourth, third)):
+        medians = [each.value("latency_ms") or 0.0 for each in (row, base)]
+        assert row.value("latency_ratio") == pytest.approx(medians[0] / medians[1], rel=0.5)
+
+
 @pytest.mark.usefixtures("busy_machine")
 def test_a_busy_machine_is_a_warning_of_a_benchmark() -> None:
     found = et.benchmark(sample.model_file("int8"), tests={"cpu": et.Configuration()}, num_runs=2, min_secs=0.0)

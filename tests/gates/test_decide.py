@@ -214,6 +214,16 @@ def test_so_many_examples_with_the_same_flips_decide_in_80_of_100_cases(lost: in
     assert times[np.logical_or(kept, broken)].sum() / 2000 == pytest.approx(0.8, abs=0.03)
 
 
+def test_rounds_that_are_too_few_say_how_many_would_do() -> None:
+    """Five rounds differ by 10 %: 9 decide 1.1 of what is as fast, and none decide what is at the limit."""
+    for ratio, more in ((1.0, "about 9 (--rounds=9) would do in 80 % of cases"), (1.1, "no number of rounds would")):
+        around = Interval(ratio * 0.88, ratio * 1.136, 0.95)
+        evidence = Evidence("fast", ratio=LatencyRatio(5, ratio, around, 5))
+        decision = decided("latency_ratio <= 1.1 at 95 %", evidence)
+        assert decision.verdict == "inconclusive"
+        assert more in decision.reason
+
+
 def test_a_share_at_the_limit_is_decided_by_no_number_of_examples() -> None:
     found = decided("top1 >= 90 % at 95 %", share(180, 200))
     assert (found.verdict, found.examples_needed) == ("inconclusive", None)

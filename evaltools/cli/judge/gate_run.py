@@ -27,6 +27,7 @@ from evaltools.errors import DataError, EvaltoolsError, OutputError, UsageError
 from evaltools.gates.check import GateDecisions, earlier_parts, hold_all, unjudged
 from evaltools.gates.compare import compare_results
 from evaltools.gates.criteria import parse_criterion
+from evaltools.gates.decide import IN_ONE_RUN
 from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Baseline, why_too_busy
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
 from evaltools.gates.outcome import exit_code_of, outcome_of
@@ -106,7 +107,7 @@ def _open_before(file: GateFile) -> list[str]:
     limits = [limit for gate in file.gates for limit in gate.criteria if limit.kind == "ratio" and limit.of_old]
     return [
         f"{limit.text}: two runs of one speed decide limits from about {RUNS_APART:g} on, so it will be inconclusive "
-        "unless the new one is much faster or slower; to see less, measure both in one run, in turns"
+        f"unless the new one is much faster or slower; {IN_ONE_RUN}"
         for limit in limits
         if 1 / RUNS_APART < limit.value <= RUNS_APART
     ]

@@ -508,6 +508,30 @@ limits = ["latency_ms <= 900", "latency_ratio vs old <= 1.1"]
 """
 
 
+IN_TURNS = """
+[runs.speed]
+command = '''
+benchmark int8.tflite new.tflite --config="xnnpack: use_xnnpack=true"
+  --rounds=3 --num_runs=10 --min_secs=0 --warmup_min_secs=0
+'''
+[[gates]]
+run = "speed"
+allow_load = inf
+limits = ["latency_ratio <= 50 at 95 %"]
+"""
+
+
+def test_two_models_of_one_benchmark_take_turns_and_the_first_needs_no_limit(tmp_path: Path) -> None:
+    """The ratio is that of the second; with a limit on what the first has no ratio for, nothing is shown of it."""
+    for name in ("int8.tflite", "new.tflite"):
+        shutil.copy(sample.model_file("int8"), tmp_path / name)
+    for more, code in (("", 0), ('model = "new*"\n', 0), ('model = "int8*"\n', 3)):
+        (tmp_path / "gates.toml").write_text(IN_TURNS.replace("allow_load", f"{more}allow_load"))
+        completed = gate(tmp_path)
+        assert completed.code == code, completed.out
+        assert ("of such (3) processes" in " ".join(completed.out.split())) == (code == 0)
+
+
 @pytest.mark.usefixtures("busy_machine")
 def test_times_on_a_busy_machine_are_not_measured_at_once(tmp_path: Path) -> None:
     """Nothing is run where only times are asked of a machine on which they would not count."""
@@ -525,4 +549,5 @@ def test_what_two_runs_cannot_decide_is_said_before_they_run(tmp_path: Path) -> 
     completed = gate(tmp_path)
     said, _, later = " ".join(completed.err.split()).partition("run 1 of 1")
     assert "latency_ratio vs old <= 1.1: two runs of one speed decide limits from about 1.5 on" in said
+    assert "evaltools benchmark OLD.tflite NEW.tflite --rounds=10" in said
     assert later
