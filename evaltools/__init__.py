@@ -42,6 +42,7 @@ _MODULES = {
         "Setting",
         "Task",
         "TopK",
+        "Trial",
         "WithContext",
         "mean",
         "pooled",
@@ -49,6 +50,7 @@ _MODULES = {
         "topk",
     ),
     "evaltools.tasks.framework.pictures": ("image_input", "pairs"),
+    "evaltools.tasks.framework.tensors": ("Outputs", "TaskTensor"),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_PLACES)

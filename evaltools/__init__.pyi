@@ -1,6 +1,6 @@
 """What ``import evaltools`` gives, with its types; scripts/generate.py writes it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -10,6 +10,7 @@ from evaltools.api.configurations import Configuration as _Configuration
 from evaltools.api.evaluations import SeveralPaths
 from evaltools.api.inputs import Inputs
 from evaltools.api.locating import OnPart
+from evaltools.api.measured import Measured
 from evaltools.api.progress import OnProgress
 from evaltools.suite.run import OnEntry
 
@@ -41,6 +42,7 @@ from evaltools.tasks.framework.definition import Mean as Mean
 from evaltools.tasks.framework.definition import Setting as Setting
 from evaltools.tasks.framework.definition import Task as Task
 from evaltools.tasks.framework.definition import TopK as TopK
+from evaltools.tasks.framework.definition import Trial as Trial
 from evaltools.tasks.framework.definition import WithContext as WithContext
 from evaltools.tasks.framework.definition import mean as mean
 from evaltools.tasks.framework.definition import pooled as pooled
@@ -48,144 +50,633 @@ from evaltools.tasks.framework.definition import task as task
 from evaltools.tasks.framework.definition import topk as topk
 from evaltools.tasks.framework.pictures import image_input as image_input
 from evaltools.tasks.framework.pictures import pairs as pairs
+from evaltools.tasks.framework.tensors import Outputs as Outputs
+from evaltools.tasks.framework.tensors import TaskTensor as TaskTensor
 
-class Figures:
+class AnyRow(Measured):
     """A number each, None where it is not known."""
 
-    top1: Any
+    top1: float | Any
     """Top-1 accuracy, 0..1"""
-    top2: Any
+    top2: float | Any
     """Top-2 accuracy, 0..1"""
-    top3: Any
+    top3: float | Any
     """Top-3 accuracy, 0..1"""
-    top4: Any
+    top4: float | Any
     """Top-4 accuracy, 0..1"""
-    top5: Any
+    top5: float | Any
     """Top-5 accuracy, 0..1"""
-    top6: Any
+    top6: float | Any
     """Top-6 accuracy, 0..1"""
-    top7: Any
+    top7: float | Any
     """Top-7 accuracy, 0..1"""
-    top8: Any
+    top8: float | Any
     """Top-8 accuracy, 0..1"""
-    top9: Any
+    top9: float | Any
     """Top-9 accuracy, 0..1"""
-    top10: Any
+    top10: float | Any
     """Top-10 accuracy, 0..1"""
-    agreement: Any
+    agreement: float | Any
     """imagenet: share of examples with the reference's best class, 0..1"""
-    distinct_answers: Any
+    distinct_answers: float | Any
     """imagenet: how many classes came first at least once"""
-    ap: Any
+    ap: float | Any
     """COCO figure of that name, 0..1; ap is mAP"""
-    ap50: Any
+    ap50: float | Any
     """COCO figure of that name, 0..1; ap is mAP"""
-    ap75: Any
+    ap75: float | Any
     """COCO figure of that name, 0..1; ap is mAP"""
-    ap_small: Any
+    ap_small: float | Any
     """COCO figure of that name, 0..1; ap is mAP"""
-    ap_medium: Any
+    ap_medium: float | Any
     """COCO figure of that name, 0..1; ap is mAP"""
-    ap_large: Any
+    ap_large: float | Any
     """COCO figure of that name, 0..1; ap is mAP"""
-    ar_1: Any
+    ar_1: float | Any
     """COCO figure of that name, 0..1; ap is mAP"""
-    ar_10: Any
+    ar_10: float | Any
     """COCO figure of that name, 0..1; ap is mAP"""
-    ar_100: Any
+    ar_100: float | Any
     """COCO figure of that name, 0..1; ap is mAP"""
-    ar_small: Any
+    ar_small: float | Any
     """COCO figure of that name, 0..1; ap is mAP"""
-    ar_medium: Any
+    ar_medium: float | Any
     """COCO figure of that name, 0..1; ap is mAP"""
-    ar_large: Any
+    ar_large: float | Any
     """COCO figure of that name, 0..1; ap is mAP"""
-    matched_boxes: Any
+    matched_boxes: float | Any
     """coco: share of the reference's boxes that were found again, 0..1"""
-    avg_error: Any
+    avg_error: float | Any
     """inference_diff: mean absolute error as the native tool prints it (raw numbers of quantised outputs)"""
-    max_error: Any
+    max_error: float | Any
     """inference_diff: largest absolute error, real units"""
-    max_quanta: Any
+    max_quanta: float | Any
     """inference_diff: largest error of a quantised output in quanta"""
-    snr_db: Any
+    snr_db: float | Any
     """inference_diff: signal to noise, dB; no number where nothing differs"""
-    relative_rms: Any
+    relative_rms: float | Any
     """inference_diff: RMS of the error by that of the reference"""
-    same_best: Any
+    same_best: float | Any
     """inference_diff: share of the answers of scores with the same best class, 0..1"""
-    accuracy: Any
+    accuracy: float | Any
     """audio, text: share of examples whose best label is right, 0..1"""
-    label_map: Any
+    label_map: float | Any
     """audio, text: mean over the labels of the average precision of their scores, 0..1"""
-    same_answer: Any
+    same_answer: float | Any
     """audio, text: share of examples with the reference's best label, 0..1"""
-    score_shift: Any
+    score_shift: float | Any
     """audio, text: largest change of a score against the reference, mean over the examples"""
-    recall_at_1: Any
+    recall_at_1: float | Any
     """embeddings: share of pictures whose nearest other has their label, 0..1"""
-    recall_at_5: Any
+    recall_at_5: float | Any
     """embeddings: share of pictures of whose 5 nearest others one has their label, 0..1"""
-    cosine: Any
+    cosine: float | Any
     """embeddings: cosine to the reference's embedding, -1..1"""
-    psnr: Any
+    psnr: float | Any
     """image_to_image: peak signal by noise against the target, in dB, at most 100"""
-    ssim: Any
+    ssim: float | Any
     """image_to_image: structural similarity to the target, -1..1"""
-    error_to_reference: Any
+    error_to_reference: float | Any
     """image_to_image: root mean squared error to the reference, 1 from black to white"""
-    ssim_to_reference: Any
+    ssim_to_reference: float | Any
     """image_to_image: structural similarity to the reference's output, -1..1"""
-    oks_ap: Any
+    oks_ap: float | Any
     """keypoints: COCO's AP by object keypoint similarity of 0.50:0.95, 0..1"""
-    oks_ap50: Any
+    oks_ap50: float | Any
     """keypoints: the same at 0.50, 0..1"""
-    pck: Any
+    pck: float | Any
     """keypoints: share of annotated keypoints that are found near their place, 0..1"""
-    same_keypoints: Any
+    same_keypoints: float | Any
     """keypoints: share of those that the reference gives min_score or more which are within a twentieth of the input of where it has them, 0..1"""
-    keypoint_shift: Any
+    keypoint_shift: float | Any
     """keypoints: mean distance of the same to the reference's, as a share of the input"""
-    miou: Any
+    miou: float | Any
     """segmentation: mean over the classes of intersection by union over all pixels, 0..1"""
-    pixel_accuracy: Any
+    pixel_accuracy: float | Any
     """segmentation: share of labelled pixels with their class, 0..1"""
-    same_pixels: Any
+    same_pixels: float | Any
     """segmentation: share of pixels with the reference's class, 0..1"""
-    miou_to_reference: Any
+    miou_to_reference: float | Any
     """segmentation: mean IoU with the reference's classes as the truth, 0..1"""
-    absolute_error: Any
+    absolute_error: float | Any
     """text: mean absolute error of a regression"""
-    correlation: Any
+    correlation: float | Any
     """text: Pearson's correlation of a regression with the right numbers, -1..1"""
-    number_shift: Any
+    number_shift: float | Any
     """text: mean distance of a regression to the reference's number"""
-    examples: Any
+    examples: float | Any
     """examples with an answer, which the figures are of"""
-    latency_ms: Any
+    latency_ms: float | Any
     """median time of invoke, ms"""
-    latency_p90_ms: Any
+    latency_p90_ms: float | Any
     """time within which 90 % of invokes ended, of 10 or more, ms"""
-    latency_p99_ms: Any
+    latency_p99_ms: float | Any
     """time within which 99 % of invokes ended, of 100 or more, ms"""
-    load_ms: Any
+    load_ms: float | Any
     """time to load the model and create its delegates, ms"""
-    model_mb: Any
+    model_mb: float | Any
     """size of the model file, MB (1024 * 1024 bytes)"""
-    latency_ratio: Any
+    latency_ratio: float | Any
     """time by that of the reference"""
-    latency_cpu_ratio: Any
+    latency_cpu_ratio: float | Any
     """time by that of the fastest configuration of the run on the CPU"""
-    peak_memory_mb: Any
+    peak_memory_mb: float | Any
     """largest resident memory of the configuration's process (Python, runtime, model, delegate), MB"""
-    delegated_share: Any
+    delegated_share: float | Any
     """share of the model's nodes that ran on delegates, 0..1"""
-    partitions: Any
+    partitions: float | Any
     """number of partitions of all delegates"""
-    failed_examples: Any
+    failed_examples: float | Any
     """examples without an answer"""
-    nan_outputs: Any
+    nan_outputs: float | Any
     """outputs with NaN or infinite numbers (coco: detections, inference_diff: elements)"""
+
+    def __getattr__(self, name: str) -> Any: ...
+
+class ImagenetRow(Measured):
+    """A number each, None where it is not known."""
+
+    top1: float | Any
+    """Top-1 accuracy, 0..1"""
+    top2: float | Any
+    """Top-2 accuracy, 0..1"""
+    top3: float | Any
+    """Top-3 accuracy, 0..1"""
+    top4: float | Any
+    """Top-4 accuracy, 0..1"""
+    top5: float | Any
+    """Top-5 accuracy, 0..1"""
+    top6: float | Any
+    """Top-6 accuracy, 0..1"""
+    top7: float | Any
+    """Top-7 accuracy, 0..1"""
+    top8: float | Any
+    """Top-8 accuracy, 0..1"""
+    top9: float | Any
+    """Top-9 accuracy, 0..1"""
+    top10: float | Any
+    """Top-10 accuracy, 0..1"""
+    agreement: float | Any
+    """imagenet: share of examples with the reference's best class, 0..1"""
+    distinct_answers: float | Any
+    """imagenet: how many classes came first at least once"""
+    examples: float | Any
+    """examples with an answer, which the figures are of"""
+    latency_ms: float | Any
+    """median time of invoke, ms"""
+    latency_p90_ms: float | Any
+    """time within which 90 % of invokes ended, of 10 or more, ms"""
+    latency_p99_ms: float | Any
+    """time within which 99 % of invokes ended, of 100 or more, ms"""
+    load_ms: float | Any
+    """time to load the model and create its delegates, ms"""
+    model_mb: float | Any
+    """size of the model file, MB (1024 * 1024 bytes)"""
+    latency_ratio: float | Any
+    """time by that of the reference"""
+    latency_cpu_ratio: float | Any
+    """time by that of the fastest configuration of the run on the CPU"""
+    peak_memory_mb: float | Any
+    """largest resident memory of the configuration's process (Python, runtime, model, delegate), MB"""
+    delegated_share: float | Any
+    """share of the model's nodes that ran on delegates, 0..1"""
+    partitions: float | Any
+    """number of partitions of all delegates"""
+    failed_examples: float | Any
+    """examples without an answer"""
+    nan_outputs: float | Any
+    """outputs with NaN or infinite numbers (coco: detections, inference_diff: elements)"""
+
+class ImagenetResult(Result):
+    """Its rows have the figures of that task, and no others."""
+
+    def __getitem__(self, name: str) -> ImagenetRow: ...  # type: ignore[override]
+    def __iter__(self) -> Iterator[ImagenetRow]: ...  # type: ignore[override]
+
+class ImagenetModels(Models):
+    """The result of each model."""
+
+    def __getitem__(self, name: str) -> ImagenetResult: ...
+
+class CocoRow(Measured):
+    """A number each, None where it is not known."""
+
+    ap: float | Any
+    """COCO figure of that name, 0..1; ap is mAP"""
+    ap50: float | Any
+    """COCO figure of that name, 0..1; ap is mAP"""
+    ap75: float | Any
+    """COCO figure of that name, 0..1; ap is mAP"""
+    ap_small: float | Any
+    """COCO figure of that name, 0..1; ap is mAP"""
+    ap_medium: float | Any
+    """COCO figure of that name, 0..1; ap is mAP"""
+    ap_large: float | Any
+    """COCO figure of that name, 0..1; ap is mAP"""
+    ar_1: float | Any
+    """COCO figure of that name, 0..1; ap is mAP"""
+    ar_10: float | Any
+    """COCO figure of that name, 0..1; ap is mAP"""
+    ar_100: float | Any
+    """COCO figure of that name, 0..1; ap is mAP"""
+    ar_small: float | Any
+    """COCO figure of that name, 0..1; ap is mAP"""
+    ar_medium: float | Any
+    """COCO figure of that name, 0..1; ap is mAP"""
+    ar_large: float | Any
+    """COCO figure of that name, 0..1; ap is mAP"""
+    matched_boxes: float | Any
+    """coco: share of the reference's boxes that were found again, 0..1"""
+    examples: float | Any
+    """examples with an answer, which the figures are of"""
+    latency_ms: float | Any
+    """median time of invoke, ms"""
+    latency_p90_ms: float | Any
+    """time within which 90 % of invokes ended, of 10 or more, ms"""
+    latency_p99_ms: float | Any
+    """time within which 99 % of invokes ended, of 100 or more, ms"""
+    load_ms: float | Any
+    """time to load the model and create its delegates, ms"""
+    model_mb: float | Any
+    """size of the model file, MB (1024 * 1024 bytes)"""
+    latency_ratio: float | Any
+    """time by that of the reference"""
+    latency_cpu_ratio: float | Any
+    """time by that of the fastest configuration of the run on the CPU"""
+    peak_memory_mb: float | Any
+    """largest resident memory of the configuration's process (Python, runtime, model, delegate), MB"""
+    delegated_share: float | Any
+    """share of the model's nodes that ran on delegates, 0..1"""
+    partitions: float | Any
+    """number of partitions of all delegates"""
+    failed_examples: float | Any
+    """examples without an answer"""
+    nan_outputs: float | Any
+    """outputs with NaN or infinite numbers (coco: detections, inference_diff: elements)"""
+
+class CocoResult(Result):
+    """Its rows have the figures of that task, and no others."""
+
+    def __getitem__(self, name: str) -> CocoRow: ...  # type: ignore[override]
+    def __iter__(self) -> Iterator[CocoRow]: ...  # type: ignore[override]
+
+class CocoModels(Models):
+    """The result of each model."""
+
+    def __getitem__(self, name: str) -> CocoResult: ...
+
+class DiffRow(Measured):
+    """A number each, None where it is not known."""
+
+    avg_error: float | Any
+    """inference_diff: mean absolute error as the native tool prints it (raw numbers of quantised outputs)"""
+    max_error: float | Any
+    """inference_diff: largest absolute error, real units"""
+    max_quanta: float | Any
+    """inference_diff: largest error of a quantised output in quanta"""
+    snr_db: float | Any
+    """inference_diff: signal to noise, dB; no number where nothing differs"""
+    relative_rms: float | Any
+    """inference_diff: RMS of the error by that of the reference"""
+    same_best: float | Any
+    """inference_diff: share of the answers of scores with the same best class, 0..1"""
+    examples: float | Any
+    """examples with an answer, which the figures are of"""
+    latency_ms: float | Any
+    """median time of invoke, ms"""
+    latency_p90_ms: float | Any
+    """time within which 90 % of invokes ended, of 10 or more, ms"""
+    latency_p99_ms: float | Any
+    """time within which 99 % of invokes ended, of 100 or more, ms"""
+    load_ms: float | Any
+    """time to load the model and create its delegates, ms"""
+    model_mb: float | Any
+    """size of the model file, MB (1024 * 1024 bytes)"""
+    latency_ratio: float | Any
+    """time by that of the reference"""
+    latency_cpu_ratio: float | Any
+    """time by that of the fastest configuration of the run on the CPU"""
+    peak_memory_mb: float | Any
+    """largest resident memory of the configuration's process (Python, runtime, model, delegate), MB"""
+    delegated_share: float | Any
+    """share of the model's nodes that ran on delegates, 0..1"""
+    partitions: float | Any
+    """number of partitions of all delegates"""
+    failed_examples: float | Any
+    """examples without an answer"""
+    nan_outputs: float | Any
+    """outputs with NaN or infinite numbers (coco: detections, inference_diff: elements)"""
+
+class DiffResult(Result):
+    """Its rows have the figures of that task, and no others."""
+
+    def __getitem__(self, name: str) -> DiffRow: ...  # type: ignore[override]
+    def __iter__(self) -> Iterator[DiffRow]: ...  # type: ignore[override]
+
+class DiffModels(Models):
+    """The result of each model."""
+
+    def __getitem__(self, name: str) -> DiffResult: ...
+
+class AudioRow(Measured):
+    """A number each, None where it is not known."""
+
+    accuracy: float | Any
+    """audio, text: share of examples whose best label is right, 0..1"""
+    label_map: float | Any
+    """audio, text: mean over the labels of the average precision of their scores, 0..1"""
+    same_answer: float | Any
+    """audio, text: share of examples with the reference's best label, 0..1"""
+    score_shift: float | Any
+    """audio, text: largest change of a score against the reference, mean over the examples"""
+    examples: float | Any
+    """examples with an answer, which the figures are of"""
+    latency_ms: float | Any
+    """median time of invoke, ms"""
+    latency_p90_ms: float | Any
+    """time within which 90 % of invokes ended, of 10 or more, ms"""
+    latency_p99_ms: float | Any
+    """time within which 99 % of invokes ended, of 100 or more, ms"""
+    load_ms: float | Any
+    """time to load the model and create its delegates, ms"""
+    model_mb: float | Any
+    """size of the model file, MB (1024 * 1024 bytes)"""
+    latency_ratio: float | Any
+    """time by that of the reference"""
+    latency_cpu_ratio: float | Any
+    """time by that of the fastest configuration of the run on the CPU"""
+    peak_memory_mb: float | Any
+    """largest resident memory of the configuration's process (Python, runtime, model, delegate), MB"""
+    delegated_share: float | Any
+    """share of the model's nodes that ran on delegates, 0..1"""
+    partitions: float | Any
+    """number of partitions of all delegates"""
+    failed_examples: float | Any
+    """examples without an answer"""
+    nan_outputs: float | Any
+    """outputs with NaN or infinite numbers (coco: detections, inference_diff: elements)"""
+
+class AudioResult(Result):
+    """Its rows have the figures of that task, and no others."""
+
+    def __getitem__(self, name: str) -> AudioRow: ...  # type: ignore[override]
+    def __iter__(self) -> Iterator[AudioRow]: ...  # type: ignore[override]
+
+class AudioModels(Models):
+    """The result of each model."""
+
+    def __getitem__(self, name: str) -> AudioResult: ...
+
+class EmbeddingsRow(Measured):
+    """A number each, None where it is not known."""
+
+    recall_at_1: float | Any
+    """embeddings: share of pictures whose nearest other has their label, 0..1"""
+    recall_at_5: float | Any
+    """embeddings: share of pictures of whose 5 nearest others one has their label, 0..1"""
+    cosine: float | Any
+    """embeddings: cosine to the reference's embedding, -1..1"""
+    examples: float | Any
+    """examples with an answer, which the figures are of"""
+    latency_ms: float | Any
+    """median time of invoke, ms"""
+    latency_p90_ms: float | Any
+    """time within which 90 % of invokes ended, of 10 or more, ms"""
+    latency_p99_ms: float | Any
+    """time within which 99 % of invokes ended, of 100 or more, ms"""
+    load_ms: float | Any
+    """time to load the model and create its delegates, ms"""
+    model_mb: float | Any
+    """size of the model file, MB (1024 * 1024 bytes)"""
+    latency_ratio: float | Any
+    """time by that of the reference"""
+    latency_cpu_ratio: float | Any
+    """time by that of the fastest configuration of the run on the CPU"""
+    peak_memory_mb: float | Any
+    """largest resident memory of the configuration's process (Python, runtime, model, delegate), MB"""
+    delegated_share: float | Any
+    """share of the model's nodes that ran on delegates, 0..1"""
+    partitions: float | Any
+    """number of partitions of all delegates"""
+    failed_examples: float | Any
+    """examples without an answer"""
+    nan_outputs: float | Any
+    """outputs with NaN or infinite numbers (coco: detections, inference_diff: elements)"""
+
+class EmbeddingsResult(Result):
+    """Its rows have the figures of that task, and no others."""
+
+    def __getitem__(self, name: str) -> EmbeddingsRow: ...  # type: ignore[override]
+    def __iter__(self) -> Iterator[EmbeddingsRow]: ...  # type: ignore[override]
+
+class EmbeddingsModels(Models):
+    """The result of each model."""
+
+    def __getitem__(self, name: str) -> EmbeddingsResult: ...
+
+class ImageToImageRow(Measured):
+    """A number each, None where it is not known."""
+
+    psnr: float | Any
+    """image_to_image: peak signal by noise against the target, in dB, at most 100"""
+    ssim: float | Any
+    """image_to_image: structural similarity to the target, -1..1"""
+    error_to_reference: float | Any
+    """image_to_image: root mean squared error to the reference, 1 from black to white"""
+    ssim_to_reference: float | Any
+    """image_to_image: structural similarity to the reference's output, -1..1"""
+    examples: float | Any
+    """examples with an answer, which the figures are of"""
+    latency_ms: float | Any
+    """median time of invoke, ms"""
+    latency_p90_ms: float | Any
+    """time within which 90 % of invokes ended, of 10 or more, ms"""
+    latency_p99_ms: float | Any
+    """time within which 99 % of invokes ended, of 100 or more, ms"""
+    load_ms: float | Any
+    """time to load the model and create its delegates, ms"""
+    model_mb: float | Any
+    """size of the model file, MB (1024 * 1024 bytes)"""
+    latency_ratio: float | Any
+    """time by that of the reference"""
+    latency_cpu_ratio: float | Any
+    """time by that of the fastest configuration of the run on the CPU"""
+    peak_memory_mb: float | Any
+    """largest resident memory of the configuration's process (Python, runtime, model, delegate), MB"""
+    delegated_share: float | Any
+    """share of the model's nodes that ran on delegates, 0..1"""
+    partitions: float | Any
+    """number of partitions of all delegates"""
+    failed_examples: float | Any
+    """examples without an answer"""
+    nan_outputs: float | Any
+    """outputs with NaN or infinite numbers (coco: detections, inference_diff: elements)"""
+
+class ImageToImageResult(Result):
+    """Its rows have the figures of that task, and no others."""
+
+    def __getitem__(self, name: str) -> ImageToImageRow: ...  # type: ignore[override]
+    def __iter__(self) -> Iterator[ImageToImageRow]: ...  # type: ignore[override]
+
+class ImageToImageModels(Models):
+    """The result of each model."""
+
+    def __getitem__(self, name: str) -> ImageToImageResult: ...
+
+class KeypointsRow(Measured):
+    """A number each, None where it is not known."""
+
+    oks_ap: float | Any
+    """keypoints: COCO's AP by object keypoint similarity of 0.50:0.95, 0..1"""
+    oks_ap50: float | Any
+    """keypoints: the same at 0.50, 0..1"""
+    pck: float | Any
+    """keypoints: share of annotated keypoints that are found near their place, 0..1"""
+    same_keypoints: float | Any
+    """keypoints: share of those that the reference gives min_score or more which are within a twentieth of the input of where it has them, 0..1"""
+    keypoint_shift: float | Any
+    """keypoints: mean distance of the same to the reference's, as a share of the input"""
+    examples: float | Any
+    """examples with an answer, which the figures are of"""
+    latency_ms: float | Any
+    """median time of invoke, ms"""
+    latency_p90_ms: float | Any
+    """time within which 90 % of invokes ended, of 10 or more, ms"""
+    latency_p99_ms: float | Any
+    """time within which 99 % of invokes ended, of 100 or more, ms"""
+    load_ms: float | Any
+    """time to load the model and create its delegates, ms"""
+    model_mb: float | Any
+    """size of the model file, MB (1024 * 1024 bytes)"""
+    latency_ratio: float | Any
+    """time by that of the reference"""
+    latency_cpu_ratio: float | Any
+    """time by that of the fastest configuration of the run on the CPU"""
+    peak_memory_mb: float | Any
+    """largest resident memory of the configuration's process (Python, runtime, model, delegate), MB"""
+    delegated_share: float | Any
+    """share of the model's nodes that ran on delegates, 0..1"""
+    partitions: float | Any
+    """number of partitions of all delegates"""
+    failed_examples: float | Any
+    """examples without an answer"""
+    nan_outputs: float | Any
+    """outputs with NaN or infinite numbers (coco: detections, inference_diff: elements)"""
+
+class KeypointsResult(Result):
+    """Its rows have the figures of that task, and no others."""
+
+    def __getitem__(self, name: str) -> KeypointsRow: ...  # type: ignore[override]
+    def __iter__(self) -> Iterator[KeypointsRow]: ...  # type: ignore[override]
+
+class KeypointsModels(Models):
+    """The result of each model."""
+
+    def __getitem__(self, name: str) -> KeypointsResult: ...
+
+class SegmentationRow(Measured):
+    """A number each, None where it is not known."""
+
+    miou: float | Any
+    """segmentation: mean over the classes of intersection by union over all pixels, 0..1"""
+    pixel_accuracy: float | Any
+    """segmentation: share of labelled pixels with their class, 0..1"""
+    same_pixels: float | Any
+    """segmentation: share of pixels with the reference's class, 0..1"""
+    miou_to_reference: float | Any
+    """segmentation: mean IoU with the reference's classes as the truth, 0..1"""
+    examples: float | Any
+    """examples with an answer, which the figures are of"""
+    latency_ms: float | Any
+    """median time of invoke, ms"""
+    latency_p90_ms: float | Any
+    """time within which 90 % of invokes ended, of 10 or more, ms"""
+    latency_p99_ms: float | Any
+    """time within which 99 % of invokes ended, of 100 or more, ms"""
+    load_ms: float | Any
+    """time to load the model and create its delegates, ms"""
+    model_mb: float | Any
+    """size of the model file, MB (1024 * 1024 bytes)"""
+    latency_ratio: float | Any
+    """time by that of the reference"""
+    latency_cpu_ratio: float | Any
+    """time by that of the fastest configuration of the run on the CPU"""
+    peak_memory_mb: float | Any
+    """largest resident memory of the configuration's process (Python, runtime, model, delegate), MB"""
+    delegated_share: float | Any
+    """share of the model's nodes that ran on delegates, 0..1"""
+    partitions: float | Any
+    """number of partitions of all delegates"""
+    failed_examples: float | Any
+    """examples without an answer"""
+    nan_outputs: float | Any
+    """outputs with NaN or infinite numbers (coco: detections, inference_diff: elements)"""
+
+class SegmentationResult(Result):
+    """Its rows have the figures of that task, and no others."""
+
+    def __getitem__(self, name: str) -> SegmentationRow: ...  # type: ignore[override]
+    def __iter__(self) -> Iterator[SegmentationRow]: ...  # type: ignore[override]
+
+class SegmentationModels(Models):
+    """The result of each model."""
+
+    def __getitem__(self, name: str) -> SegmentationResult: ...
+
+class TextRow(Measured):
+    """A number each, None where it is not known."""
+
+    absolute_error: float | Any
+    """text: mean absolute error of a regression"""
+    correlation: float | Any
+    """text: Pearson's correlation of a regression with the right numbers, -1..1"""
+    number_shift: float | Any
+    """text: mean distance of a regression to the reference's number"""
+    accuracy: float | Any
+    """audio, text: share of examples whose best label is right, 0..1"""
+    label_map: float | Any
+    """audio, text: mean over the labels of the average precision of their scores, 0..1"""
+    same_answer: float | Any
+    """audio, text: share of examples with the reference's best label, 0..1"""
+    score_shift: float | Any
+    """audio, text: largest change of a score against the reference, mean over the examples"""
+    examples: float | Any
+    """examples with an answer, which the figures are of"""
+    latency_ms: float | Any
+    """median time of invoke, ms"""
+    latency_p90_ms: float | Any
+    """time within which 90 % of invokes ended, of 10 or more, ms"""
+    latency_p99_ms: float | Any
+    """time within which 99 % of invokes ended, of 100 or more, ms"""
+    load_ms: float | Any
+    """time to load the model and create its delegates, ms"""
+    model_mb: float | Any
+    """size of the model file, MB (1024 * 1024 bytes)"""
+    latency_ratio: float | Any
+    """time by that of the reference"""
+    latency_cpu_ratio: float | Any
+    """time by that of the fastest configuration of the run on the CPU"""
+    peak_memory_mb: float | Any
+    """largest resident memory of the configuration's process (Python, runtime, model, delegate), MB"""
+    delegated_share: float | Any
+    """share of the model's nodes that ran on delegates, 0..1"""
+    partitions: float | Any
+    """number of partitions of all delegates"""
+    failed_examples: float | Any
+    """examples without an answer"""
+    nan_outputs: float | Any
+    """outputs with NaN or infinite numbers (coco: detections, inference_diff: elements)"""
+
+class TextResult(Result):
+    """Its rows have the figures of that task, and no others."""
+
+    def __getitem__(self, name: str) -> TextRow: ...  # type: ignore[override]
+    def __iter__(self) -> Iterator[TextRow]: ...  # type: ignore[override]
+
+class TextModels(Models):
+    """The result of each model."""
+
+    def __getitem__(self, name: str) -> TextResult: ...
 
 class Configuration(_Configuration):
     """What a model runs with, by the names of flags; ``name`` is needed only where no mapping gives one.
@@ -405,7 +896,7 @@ def coco(
     trace: str | Path | None = None,
     allow_fallback: bool = False,
     compat: Literal['native'] | None = None,
-) -> Result:
+) -> CocoResult:
     """MAP of a detector on annotated pictures, and whether the boxes agree; ``ground_truth`` is in COCO's format.
 
     Everything else as for :func:`imagenet`.
@@ -454,7 +945,7 @@ def coco(
     trace: str | Path | None = None,
     allow_fallback: bool = False,
     compat: Literal['native'] | None = None,
-) -> Models:
+) -> CocoModels:
     ...
 
 def diff(
@@ -501,11 +992,14 @@ def diff(
     trace: str | Path | None = None,
     allow_fallback: bool = False,
     compat: Literal['native'] | None = None,
-) -> Result:
+) -> DiffResult:
     """How far the outputs of configurations are from a reference's, for any model.
 
     ``inputs``: an array, arrays by name, several of either (each is a run), a folder of pictures or files, or "noise",
-    "photos" or "both", as ``--inputs`` has them. Everything else as for :func:`imagenet`.
+    "photos" or "both", as ``--inputs`` has them. An array has the shape of the input, or one more axis in front, along
+    which runs lie, and is of the input's type or of real numbers, which are quantised as the input is. Errors are in
+    the real numbers of the output, ``max_quanta`` in steps of its quantisation. Everything else as for
+    :func:`imagenet`.
     """
 
 @overload
@@ -544,15 +1038,20 @@ def imagenet(
     trace: str | Path | None = None,
     allow_fallback: bool = False,
     compat: Literal['native'] | None = None,
-) -> Result:
+) -> ImagenetResult:
     """Top-1 to Top-10 accuracy on labelled pictures, for a reference and any number of configurations.
 
-    ``tests`` maps names to configurations; without it every delegate that works on this machine is tried. ``options``
-    are those of ``evaltools imagenet`` by their names, such as ``num_images=100`` or ``run_dir="run"``. Prints nothing.
-    Raises :class:`~evaltools.errors.UsageError` and its kinds before any long work for what is wrong; Ctrl-C ends it
-    with what was measured until then. Without ``labels``, those in the model's metadata or in a file beside it are
-    taken. A list of models gives :class:`~evaltools.Models`: the first is the reference of the others, unless
-    ``reference_model`` is another one.
+    ``model`` is a .tflite file, ``images`` a folder, ``ground_truth`` a file with the label of each picture in a line,
+    ``labels`` one with the label of each output. ``tests`` maps names to configurations, each an
+    :class:`~evaltools.Configuration` or the text of its flags; without it every delegate that works on this machine is
+    tried. ``reference`` is the configuration that they are compared with, the CPU's builtin kernels where it is not
+    stated. ``options`` are those of ``evaltools imagenet`` by their names, such as ``num_images=100`` or
+    ``run_dir="run"``. Shares such as ``top1`` are 0..1, times milliseconds, sizes MB of 2**20 bytes.
+
+    Prints nothing. Raises :class:`~evaltools.errors.UsageError` and its kinds before any long work for what is wrong;
+    Ctrl-C ends it with what was measured until then. Without ``labels``, those in the model's metadata or in a file
+    beside it are taken. A list of models gives :class:`~evaltools.Models`: the first is the reference of the others,
+    unless ``reference_model`` is another one.
     """
 
 @overload
@@ -591,7 +1090,7 @@ def imagenet(
     trace: str | Path | None = None,
     allow_fallback: bool = False,
     compat: Literal['native'] | None = None,
-) -> Models:
+) -> ImagenetModels:
     ...
 
 def locate(
@@ -629,6 +1128,180 @@ def locate(
     called with the number of parts measured and that of all, as far as is known. Prints nothing else. Raises
     :class:`~evaltools.errors.UsageError` and its kinds before anything runs.
     """
+
+@overload
+def run(
+    task: Literal['audio'],
+    model: AnyPath,
+    *,
+    reference: OneConfiguration | None = None,
+    tests: Tests = None,
+    progress: bool | OnProgress | None = None,
+    reference_model: str | Path | None = None,
+    max_failed_examples: int = -1,
+    margin: str | float = '0.5 points',
+    record_examples: bool = False,
+    workers: str | float = 'auto',
+    example_timeout: float = 300.0,
+    max_crashes: int = 3,
+    run_dir: str | Path | None = None,
+    shard_index: int = 0,
+    shard_count: int = 1,
+    executor: Literal['local', 'ray'] = 'local',
+    ray_address: str | float | None = None,
+    ray_tasks: int = 0,
+    latency_examples: int = -1,
+    trace: str | Path | None = None,
+    allow_fallback: bool = False,
+    compat: Literal['native'] | None = None,
+    **options: Any,
+) -> AudioResult:
+    ...
+
+@overload
+def run(
+    task: Literal['embeddings'],
+    model: AnyPath,
+    *,
+    reference: OneConfiguration | None = None,
+    tests: Tests = None,
+    progress: bool | OnProgress | None = None,
+    reference_model: str | Path | None = None,
+    max_failed_examples: int = -1,
+    margin: str | float = '0.5 points',
+    record_examples: bool = False,
+    workers: str | float = 'auto',
+    example_timeout: float = 300.0,
+    max_crashes: int = 3,
+    run_dir: str | Path | None = None,
+    shard_index: int = 0,
+    shard_count: int = 1,
+    executor: Literal['local', 'ray'] = 'local',
+    ray_address: str | float | None = None,
+    ray_tasks: int = 0,
+    latency_examples: int = -1,
+    trace: str | Path | None = None,
+    allow_fallback: bool = False,
+    compat: Literal['native'] | None = None,
+    **options: Any,
+) -> EmbeddingsResult:
+    ...
+
+@overload
+def run(
+    task: Literal['image_to_image'],
+    model: AnyPath,
+    *,
+    reference: OneConfiguration | None = None,
+    tests: Tests = None,
+    progress: bool | OnProgress | None = None,
+    reference_model: str | Path | None = None,
+    max_failed_examples: int = -1,
+    margin: str | float = '0.5 points',
+    record_examples: bool = False,
+    workers: str | float = 'auto',
+    example_timeout: float = 300.0,
+    max_crashes: int = 3,
+    run_dir: str | Path | None = None,
+    shard_index: int = 0,
+    shard_count: int = 1,
+    executor: Literal['local', 'ray'] = 'local',
+    ray_address: str | float | None = None,
+    ray_tasks: int = 0,
+    latency_examples: int = -1,
+    trace: str | Path | None = None,
+    allow_fallback: bool = False,
+    compat: Literal['native'] | None = None,
+    **options: Any,
+) -> ImageToImageResult:
+    ...
+
+@overload
+def run(
+    task: Literal['keypoints'],
+    model: AnyPath,
+    *,
+    reference: OneConfiguration | None = None,
+    tests: Tests = None,
+    progress: bool | OnProgress | None = None,
+    reference_model: str | Path | None = None,
+    max_failed_examples: int = -1,
+    margin: str | float = '0.5 points',
+    record_examples: bool = False,
+    workers: str | float = 'auto',
+    example_timeout: float = 300.0,
+    max_crashes: int = 3,
+    run_dir: str | Path | None = None,
+    shard_index: int = 0,
+    shard_count: int = 1,
+    executor: Literal['local', 'ray'] = 'local',
+    ray_address: str | float | None = None,
+    ray_tasks: int = 0,
+    latency_examples: int = -1,
+    trace: str | Path | None = None,
+    allow_fallback: bool = False,
+    compat: Literal['native'] | None = None,
+    **options: Any,
+) -> KeypointsResult:
+    ...
+
+@overload
+def run(
+    task: Literal['segmentation'],
+    model: AnyPath,
+    *,
+    reference: OneConfiguration | None = None,
+    tests: Tests = None,
+    progress: bool | OnProgress | None = None,
+    reference_model: str | Path | None = None,
+    max_failed_examples: int = -1,
+    margin: str | float = '0.5 points',
+    record_examples: bool = False,
+    workers: str | float = 'auto',
+    example_timeout: float = 300.0,
+    max_crashes: int = 3,
+    run_dir: str | Path | None = None,
+    shard_index: int = 0,
+    shard_count: int = 1,
+    executor: Literal['local', 'ray'] = 'local',
+    ray_address: str | float | None = None,
+    ray_tasks: int = 0,
+    latency_examples: int = -1,
+    trace: str | Path | None = None,
+    allow_fallback: bool = False,
+    compat: Literal['native'] | None = None,
+    **options: Any,
+) -> SegmentationResult:
+    ...
+
+@overload
+def run(
+    task: Literal['text'],
+    model: AnyPath,
+    *,
+    reference: OneConfiguration | None = None,
+    tests: Tests = None,
+    progress: bool | OnProgress | None = None,
+    reference_model: str | Path | None = None,
+    max_failed_examples: int = -1,
+    margin: str | float = '0.5 points',
+    record_examples: bool = False,
+    workers: str | float = 'auto',
+    example_timeout: float = 300.0,
+    max_crashes: int = 3,
+    run_dir: str | Path | None = None,
+    shard_index: int = 0,
+    shard_count: int = 1,
+    executor: Literal['local', 'ray'] = 'local',
+    ray_address: str | float | None = None,
+    ray_tasks: int = 0,
+    latency_examples: int = -1,
+    trace: str | Path | None = None,
+    allow_fallback: bool = False,
+    compat: Literal['native'] | None = None,
+    **options: Any,
+) -> TextResult:
+    ...
 
 @overload
 def run(

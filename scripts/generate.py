@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -152,20 +152,35 @@ def python_stub() -> bytes:
     parts = [_STUB_HEAD + "\n".join(imports), _figures_stub(), _configuration_stub()]
     for name in functions:
         signature, text = inspect.signature(public[name]), inspect.getdoc(public[name])
+        word = _TYPED_TASKS.get("inference_diff" if name == "diff" else name, "")
         if signature.return_annotation != "Result | Models":
-            parts.append(_function_stub(name, signature, text))
+            returned = f"{word}Result" if word else signature.return_annotation
+            parts.append(_function_stub(name, signature.replace(return_annotation=returned), text))
             continue
-        for model, returned, shown in (("AnyPath", "Result", text), ("SeveralPaths", "Models", None)):
-            one = signature.parameters["model"].replace(annotation=model)
-            parameters = [one if each.name == "model" else each for each in signature.parameters.values()]
-            overload = signature.replace(parameters=parameters, return_annotation=returned)
-            parts.append(f"@overload\n{_function_stub(name, overload, shown)}")
+        if name == "run":
+            parts += [_overload(name, signature, each, "AnyPath", f"{_TYPED_TASKS[each]}Result") for each in _BY_NAME]
+        parts.append(_overload(name, signature, "", "AnyPath", f"{word}Result", text))
+        parts.append(_overload(name, signature, "", "SeveralPaths", f"{word}Models"))
     return ("\n\n".join(parts) + "\n").encode()
 
 
+def _overload(
+    name: str, signature: inspect.Signature, task: str, model: str, returned: str, text: str | None = None
+) -> str:
+    """The function for one or several models, and for one task where it is named."""
+    typed = {"model": model} | ({"task": f"Literal[{task!r}]"} if task else {})
+    parameters = [
+        each.replace(annotation=typed.get(each.name, each.annotation)) for each in signature.parameters.values()
+    ]
+    own = signature.replace(parameters=parameters, return_annotation=returned)
+    return f"@overload\n{_function_stub(name, own, text)}"
+
+
+_BY_NAME = ("audio", "embeddings", "image_to_image", "keypoints", "segmentation", "text")
+"""The tasks that only ``run`` has, by their names."""
 _STUB_HEAD = '''"""What ``import evaltools`` gives, with its types; scripts/generate.py writes it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -175,6 +190,7 @@ from evaltools.api.configurations import Configuration as _Configuration
 from evaltools.api.evaluations import SeveralPaths
 from evaltools.api.inputs import Inputs
 from evaltools.api.locating import OnPart
+from evaltools.api.measured import Measured
 from evaltools.api.progress import OnProgress
 from evaltools.suite.run import OnEntry
 
@@ -210,18 +226,58 @@ def _configuration_stub() -> str:
 
 
 def _figures_stub() -> str:
-    """The figures of a configuration that limits can name."""
-    from evaltools.api.measured import Measured
+    """The figures that limits can name: all of them, and for each task that comes with evaltools its own.
+
+    They are ``float | Any``, as a figure may be None, and few scripts ask. Only a row of a task of one's own, or of a
+    file, may have others.
+    """
     from evaltools.known_tasks import tasks_of_results
     from evaltools.result.metrics import METRICS
 
-    metrics = {each.name: each.meaning for task in tasks_of_results() for each in task.metrics}
-    metrics |= {each.name: each.meaning for each in METRICS} | {"latency_ratio": "time by that of the reference"}
-    lines = ["class Figures:", '    """A number each, None where it is not known."""', ""]
-    for name, meaning in metrics.items():
+    common = {each.name: each.meaning for each in METRICS} | {"latency_ratio": "time by that of the reference"}
+    of_tasks = {task.name: {each.name: each.meaning for each in task.metrics} for task in tasks_of_results()}
+    every = {name: text for figures in of_tasks.values() for name, text in figures.items()} | common
+    parts = [f"{_attributes('AnyRow(Measured)', every)}\n\n    def __getattr__(self, name: str) -> Any: ..."]
+    for name, figures in of_tasks.items():
+        if name in _TYPED_TASKS:
+            word = _TYPED_TASKS[name]
+            own = _attributes(f"{word}Row(Measured)", figures | common)
+            parts.append(f"{own}\n\n{_RESULT_STUB.format(word=word)}")
+    return "\n\n".join(parts)
+
+
+def _attributes(head: str, figures: Mapping[str, str]) -> str:
+    from evaltools.api.measured import Measured
+
+    lines = [f"class {head}:", '    """A number each, None where it is not known."""', ""]
+    for name, meaning in figures.items():
         if not hasattr(Measured, name):
-            lines += [f"    {name}: Any", f'    """{meaning}"""']
+            lines += [f"    {name}: float | Any", f'    """{meaning}"""']
     return "\n".join(lines)
+
+
+_TYPED_TASKS = {
+    "imagenet": "Imagenet",
+    "coco": "Coco",
+    "inference_diff": "Diff",
+    "audio": "Audio",
+    "embeddings": "Embeddings",
+    "image_to_image": "ImageToImage",
+    "keypoints": "Keypoints",
+    "segmentation": "Segmentation",
+    "text": "Text",
+}
+"""The words for the types of their results, which exist only for editors and checkers of types."""
+_RESULT_STUB = '''class {word}Result(Result):
+    """Its rows have the figures of that task, and no others."""
+
+    def __getitem__(self, name: str) -> {word}Row: ...  # type: ignore[override]
+    def __iter__(self) -> Iterator[{word}Row]: ...  # type: ignore[override]
+
+class {word}Models(Models):
+    """The result of each model."""
+
+    def __getitem__(self, name: str) -> {word}Result: ...'''
 
 
 GENERATED: dict[str, Callable[[], bytes]] = {

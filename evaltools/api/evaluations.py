@@ -49,12 +49,17 @@ def imagenet(
 ) -> Result | Models:
     """Top-1 to Top-10 accuracy on labelled pictures, for a reference and any number of configurations.
 
-    ``tests`` maps names to configurations; without it every delegate that works on this machine is tried. ``options``
-    are those of ``evaltools imagenet`` by their names, such as ``num_images=100`` or ``run_dir="run"``. Prints nothing.
-    Raises :class:`~evaltools.errors.UsageError` and its kinds before any long work for what is wrong; Ctrl-C ends it
-    with what was measured until then. Without ``labels``, those in the model's metadata or in a file beside it are
-    taken. A list of models gives :class:`~evaltools.Models`: the first is the reference of the others, unless
-    ``reference_model`` is another one.
+    ``model`` is a .tflite file, ``images`` a folder, ``ground_truth`` a file with the label of each picture in a line,
+    ``labels`` one with the label of each output. ``tests`` maps names to configurations, each an
+    :class:`~evaltools.Configuration` or the text of its flags; without it every delegate that works on this machine is
+    tried. ``reference`` is the configuration that they are compared with, the CPU's builtin kernels where it is not
+    stated. ``options`` are those of ``evaltools imagenet`` by their names, such as ``num_images=100`` or
+    ``run_dir="run"``. Shares such as ``top1`` are 0..1, times milliseconds, sizes MB of 2**20 bytes.
+
+    Prints nothing. Raises :class:`~evaltools.errors.UsageError` and its kinds before any long work for what is wrong;
+    Ctrl-C ends it with what was measured until then. Without ``labels``, those in the model's metadata or in a file
+    beside it are taken. A list of models gives :class:`~evaltools.Models`: the first is the reference of the others,
+    unless ``reference_model`` is another one.
     """
     return _evaluate(task_command("imagenet"), model, options, reference, tests, progress)
 
@@ -88,7 +93,10 @@ def diff(
     """How far the outputs of configurations are from a reference's, for any model.
 
     ``inputs``: an array, arrays by name, several of either (each is a run), a folder of pictures or files, or "noise",
-    "photos" or "both", as ``--inputs`` has them. Everything else as for :func:`imagenet`.
+    "photos" or "both", as ``--inputs`` has them. An array has the shape of the input, or one more axis in front, along
+    which runs lie, and is of the input's type or of real numbers, which are quantised as the input is. Errors are in
+    the real numbers of the output, ``max_quanta`` in steps of its quantisation. Everything else as for
+    :func:`imagenet`.
     """
     with contextlib.ExitStack() as stack:
         folder = Path(f"{options['run_dir']}.inputs") if options.get("run_dir") else None

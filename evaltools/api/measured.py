@@ -20,18 +20,14 @@ from evaltools.result.result import Row, standing_alone
 from evaltools.result.row_word import verdict_of, word_of
 from evaltools.result.verdict import Verdict, kind_in_words
 
-if TYPE_CHECKING:
-    from evaltools import Figures
-else:
-    Figures = object
-
 _LATENCIES: Final = ("latency_ms", "latency_ratio")
 _DIGITS: Final = 4
 
 
-class Measured(Figures):
+class Measured:
     """One configuration: ``top1``, ``ap``, ``iou``, ``latency_ms``: every figure that limits can name.
 
+    Shares are 0..1, names that end in ``_ms`` are milliseconds and in ``_mb`` MB, and what is not known is None.
     ``latency_ms`` is the median; ``latency_ratio`` is by that of the reference, of a benchmark by that of the first
     configuration of the model, whose own is by the first model's in that configuration. ``entry`` is all of it, typed.
     """
@@ -151,15 +147,19 @@ class Measured(Figures):
     def _known(self) -> Mapping[str, Figure]:
         return {} if self.why_no_figures else self.entry.figures
 
-    def __getattr__(self, name: str) -> Any:
-        """A figure by its name."""
-        if name.startswith("_") or not self.__dict__:
-            raise AttributeError(name)
-        known = self.figures
-        if name not in known:
-            there_are = ", ".join(known) or f"none: {self.why_no_figures or 'nothing was measured'}"
-            raise AttributeError(f"{self.name} has no figure {name!r}.{did_you_mean(name, known)} It has {there_are}")
-        return known[name]
+    if not TYPE_CHECKING:  # which figures a row has, is in the types of what gives it
+
+        def __getattr__(self, name: str) -> Any:
+            """A figure by its name."""
+            if name.startswith("_") or not self.__dict__:
+                raise AttributeError(name)
+            known = self.figures
+            if name not in known:
+                there_are = ", ".join(known) or f"none: {self.why_no_figures or 'nothing was measured'}"
+                raise AttributeError(
+                    f"{self.name} has no figure {name!r}.{did_you_mean(name, known)} It has {there_are}"
+                )
+            return known[name]
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.figures]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from evaltools.api.frames import changed_frame, changed_rows, data_frame, example_rows, require_pandas
 from evaltools.api.measured import Measured, shown
@@ -28,6 +28,7 @@ from evaltools.result.verdict import Verdict
 if TYPE_CHECKING:
     import pandas
 
+    from evaltools import AnyRow
     from evaltools.api.changed_frame import ChangedFrame
     from evaltools.api.confusion import ConfusionFrame
 
@@ -88,17 +89,17 @@ class Result(Rows):
         self.result: Final = result
         self.located: Final = dict(located or {})
 
-    def __getitem__(self, name: str) -> Measured:
+    def __getitem__(self, name: str) -> AnyRow:
         """The row of that name; raises :class:`KeyError`."""
-        found = next((row for row in self if name in (row.name, row.title)), None)
+        found: AnyRow | None = next((row for row in self if name in (row.name, row.title)), None)
         if found is None:
             names = [row.name for row in self]
             there_are = ", ".join(names)
             raise KeyError(f"no configuration is named {name!r}.{did_you_mean(str(name), names)} There are {there_are}")
         return found
 
-    def __iter__(self) -> Iterator[Measured]:
-        return (Measured(self.result, place) for place in range(len(self)))
+    def __iter__(self) -> Iterator[AnyRow]:
+        return (cast("AnyRow", Measured(self.result, place)) for place in range(len(self)))
 
     def __len__(self) -> int:
         return len(self.result.rows)

@@ -132,7 +132,10 @@ def mean(
     margin: float | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> Mean:
-    """The mean over the examples of what ``score`` gives under this name.
+    """The mean over the examples of what ``score`` gives under this name, in the score's own unit.
+
+    ``better`` says which direction is, ``margin`` which change of the mean counts as none in verdicts, ``bounds`` the
+    smallest and the largest score that one example can have, such as ``(0, 1)`` of a share.
 
     >>> mean("error", better="lower", margin=0.5).margin
     0.5
@@ -148,6 +151,10 @@ def pooled(
     bounds: tuple[float, float] | None = None,
 ) -> Pooled:
     """A metric that is not a mean over examples, such as a ratio of sums over all of them.
+
+    ``figure`` takes one array for each example, in their order: what ``score`` gives under this name, a number as an
+    array of shape (). It gives the metric, or a number for each example, whose mean is the metric. ``better``,
+    ``margin`` and ``bounds`` are as for :func:`mean`, of the metric itself.
 
     >>> pooled("pixel_accuracy", lambda rows: sum(row[0] for row in rows) / sum(row[1] for row in rows)).name
     'pixel_accuracy'

@@ -33,6 +33,7 @@ def image_input(
 ) -> tuple[Array, ...]:
     """The input of a model that takes one RGB picture, from a picture file: the whole picture, resized.
 
+    One array of the input's shape and type, (1, height, width, 3) or (1, 3, height, width).
     With ``crop``, above 0 and at most 1, only the square in its middle whose side is that share of the shorter side;
     0.875 is what ``evaltools imagenet`` and the native tool for classifiers feed: ``partial(et.image_input,
     crop=0.875)``. Values are normalised as ``normalization`` says, written as for ``--normalization``. ``auto``: as the

@@ -67,6 +67,7 @@ def as_input(values: npt.NDArray[Any], tensor: TaskTensor) -> npt.NDArray[Any]:
 class Outputs(tuple[npt.NDArray[np.generic], ...]):
     """The arrays as the model gives them, in its order; ``tensors`` has name and quantisation of each.
 
+    Each has the shape and the type of the model's output, such as int8 of shape (1, 1001) for a quantised classifier.
     ``inputs`` describes the model's inputs. ``context`` is what ``prepare`` gave beside them. ``reference`` are the
     outputs of the reference for the same example, None for those of the reference itself, and where there are none.
     ``configuration`` is the name of the one that gave them.

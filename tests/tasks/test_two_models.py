@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,6 +109,7 @@ def test_two_detectors_find_what_each_finds_by_itself(tmp_path: Path) -> None:
 
 OWN_TASK = """
 from pathlib import Path
+from typing import Any
 import evaltools as et
 
 @et.task
@@ -128,7 +129,10 @@ def test_a_task_of_ones_own_makes_the_inputs_of_each_model(tmp_path: Path) -> No
     """The model under test takes bytes, the reference's real numbers."""
     (tmp_path / "own.py").write_text(OWN_TASK)
     task, new, old = f"{tmp_path / 'own.py'}:surest", sample.model_file("int8"), sample.model_file("float32")
-    run = partial(et.run, task, images=sample.images_dir(), tests="kernels=builtin")
+
+    def run(model: Path, **more: Any) -> et.Result:
+        return et.run(task, model, images=sample.images_dir(), tests="kernels=builtin", **more)
+
     found = run(new, reference_model=old, workers=2)
     assert found["reference"].sure == run(old)["test"].sure
     assert found["test"].sure == run(new)["test"].sure
@@ -155,6 +159,7 @@ def test_where_the_reference_cannot_run_the_other_models_outputs_are_read_by_its
 
 SHIFT_TASK = """
 from pathlib import Path
+from typing import Any
 import evaltools as et
 
 @et.task
