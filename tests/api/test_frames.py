@@ -144,8 +144,8 @@ def test_what_changed_is_a_frame_that_shows_the_pictures(two_models: et.Models) 
     assert len(of_test) == round((1 - (test.value("agreement") or 0.0)) * test.finished_examples) > 0
     assert (of_test.before != of_test.after).all()
     shown = of_test[:1].gallery()
-    assert re.findall(r'class="name">([^<]+)', shown.html) != []
-    assert set(re.findall(r'class="name">([^<]+)', shown.html)) == {of_test.example.iloc[0]}
+    assert re.findall(r'class="name"[^>]*>([^<]+)', shown.html) != []
+    assert set(re.findall(r'class="name"[^>]*>([^<]+)', shown.html)) == {of_test.example.iloc[0]}
     assert "&lt;img src=&quot;data:image/jpeg" in shown._repr_html_()
 
 

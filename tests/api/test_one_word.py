@@ -11,12 +11,13 @@ from msgspec.structs import replace
 from evaltools.api.result import Result
 from evaltools.gates.accuracy_verdict import in_words
 from evaltools.report.files.rows import csv_of_rows
-from evaltools.report.page.figures import accuracy
 from evaltools.report.screen.answer import answer_of
+from evaltools.report.screen.charts import changes
+from evaltools.report.screen.rows import ModelRows
 from evaltools.report.screen.table import summary_of
 from evaltools.result.facts import FailedExample
 from evaltools.result.result import Row
-from evaltools.result.section import Chart, Tone, Word, text_of
+from evaltools.result.section import Tone, Word, text_of
 from evaltools.result.verdict import Verdict
 from tests.results import configuration, result, row_with
 
@@ -48,7 +49,8 @@ def test_verdict_frame_file_table_and_chart_have_one_word(word: str) -> None:
     cell = table.rows[1][list(table.columns).index("verdict")]
     tone: Tone = TONES.get(word, "bad")
     assert (text_of(cell), cell) == (word, Word(word, tone))
-    (chart,) = (block for block in accuracy(made).blocks if isinstance(block, Chart))
+    chart = changes(ModelRows.of({"m": made}))
+    assert chart is not None
     assert [mark.tone for mark in chart.marks] == [tone]
 
 
