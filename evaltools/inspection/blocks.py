@@ -151,13 +151,15 @@ def _run_lines(row: Row) -> Iterator[str]:
 
 
 def _lines_of(row: Row, who: str = "delegate") -> Iterator[str]:
-    """What the CPU keeps and why, then warnings."""
+    """What the CPU keeps, those together that have one reason, then warnings."""
+    kept: dict[str, list[str]] = {}
     for part in row.rows:
-        types, reason = part.texts.get("types"), part.texts.get("reason")
         if part.role == LEFT:
-            computes = f", {types} ({FROM_GRAPH})" if types else ""
-            why = f"; the {who}: {reason}" if reason else f"; the {who} states no reason"
-            yield f"CPU keeps {part.name} x{part.counts['nodes']}{computes}{why}"
+            types, reason = part.texts.get("types"), part.texts.get("reason")
+            why = f"the {who}: {reason}" if reason else f"the {who} states no reason"
+            why = f" ({FROM_GRAPH}); {why}" if types else f"; {why}"
+            kept.setdefault(why, []).append(f"{part.name} x{part.counts['nodes']}{f', {types}' if types else ''}")
+    yield from (f"CPU keeps {'; '.join(operators)}{why}" for why, operators in kept.items())
     yield from (f"warning: {part.name}" for part in row.rows if part.role == WARNING)
 
 

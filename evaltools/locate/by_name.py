@@ -277,11 +277,19 @@ def _answer(found: Sequence[Row], side: Side, tensors: set[int], causes: Sequenc
     compared = [row for row in found if ACCUMULATED in row.figures]
     text = f"{len(compared)} of {total} operators have a tensor of the same name there"
     text += f" ({otherwise})" if otherwise else ""
+    seen = _seen(compared, _named)
+    short = _seen(compared, lambda row: row.name)[0]
+    causes_in_words = [cause.texts["shown_by"] for cause in causes[:1]]
+    return Answer(COMPARED_BY_NAME, f"{COMPARED_BY_NAME}: {'; '.join([*causes_in_words, text, *seen])}", short=short)
+
+
+def _seen(compared: Sequence[Row], named: Callable[[Row], str]) -> list[str]:
+    """The first tensor that is no number, and where the error grows."""
     strange = [row for row in compared if is_endless(row, ACCUMULATED)]
-    first = [f"the first with NaN or infinity is {_named(row)}" for row in strange[:1]]
+    first = [f"the first with NaN or infinity is {named(row)}" for row in strange[:1]]
     errors = [(row.value("gain") or 0.0, row.value(f"{ACCUMULATED}_relative") or 0.0, row) for row in compared]
     grown = sorted(
-        (-gain, index_of(row), _named(row), relative)
+        (-gain, index_of(row), named(row), relative)
         for gain, relative, row in errors
         if gain >= _GROWS and relative >= _SMALLEST
     )
@@ -289,18 +297,16 @@ def _answer(found: Sequence[Row], side: Side, tensors: set[int], causes: Sequenc
         f"{name} ({-gain:.2g} times, to {100 * relative:.2g} % of its values)"
         for gain, _, name, relative in grown[:_MOST_NAMED]
     )
-    growth = f"the error grows most at {listed}" if grown else _of_single_layers(compared)
-    causes_in_words = [cause.texts["shown_by"] for cause in causes[:1]]
-    return Answer(COMPARED_BY_NAME, f"{COMPARED_BY_NAME}: {'; '.join([*causes_in_words, text, *first, growth])}")
+    return [*first, f"the error grows most at {listed}" if grown else _of_single_layers(compared, named)]
 
 
-def _of_single_layers(compared: Sequence[Row]) -> str:
+def _of_single_layers(compared: Sequence[Row], named: Callable[[Row], str]) -> str:
     """Where the error does not grow: which layer is far off by itself, with errors as large as it makes itself."""
     worst = next(iter(worst_first(compared)), None)
     error = None if worst is None else worst.value(f"{SINGLE}_relative")
     if worst is None or error is None or error < FAR:
         return "the error grows much at none of them"
-    return f"by itself {_named(worst)} is furthest off: {decibels(error):.1f} dB"
+    return f"by itself {named(worst)} is furthest off: {decibels(error):.1f} dB"
 
 
 def _named(row: Row) -> str:

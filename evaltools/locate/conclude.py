@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from evaltools.locate.rows import index_of, present, share
 from evaltools.locate.tables import operators_table
 from evaltools.locate.words import (
+    CAUSE,
     answer_lines,
     is_by_name,
     operators_of,
@@ -47,7 +48,7 @@ def found(
     names = {index_of(row): row.name for row in operators}
     at_fault = ", ".join(names[place] for place in answer.operators)
     verdict = Verdict(answer.kind, "operators", output=at_fault, texts=[answer.text])
-    text = with_short_names(answer.text)
+    text = with_short_names(answer.short or answer.text)
     sentence = Sentence(f"{text[:1].upper()}{text[1:]}.", answer.tone)
     return Result(
         command="locate",
@@ -80,7 +81,9 @@ def conclude(result: Result, inputs: Sequence[str]) -> Result:
 def _notes(result: Result) -> Iterator[Note]:
     """What the answer rests on, what ran, warnings, and what to do."""
     entry, kind = result.rows[0], "how to read it" if is_by_name(result) else "how sure"
-    yield from (Note(kind, with_short_names(line)) for line in answer_lines(result)[1:2])
+    _, *lines = map(with_short_names, answer_lines(result))
+    yield from (Note(kind, line) for line in lines[:1])
+    yield from (Note("cause", line.removeprefix(CAUSE)) for line in lines if line.startswith(CAUSE))
     yield Note(entry.name, describe_configuration(entry))
     yield from result.notes
     causes = [cause for row in result.rows for cause in parts_of(row, "cause")]

@@ -12,6 +12,8 @@ from evaltools.locate.rows import ACCUMULATED, COMPARED_BY_NAME, FLOAT_LAYER, IN
 from evaltools.result.result import Result, Row
 from evaltools.text import shortened, steps
 
+CAUSE: Final = "cause: "
+"""How a line begins that says why a layer is off."""
 _MOST_EXPLAINED: Final = 4
 _MOST_IN_FLOAT: Final = 5
 _LONGEST_QUOTED: Final = 60
@@ -97,7 +99,7 @@ def _of_causes(rows: Sequence[Row]) -> list[str]:
     lines = []
     for name, (first, *others) in by_name.items():
         more = f"; and so in {len(others)} more layer{'s' if len(others) > 1 else ''}" if others else ""
-        lines += [f"cause: {name}: {first.texts['shown_by']}{more}", f"what to do: {first.texts['remedy']}"]
+        lines += [f"{CAUSE}{name}: {first.texts['shown_by']}{more}", f"what to do: {first.texts['remedy']}"]
     return lines
 
 

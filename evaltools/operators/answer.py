@@ -47,12 +47,16 @@ with the tensor of that name elsewhere, which says nothing of the single operato
 
 
 class Answer(Struct, frozen=True):
-    """What was found: a ``kind`` in a few words, and the sentence. ``operators`` are those at fault, by number."""
+    """What was found: a ``kind`` in a few words, and the sentence. ``operators`` are those at fault, by number.
+
+    ``short`` is what a first screen says of a long sentence, empty for all of it.
+    """
 
     kind: str
     text: str
     tone: Tone = "open"
     operators: tuple[int, ...] = ()
+    short: str = ""
 
 
 class OutputSeen(Struct, frozen=True):

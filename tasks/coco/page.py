@@ -17,6 +17,7 @@ from evaltools.result.section import (
     Frame,
     Gallery,
     Lines,
+    Note,
     Number,
     Picture,
     Section,
@@ -63,12 +64,24 @@ def sections(detection: Detected, example_count: int, folder: str) -> list[Secti
     mapping = data.class_mapping
     is_evident = data.head is None and mapping is not None and not mapping.is_doubtful
     read = _how_read(data)
+    first = [each for each in comparisons if each.baseline == comparisons[0].baseline]
+    lines: list[str | Note] = [_pictures(data, example_count), *(() if is_evident else read)]
+    lines += [Note(each.other, _changed(each)) for each in first if each.identical < each.example_count]
     return [
-        Section("Pictures", [Lines([_pictures(data, example_count), *(() if is_evident else read)])], "first"),
+        Section("Pictures", [Lines(lines)], "first"),
         Section("Boxes and categories", tables, "accuracy"),
         Section("How outputs were read", [Lines(read)] if read else []),
         Section("What changed", _galleries(detection, folder), "changes", _ABOUT_THE_PICTURES),
     ]
+
+
+def _changed(compared: BoxComparison) -> str:
+    """How many boxes are no longer there, and how many are new, of whatever score."""
+    boxes, count = compared.boxes, compared.example_count - compared.identical
+    return (
+        f"{boxes.lost} of {boxes.matched + boxes.lost} boxes lost, {boxes.new} gained; "
+        f"{count} of {counted(compared.example_count, 'picture')} changed"
+    )
 
 
 def _pictures(data: CocoData, count: int) -> str:

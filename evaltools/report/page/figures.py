@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import Final
 
 from evaltools.known_tasks import task_command
 from evaltools.metrics.words import change, ends
 from evaltools.report.content import first_few, sentences, some_of
+from evaltools.report.screen.charts import each_run, in_ms
 from evaltools.report.screen.rows import is_share
 from evaltools.report.screen.table import BENCHMARK
 from evaltools.report.words.facts import by_latency, label, speed_of
@@ -17,12 +18,11 @@ from evaltools.report.words.numbers import (
     in_times_with_interval,
     milliseconds,
     p_value,
-    three_digits,
 )
 from evaltools.result.figure import Change, Figure
 from evaltools.result.metrics import of_task
 from evaltools.result.places import reference_of
-from evaltools.result.result import INVOKE, INVOKE_US, Result, Row
+from evaltools.result.result import INVOKE, Result, Row
 from evaltools.result.row_word import is_clean, word_of
 from evaltools.result.section import Axis, Block, Cell, Chart, Mark, Number, Section, Table, number_cell, path_to
 
@@ -30,13 +30,7 @@ _MOST_FIGURES: Final = 24
 _MOST_CONFIGURATIONS: Final = 8
 _MOST_DRAWN: Final = 8
 _OF_TIMES: Final = ("avg_us", "min_us", "max_us")
-_MOST_CLOUDS: Final = 4
-"""Of a benchmark, which has many runs of each configuration."""
 _TIMES: Final = ("first_run_ms", "latency_average_ms", "latency_with_reading_ms")
-_MOST_POINTS: Final = 160
-"""Of one configuration; of more, as many are drawn, spread evenly."""
-_WIDE: Final = 5
-"""Times that differ by more lie on a logarithmic axis."""
 
 
 def accuracy(result: Result) -> Section:
@@ -144,8 +138,6 @@ def speed(result: Result) -> Section | None:
     if result.command == BENCHMARK:
         times = [row for row in by_latency(result.rows) if not row.fallback]
         found = [more_figures(result)] if times else []
-        runs = {label(result.models, row): in_ms(row) for row in times}
-        found += [each_run("Each run in its turn, round after round", runs, _MOST_CLOUDS)]
     elif timed:
         found = [_latencies(result, timed), _runs(result, timed)]
     blocks = [block for block in found if block is not None]
@@ -206,41 +198,6 @@ def _runs(result: Result, timed: Sequence[tuple[int, Row]]) -> Chart | None:
     times_ms = {row.name: in_ms(row) for _, row in timed}
     references = [row.name for row in result.rows if row.role == "reference" and times_ms.get(row.name)]
     return each_run("Each run in its turn", times_ms, _MOST_CONFIGURATIONS, next(iter(references), None))
-
-
-def in_ms(row: Row) -> list[float]:
-    """Single times in milliseconds, where they were kept."""
-    return [time / 1000 for time in row.series.get(INVOKE_US, [])]
-
-
-def each_run(
-    caption: str, times_ms: Mapping[str, Sequence[float]], most: int, reference: str | None = None
-) -> Chart | None:
-    """The times of the first configurations in milliseconds, in the order of the runs; None where there are none.
-
-    >>> each_run("Runs", {"cpu": [2.0, 1.5], "gpu": []}, most=8).text
-    'cpu: 2 runs from 1.5 to 2 ms.'
-    """
-    every = {name: times for name, times in times_ms.items() if times}
-    timed = dict(list(every.items())[:most])
-    if not timed:
-        return None
-    text = "; ".join(
-        f"{name}: {len(times)} runs from {three_digits(min(times))} to {three_digits(max(times))} ms"
-        for name, times in timed.items()
-    )
-    is_bounded = any(len(times) > _MOST_POINTS for times in timed.values())
-    points = f"At most {_MOST_POINTS} runs of each are drawn, all in the JSON result" if is_bounded else ""
-    left = some_of(len(timed), len(every), "configurations")
-    marks = [
-        Mark(place, times[place], name, "missing" if name == reference else "")
-        for name, times in timed.items()
-        for place in range(0, len(times), -(-len(times) // _MOST_POINTS))
-        if times[place] > 0
-    ]
-    seen = [time for times in timed.values() for time in times if time > 0]
-    scale: Literal["log", ""] = "log" if seen and max(seen) > _WIDE * min(seen) else ""
-    return Chart(caption, "points", marks, sentences(text, points, left), Axis("run"), Axis("ms", scale))
 
 
 def temperatures(found: Mapping[str, tuple[float | None, float | None]], what: str) -> Chart | None:

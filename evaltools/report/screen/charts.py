@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
 
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.words import change
@@ -12,11 +12,17 @@ from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.screen.rows import ModelRow, ModelRows, is_share
 from evaltools.report.screen.table import BENCHMARK, is_alike
 from evaltools.report.words.facts import label, median_interval_of
-from evaltools.report.words.numbers import in_milliseconds, in_times_with_interval, says_something
-from evaltools.result.result import Result
+from evaltools.report.words.numbers import in_milliseconds, in_times_with_interval, says_something, three_digits
+from evaltools.result.result import INVOKE_US, Result, Row
 from evaltools.result.section import Axis, Chart, Mark
 
 _MOST_INTERVALS: Final = 24
+_MOST_CLOUDS: Final = 4
+"""Of a benchmark, which has many runs of each configuration."""
+_MOST_POINTS: Final = 160
+"""Of one configuration; of more, as many are drawn, spread evenly."""
+_WIDE: Final = 5
+"""Single times that differ by more lie on a logarithmic axis."""
 _VERY_WIDE: Final = 8
 """Medians that differ by more lie on a logarithmic axis."""
 
@@ -30,7 +36,9 @@ def answering(results: Mapping[str, Result]) -> list[Chart]:
         every = [costs, changes(found, several), ratios(found, several)]
     elif all(result.command == BENCHMARK for result in results.values()):
         timed = [row for row in found.rows if not math.isnan(row.latency_ms)]
-        every = [medians(found, several) if len(timed) > 1 else None, models_tradeoff(found)]
+        runs = {chart_name(row, several): in_ms(row.row) for row in sorted(timed, key=lambda row: row.latency_ms)}
+        each = each_run("Each run in its turn, round after round", runs, _MOST_CLOUDS)
+        every = [medians(found, several) if len(timed) > 1 else None, models_tradeoff(found), each]
     return [chart for chart in every if chart is not None]
 
 
@@ -118,7 +126,7 @@ def scaled(interval: Interval | None, factor: float) -> Interval | None:
 
 def medians(found: ModelRows, several: bool = False) -> Chart:
     """The median of each row that ran as asked, with its interval; ``several``: of the results of several models."""
-    timed = [row for row in found.rows if not math.isnan(row.latency_ms)]
+    timed = sorted((row for row in found.rows if not math.isnan(row.latency_ms)), key=lambda row: row.latency_ms)
     values = [row.latency_ms for row in timed]
     names = [chart_name(row, several) for row in timed]
     marks = [
@@ -135,3 +143,38 @@ def medians(found: ModelRows, several: bool = False) -> Chart:
 def chart_name(row: ModelRow, several: bool = False) -> str:
     """What a row is called in a chart."""
     return f"{row.model}, {row.row.name}" if several else label(row.result.models, row.row)
+
+
+def in_ms(row: Row) -> list[float]:
+    """Single times in milliseconds, where they were kept."""
+    return [time / 1000 for time in row.series.get(INVOKE_US, [])]
+
+
+def each_run(
+    caption: str, times_ms: Mapping[str, Sequence[float]], most: int, reference: str | None = None
+) -> Chart | None:
+    """The times of the first configurations in milliseconds, in the order of the runs; None where there are none.
+
+    >>> each_run("Runs", {"cpu": [2.0, 1.5], "gpu": []}, most=8).text
+    'cpu: 2 runs from 1.5 to 2 ms.'
+    """
+    every = {name: times for name, times in times_ms.items() if times}
+    timed = dict(list(every.items())[:most])
+    if not timed:
+        return None
+    text = "; ".join(
+        f"{name}: {len(times)} runs from {three_digits(min(times))} to {three_digits(max(times))} ms"
+        for name, times in timed.items()
+    )
+    is_bounded = any(len(times) > _MOST_POINTS for times in timed.values())
+    points = f"At most {_MOST_POINTS} runs of each are drawn, all in the JSON result" if is_bounded else ""
+    left = some_of(len(timed), len(every), "configurations")
+    marks = [
+        Mark(place, times[place], name, "missing" if name == reference else "")
+        for name, times in timed.items()
+        for place in range(0, len(times), -(-len(times) // _MOST_POINTS))
+        if times[place] > 0
+    ]
+    seen = [time for times in timed.values() for time in times if time > 0]
+    scale: Literal["log", ""] = "log" if seen and max(seen) > _WIDE * min(seen) else ""
+    return Chart(caption, "points", marks, sentences(text, points, left), Axis("run"), Axis("ms", scale))

@@ -12,11 +12,10 @@ from msgspec.structs import replace
 from evaltools.locate.conclude import conclude
 from evaltools.metrics.interval import Interval
 from evaltools.report.content import Sources
-from evaltools.report.page.figures import each_run
 from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.drawing import svg_of
 from evaltools.report.page.rendering.vega import COLOURS, GREY, TONES, Spec, spec_of
-from evaltools.report.screen.charts import scaled
+from evaltools.report.screen.charts import each_run, scaled
 from evaltools.result.figure import Figure
 from evaltools.result.section import Axis, Chart, Mark
 from tests.report.benchmark_samples import benchmark, row

@@ -255,14 +255,15 @@ def show_block(block: Block, console: Console, is_titled: bool = False) -> None:
 
 
 def show_section(section: Section, console: Console) -> None:
-    """A section below its title, of which an empty line parts it from what is above."""
+    """A section below its title, and an empty line above; charts at a glance are of pages."""
     if section.title:
         console.print()
         console.print(Text(printable(section.title), style="bold underline"))
     if section.intro:
         console.print(printable(section.intro))
     for block in section.blocks:
-        show_block(block, console, is_titled=True)
+        if section.place != "glance" or not isinstance(block, Chart):
+            show_block(block, console, is_titled=True)
 
 
 def _show_table(table: Table, console: Console, is_titled: bool) -> None:
