@@ -104,6 +104,12 @@ def test_twice_the_floor_is_equivalent_and_twice_a_precision_within_it() -> None
     assert grades(noise_floor, *sizes) == ["equivalent", "fp16", "fp16", "bf16", "bf16", "diverged"]
 
 
+def test_what_copies_that_round_once_more_explain_is_open_up_to_one_and_a_half_times_the_worst() -> None:
+    copies = {"int8, rounded once more": 1e-2, "int8, rounded once more (2)": 2e-2}
+    assert grades(measured([1e-5], copies), 2.9e-2, 3.1e-2) == ["not decided", "diverged"]
+    assert grades(measured([1e-5], {"int8": 2e-2}), 3.9e-2, 4.1e-2) == ["not decided", "diverged"]
+
+
 def test_an_output_that_kernels_of_the_cpu_move_by_its_size_is_decided_by_no_operator() -> None:
     """It is rounding alone, as where two paths are subtracted; less than half of its size may be looked at."""
     drowned, amplified = (judge_output(seen(off(0.4)), measured([size])) for size in (0.6, 0.4))
