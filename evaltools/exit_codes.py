@@ -20,7 +20,7 @@ EXIT_CODE_HELP: Final = """\
   0    everything asked for was measured
   1    a limit that was set is broken
   2    a flag, a file or a list is wrong; nothing was measured
-  3    a configuration could not be measured here, its delegate took nothing, or its process died too often
+  3    a configuration could not be measured here, its delegate took nothing, or its process died in run after run
   4    some examples failed, have no record, or gave NaN or infinite numbers; the figures are those of the others.
        Or the process of a configuration crashed or hung, also where a new one then gave every answer
   5    a result file or the journal of --run_dir could not be written

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.benchmark.disturbances import find_disturbances
+from evaltools.benchmark.loop import PhaseLimits
 from evaltools.benchmark.request import BenchmarkOptions, Candidate, Inputs
 from evaltools.benchmark.self_measuring import (
     open_measured,
@@ -23,15 +24,17 @@ from evaltools.benchmark.self_measuring import (
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import NotMeasured, Opened, describe_row, open_configuration
 from evaltools.engine.sampling import LoadOverTime
-from evaltools.errors import EvaltoolsError, InferenceError
+from evaltools.errors import EvaltoolsError, InferenceError, SessionEnded
 from evaltools.metrics.latency import drift
 from evaltools.metrics.op_profile import Opening, OpProfile
 from evaltools.model import ModelFile
+from evaltools.result.metrics import figures_of
 from evaltools.result.result import Row
 from evaltools.result.rounds import Measured, Phase, Round
 from evaltools.runtime.delegation import require_full_delegation
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
 
+_ONE_RUN: Final = PhaseLimits(1, 0.0, 0.0)
 _PROFILER_AT_MOST: Final = 30
 """How many times as long as others a profiled run may take; models that call graphs often come near it."""
 
@@ -108,12 +111,31 @@ def measure_in_fresh_process(
         _require_success(found.regular, "runs")
         if is_last:
             _add_extras(progress, opened, inputs, options, watcher)
+    except SessionEnded as error:
+        session.close()
+        crashed = replace(row, figures=figures_of({"crashes": 1}))
+        progress.fail(crashed if progress.rounds or _can_run(candidate, inputs, options) else row, str(error))
     except EvaltoolsError as error:
         progress.fail(row, str(error))
     finally:
         session.close()
     if session.not_clean:
         progress.fail(row, session.not_clean)
+
+
+def _can_run(candidate: Candidate, inputs: Inputs, options: BenchmarkOptions) -> bool:
+    """Whether another process ends one run: then it was in a later one that the process died, else in every first."""
+    opened = _open(candidate, options)
+    if isinstance(opened, NotMeasured):
+        return False
+    session = opened.session
+    assert isinstance(session, IsolatedSession)
+    try:
+        return session.call(run_warm_up, inputs, _ONE_RUN, options.pace).failure is None
+    except EvaltoolsError:
+        return False
+    finally:
+        session.close()
 
 
 def _open(candidate: Candidate, options: BenchmarkOptions) -> Opened | NotMeasured:

@@ -95,13 +95,13 @@ def _operators(profile: OpProfile) -> list[Row]:
 
 
 def _figures_of(measured: Measured) -> dict[str, Figure]:
-    """Those of times and memory, then those of delegation; empty without a round."""
+    """Those of times and memory, then those of delegation; without a round only that its process crashed."""
     if measured.rounds:
         found = _of_rounds(measured.rounds)
     elif measured.logged and measured.row.status == "measured":
         found = _of_logs(measured.logged)
     else:
-        return {}
+        return measured.row.figures
     proof = measured.row.delegation
     of_nodes = {
         "delegated_share": (share_delegated(proof), "higher"),

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 EXIT_CODES: Final = """\
   0    everything asked for was measured
   2    a flag or a file is wrong; nothing was measured
-  3    a configuration failed, or no operators could be profiled
-  4    runs of a configuration failed
+  3    a configuration could not be measured: it never ended a run, its delegate took nothing; or no operators could be
+       profiled
+  4    runs of a configuration failed, or its process crashed or hung after one had ended
   5    a file, or stdout, could not be written
   130  interrupted; finished rounds are in the files"""
 DESCRIPTION: Final = """\
@@ -110,14 +111,18 @@ def contents_of(
 
 
 def exit_code_of(result: Result, request: BenchmarkRequest) -> int:
-    """The exit code of a benchmark whose files were all written; on several devices rows are named ``NAME@SERIAL``."""
+    """The exit code of a benchmark whose files were all written; on several devices rows are named ``NAME@SERIAL``.
+
+    As of every evaluation: a configuration that never ended a run was not measured, others have runs that failed.
+    """
     if result.stopped:
         return exit_codes.INTERRUPTED
     failed = [row for row in result.rows if row.status != "measured"]
     counting = [
         row for row in failed if row.runtime is not None or row.name.partition("@")[0] not in request.may_be_missing
     ]
-    if len(failed) == len(result.rows) or not all(row.figures for row in counting):
+    nothing_ran = len(failed) == len(result.rows) and not counting
+    if nothing_ran or not all(row.figures for row in counting):
         return exit_codes.NOT_MEASURED
     if request.options.profile_runs and not any(row.rows for row in result.rows):
         return exit_codes.NOT_MEASURED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import uuid
@@ -131,3 +132,16 @@ def test_runs_that_fail_give_another_code_than_a_configuration_that_cannot_run(
     assert "rounding_delegate: invoke fails, as option fail asks" in bad["reason"]
     assert ("figures" not in bad) == (code == 3)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["o.bin", "r.json", "r.pb"]
+
+
+@pytest.mark.parametrize(("moment", "code"), [("create", 3), ("first", 3), ("later", 4), ("free", 4)])
+def test_a_crash_ends_a_benchmark_as_it_ends_a_diff(hostile_delegate: Path, moment: str, code: int) -> None:
+    """In the first run of each process nothing was measured; in a later one, or at the end, something was."""
+    options = f"external_delegate_options='moment:{moment};misbehaviour:abort'"
+    bad = f"--config=bad: external_delegate_path={hostile_delegate} {options}"
+    model = str(sample.model_file("float32"))
+    diff = evaltools_here("diff", model, bad, "--num_runs=12", "--noise_floor_runs=0")
+    timed = evaltools_here("benchmark", model, bad, "--num_runs=12", "--min_secs=0", "--warmup_min_secs=0")
+    assert (diff.code, timed.code) == (code, code), (diff.err, timed.err)
+    word = "failed" if code == 4 else "not measured"
+    assert re.search(rf"^bad +{word}", timed.err, re.M), timed.err
