@@ -104,7 +104,7 @@ def _changed(pictures: Sequence[DetectedPicture], comparisons: Iterable[BoxCompa
     """The pictures on which a configuration differs from the reference, the worst first."""
     rows = []
     for compared in comparisons:
-        for found in disagreements(pictures, compared):
+        for found in disagreements(pictures, compared).worst:
             only = (len(found.only_in[name]) for name in (compared.baseline, compared.other))
             rows.append((found.picture.example, compared.other, *only, found.shift))
     return columns(_OF_CHANGED, rows)

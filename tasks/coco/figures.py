@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import printable_name
+from evaltools.lazy_sequence import LazySequence
 from evaltools.metrics.boxes import BoxAgreement, Detection, Detections, compare_boxes
 from evaltools.metrics.coco_stats import (
     CocoEvaluator,
@@ -144,31 +146,27 @@ def _as_detections(found: FoundObjects) -> Detections:
     return Detections(*(side.astype(np.float64) for side in (found.boxes, found.classes, found.scores)))
 
 
-def detected_pictures(pictures: EvaluatedPictures, every: Mapping[str, Measured]) -> list[DetectedPicture]:
+def detected_pictures(pictures: EvaluatedPictures, every: Mapping[str, Measured]) -> Sequence[DetectedPicture]:
     """Every picture that some configuration finished, with all detections.
 
     Sizes and ids are those of the ground truth.
     """
-    truth = pictures.truth
-    found = []
-    for index, path in enumerate(pictures.paths):
-        given = {name: own for name, own in every.items() if index in own.found}
-        if given:
-            image = truth.images[index] if truth else None
-            sized = image or next(iter(given.values())).found[index]
-            objects = []
-            if image is not None:
-                objects = [
-                    AnnotatedObject(each.category_id, image.shares(each), each.is_crowd) for each in image.annotations
-                ]
-            found.append(
-                DetectedPicture(
-                    example=printable_name(path.name),
-                    image_id=pictures.ids[index],
-                    width=sized.width,
-                    height=sized.height,
-                    objects=objects,
-                    detections={name: _detections(own.found[index], own.mapping) for name, own in given.items()},
-                )
-            )
-    return found
+    finished = sorted({index for own in every.values() for index in own.found})
+    return LazySequence(finished, partial(_detected_picture, pictures, every))
+
+
+def _detected_picture(pictures: EvaluatedPictures, every: Mapping[str, Measured], index: int) -> DetectedPicture:
+    given = {name: own for name, own in every.items() if index in own.found}
+    image = pictures.truth.images[index] if pictures.truth else None
+    sized = image or next(iter(given.values())).found[index]
+    objects = []
+    if image is not None:
+        objects = [AnnotatedObject(each.category_id, image.shares(each), each.is_crowd) for each in image.annotations]
+    return DetectedPicture(
+        example=printable_name(pictures.paths[index].name),
+        image_id=pictures.ids[index],
+        width=sized.width,
+        height=sized.height,
+        objects=objects,
+        detections={name: _detections(own.found[index], own.mapping) for name, own in given.items()},
+    )

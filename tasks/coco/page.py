@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import bisect
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -179,13 +180,13 @@ def _galleries(detection: Detected, folder: str) -> list[Block]:
     for comparison in detection.comparisons:
         if comparison.baseline != detection.comparisons[0].baseline:
             continue
-        differing = disagreements(detection.pictures, comparison)
-        if differing:
+        differing = disagreements(detection.pictures, comparison, _MOST_PICTURES)
+        if differing.count:
             names = detection.data.category_names
-            pictures = [_picture(names, found, folder) for found in differing[:_MOST_PICTURES]]
+            pictures = [_picture(names, found, folder) for found in differing.worst]
             below = ""
-            if len(pictures) < len(differing):
-                shown = f"{len(pictures)} of {len(differing)} pictures shown"
+            if len(pictures) < differing.count:
+                shown = f"{len(pictures)} of {differing.count} pictures shown"
                 below = f"{shown}; --record_examples=true keeps all in the JSON result"
             galleries.append(Gallery(f"Pictures that differ most: {comparison.other}", pictures, below))
     return galleries
@@ -238,15 +239,32 @@ class Disagreement(Struct, frozen=True):
         return sum(map(len, self.only_in.values()))
 
 
-def disagreements(pictures: Sequence[DetectedPicture], comparison: BoxComparison) -> list[Disagreement]:
-    """The pictures on which two configurations differ, the worst first.
+class Disagreements(Struct, frozen=True):
+    """The worst of ``count`` pictures on which two configurations differ, the worst first."""
+
+    worst: list[Disagreement]
+    count: int
+
+
+def disagreements(
+    pictures: Iterable[DetectedPicture], comparison: BoxComparison, most: int | None = None
+) -> Disagreements:
+    """The pictures on which two configurations differ, or ``most`` of them; no others are kept.
 
     Those without unpaired boxes, on which scores and places shift by less than 0.01, are left out.
     """
     baseline, other = comparison.baseline, comparison.other
-    rated = [_rate(picture, baseline, other) for picture in pictures if {baseline, other} <= picture.detections.keys()]
-    differing = [entry for entry in rated if entry.unequal or entry.shift >= _VISIBLE_SHIFT]
-    return sorted(differing, key=lambda entry: (-entry.unequal, -entry.shift))
+    worst: list[Disagreement] = []
+    count = 0
+    for picture in pictures:
+        if {baseline, other} <= picture.detections.keys():
+            found = _rate(picture, baseline, other)
+            if found.unequal or found.shift >= _VISIBLE_SHIFT:
+                count += 1
+                bisect.insort(worst, found, key=lambda entry: (-entry.unequal, -entry.shift))
+                if most is not None:
+                    del worst[most:]
+    return Disagreements(worst, count)
 
 
 def _rate(picture: DetectedPicture, baseline: str, other: str) -> Disagreement:

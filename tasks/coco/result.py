@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from msgspec import Struct, field
@@ -255,4 +256,4 @@ class Detected(Struct, frozen=True):
     data: CocoData
     figures: list[DetectionFigures]
     comparisons: list[BoxComparison]
-    pictures: list[DetectedPicture]
+    pictures: Sequence[DetectedPicture]

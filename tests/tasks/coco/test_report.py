@@ -215,7 +215,7 @@ TWO = [Detection(1, 0.9, LEFT), Detection(2, 0.8, RIGHT)]
 
 def worst(*pictures: DetectedPicture, names: tuple[str, ...] = ("r", "t")) -> list[Disagreement]:
     coco = detected(*names, pictures=pictures)
-    return [found for comparison in coco.comparisons[:2] for found in disagreements(coco.pictures, comparison)]
+    return [found for comparison in coco.comparisons[:2] for found in disagreements(coco.pictures, comparison).worst]
 
 
 def named(rows: list[Disagreement]) -> list[tuple[str, str, int]]:
