@@ -24,7 +24,7 @@ from evaltools.model import ModelFile
 from evaltools.model.contents import OPERATORS, read_contents
 from evaltools.parameter import did_you_mean
 from evaltools.runtime.compiled.messages import first_error
-from evaltools.runtime.emulated.compiler_log import CompilerReport, read_log
+from evaltools.runtime.emulated.compiler_log import CompilerReport, read_log, why_refused
 
 MANUFACTURER: Final = "Qualcomm"
 BACKEND: Final = "onnxruntime_qnn"
@@ -127,7 +127,7 @@ def compile_for(
         ) from error
     report = read_log(done.stderr, done.stdout)
     if report is None or (report.taken and (done.returncode or not compiled)):
-        raise _failure(chip, backend, done)
+        raise _failure(model, chip, backend, done)
     found = Compiled(compiled if report.taken else b"", report)
     if model.content is None:
         _keep(place, found)
@@ -242,7 +242,9 @@ def _environment(backend: Backend, scratch: Path) -> Mapping[str, str]:
     return {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join([*folders, *([before] if before else [])])}
 
 
-def _failure(chip: str, backend: Backend, done: subprocess.CompletedProcess[str]) -> ConfigurationUnavailable:
+def _failure(
+    model: ModelFile, chip: str, backend: Backend, done: subprocess.CompletedProcess[str]
+) -> ConfigurationUnavailable:
     compiler = f"{MANUFACTURER}'s compiler ({backend.version})"
     if done.returncode < 0:
         died = f"{compiler} died ({signal.Signals(-done.returncode).name}) while it compiled the model for {chip}"
@@ -251,7 +253,10 @@ def _failure(chip: str, backend: Backend, done: subprocess.CompletedProcess[str]
     if _NOT_LOADED in done.stderr:
         needed = f"{_EXTRA}, with --upgrade where it is there"
         return ConfigurationUnavailable(f"{compiler} cannot be loaded: {reason}; {needed}", NPU.name)
-    return CompilerRefused.because(f"{compiler} refuses the model for {chip}", reason or f"exit code {done.returncode}")
+    named = why_refused(read_contents(model).main, done.stderr, done.stdout)
+    return CompilerRefused.because(
+        f"{compiler} refuses the model for {chip}", named or reason or f"exit code {done.returncode}"
+    )
 
 
 def cache() -> Path:

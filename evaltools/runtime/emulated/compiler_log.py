@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from evaltools.model.contents import Graph, Operation
 from evaltools.runtime.compiled.messages import npu_share
 
 _SDK: Final = re.compile(r"Applying plugin with SDK version: v?(\d+(?:\.\d+){1,2})")
@@ -23,6 +24,18 @@ _VALIDATOR: Final = re.compile(r"<E> (?P<reason>[^\n]*)|(?P<started>QnnBackend_v
 _NODE: Final = re.compile(r"Failed to validate op (\S+) with error")
 _WHERE: Final = re.compile(r" in the node '[^']*'\.?.*")
 _WIDE_RANGE: Final = "Output quantization range is outside from ReluMinMax limits"
+_NOT_MADE: Final = re.compile(
+    r'"[^"\n]*?(?P<kind>[A-Za-z0-9]+)_\d+_LiteRt_OpId_(?P<place>\d+)" generated: (?P<reason>[^\n]*)'
+)
+"""Of an operator that the validator took, and the next stage of the compiler does not make."""
+_VARIABLES: Final = "Variable tensors not yet supported"
+_TYPE: Final = re.compile(r"Unsupported data type, litert type: (\d+)")
+_TYPES: Final = {
+    1: "float32", 2: "int32", 3: "uint8", 4: "int64", 5: "string", 6: "bool", 7: "int16", 8: "complex64", 9: "int8",
+    10: "float16", 11: "float64", 12: "complex128", 16: "uint32", 17: "uint16", 18: "int4",
+}  # fmt: skip
+"""The types of elements by their numbers in LiteRT."""
+_OTHER_CHIPS: Final = "evaltools inspect MODEL --npu_soc=all says which chips take it"
 _NO_REASON: Final = ("QnnBackend_validateOpConfig failed", "validateNativeOps")
 
 
@@ -100,3 +113,48 @@ def _type(name: str) -> str:
     kind, _, bits = name.rpartition("_")
     known = {"SFIXED_POINT": "int", "UFIXED_POINT": "uint", "FLOAT": "float", "INT": "int", "UINT": "uint"}
     return f"{known[kind]}{bits}" if kind in known else name.lower()
+
+
+def why_refused(graph: Graph, stderr: str, stdout: str) -> str:
+    """Which operator the compiler stumbles over, with its types, and what to do; empty where its log does not say.
+
+    These refusals are of the whole model: what the validator refuses stays on the CPU.
+    """
+    if (made := _NOT_MADE.search(stdout)) is not None:
+        named = [node for node in graph.nodes if node.index == int(made["place"])]
+        of_kind = [node for node in named if node.operator.replace("_", "").lower() == made["kind"].lower()]
+        which = _with_types(graph, of_kind[0]) if of_kind else made["kind"]
+        return f"{which}: {made['reason'].strip()}; {_OTHER_CHIPS}"
+    if _VARIABLES in stderr:
+        held = {tensor.index for tensor in graph.tensors if tensor.is_variable}
+        using = [node for node in graph.nodes if held & {*node.inputs, *node.outputs}]
+        return (
+            f"{_some(graph, using)} keeps a state from run to run, which no chip takes; convert the model with its "
+            "state as inputs and outputs, or without (unrolled, stateful=False)"
+        )
+    if (typed := _TYPE.search(stderr)) is not None:
+        name = _TYPES.get(int(typed[1]), f"number {typed[1]} of LiteRT")
+        having = {tensor.index for tensor in graph.tensors if tensor.dtype == name}
+        using = [node for node in graph.nodes if having & {*node.inputs, *node.outputs}]
+        return (
+            f"{_some(graph, using)} has the type {name}, which no chip takes; leave this part out of the model, and "
+            "compute it before or after"
+        )
+    return ""
+
+
+def _some(graph: Graph, nodes: list[Operation]) -> str:
+    """The first of some operators, and how many others there are."""
+    if not nodes:
+        return "a tensor"
+    others = f" (and {len(nodes) - 1} more)" if len(nodes) > 1 else ""
+    return f"{_with_types(graph, nodes[0])}{others}"
+
+
+def _with_types(graph: Graph, node: Operation) -> str:
+    """An operator with its place, and the types of what it takes and gives; constants among them."""
+    types = (
+        ", ".join(dict.fromkeys(graph.tensors[place].dtype for place in places if place >= 0))
+        for places in (node.inputs, node.outputs)
+    )
+    return f"#{node.index} {node.operator} ({' -> '.join(types)})"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evaltools.runtime.emulated.compiler_log import CompilerReport, LeftOperator, read_log
+from evaltools.model.contents import Graph, GraphTensor, Operation
+from evaltools.runtime.emulated.compiler_log import CompilerReport, LeftOperator, read_log, why_refused
 
 ERRORS = """\
 INFO: [compiler_plugin.cc:948] Applying plugin with SDK version: v2.51.0.260929181845
@@ -39,3 +40,27 @@ def test_what_is_taken_and_why_the_rest_is_not() -> None:
 
 def test_a_log_without_a_count_is_no_report() -> None:
     assert read_log("ERROR: [model_load.cc:316] Variable tensors not yet supported.\n", "") is None
+
+
+def graph_of(*operators: Operation, **dtypes: str) -> Graph:
+    """A graph of tensors with these names and types, in order; those named ``state`` are variables."""
+    tensors = tuple(
+        GraphTensor(place, name, dtype, (1,), (1,), is_variable=name == "state")
+        for place, (name, dtype) in enumerate(dtypes.items())
+    )
+    return Graph(tensors, operators, (0,), (len(tensors) - 1,))
+
+
+def test_a_refusal_of_the_whole_model_names_the_operator_its_types_and_what_to_do() -> None:
+    lstm, gather = Operation(0, "LSTM", (0, 1), (2,)), Operation(1, "GATHER", (2, 3), (4,))
+    graph = graph_of(lstm, gather, x="float32", state="float32", y="float32", places="int32", z="complex64")
+    made = ' 0.0ms [ ERROR ]   <E> "a/Gather_8_LiteRt_OpId_1" generated: could not create op\n'
+    found = why_refused(graph, "", made)
+    assert found.startswith("#1 GATHER (float32, int32 -> complex64): could not create op; evaltools inspect MODEL")
+    assert why_refused(graph, "", made.replace("Id_1", "Id_0")).startswith("Gather: could not create op")
+    found = why_refused(graph, "ERROR: [model_load.cc:316] Variable tensors not yet supported.\n", "")
+    assert found.startswith("#0 LSTM (float32 -> float32) keeps a state from run to run")
+    assert "convert the model with its state as inputs and outputs" in found
+    found = why_refused(graph, "ERROR: [qnn_compose_graph.cc:220] QNN Unsupported data type, litert type: 8\n", "")
+    assert found.startswith("#1 GATHER (float32, int32 -> complex64) has the type complex64, which no chip takes")
+    assert why_refused(graph, "ERROR: [plugin.cc:1] Something else", "") == ""
