@@ -10,6 +10,7 @@ from typing import Final, TextIO
 _BREAKS: Final = re.compile(r"[^\n\t]+")
 _WORKFLOW_COMMAND: Final = re.compile(r"^[^\S\n]*:(?=:\w)|#(?=#\[\w)", re.MULTILINE)
 """How a line begins that GitHub Actions takes for a command, such as ``::error::``; an old form may stand anywhere."""
+_LAST_LINES: Final = 3
 _STACK: Final = re.compile(r"\s*(@|#\d+|PC: @)\s+(0x)?[0-9a-f]{4,}\b|\s*\*\*\* .*(stack trace|received by PID).*\*\*\*")
 _WHY: Final = re.compile(
     r"\b(check failed|assertion .*failed|assert|fatal|panic|terminate called|what\(\):|error|failed|cannot|abort)", re.I
@@ -156,3 +157,13 @@ def _wrapped_line(line: str, columns: int) -> str:
     start = max((start for start in starts if start <= _FARTHEST_COLUMN * columns), default=0)
     lines = textwrap.wrap(line, columns, subsequent_indent=" " * start, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)
+
+
+def last_lines(text: str, leave_out: str = "") -> str:
+    """The last three lines that a program printed, on one line for a message; "nothing" if there are none.
+
+    Blank lines are skipped, as are lines that begin with ``leave_out``, unless that is empty.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    kept = [line for line in lines if not leave_out or not line.startswith(leave_out)]
+    return " | ".join(map(printable, kept[-_LAST_LINES:])) or "nothing"

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from debian_packages import (
+from evaltools.arm64.debian_packages import (
     apt,
     configured_repositories,
     is_here,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 SOURCE_DIR = Path(__file__).resolve().parents[1] / "examples" / "external_delegate"
@@ -14,15 +15,17 @@ class CompilerMissing(RuntimeError):
     """There is no C compiler to build the example delegate with."""
 
 
-def build_delegate(name: str, target_dir: Path, sources: Path = SOURCE_DIR) -> Path:
+def build_delegate(
+    name: str, target_dir: Path, sources: Path = SOURCE_DIR, compilers: Sequence[str] = COMPILERS
+) -> Path:
     """Compile a delegate, such as ``rounding_delegate`` or ``faulty_delegate``, into ``target_dir``.
 
     Returns the path of the shared library. Raises :class:`CompilerMissing` if none of
-    :data:`COMPILERS` is on the PATH, RuntimeError with the compiler's text if it fails.
+    ``compilers`` is on the PATH, RuntimeError with the compiler's text if it fails.
     """
-    compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
+    compiler = next(filter(None, map(shutil.which, compilers)), None)
     if compiler is None:
-        msg = f"no C compiler found on the PATH, looked for {', '.join(COMPILERS)}"
+        msg = f"no C compiler found on the PATH, looked for {', '.join(compilers)}"
         raise CompilerMissing(msg)
     library = target_dir / f"{name}.so"
     source = sources / f"{name}.c"

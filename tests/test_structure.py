@@ -12,12 +12,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = {
-    "for all": "documents errors exit_codes extensions file_content gone lazy_sequence signals text",
+    "for all": "documents errors exit_codes extensions file_content gone lazy_sequence own_package signals text",
     "facts and numbers": (
         "command configuration datasets delegates known_tasks metrics model parameter preprocess proto request result "
         "result_file"
     ),
-    "running models": "candidates engine runtime",
+    "running models": "arm64 candidates engine runtime",
     "judging and saying": "gates native operators report",
     "doing": "benchmark commands device inspection locate runs suite tasks",
     "doors": "api cli pytest_plugin",
@@ -118,7 +118,7 @@ NOT_FROM_ELSEWHERE = {
     "the door": "file_content",
     "content that came through the door": "datasets.input_files preprocess.decode report.page.rendering.other_files",
     "a door for journals": "engine.journal",
-    "what evaltools brings along": "cli.skill device.python_program locate.bundle preprocess.resize proto",
+    "what evaltools brings along": "arm64.box cli.skill own_package locate.bundle preprocess.resize proto",
     "what the system says": (
         "benchmark.conditions benchmark.self_measuring engine.sampling result.environment "
         "runtime.memory runtime.process.server runs.one_pass"

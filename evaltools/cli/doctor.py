@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -21,14 +22,21 @@ DESCRIPTION: Final = (
     "Which runtimes, delegates and tools are usable here. Each runtime and delegate runs a small model in a process of "
     "its own, and its numbers are compared with plain kernels. What is missing is named with the next step."
 )
+ARM64: Final = "arm64"
 PARAMETERS: Final = (
     Parameter("output_file_path", "JSON file for what was found.", role="output_file", about="result", short="output"),
+    Parameter(
+        "install",
+        "arm64: make the ARM64 Python for --at=arm64 in the user's cache; nothing else is installed.",
+        choices=("", ARM64),
+    ),
+    Parameter("remove", "arm64: remove it.", choices=("", ARM64)),
 )
 _EXIT_CODES: Final = """\
 exit codes:
   0    a runtime works
   2    a flag is wrong
-  3    no runtime works
+  3    no runtime works, or what was to be installed cannot be had
   5    a file, or stdout, could not be written"""
 _TITLES: Final = {
     "runtime": "runtimes",
@@ -46,6 +54,10 @@ def run(arguments: list[str]) -> int:
     output = given.path("output_file_path")
     if output is not None:
         require_writable(output, "--output_file_path")
+    if given.text("remove"):
+        return _remove()
+    if given.text("install"):
+        return _install()
     from evaltools.inspection.machine_check import environment, findings
 
     is_written = say_wrapped(environment())
@@ -61,6 +73,31 @@ def run(arguments: list[str]) -> int:
         complain("evaltools: no runtime works here, so nothing can be measured; pip install ai-edge-litert")
         return NOT_MEASURED
     return OK if is_written else NOT_WRITTEN
+
+
+def _install() -> int:
+    """Make the ARM64 Python."""
+    from evaltools.arm64.box import users_box
+    from evaltools.arm64.install import DOWNLOAD_MB, SIZE_MB, install
+
+    box = users_box()
+    say_wrapped(f"ARM64: about {DOWNLOAD_MB} MB to download, {SIZE_MB} MB in {box.folder}, a minute")
+    install(box, say_wrapped)
+    is_written = say_wrapped(
+        "done; as a phone's CPU: evaltools diff MODEL.tflite --at=arm64:cortex-a76. "
+        "evaltools doctor --remove=arm64 removes it"
+    )
+    return OK if is_written else NOT_WRITTEN
+
+
+def _remove() -> int:
+    from evaltools.arm64.box import users_box
+
+    box = users_box()
+    if box.folder.exists():
+        shutil.rmtree(box.folder)
+        return OK if say_wrapped(f"removed {box.folder}") else NOT_WRITTEN
+    return OK if say_wrapped(f"nothing to remove: {box.folder} is not there") else NOT_WRITTEN
 
 
 def _lines(finding: Finding, earlier: Sequence[Finding]) -> list[str]:

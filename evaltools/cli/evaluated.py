@@ -39,7 +39,8 @@ from evaltools.report.page.screens import print_configurations, print_result
 from evaltools.request import Options, Request
 from evaltools.result.json_file import encode_json
 from evaltools.result.result import Result, Row, exit_code_of, without_examples
-from evaltools.runs.evaluate import FinishedShards, measure, record
+from evaltools.runs.evaluate import measure, record
+from evaltools.runs.finished import FinishedShards
 from evaltools.runtime.process.ahead import OpenedAhead
 from evaltools.signals import ignore_interrupts, interrupts_restored
 from evaltools.tasks.framework import read

@@ -31,7 +31,6 @@ _INSTALL: Final = (
     "install Android's platform tools (Debian and Ubuntu: apt install adb), or give --adb=PATH or the variable ADB"
 )
 _LONGEST_QUOTE: Final = 200
-_LAST_LINES: Final = 3
 
 
 class DeviceError(EvaltoolsError):
@@ -109,16 +108,6 @@ class Answer(Struct, frozen=True):
         """
         lines = (self.err.strip() or self.out.strip()).decode("utf-8", "replace").splitlines()
         return f"; it printed last: {printable(last_words(lines[-1], _LONGEST_QUOTE))}" if lines else ""
-
-
-def last_lines(text: str, leave_out: str = "") -> str:
-    """The last three lines that a program printed, on one line for a message; "nothing" if there are none.
-
-    Blank lines are skipped, as are lines that begin with ``leave_out``, unless that is empty.
-    """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    kept = [line for line in lines if not leave_out or not line.startswith(leave_out)]
-    return " | ".join(map(printable, kept[-_LAST_LINES:])) or "nothing"
 
 
 def wrap_command(command: str, mark: str) -> str:

@@ -36,9 +36,7 @@ from evaltools.device.native_program import (
 from evaltools.device.python_program import (
     SentFiles,
     carry_out_on,
-    carry_out_on_host,
     device_request,
-    without_host_options,
 )
 from evaltools.device.store import stored_folder
 from evaltools.errors import UsageError
@@ -50,6 +48,7 @@ from evaltools.result.facts import RuntimeUsed
 from evaltools.result.host_names import HostNames
 from evaltools.result.json_file import json_in, read_content
 from evaltools.result.rounds import Measured, Records
+from evaltools.runs.places import run_here, without_host_options
 
 _RECORDS: Final = "records.json"
 _STEP: Final = b" of up to "
@@ -124,7 +123,7 @@ def _on_host(asked: Request, request: BenchmarkRequest, console: Console) -> Ben
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         folder = Path(temporary)
         stated = {"output_file_path": folder / _RECORDS, "output_format": benchmark_flags.RECORDS}
-        done = carry_out_on_host(without_host_options(asked).stating(**stated))
+        done = run_here(without_host_options(asked).stating(**stated))
         return _read_place(folder, request, HostNames({}), done.out)
 
 

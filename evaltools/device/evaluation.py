@@ -9,7 +9,6 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -29,12 +28,9 @@ from evaltools.device.flags import DeviceFlags
 from evaltools.device.python_program import (
     SentFiles,
     carry_out_on,
-    carry_out_on_host,
     device_request,
-    without_host_options,
 )
 from evaltools.device.store import KEPT, stored_folder
-from evaltools.documents import json_as
 from evaltools.engine.facts import CONFIGURATIONS
 from evaltools.engine.journal import JOURNAL_NAME, open_journal, read_journal
 from evaltools.engine.ledger import Tally
@@ -48,19 +44,15 @@ from evaltools.engine.run_folder import (
     run_folder,
     run_journal,
 )
-from evaltools.errors import UsageError
-from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
 from evaltools.known_tasks import task_command
 from evaltools.native.logs.delegates import delegate_lines
-from evaltools.report.files.evaluation import planned_files, planned_files_of_task
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.device import HOST, DeviceFacts, DeviceLeftOut, DeviceRun, DeviceWork
-from evaltools.runs.evaluate import FinishedShards
-from evaltools.runs.first_look import check_on_host
+from evaltools.runs.finished import FinishedShards
 from evaltools.runs.identity import RunAtPlace
+from evaltools.runs.places import REFERENCE_HERE, examples_of, for_place, of_several, progress_of, run_here, together
 from evaltools.runs.task_run import TaskRun
-from evaltools.tasks.framework import read
 from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.framework.request import flags_to_repeat
 
@@ -69,9 +61,6 @@ RUN: Final = "run"
 RECORDS: Final = f"{RUN}/{JOURNAL_NAME}"
 _SERIALS: Final = Fact[list[str]]("devices", list[str])
 _KEPT_AS: Final = "folder of records on devices"
-_REFERENCE: Final = "reference"
-_REFERENCE_ON_HOST: Final = "that of the reference run on this computer"
-_PROGRESS: Final = b'{"phase": "evaluation"'
 
 
 class KeptWork(Struct, frozen=True):
@@ -113,14 +102,14 @@ def records_of_devices(
                 if not REQUEST.read(journal):
                     journal.state(request_facts(to_plain(request), identity))
             is_one = len(serials) == 1 and not flags.include_host
-            wanted = request if is_one else _of_several(task, request, folder)
+            wanted = request if is_one else of_several(task, request, folder)
             told, sent = device_request(wanted, flags.root, flags.libraries, examples.pictures_of)
-            there = _for_place(task, told, is_one).stating(run_dir=RUN, progress="json")
+            there = for_place(task, told, is_one).stating(run_dir=RUN, progress="json")
             places = []
             if flags.include_host:
                 console.print("on this computer first ...", style="dim")
-                here = _for_place(task, wanted, is_one)
-                carry_out_on_host(here.stating(run_dir=folder / HOST, progress="none"))
+                here = for_place(task, wanted, is_one)
+                run_here(here.stating(run_dir=folder / HOST, progress="none"))
                 places.append(RunAtPlace((folder / HOST,), HOST, flags_to_repeat(here.options)))
             kept_there = posixpath.join(flags.root, KEPT, str(journal.fact(_KEPT_AS)))
             on_devices = OnDevices(task, there, sent, kept_there)
@@ -139,23 +128,11 @@ def records_of_devices(
             tuple(places),
             DeviceRun("evaltools", facts, work, tuple(left_out)),
             request.command,
-            sent.host_names("" if wanted is request else _REFERENCE_ON_HOST),
+            sent.host_names("" if wanted is request else REFERENCE_HERE),
             started_at,
             round(time.perf_counter() - clock, 3),
         )
         yield replace(wanted, devices=None).without_run_options(), records, len(done) == len(serials)
-
-
-def examples_of(task: TaskCommand, request: Request) -> TaskRun:
-    """Read and check model, data and files on the host, before anything is sent.
-
-    Raises :class:`UsageError` and its kinds.
-    """
-    asked = read(task, request)
-    planned_files_of_task(task, request, planned_files(request).values())
-    task_run = TaskRun(asked)
-    check_on_host(task_run)
-    return task_run
 
 
 def _identity_of(flags: DeviceFlags, request: Request, examples: TaskRun) -> RunIdentity:
@@ -169,44 +146,6 @@ def _identity_of(flags: DeviceFlags, request: Request, examples: TaskRun) -> Run
         options={**found.options, **own},
         configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in request.configurations},
     )
-
-
-def _of_several(task: TaskCommand, request: Request, folder: Path) -> Request:
-    """The request for several places: if the task has such, they are compared with outputs of the reference here.
-
-    The host computes these outputs once, into a folder below ``folder``. Raises :class:`UsageError` where it cannot.
-    """
-    require_one_file(task, request)
-    saved, unfinished = folder / _REFERENCE, folder / f"{_REFERENCE}.part"
-    outputs = task.reference_outputs
-    saving: Request | None = None if outputs is None else outputs.saving_reference(request, unfinished)
-    if outputs is None or saving is None:
-        return request
-    if not saved.is_dir():
-        shutil.rmtree(unfinished, ignore_errors=True)
-        carry_out_on_host(saving, (OK, LIMIT_BROKEN, EXAMPLES_FAILED))
-        unfinished.rename(saved)
-    against_saved: Request = outputs.against_saved(request, saved)
-    return against_saved
-
-
-def require_one_file(task: TaskCommand, request: Request) -> None:
-    """Raise :class:`UsageError` for files by configuration, where every place has configurations of its own."""
-    files = planned_files(request)
-    more = planned_files_of_task(task, request, files.values())
-    path = next(iter([*more.values(), *(path for path in files.values() if path.suffix.lower() != ".json")]), None)
-    if path is not None:
-        raise UsageError(
-            f"{path}: what several places give is one result in JSON; give --output_file_path a name ending in .json, "
-            "or name one device with --serials"
-        )
-
-
-def _for_place(task: TaskCommand, request: Request, is_one: bool) -> Request:
-    """The request without what the host makes of the records; of several places also what only it measures."""
-    request = without_host_options(request).for_records()
-    outputs = task.reference_outputs
-    return request if is_one or outputs is None else outputs.for_places(request)
 
 
 class OnDevices(Struct):
@@ -275,25 +214,3 @@ def folder_of(run_dir: Path, serial: str) -> Path:
 def work_kept_in(folder: Path) -> KeptWork | None:
     """How a device did its work, perhaps in an earlier run; None where it has not done it."""
     return DONE.read(read_journal(folder / RUN)) if (folder / RECORDS).exists() else None
-
-
-def progress_of(line: bytes) -> Tally | None:
-    """The progress of an evaluation in a line; None if it is any other line.
-
-    >>> progress_of(b'{"phase": "evaluation", "done": 20, "total": 50, "failed_examples": 1, "failed": {"test": 1}}')
-    Tally(done=20, failed_examples=1, failed={'test': 1})
-    """
-    try:
-        return json_as(line, Tally) if line.startswith(_PROGRESS) else None
-    except ValueError:
-        return None
-
-
-def together(each: Sequence[Tally]) -> Tally:
-    """The progress of several devices."""
-    failed = {name for one in each for name in one.failed}
-    return Tally(
-        sum(one.done for one in each),
-        sum(one.failed_examples for one in each),
-        {name: sum(one.failed.get(name, 0) for one in each) for name in sorted(failed)},
-    )

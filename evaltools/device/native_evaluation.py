@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from evaltools.device.device import Device, devices_used, run_on_each
-from evaltools.device.evaluation import require_one_file
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_inputs import NativeInputs
 from evaltools.device.native_program import (
@@ -32,6 +31,7 @@ from evaltools.request import Request
 from evaltools.result.device import DeviceWork
 from evaltools.result.places import on_devices
 from evaltools.result.result import Result
+from evaltools.runs.places import require_one_file
 
 
 def evaluate_native(

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import PARAMETERS, parse_external_options
 from evaltools.delegates.npu import NPU
-from evaltools.device.adb import CommandFailed, DeviceError, last_lines
+from evaltools.device.adb import CommandFailed, DeviceError
 from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.transfer import sha256_of
@@ -31,7 +31,7 @@ from evaltools.parameter import Value
 from evaltools.request import Options
 from evaltools.result.device import DeviceFacts, DeviceWork
 from evaltools.result.facts import RuntimeUsed
-from evaltools.text import printable
+from evaltools.text import last_lines, printable
 
 _ELSEWHERE: Final = "leave it out, or take --device_program=evaltools"
 _DIGITS_OF_SHA256: Final = 12

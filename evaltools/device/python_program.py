@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
-import io
 import os
 import posixpath
 import re
 import shlex
-import zipfile
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,23 +15,23 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools.command import Command
-from evaltools.device.adb import Answer, CommandFailed, DeviceError, last_lines
+from evaltools.device.adb import Answer, CommandFailed, DeviceError
 from evaltools.device.device import Device
 from evaltools.device.store import PROGRAMS, names_in, remote_path, stored_files, stored_folder
 from evaltools.device.transfer import sha256_of
 from evaltools.errors import DataError, UsageError
-from evaltools.exit_codes import EXAMPLES_FAILED, MEASURED, NOT_MEASURED, OK, USAGE
-from evaltools.extensions import package_version
-from evaltools.known_tasks import command_named
+from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
+from evaltools.own_package import own_package
 from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.result.device import DeviceWork
 from evaltools.result.host_names import HostNames
-from evaltools.runs.handing_over import Ended, ending_in_words, run_in_own_process, to_bytes
+from evaltools.runs.handing_over import to_bytes
 from evaltools.runs.identity import files_below
 from evaltools.runs.stored import rewritten
 from evaltools.tasks.framework.loading import files_beside
 from evaltools.tasks.inference_diff.result import loaded_from
+from evaltools.text import last_lines
 
 _PICTURES: Final = "evaltools-pictures-"
 _FOLDER: Final = "evaltools-folder-"
@@ -140,31 +136,8 @@ def device_request(
     return rewritten(replace(request, devices=None), sent.take, Path()), sent
 
 
-def without_host_options(request: Request) -> Request:
-    """The request without what is about the result, the run as a whole, or devices."""
-    parameters = request.options.parameters.values()
-    kept = request.without(*(each.name for each in parameters if not each.is_sent))
-    return replace(kept, devices=None, command=())
-
-
-def carry_out_on_host(request: Request, good_codes: Collection[int] = MEASURED) -> Ended:
-    """Carry out a request, whose relative paths start at the working directory.
-
-    Raises :class:`UsageError` with the last lines of stderr where the exit code is none of ``good_codes``.
-    """
-    ended = run_in_own_process(request, Path.cwd())
-    if ended.code not in good_codes:
-        words = command_named(request.task).words
-        raise UsageError(
-            f"what was to run on this computer, evaltools {words}, did not end well ({ending_in_words(ended.code)}): "
-            f"{last_lines(ended.err)}. Try that command here by itself"
-        )
-    return ended
-
-
 _CHECK_S: Final = 180.0
 _UNPACK_S: Final = 600.0
-_PACKAGES: Final = ("evaltools", "evaltools.tasks", "evaltools.datasets")
 OLDEST_PYTHON: Final = (3, 10)
 _PROGRESS: Final = '{"phase"'
 """How lines about progress begin."""
@@ -266,25 +239,3 @@ def _unpack(device: Device, packages: Sequence[str], python: str, folder: str) -
             f"{device.serial}: the wheels cannot be unpacked in {folder}{answer.quote()}; look at the space "
             "there, and whether its Python has the module zipfile"
         )
-
-
-@cache
-def own_package() -> bytes:
-    """The running evaltools, however it was installed, as a zip of its packages; the same sources give the same."""
-    own_version = package_version("evaltools")
-    contents = dict(sorted(_package_files()))
-    metadata = f"Metadata-Version: 2.1\nName: evaltools\nVersion: {own_version}\n"
-    contents[f"evaltools-{own_version}.dist-info/METADATA"] = metadata.encode()
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in contents.items():
-            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
-    return packed.getvalue()
-
-
-def _package_files() -> Iterator[tuple[str, bytes]]:
-    for package in _PACKAGES:
-        for root in importlib.import_module(package).__path__:
-            for file in Path(root).rglob("*"):
-                if file.is_file() and "__pycache__" not in file.parts:
-                    yield f"{package.replace('.', '/')}/{file.relative_to(root).as_posix()}", file.read_bytes()

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools import extensions
+from evaltools.arm64.box import INSTALL, cores_of, is_arm64, qemu_of, users_box
 from evaltools.candidates import SECONDS, Candidate, groups
 from evaltools.datasets import sample
 from evaltools.delegates import DELEGATES
@@ -86,6 +87,7 @@ def findings() -> Iterator[Finding]:
     yield from _extensions()
     for name, command, next_step in _TOOLS:
         yield _tool(name, command, next_step)
+    yield _arm64()
     for name, module, next_step in _PACKAGES:
         is_there = importlib.util.find_spec(module) is not None
         yield Finding("package", name, "works" if is_there else "missing", "installed" if is_there else "", next_step)
@@ -176,6 +178,20 @@ def _tool(name: str, command: Sequence[str], next_step: str) -> Finding:
     except (OSError, subprocess.SubprocessError) as error:
         return Finding("tool", name, "missing", "", f"{' '.join(command)} fails ({_one_line(error)}); {next_step}")
     return Finding("tool", name, "works", printed.partition("\n")[0].strip())
+
+
+def _arm64() -> Finding:
+    """The ARM64 Python of ``--at=arm64``."""
+    name, box = "ARM64 in QEMU (--at=arm64)", users_box()
+    if is_arm64():
+        return Finding("tool", name, "elsewhere", "this machine is ARM64 itself")
+    if not box.is_complete:
+        return Finding("tool", name, "missing", "", f"to run models as a phone's CPU does: {INSTALL}")
+    try:
+        qemu = qemu_of(box)
+    except UsageError as error:
+        return Finding("tool", name, "missing", "", str(error))
+    return Finding("tool", name, "works", f"QEMU {qemu.version}: {', '.join(cores_of(qemu))}")
 
 
 def _in_words(error: EvaltoolsError) -> str:

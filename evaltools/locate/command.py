@@ -32,6 +32,7 @@ _NOTHING_TO_FIND: Final = (
     "not measured",
     "not judged",
 )
+_AT: Final = "Search at another place on this computer: arm64, or arm64:CORE; see evaltools diff --help=all."
 _TAKEN_OVER: Final = ("model_file", *GIVEN_TO_A_SEARCH, "example_timeout")
 _SHARED: Final = {parameter.name: parameter for parameter in EXECUTION}
 _SEARCH: Final = (
@@ -98,6 +99,7 @@ _FILES: Final = (
         _SHARED["run_dir"],
         help="Folder for what was measured: the same command, or evaltools resume, goes on where it ended.",
     ),
+    replace(_SHARED["at"], repeatable=False, only_with=(), help=_AT),
     replace(_SHARED["report"], help="One page to forward: FILE.html, or FILE.md for its first screen."),
     _SHARED["example_timeout"],
     _SHARED["progress"],
@@ -159,4 +161,6 @@ def searches_after(request: Request, result: Result) -> dict[str, Request]:
 
 def _search(request: Request, tested: Configuration) -> Request:
     stated = {name: value for name, value in request.options.stated.items() if name in _TAKEN_OVER}
+    if len(places := request.options.texts("at")) == 1:
+        stated["at"] = places[0]
     return search_request(Options(stated, COMMAND.parameters), tested, request.folder, request.command)

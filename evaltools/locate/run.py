@@ -70,6 +70,10 @@ def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None)
     ``bundle`` among the options, a reproduction is written and tried. Raises :class:`UsageError` for folders that
     cannot be used.
     """
+    if request.options.texts("at"):
+        from evaltools.locate.at_place import locate_at
+
+        return locate_at(request.asked, on_part, request.expected_parts)
     bundle = request.options.path("bundle")
     if bundle is not None:
         require_new_folder(bundle, "bundle")

@@ -19,7 +19,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 
 _SAYING_WHAT: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "configs", "sweep", "perf_options_list"})
-_LEAVING_NOTHING_OPEN: Final = ("compat", "shard_count", "executor")
+_LEAVING_NOTHING_OPEN: Final = ("compat", "shard_count", "executor", "at")
 """Options that, unless they are at their defaults, ask for what the native tools do, or for other machines."""
 Own = TypeVar("Own", bound="Options")
 Stated = Value | tuple[str, ...]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evaltools import exit_codes
@@ -23,13 +22,12 @@ from evaltools.engine.run_folder import require_same_files, run_journal
 from evaltools.errors import EvaltoolsError
 from evaltools.known_tasks import task_command
 from evaltools.request import Request
-from evaltools.result.device import DeviceRun
 from evaltools.result.environment import describe_environment
 from evaltools.result.facts import Environment
-from evaltools.result.host_names import HostNames, with_host_names
-from evaltools.result.places import on_devices
-from evaltools.result.result import Result, Row
+from evaltools.result.host_names import with_host_names
+from evaltools.result.result import Result
 from evaltools.runs.conclude import conclude
+from evaltools.runs.finished import FinishedShards
 from evaltools.runs.first_look import FOUND, check_sessions, first_look
 from evaltools.runs.identity import RunAtPlace, begin_run, changed_meanwhile
 from evaltools.runs.one_pass import CHECKS, OPENING, Startup, run_pass
@@ -43,53 +41,6 @@ from evaltools.tasks.framework.beside import AfterPass, Beside, beside_fact, cha
 from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.framework.steps import steps_of
-
-
-class FinishedShards(Struct, frozen=True):
-    """The folders of finished shards, as ``places``. The other fields are for shards that devices did.
-
-    ``device_run`` says how devices did them, ``command`` is the user's command, ``started_at`` (ISO 8601) and
-    ``elapsed_s`` are the times of the run on devices. ``host_names`` are the names of files on the host, by those on
-    devices.
-    """
-
-    places: tuple[RunAtPlace, ...]
-    device_run: DeviceRun | None = None
-    command: tuple[str, ...] = ()
-    host_names: HostNames = field(default_factory=HostNames)
-    started_at: str = ""
-    elapsed_s: float = 0.0
-
-    @classmethod
-    def of_one_run(cls, folders: Sequence[Path]) -> FinishedShards:
-        """The shards of a run on the host, which lie in ``folders``."""
-        return cls((RunAtPlace(tuple(folders)),))
-
-    def complete(self, merged: Result, configurations: Sequence[Configuration]) -> Result:
-        """The merged result of ``configurations``, with facts about devices, and the host's names of files."""
-        environment = merged.environment
-        if self.device_run is not None:
-            load = environment.load
-            environment = describe_environment(list(self.command), self.started_at, self.elapsed_s, load=load)
-        flags = {configuration.name: configuration.to_flags() for configuration in configurations}
-        named = replace(
-            merged,
-            environment=environment,
-            rows=[self._named(row, flags) for row in merged.rows],
-            failed=[replace(entry, reason=self.host_names.text(entry.reason)) for entry in merged.failed],
-        )
-        return on_devices(named, self.device_run, environment)
-
-    def _named(self, entry: Row, flags: Mapping[str, list[str]]) -> Row:
-        names = self.host_names
-        place = f"@{entry.place}" if entry.place else ""
-        return replace(
-            entry,
-            flags=flags.get(entry.name.removesuffix(place), entry.flags),
-            delegates=names.delegates(entry.delegates),
-            reason=names.text(entry.reason),
-            texts={name: names.text(text) for name, text in entry.texts.items()},
-        )
 
 
 def measure(
@@ -111,6 +62,11 @@ def measure(
 
         with shards_on_ray(task, request, partial(observer.progress, "shards"), carry_out_range) as folders:
             return measure(task, request.without_run_options(), observer, FinishedShards.of_one_run(folders))
+    if shards is None and request.options.texts("at"):
+        from evaltools.runs.at_places import records_at
+
+        with records_at(task, request, observer) as (wanted, found):
+            return measure(task, wanted, observer, found)
     asked = read(task, request)
     if shards is None:
         return evaluate(asked, observer, _in_own_process(asked, ahead))

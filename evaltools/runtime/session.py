@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ from evaltools.model import ModelFile
 from evaltools.runtime.delegation import Delegation
 
 Array = npt.NDArray[np.generic]
+EMULATOR_VARIABLE: Final = "EVALTOOLS_EMULATED_BY"
+"""The variable that names what computes in the place of this process's machine, where one does."""
 
 
 class RuntimeFacts(Struct, frozen=True):
@@ -32,7 +35,7 @@ class RuntimeFacts(Struct, frozen=True):
     kernels: str
     messages: str = ""
     load_ms: float | None = None
-    emulator: str = ""
+    emulator: str = os.environ.get(EMULATOR_VARIABLE, "")
 
 
 class TensorSpec(Struct, frozen=True):

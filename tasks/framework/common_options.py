@@ -120,6 +120,17 @@ _SHARED: Final = (
         refused_on_devices=_EXECUTOR,
     ),
     Parameter(
+        "at",
+        "Another place on this computer: arm64, or arm64:CORE, such as arm64:cortex-a76, runs it as a phone's CPU in "
+        "QEMU (evaltools doctor --install=arm64), without latencies; here is this computer. May be repeated: the same "
+        "examples at each place.",
+        repeatable=True,
+        about="run",
+        only_with=("executor=local", "shard_count=1"),
+        refused_on_devices=_EXECUTOR,
+        not_native=NotNative("a native tool runs where it is started"),
+    ),
+    Parameter(
         "ray_address",
         "Address of the Ray cluster; without it, Ray is started here.",
         about="execution",

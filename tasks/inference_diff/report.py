@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaltools.known_tasks import GIVEN_TO_A_SEARCH
 from evaltools.metrics.latency import NativeTimes, summarise_latency
 from evaltools.metrics.native_numbers import NativeError, widened
 from evaltools.native.lines.evaluation import fill_latency, latency_line
-from evaltools.report.words.next_steps import next_command, ran_on_devices, stated
+from evaltools.report.words.next_steps import ran_on_devices, search_command, stated
 from evaltools.result.facts import Model
 from evaltools.result.places import reference_of
 from evaltools.result.result import Result, Row
@@ -102,8 +101,7 @@ def next_steps(result: Result, configuration: Row) -> list[str]:
 
 def _search(result: Result, configuration: Row) -> str:
     """The search with the inputs that the command states."""
-    inputs = stated(result.environment.command, GIVEN_TO_A_SEARCH)
-    command = next_command(LOCATE.name, result.model.file, [*configuration.flags, *inputs])
+    command = search_command(result.model.file, configuration, result.environment.command)
     return f"{command} looks for the operator that makes the difference"
 
 

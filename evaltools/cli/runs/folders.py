@@ -70,7 +70,7 @@ def merge(arguments: list[str]) -> int:
         raise UsageError(f"{folder} holds {what}, which has no shards: give evaltools resume its folder")
     request = changed(stored, read_given(stored, words.others), lambda parameter: parameter.about == "result")
     from evaltools.cli.evaluated import evaluate_and_print
-    from evaltools.runs.evaluate import FinishedShards
+    from evaltools.runs.finished import FinishedShards
 
     return evaluate_and_print(request.without_run_options(), FinishedShards.of_one_run(folders)).exit_code
 

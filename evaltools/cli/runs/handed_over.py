@@ -1,6 +1,6 @@
-"""``python -m evaltools.cli.runs.handed_over FILE``: carries out a request that another process wrote to a file.
+"""``python -m evaltools.cli.runs.handed_over FILE [WORD]...``: carries out a request that another process wrote.
 
-With a second word it ends when its stdin does.
+The words are those of :mod:`evaltools.runs.handing_over`: end with stdin, end with the records.
 
 Relative paths in it start at the working directory.
 """
@@ -22,6 +22,7 @@ from evaltools.cli.main import exit_code_of, set_up_process
 from evaltools.errors import DataError
 from evaltools.exit_codes import INTERRUPTED
 from evaltools.file_content import content_of
+from evaltools.runs.handing_over import RECORDS_ONLY, WITH_STDIN
 from evaltools.signals import heed_interrupts, ignore_interrupts
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ _SECONDS_TO_END: Final = 5.0
 
 def main(arguments: Sequence[str]) -> int:
     """Carry out the request; returns the exit code."""
-    file, *more = arguments
+    file, *words = arguments
     heed_interrupts()
     try:
-        return carry_out_file(Path(file), with_stdin=bool(more))
+        return carry_out_file(Path(file), WITH_STDIN in words, RECORDS_ONLY in words)
     finally:
         ignore_interrupts()
 

@@ -43,6 +43,8 @@ def describe_configuration(configuration: Row) -> str:
     if proof is None and not configuration.delegates:
         return ", ".join([*parts, "outputs loaded"])
     parts += [_delegate(delegate, proof) for delegate in configuration.delegates]
+    if runtime.emulator and not any(runtime.emulator in delegate.device for delegate in configuration.delegates):
+        parts.append(f"emulated by {runtime.emulator}")
     if configuration.delegates and proof is not None and proof.cpu_operators:
         parts.append(f"CPU keeps {left_on_cpu(proof, MOST_OPERATORS)}")
     if configuration.fallback:

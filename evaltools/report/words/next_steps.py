@@ -71,6 +71,12 @@ def next_command(command: str, model_file: str, flags: Sequence[str], typed: Seq
     return shlex.join(["evaltools", *_ON_DEVICES, command, model_file, *flags, *devices])
 
 
+def search_command(model_file: str, row: Row, typed: Sequence[str], more: Iterable[str] = ()) -> str:
+    """The search that looks into a configuration on this computer, with the inputs and at the place that were typed."""
+    place = [f"--at={row.place}"] if row.place else stated(typed, ["at"])
+    return next_command("locate", model_file, [*row.flags, *stated(typed, GIVEN_TO_A_SEARCH), *place, *more])
+
+
 def fixed_reshape(reason: str) -> str:
     """What to do where a shape of an input meets a RESHAPE of fixed sizes; empty for all other reasons.
 
@@ -135,7 +141,7 @@ def where_it_did_not_run(entry: Row, model_file: str, typed: Sequence[str], more
     A search gets the inputs that were typed, and ``more`` flags.
     """
     on_devices = ran_on_devices(typed)
-    search = next_command("locate", model_file, [*entry.flags, *stated(typed, GIVEN_TO_A_SEARCH), *more])
+    search = search_command(model_file, entry, typed, more)
     reason = entry.reason if entry.status != "measured" and entry.runtime is None else ""
     if not on_devices and any(text in reason for text in _REFUSED):
         yield f"{search} says which operator it refuses"

@@ -10,12 +10,12 @@ import pytest
 
 from evaltools.commands.evaluation import request_of_task
 from evaltools.commands.names import task_of
-from evaltools.device.evaluation import examples_of
 from evaltools.device.on_device import lay_out
 from evaltools.device.store import archives, names_in
 from evaltools.errors import UsageError
 from evaltools.known_tasks import task_command
 from evaltools.request.flags import parse_flags
+from evaltools.runs.places import examples_of
 from evaltools.runs.task_run import TaskRun
 from tests.command import evaltools
 from tests.detection_set import DetectionSet, make_detection_set

@@ -144,7 +144,7 @@ def test_the_tasks_are_listed_and_an_unknown_one_is_refused_with_the_nearest(
 
 
 TASKS = ("imagenet", "coco", "inference-diff", "diff", "benchmark")
-OF_EXECUTORS = {"executor", "ray_address", "ray_tasks", "shard_index", "shard_count"}
+OF_EXECUTORS = {"at", "executor", "ray_address", "ray_tasks", "shard_index", "shard_count"}
 WITHOUT_EFFECT = {
     "imagenet": {*OF_EXECUTORS, "trace"},
     "coco": {*OF_EXECUTORS, "trace"},

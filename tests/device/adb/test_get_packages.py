@@ -10,14 +10,15 @@ from types import ModuleType
 
 import pytest
 
+from evaltools.arm64 import debian_packages
+
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
 
 @pytest.fixture
-def packages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    return import_module("debian_packages")
+def packages() -> ModuleType:
+    return debian_packages
 
 
 @pytest.mark.parametrize("name", ["plain", "it's here", 'a b$HOME`date`"'])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.python_program import own_package
+from evaltools.own_package import own_package
 
 VERSION = version("evaltools")
 INFO = f"evaltools-{VERSION}.dist-info"

@@ -14,9 +14,9 @@ from rich.console import Console
 
 from evaltools.cli.shared.progress import show_progress
 from evaltools.device.adb import Adb, Answer
-from evaltools.device.evaluation import progress_of
 from evaltools.engine.ledger import Tally
 from evaltools.result.device import DeviceConditions
+from evaltools.runs.places import progress_of
 from tests.device.fixtures import Devices, device_at
 
 

@@ -16,18 +16,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from evaltools.device.adb import (
-    CommandFailed,
-    ConnectionLost,
-    DeviceAway,
-    DeviceError,
-    DeviceStopped,
-    DeviceTimeout,
-    last_lines,
-)
+from evaltools.device.adb import CommandFailed, ConnectionLost, DeviceAway, DeviceError, DeviceStopped, DeviceTimeout
 from evaltools.device.device import Device, DevicesUsed, do_on_each, require_any, run_on_each
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
+from evaltools.text import last_lines
 
 LONGEST_S = 30.0
 """What is not at its end by then never comes to it."""

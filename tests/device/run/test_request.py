@@ -13,13 +13,14 @@ from msgspec.structs import replace
 from evaltools.commands.device_run import command_on_devices
 from evaltools.commands.evaluation import request_of_task
 from evaltools.configuration import Configuration
-from evaltools.device.python_program import device_request, without_host_options
+from evaltools.device.python_program import device_request
 from evaltools.device.store import remote_path, stored_folder
 from evaltools.errors import DataError
 from evaltools.known_tasks import task_command
 from evaltools.request import Options, Request, Stated
 from evaltools.request.flags import parse_flags
 from evaltools.request.plain import from_plain, to_plain
+from evaltools.runs.places import without_host_options
 from tests.cli.device.test_run_flags import TASKS
 from tests.tasks.framework import task_files
 from tests.tasks.framework.task_files import write_task

@@ -77,7 +77,7 @@ def write_sources(folder: Path, repositories: list[Repository]) -> None:
     (folder / "sources.list").write_text("\n".join(lines) + "\n")
 
 
-def apt(folder: Path, *arguments: str, tool: str = "apt-get", as_if_empty: bool = False) -> str:
+def apt(folder: Path, *arguments: str, tool: str = "apt-get", as_if_empty: bool = False, architecture: str = "") -> str:
     """What apt prints, run with lists and archives in our folder.
 
     Args:
@@ -85,6 +85,7 @@ def apt(folder: Path, *arguments: str, tool: str = "apt-get", as_if_empty: bool 
         arguments: of apt
         tool: apt's program
         as_if_empty: as on a machine where no package is installed: what a package needs counts as missing
+        architecture: Debian's name of another machine's, such as arm64; empty: that of this machine
     """
     settings: dict[str, object] = {
         "Dir::Etc::sourcelist": folder / "sources.list",
@@ -98,6 +99,8 @@ def apt(folder: Path, *arguments: str, tool: str = "apt-get", as_if_empty: bool 
         nothing = folder / "status"
         nothing.touch()
         settings["Dir::State::status"] = nothing
+    if architecture:
+        settings |= {"APT::Architecture": architecture, "APT::Architectures": architecture}
     options = [part for name, value in settings.items() for part in ("-o", f"{name}={value}")]
     return run(tool, "-q", *options, *arguments)
 
