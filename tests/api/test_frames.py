@@ -134,7 +134,9 @@ def test_a_time_of_the_reference_that_a_ratio_is_by_stands_beside_it(two_models:
     timed = two_models["int8"]["reference"].latency_ms
     assert timed != frame.loc[("float32", "reference"), "latency_ms"]
     assert frame.loc[("int8", "test"), "reference_latency_ms"] == timed
-    assert f" {timed:.3g} ms" in two_models._repr_html_()
+    assert (
+        f"compared with float32.tflite on the same examples, {timed:.3g} ms in turns with it" in two_models.short.below
+    )
 
 
 def test_what_changed_is_a_frame_that_shows_the_pictures(two_models: et.Models) -> None:

@@ -114,12 +114,11 @@ def summary_of(results: Mapping[str, Result]) -> Table | None:
         if several or not each.of_several
         for column in ((each, *map(_metric, _other_metrics(found))) if each.heading == _VERDICT else (each,))
     ]
-    compared = _compared_with(results) if several else {}
     below = sentences(
         "On the front: no other one is as good and as fast" if any(front) else "",
         _how_to_read(found) if shown is _EVALUATIONS else "",
         _UNLIKE if several and not are_alike else "",
-        *(f"{', '.join(models)}: compared with {other} on the same examples" for other, models in compared.items()),
+        *(_compared_with(results) if several else ()),
     )
     table = Table(
         shown.caption,
@@ -214,21 +213,13 @@ def _latency(at: _At) -> Cell:
 
 
 def _speed(at: _At) -> Cell:
-    """How many times faster or slower than its reference; empty where no time of both is known.
-
-    A model that several are compared with is timed in turns with each of them, and has one row: the other times of it
-    stand here.
-    """
+    """How many times faster or slower than its reference; empty where no time of both is known."""
     entry, result = at.entry, at.row.result
-    reference = reference_of(entry, result.rows)
-    ratio = speed_of(entry, reference)
-    if reference is None or ratio is None or ratio.value is None or entry.status != "measured":
+    ratio = speed_of(entry, reference_of(entry, result.rows))
+    if ratio is None or ratio.value is None or entry.status != "measured":
         return ""
     is_stated = entry.figures.get("latency_ratio") is ratio
-    text = in_times(ratio.value)
-    if not any(each.row is reference for each in at.found.rows):
-        text += f" {'as' if text == 'as fast' else 'than'} {median_time(reference)}"
-    return Number(text, ratio.value, at.path("figures", "latency_ratio", "value") if is_stated else "")
+    return Number(in_times(ratio.value), ratio.value, at.path("figures", "latency_ratio", "value") if is_stated else "")
 
 
 def _examples(at: _At) -> Cell:
@@ -398,13 +389,20 @@ def _model_names(results: Mapping[str, Result]) -> dict[str, str]:
     }
 
 
-def _compared_with(results: Mapping[str, Result]) -> dict[str, list[str]]:
-    """The models that were compared with another one, by the name of that one's file."""
-    found: dict[str, list[str]] = {}
+def _compared_with(results: Mapping[str, Result]) -> Iterator[str]:
+    """Which models were compared with which other one, and the time of that beside each.
+
+    It is timed in turns with each of them, and has one row: the times that the others' ratios are by stand here.
+    """
+    found: dict[str, dict[str, str]] = {}
     for name, result in results.items():
-        for model in result.other_models:
-            found.setdefault(Path(model.file).name, []).append(name)
-    return found
+        for row in result.rows:
+            if row.other_model is not None:
+                found.setdefault(Path(row.other_model.file).name, {})[name] = median_time(row)
+    for other, times in found.items():
+        timed = ", ".join(time for time in times.values() if time != "-")
+        beside = f", {timed} in turns with {'it' if len(times) == 1 else 'them'}" if timed else ""
+        yield f"{', '.join(times)}: compared with {other} on the same examples{beside}"
 
 
 def by_task(results: Mapping[str, Result]) -> Iterator[Mapping[str, Result]]:
