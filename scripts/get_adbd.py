@@ -12,29 +12,24 @@ Exit codes: 0 done, 1 a package cannot be had, 2 wrong arguments.
 from __future__ import annotations
 
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
 from evaltools.arm64.debian_packages import (
-    apt,
     configured_repositories,
+    download_and_unpack,
     is_here,
     last_output,
-    make_folders,
     of_suite,
     run,
-    unpack_archives,
-    write_sources,
 )
 
 DEFAULT_FOLDER: Final = ".adbd"
 DAEMON_SUITE: Final = "trixie"
 """The first Debian release whose adbd runs on a machine that is no phone."""
 PROGRAMS: Final = "usr/lib/android-sdk/platform-tools"
-_INSTALL: Final = ("install", "--yes", "--download-only", "--no-install-recommends")
 
 
 def main(arguments: list[str]) -> int:
@@ -76,21 +71,10 @@ def is_complete(folder: Path) -> bool:
 
 def unpack(folder: Path) -> None:
     """Download client and daemon with what they need, and unpack them below ``client/root`` and ``daemon/root``."""
-    client, daemon = folder / "client", folder / "daemon"
-    for part in (client, daemon):
-        make_folders(part)
     repositories = configured_repositories()
-    write_sources(client, repositories)
-    write_sources(daemon, [of_suite(repositories, DAEMON_SUITE)])
-    for part, package in ((client, "adb"), (daemon, "adbd")):
-        apt(part, "update")
-        apt(part, *_INSTALL, package, as_if_empty=True)
     # The client starts itself once more as a server, which fails below a loader of our own: it takes this machine's.
-    unpack_archives(client, leave_out="libc6")
-    unpack_archives(daemon)
-    for part in (client, daemon):
-        for left in ("lists", "cache"):
-            shutil.rmtree(part / left)
+    download_and_unpack(folder / "client", repositories, "adb", leave_out="libc6")
+    download_and_unpack(folder / "daemon", [of_suite(repositories, DAEMON_SUITE)], "adbd")
 
 
 def write_environment(folder: Path) -> None:

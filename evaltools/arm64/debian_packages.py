@@ -105,6 +105,23 @@ def apt(folder: Path, *arguments: str, tool: str = "apt-get", as_if_empty: bool 
     return run(tool, "-q", *options, *arguments)
 
 
+def download_and_unpack(
+    folder: Path, repositories: list[Repository], *packages: str, architecture: str = "", leave_out: str = ""
+) -> None:
+    """Unpack packages with all that they need, but for the package ``leave_out``, below ``root``.
+
+    Nothing that this machine has counts as there. ``architecture`` is as :func:`apt` takes it.
+    """
+    make_folders(folder)
+    write_sources(folder, repositories)
+    apt(folder, "update", architecture=architecture)
+    options = ("--yes", "--download-only", "--no-install-recommends")
+    apt(folder, "install", *options, *packages, as_if_empty=True, architecture=architecture)
+    unpack_archives(folder, leave_out)
+    for left in ("lists", "cache"):
+        shutil.rmtree(folder / left)
+
+
 def unpack_archives(folder: Path, leave_out: str = "") -> None:
     """Unpack what apt has downloaded below ``root``, without the package ``leave_out``, and remove the archives."""
     for archive in sorted((folder / "cache" / "archives").glob("*.deb")):

@@ -14,14 +14,11 @@ from typing import Final
 from evaltools.arm64.box import ANY_CORE, Box, installed_qemu, is_arm64
 from evaltools.arm64.debian_packages import (
     Repository,
-    apt,
     configured_repositories,
+    download_and_unpack,
     last_output,
-    make_folders,
     of_suite,
     run,
-    unpack_archives,
-    write_sources,
 )
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.file_content import content_of
@@ -116,7 +113,7 @@ def _fill(box: Box, say: Say) -> None:
     """Do every step."""
     debian = configured_repositories()
     say(f"1 of 4: Python {_PYTHON} for ARM64, from Debian's packages")
-    _unpack(box.folder, of_suite(debian, _PYTHON_SUITE), _PYTHON_PACKAGES, "arm64")
+    download_and_unpack(box.folder, [of_suite(debian, _PYTHON_SUITE)], *_PYTHON_PACKAGES, architecture="arm64")
     qemu = next((found for found in installed_qemu() if found.is_new_enough), None)
     say(f"2 of 4: QEMU {qemu.version}, {qemu.program}" if qemu else "2 of 4: QEMU, from Debian's packages")
     if qemu:
@@ -132,22 +129,10 @@ def _fill(box: Box, say: Say) -> None:
     (box.folder / _MADE_OF).write_bytes(_wanted())
 
 
-def _unpack(folder: Path, repository: Repository, packages: Sequence[str], architecture: str = "") -> None:
-    """Unpack Debian's packages, with all that they need, below ``root``."""
-    make_folders(folder)
-    write_sources(folder, [repository])
-    apt(folder, "update", architecture=architecture)
-    options = ("--yes", "--download-only", "--no-install-recommends")
-    apt(folder, "install", *options, *packages, as_if_empty=True, architecture=architecture)
-    unpack_archives(folder)
-    for left in ("lists", "cache"):
-        shutil.rmtree(folder / left)
-
-
 def _unpack_qemu(box: Box, repository: Repository) -> None:
     """Unpack QEMU, one program that needs nothing else."""
     scratch = box.folder / "debian"
-    _unpack(scratch, repository, [_QEMU_PACKAGE])
+    download_and_unpack(scratch, [repository], _QEMU_PACKAGE)
     (scratch / "root/usr/bin/qemu-aarch64").rename(box.qemu)
     shutil.rmtree(scratch)
 

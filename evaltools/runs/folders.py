@@ -56,5 +56,6 @@ def concluded(folder: Path) -> Result:
 
 
 def _is_here(stated: StoredRequest) -> bool:
-    is_elsewhere = stated.devices is not None or stated.options.get("executor") == "ray"
+    options = stated.options
+    is_elsewhere = stated.devices is not None or options.get("executor") == "ray" or bool(options.get("at"))
     return not is_elsewhere and isinstance(command_named(stated.task), TaskCommand)
