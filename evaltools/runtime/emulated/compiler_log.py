@@ -129,8 +129,8 @@ def why_refused(graph: Graph, stderr: str, stdout: str) -> str:
         held = {tensor.index for tensor in graph.tensors if tensor.is_variable}
         using = [node for node in graph.nodes if held & {*node.inputs, *node.outputs}]
         return (
-            f"{_VARIABLES}: {_some(graph, using)} keeps a state from run to run, which no chip takes; convert the model with its "
-            "state as inputs and outputs, or without (unrolled, stateful=False)"
+            f"{_VARIABLES}: {_some(graph, using)} keeps a state from run to run, which no chip takes; convert the "
+            "model with its state as inputs and outputs, or without (unrolled, stateful=False)"
         )
     if (typed := _TYPE.search(stderr)) is not None:
         name = _TYPES.get(int(typed[1]), f"number {typed[1]} of LiteRT")
