@@ -30,7 +30,8 @@ in each operator that has a bias.
    plus a twentieth or one answer. Beside another model: up to half of all.
 5. **Beyond all of these**: `diverged`. But `not decided` where all differences lie within one rounding of the largest
    value inside of the model; where both sides have NaN; where both give fewer than 4 different outputs, of two numbers
-   at most or all 0; where the run was ended early; and where nothing could be measured to compare with. So is what is
+   at most or all 0; where the run was interrupted, or its time was over and no limit is kept of what was measured, or
+   of what a precision is granted at least; and where nothing could be measured to compare with. So is what is
    `equivalent` only because CPU variants move an output of floats by half of its size.
 6. **The reference is the odd one out** where a CPU variant is far from it (above 0.1, and above three times what the
    precisions move), and the test, which does not pass by 3 to 5, passes when it is compared with that instead: kernels
@@ -178,8 +179,9 @@ class NoiseFloor(Struct, frozen=True):
     ``variants`` has the CPU variants by name, ``precisions`` the copies in fp16, bf16 and int8, of which there may be
     several (``int8, ...``).
     ``other_model``: the two sides run different models, one of which may be quantised. ``missing`` says why not
-    all of these were measured, empty where they were. ``largest`` is the largest value inside of the
-    model, 0 where it is not known.
+    all of these were measured, empty where they were. ``largest`` is the largest value inside of the model, 0 where it
+    is not known. ``interrupted``: somebody ended the run, and may want to go on. ``has_floats``: the model takes real
+    numbers, so that fp16 and bf16 are precisions of it.
     """
 
     variants: Mapping[str, Seen]
@@ -188,6 +190,8 @@ class NoiseFloor(Struct, frozen=True):
     other_model: bool = False
     missing: str = ""
     largest: float = 0.0
+    interrupted: bool = False
+    has_floats: bool = False
 
     def runs_of(self, found: Seen) -> set[int]:
         """The runs that all of these have, of those that were found; all of these where nothing was measured."""
@@ -305,14 +309,13 @@ def _why_not_decided(accepting: _Granted | None, share: float, explained: float,
 
     ``share`` is that of the answers which are others, ``explained`` the one that rounding explains.
     """
-    if accepting is not None and accepting.grade == EQUIVALENT:
-        return ""
+    grade = None if accepting is None else accepting.grade
+    if grade == EQUIVALENT or (grade in PASSES and not noise_floor.interrupted):
+        return ""  # whatever else is measured makes limits wider
     if noise_floor.missing:
         return noise_floor.missing
     if accepting is None:
         return "" if noise_floor.variants or noise_floor.precisions else _NO_NOISE_FLOOR
-    if accepting.grade != NOT_DECIDED:
-        return ""
     if share <= explained:
         return f"rounding in another way explains it, but so may a fault; {_REAL_DATA}"
     if share == 1:
@@ -338,7 +341,8 @@ def _granted(found: Seen, noise_floor: NoiseFloor) -> list[_Granted]:
             name: seen for name, seen in noise_floor.precisions.items() if name.partition(",")[0] == grade and seen.runs
         }
         others, times = named.values(), TIMES if grade in named else TIMES_ONCE_MORE
-        if not others and (grade != "int8" or not noise_floor.other_model):
+        is_late = bool(noise_floor.missing) and noise_floor.has_floats and grade != "int8"
+        if not others and not is_late and (grade != "int8" or not noise_floor.other_model):
             continue
         measured = max([measured, *(times * other.size for other in others)])
         least = _one_rounding(grade, noise_floor, found.difference)

@@ -45,6 +45,7 @@ from evaltools.tasks.inference_diff.noise_floor import (
     PRECISION,
     RoleOutcome,
     RoleOutcomes,
+    has_floats,
 )
 from evaltools.tasks.inference_diff.output_comparison import DiffSummary, output_names
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
@@ -128,7 +129,16 @@ class OutputJudge(Struct, frozen=True):
     def _noise_floor(self, floor: Mapping[str, Seen], precisions: Mapping[str, Seen]) -> NoiseFloor:
         measured = self.measured
         largest = measured.kept_tensors.largest if measured.kept_tensors is not None else 0.0
-        return NoiseFloor(floor, precisions, self.model.node_count, self.other_model, measured.missing, largest)
+        return NoiseFloor(
+            floor,
+            precisions,
+            self.model.node_count,
+            self.other_model,
+            measured.missing,
+            largest,
+            measured.interrupted,
+            has_floats(self.model),
+        )
 
 
 def judges_of(material: DiffMaterial, measured: RoleOutcomes, names: Iterable[str]) -> dict[str, OutputJudge]:

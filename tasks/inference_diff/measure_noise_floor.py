@@ -70,8 +70,9 @@ def _measure(
 ) -> RoleOutcomes:
     """Run the roles on the sampled runs whose inputs can be read; Ctrl-C keeps what was seen until then.
 
-    It ends when the time is over, or when no verdict needs more. Roles without outputs to compare with are left out.
-    Where the reference's outputs were loaded, the CPU here stands in for it.
+    It ends when the time is over, or when no verdict needs more; whether outputs come again is asked first. Roles
+    without outputs to compare with are left out. Where the reference's outputs were loaded, the CPU here stands in for
+    it.
     """
     options, outcome, start = material.options, after.outcome, time.monotonic()
     inputs = _readable(material, choose_sample(material, outcome))
@@ -90,7 +91,7 @@ def _measure(
             problem = f"no noise floor, the CPU fails here: {runs}" if isinstance(runs, str) else None
         said = _remarks(material, inputs, outputs)
         summaries = _summaries(material, outcome)
-        for place, role in sorted(enumerate(roles), key=lambda found: found[1].turn):
+        for place, role in sorted(enumerate(roles), key=lambda found: (found[1].turn, found[1].kind != SECOND_TIME)):
             if role.turn and _are_settled(material, summaries, list(seen.values())):
                 break
             expected = outputs.get(role.against)

@@ -257,10 +257,14 @@ def lower_precisions(model: ModelFile, with_int8: bool) -> list[tuple[str, Model
             found += [(name, model.with_content(copy)) for name, (copy, _) in zip(ONCE_MORE, copies, strict=True)]
             continue
         rounded, count = disturb_constants(content, precision)
-        has_floats = any(tensor.dtype.startswith("float") for tensor in model.inputs)
-        if count or (with_int8 if precision == "int8" else has_floats):
+        if count or (with_int8 if precision == "int8" else has_floats(model)):
             found.append((precision, model.with_content(rounded)))
     return found
+
+
+def has_floats(model: ModelFile) -> bool:
+    """Whether it takes real numbers, which lower precisions round."""
+    return any(tensor.dtype.startswith("float") for tensor in model.inputs)
 
 
 def _disturb_inputs(tensors: Sequence[TensorInfo], precision: str, runs: Runs) -> Runs:

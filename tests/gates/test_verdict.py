@@ -353,6 +353,19 @@ def test_interrupted_or_unmeasured_nothing_is_decided_but_what_needs_nothing() -
         assert judge_output(seen(FAULTS[NOT_FINITE]()), noise_floor).grade == "diverged"
 
 
+def test_what_keeps_a_limit_before_the_time_is_over_is_decided() -> None:
+    """More variants and precisions only make limits wider; a precision is granted three roundings, measured or not."""
+    late = "not all was measured in time"
+    with_floats = measured([1e-5], missing=late, has_floats=True)
+    assert grades(with_floats, 1.9e-5, 2.3e-4, 1.4e-3, 7e-3, 1e-2) == [
+        "equivalent", "fp16", "fp16", "bf16", "not decided",
+    ]  # fmt: skip
+    assert grades(measured([1e-5], missing=late), 2.3e-4) == ["not decided"]
+    assert grades(measured([1e-5], {"fp16": 2e-3}, has_floats=True, missing=late), 3.9e-3) == ["fp16"]
+    ended = measured([1e-5], missing="interrupted", interrupted=True, has_floats=True)
+    assert grades(ended, 1.9e-5, 2.3e-4) == ["equivalent", "not decided"]
+
+
 def test_differences_within_a_rounding_of_the_largest_value_inside_are_cancellation() -> None:
     """1000 * 2^-23 is 1.2e-4; the output itself is about 1e-4."""
     small = [run * np.float32(1e-4) for run in RUNS]
