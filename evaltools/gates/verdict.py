@@ -4,25 +4,26 @@ A test is compared with the reference. So are, on the same inputs, the **noise f
 (other kernels, other threads, all tensors kept, constants and inputs moved by a few float32 roundings; none with the
 test's own kernels, in whatever runtime), and the **precisions**: copies of the model with constants and inputs in fp16
 and bf16, and in int8 where it has constants of 8 bits or stands beside another model. A model that is int8 already has
-three copies instead, whose biases move by up to half a step of what their operator gives, at random: one more rounding
-in each operator that has a bias.
+three **int8 copies** instead of the one in int8: every bias moves at random by up to half a step of what its operator
+gives, which is one more rounding.
 
-1. **Broken**: NaN or infinity on one side; another shape; memory that was never written; one number everywhere (one
-   run is enough) or an earlier output again, where no variant does so and the size is above 0.0015; keypoints on fewer
+1. **Broken**: NaN or infinity on one side; another shape; memory that was never written; where no variant does so and
+   the size is above 0.0015, one number everywhere (one run is enough) or an earlier output again; keypoints on fewer
    than 64 numbers and a quarter of the other side's; outputs that differ by more than a few float32 roundings when the
    same input comes a second time, or in the first inference after loading: `diverged`. Where the reference does not
    repeat itself: `not decided`.
 2. **Identical** in every element of every run: `identical`.
 3. **Size** of the worst run: root mean square of the difference over that of the reference; of whole numbers the share
    that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one
-   quantum: `equivalent`. Up to twice the worst run of a precision, 1.5 times that of the three copies: `within` it; no
-   limit is narrower than that of a finer grade. On each axis of at most 1024 indices the worst channel, relative to
-   its own size (of keypoints how far all runs move it to one side, from 1/256 of the picture on), must also be within
-   limits, but beside another model: twice the worst channel of that axis of the same variants, and of quantised
-   outputs (of 8 elements and more) a quantum. A reference near 0 counts as a tenth of all runs, in a channel as 0.001
-   or a hundredth of all, if less; as four quanta at least. A channel of floats that keeps the limit of `equivalent` by
-   the size of all is no reason for another grade, up to 0.012 of its own. What only int8 explains is `within` it
-   beside another model, else `not decided`; so is a size above 0.02 that only a limit above 0.1 explains.
+   quantum: `equivalent`. Up to twice the worst run of a precision, or 1.5 times the worst of the int8 copies: it
+   explains the size, which is `within` it; no limit is narrower than that of a finer grade. Only in these two cases it
+   is `not decided` instead: int8 alone, or its copies, explain the size and both sides run one model; the size is above
+   0.02 and only a limit above 0.1 explains it. On each axis of at most 1024 indices the worst channel, relative to its
+   own size (of keypoints how far all runs move it to one side, from 1/256 of the picture on), must keep limits as well:
+   twice the worst channel of that axis of the same variants, and of quantised outputs (of 8 elements and more) a
+   quantum; but none is asked for beside another model. A reference near 0 counts as a tenth of all runs, in a channel
+   as 0.001 or a hundredth of all, if less; as four quanta at least. A channel of floats changes no grade where its
+   difference keeps the limit of `equivalent` relative to all channels, and is up to 0.012 relative to itself.
 4. **Answers** that changed, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. Slots behind a
    detector's last box do not exist; where all are filled, a box that scores as the lowest may be another. What
    explains the size must explain them as well, on the runs of the noise floor: a larger share that changed needs the
@@ -37,10 +38,10 @@ in each operator that has a bias.
    precisions move), and the test, which does not pass by 3 to 5, passes when it is compared with that instead: kernels
    with all tensors kept, or others, if no other kernels are near the reference. What is far is no noise floor; of a
    detector so is a variant with other boxes, a tenth of them or more and three times as many as with a precision.
-7. **Operators** decide what 3 to 5 leave open for its size or its answers, where both sides run one model without a
-   state here: each one by itself on exact inputs, as in `evaltools locate`, where all of them take at most 20 s. If
-   all keep their own limits by this rule, and one after the other give what the whole model gives: `equivalent`, or
-   `within` the precision that they show. If one is wrong by itself and in the model: `diverged`.
+7. **Operators** decide what 3 to 5 leave `not decided` for its size or its answers, where both sides run one model
+   without a state here: each one by itself on exact inputs, as in `evaltools locate`, where all of them take at most
+   20 s. If all keep their own limits by this rule, and one after the other give what the whole model gives:
+   `equivalent`, or `within` the precision that they show. If one is wrong by itself and in the model: `diverged`.
 """
 
 from __future__ import annotations
