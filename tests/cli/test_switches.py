@@ -19,7 +19,7 @@ COMMANDS = [
 ]
 KNOWN = {"imagenet": "use_gpu", "inspect": "run"}
 A_FLAG = re.compile(r"^  --(\w+)(?=$|[ ,])", re.MULTILINE)
-MOST_LINES = 120
+MOST_LINES = 70
 A_SWITCH = re.compile(r"^  --(\w+)(?=$| \[BOOL\]|,| {2})", re.MULTILINE)
 
 
