@@ -17,7 +17,7 @@ LAYERS = {
         "command configuration datasets delegates known_tasks metrics model parameter preprocess proto request result "
         "result_file"
     ),
-    "running models": "arm64 candidates engine runtime",
+    "running models": "adb arm64 candidates engine runtime",
     "judging and saying": "gates native operators report",
     "doing": "benchmark commands device inspection locate runs suite tasks",
     "doors": "api cli pytest_plugin",

@@ -66,9 +66,9 @@ exit codes:
     files = planned_outputs(flags, ["output_file_path"], [], "the findings are")
     import msgspec
 
+    from evaltools.adb.client import Adb
+    from evaltools.adb.facts import find_devices
     from evaltools.cli.shared.terminal import text_for_stdout
-    from evaltools.device.adb import Adb
-    from evaltools.device.facts import find_devices
     from evaltools.extensions import package_version
     from evaltools.report.page.screens import print_devices
     from evaltools.result.device import DeviceList
@@ -110,8 +110,8 @@ exit codes:
     root = read_root(flags.text("device_folder"))
     serials = read_serials(flags.text("serials")) if "serials" in flags else ()
     flags.path("adb")
-    from evaltools.device.adb import Adb, DeviceError, Link
-    from evaltools.device.store import DeviceFolder
+    from evaltools.adb.client import Adb, DeviceError, Link
+    from evaltools.adb.store import DeviceFolder
 
     adb = Adb(flags.text("adb"))
     if not serials:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.device.adb import DeviceError
+from evaltools.adb.client import DeviceError
 from evaltools.device.device import Device
 from evaltools.device.native_program import KILLED, REFUSED, ProgramRun, finished, run_steps
 from evaltools.errors import UsageError

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.adb.store import stored_folder
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.accuracy import accuracies_of
 from evaltools.benchmark.command import COMMAND
@@ -38,7 +39,6 @@ from evaltools.device.python_program import (
     carry_out_on,
     device_request,
 )
-from evaltools.device.store import stored_folder
 from evaltools.errors import UsageError
 from evaltools.native.logs.benchmark import measured_of_logs
 from evaltools.native.logs.log_lines import plain_lines

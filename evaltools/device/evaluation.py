@@ -22,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.adb.store import KEPT, stored_folder
 from evaltools.command import TaskCommand
 from evaltools.device.device import Device, DevicesUsed, devices_used, do_on_each, require_any
 from evaltools.device.flags import DeviceFlags
@@ -30,7 +31,6 @@ from evaltools.device.python_program import (
     carry_out_on,
     device_request,
 )
-from evaltools.device.store import KEPT, stored_folder
 from evaltools.engine.facts import CONFIGURATIONS
 from evaltools.engine.journal import JOURNAL_NAME, open_journal, read_journal
 from evaltools.engine.ledger import Tally

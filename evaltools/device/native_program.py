@@ -16,13 +16,13 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evaltools.adb.client import CommandFailed, DeviceError
+from evaltools.adb.transfer import sha256_of
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import PARAMETERS, parse_external_options
 from evaltools.delegates.npu import NPU
-from evaltools.device.adb import CommandFailed, DeviceError
 from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
-from evaltools.device.transfer import sha256_of
 from evaltools.errors import UsageError
 from evaltools.gone import PROGRAMS_GONE
 from evaltools.native.logs.delegates import delegate_lines

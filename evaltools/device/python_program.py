@@ -14,11 +14,11 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from evaltools.adb.client import Answer, CommandFailed, DeviceError
+from evaltools.adb.store import PROGRAMS, names_in, remote_path, stored_files, stored_folder
+from evaltools.adb.transfer import sha256_of
 from evaltools.command import Command
-from evaltools.device.adb import Answer, CommandFailed, DeviceError
 from evaltools.device.device import Device
-from evaltools.device.store import PROGRAMS, names_in, remote_path, stored_files, stored_folder
-from evaltools.device.transfer import sha256_of
 from evaltools.errors import DataError, UsageError
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
 from evaltools.own_package import own_package

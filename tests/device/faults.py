@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from evaltools.device.adb import Adb
+from evaltools.adb.client import Adb
 from tests.device.fault_proxy import FaultProxy
 
 Fault = Callable[[FaultProxy, Adb], None]

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from evaltools.device.adb import Adb, Link
+from evaltools.adb.client import Adb, Link
 from evaltools.device.device import Device
 from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, read_device_flags
 from evaltools.request.flags import parse_flags

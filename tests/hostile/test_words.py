@@ -7,8 +7,8 @@ from contextlib import suppress
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evaltools.device.adb import Answer, parse_devices, read_answer
-from evaltools.device.facts import read_facts, split_sections
+from evaltools.adb.client import Answer, parse_devices, read_answer
+from evaltools.adb.facts import read_facts, split_sections
 from evaltools.errors import EvaltoolsError
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from evaltools.adb.store import archives, names_in
 from evaltools.commands.evaluation import request_of_task
 from evaltools.commands.names import task_of
 from evaltools.device.on_device import lay_out
-from evaltools.device.store import archives, names_in
 from evaltools.errors import UsageError
 from evaltools.known_tasks import task_command
 from evaltools.request.flags import parse_flags

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import Adb
+from evaltools.adb.client import Adb
 from evaltools.engine.journal import JOURNAL_NAME
 from tests.cli.device import runs as device_runs
 from tests.cli.evaluate.sample_runs import figures, figures_here, imagenet

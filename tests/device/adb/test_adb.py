@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from evaltools.device import detached
-from evaltools.device.adb import (
+from evaltools.adb import detached
+from evaltools.adb.client import (
     Adb,
     ConnectionLost,
     DeviceAway,
@@ -24,7 +24,7 @@ from evaltools.device.adb import (
     parse_devices,
     read_answer,
 )
-from evaltools.device.transfer import push
+from evaltools.adb.transfer import push
 from evaltools.errors import UsageError
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices, write_fake_adb
@@ -201,7 +201,7 @@ class Failing:
 
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
-    monkeypatch.setattr("evaltools.device.adb._BETWEEN_TRIES_S", 0.01)
+    monkeypatch.setattr("evaltools.adb.client._BETWEEN_TRIES_S", 0.01)
     return Counting()
 
 

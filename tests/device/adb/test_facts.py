@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evaltools.device.facts import (
+from evaltools.adb.facts import (
     facts_command,
     free_bytes,
     parse_battery,

@@ -11,8 +11,8 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from evaltools.device import detached
-from evaltools.device.adb import DeviceStopped, DeviceTimeout, Link
+from evaltools.adb import detached
+from evaltools.adb.client import DeviceStopped, DeviceTimeout, Link
 from tests.device.fault_proxy import Direction, FaultProxy
 from tests.device.faults import FAULTS, Fault
 from tests.device.real_device import wait_until
@@ -83,7 +83,7 @@ def test_a_command_runs_once_wherever_the_link_breaks(
     breaking: Link, proxy: FaultProxy, direction: Direction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also in the middle of the answer, when it has been started."""
-    monkeypatch.setattr("evaltools.device.adb._BETWEEN_TRIES_S", 0.1)
+    monkeypatch.setattr("evaltools.adb.client._BETWEEN_TRIES_S", 0.1)
     ran = proxy.device.folder / "runs"
     ran.unlink(missing_ok=True)
     for place in (0, 20, 50, 400, 800, 2500):
@@ -142,7 +142,7 @@ def test_a_time_out_ends_all_of_it(breaking: Link) -> None:
 
 
 def test_a_stop_ends_all_of_it_at_once(breaking: Link, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaltools.device.detached._POLL_S", 30.0)
+    monkeypatch.setattr("evaltools.adb.detached._POLL_S", 30.0)
     run = begun(breaking, 6)
     with pytest.raises(DeviceStopped, match=f"{breaking.serial}: stopped as asked; run it again to go on") as caught:
         detached.wait(breaking, run, 60.0, lambda _line: breaking.stop.set())

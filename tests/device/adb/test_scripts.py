@@ -14,8 +14,8 @@ import psutil
 import pytest
 from msgspec import Struct
 
-from evaltools.device.detached import end_script, look_script, start_script
-from evaltools.device.store import release_script, take_script
+from evaltools.adb.detached import end_script, look_script, start_script
+from evaltools.adb.store import release_script, take_script
 
 SOON_S = 20.0
 MARK = "evaltools-" + "0" * 32

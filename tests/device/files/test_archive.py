@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from evaltools.adb.store import MOST_BYTES, archives, names_in
 from evaltools.benchmark import command as benchmark
 from evaltools.command import Command
 from evaltools.device.on_device import lay_out
-from evaltools.device.store import MOST_BYTES, archives, names_in
 from evaltools.errors import DataError
 from evaltools.known_tasks import task_command, task_names
 

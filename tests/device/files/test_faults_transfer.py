@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from evaltools.device import detached
-from evaltools.device.adb import (
+from evaltools.adb import detached
+from evaltools.adb.client import (
     MAY_PASS,
     Adb,
     Answer,
@@ -24,7 +24,7 @@ from evaltools.device.adb import (
     DeviceTimeout,
     Link,
 )
-from evaltools.device.transfer import pull, push
+from evaltools.adb.transfer import pull, push
 from evaltools.errors import DataError, OutputError
 from tests.device.fault_proxy import Direction, FaultProxy
 from tests.device.faults import FAULTS, Fault, stalled
@@ -146,7 +146,7 @@ def test_of_a_device_that_stays_away_nothing_is_kept(
 def test_a_transfer_that_takes_too_long_says_how_far_it_came(
     breaking: Link, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaltools.device.transfer._timeout", lambda _size: 1.5)
+    monkeypatch.setattr("evaltools.adb.transfer._timeout", lambda _size: 1.5)
     breaking = replace(breaking, patience_s=0.0)
     (there / "other").write_bytes(model.read_bytes())
     proxy.slow_down(SIZE // 10)
@@ -197,7 +197,7 @@ def test_what_is_left_of_a_file_is_replaced_by_the_next_that_is_sent(
 def test_a_file_arrives_whole_wherever_the_link_breaks(
     breaking: Link, proxy: FaultProxy, small: Path, there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaltools.device.adb._BETWEEN_TRIES_S", 0.1)
+    monkeypatch.setattr("evaltools.adb.client._BETWEEN_TRIES_S", 0.1)
     back = tmp_path / "back"
     for place in PLACES:
         proxy.cut_after("up", place)

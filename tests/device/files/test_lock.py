@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import DeviceError, Link
-from evaltools.device.store import DeviceFolder
+from evaltools.adb.client import DeviceError, Link
+from evaltools.adb.store import DeviceFolder
 from tests.device.fault_proxy import FaultProxy
 from tests.device.shared_folder import SHARED_ROOT
 

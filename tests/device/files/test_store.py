@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device import detached
-from evaltools.device.adb import DeviceError, Link
-from evaltools.device.store import DeviceFolder, remote_path
+from evaltools.adb import detached
+from evaltools.adb.client import DeviceError, Link
+from evaltools.adb.store import DeviceFolder, remote_path
 from evaltools.errors import DataError
 from tests.device.fixtures import device_at
 from tests.device.shared_folder import SHARED_ROOT, inside

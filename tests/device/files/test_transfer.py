@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import Adb, CommandFailed, ConnectionLost, DeviceError, FileMissing, Link
-from evaltools.device.transfer import pull, push
+from evaltools.adb.client import Adb, CommandFailed, ConnectionLost, DeviceError, FileMissing, Link
+from evaltools.adb.transfer import pull, push
 
 CONTENT = bytes(range(256)) * 40
 HONEST = 'cp "$1" "$2"'

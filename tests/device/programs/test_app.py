@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.device.adb import Adb, Answer, ConnectionLost, DeviceError, DeviceStopped, Link
+from evaltools.adb.client import Adb, Answer, ConnectionLost, DeviceError, DeviceStopped, Link
 from evaltools.device.app import install_app, run_app, start_command
 from evaltools.device.native_program import KILLED, ProgramRun
 from evaltools.errors import UsageError

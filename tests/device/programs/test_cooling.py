@@ -7,7 +7,7 @@ import threading
 import pytest
 from msgspec.structs import replace
 
-from evaltools.device.adb import Adb, CommandFailed
+from evaltools.adb.client import Adb, CommandFailed
 from evaltools.result.device import DeviceConditions, hottest
 from tests.device.fixtures import device_at
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaltools.device.adb import Answer, CommandFailed
+from evaltools.adb.client import Answer, CommandFailed
 from evaltools.device.native_program import ProgramRun, native_script, read_runs, run_binary
 from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceWork, LostAttempt
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 from msgspec.structs import replace
 
-from evaltools.device.adb import Adb, DeviceError, DeviceStopped
+from evaltools.adb.client import Adb, DeviceError, DeviceStopped
 from evaltools.device.device import Device
 from evaltools.device.python_program import python_on
 from evaltools.known_tasks import task_command

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from evaltools.adb.client import Adb, Answer
 from evaltools.cli.shared.progress import show_progress
-from evaltools.device.adb import Adb, Answer
 from evaltools.engine.ledger import Tally
 from evaltools.result.device import DeviceConditions
 from evaltools.runs.places import progress_of

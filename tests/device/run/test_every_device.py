@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from evaltools.device.adb import CommandFailed, ConnectionLost, DeviceAway, DeviceError, DeviceStopped, DeviceTimeout
+from evaltools.adb.client import CommandFailed, ConnectionLost, DeviceAway, DeviceError, DeviceStopped, DeviceTimeout
 from evaltools.device.device import Device, DevicesUsed, do_on_each, require_any, run_on_each
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceConditions, DeviceFacts, DeviceLeftOut, DeviceRun, DeviceWork, LostAttempt
@@ -124,7 +124,7 @@ def test_ctrl_c_stops_the_devices_and_waits_for_them(tmp_path: Path) -> None:
     script = f"""
 import signal, threading, os
 from pathlib import Path
-from evaltools.device.adb import DeviceStopped
+from evaltools.adb.client import DeviceStopped
 from evaltools.device.device import do_on_each
 from rich.console import Console
 from tests.device.run.test_every_device import used

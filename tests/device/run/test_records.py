@@ -16,8 +16,8 @@ import pytest
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from evaltools.adb.client import Answer, ConnectionLost, DeviceError
 from evaltools.cli.shared.terminal import make_console
-from evaltools.device.adb import Answer, ConnectionLost, DeviceError
 from evaltools.device.device import DevicesUsed
 from evaltools.device.evaluation import (
     DONE,

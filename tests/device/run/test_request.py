@@ -10,11 +10,11 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from evaltools.adb.store import remote_path, stored_folder
 from evaltools.commands.device_run import command_on_devices
 from evaltools.commands.evaluation import request_of_task
 from evaltools.configuration import Configuration
 from evaltools.device.python_program import device_request
-from evaltools.device.store import remote_path, stored_folder
 from evaltools.errors import DataError
 from evaltools.known_tasks import task_command
 from evaltools.request import Options, Request, Stated

@@ -22,9 +22,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.device.adb import DeviceError, Link
-from evaltools.device.detached import remove
-from evaltools.device.transfer import sha256_of, size_of
+from evaltools.adb.client import DeviceError, Link
+from evaltools.adb.detached import remove
+from evaltools.adb.transfer import sha256_of, size_of
 from evaltools.errors import DataError
 from evaltools.file_content import MODEL_BYTES, Unreadable, content_of
 from evaltools.text import printable

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from evaltools import file_content
-from evaltools.device.adb import Answer, CommandFailed, ConnectionLost, DeviceError, DeviceTimeout, FileMissing, Link
-from evaltools.device.facts import free_bytes
+from evaltools.adb.client import Answer, CommandFailed, ConnectionLost, DeviceError, DeviceTimeout, FileMissing, Link
+from evaltools.adb.facts import free_bytes
 from evaltools.errors import DataError, OutputError
 from evaltools.file_content import Unreadable
 

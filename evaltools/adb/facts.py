@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from evaltools.device.adb import NOT_LISTED, USABLE, Adb, DeviceError, Link, next_step
+from evaltools.adb.client import NOT_LISTED, USABLE, Adb, DeviceError, Link, next_step
 from evaltools.result.device import DeviceConditions, DeviceCpu, DeviceFacts, DeviceFinding
 
 PROPERTIES: Final = (

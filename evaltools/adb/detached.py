@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from evaltools.device.adb import Answer, CommandFailed, DeviceError, DeviceStopped, DeviceTimeout, Link
+from evaltools.adb.client import Answer, CommandFailed, DeviceError, DeviceStopped, DeviceTimeout, Link
 
 VARIABLE: Final = "EVALTOOLS_RUN"
 """In the environment of a run: its folder, then ``/.``, so that no folder is the beginning of another."""
