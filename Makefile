@@ -1,5 +1,6 @@
 # make demo: try evaltools on the embedded sample.   make test: what a change must pass, in minutes.
 # make test-all: every test.   make hostile: damaged inputs by the thousand.   make docs: the pages as a site in build/site.
+# make mutants: which planted mistakes the tests notice; takes an hour.
 # They need Python 3.10 or newer and make, nothing else; a C compiler adds the example delegate.
 PYTHON ?= python3
 VENV ?= .venv
@@ -14,7 +15,7 @@ PYTEST = $(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile --no-l
 unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo test test-all hostile lint types docs bench generate screenshot clean
+.PHONY: demo test test-all hostile mutants lint types docs bench generate screenshot clean
 
 DELEGATE := examples/external_delegate/rounding_delegate.so
 
@@ -33,6 +34,11 @@ test-all: $(VENV)/ready lint types
 hostile: $(VENV)/ready
 	EVALTOOLS_HOSTILE_EXAMPLES=2000 $(PYTEST) --dist=load tests/hostile
 
+# Of single rooms, or other mistakes: python scripts/mutation --room=metrics --count=100 --seed=2
+mutants: $(VENV)/ready
+	cd $(VENV) && $(PIP) --editable '..[dev,mutants]'
+	$(VENV)/bin/python scripts/mutation
+
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -40,11 +46,11 @@ lint: $(VENV)/ready
 # mypy resolves evaltools.tasks and evaltools.datasets only where they lie inside the package, as in a wheel. What it found
 # is kept in .mypy_cache there, for each environment: the next time it reads what has changed.
 TYPES = build/types/$(VENV)
-TYPED ?= evaltools tests benchmarks scripts/generate.py scripts/sample/draw_*.py scripts/sample/screenshot.py
+TYPED ?= evaltools tests benchmarks scripts/generate.py scripts/mutation/__main__.py scripts/sample/draw_*.py scripts/sample/screenshot.py
 types: $(VENV)/ready
 	@mkdir -p $(TYPES) && cd $(TYPES) && rm -rf evaltools tests scripts benchmarks
 	@cp -Rp evaltools tests scripts benchmarks pyproject.toml $(TYPES)/ && cp -Rp tasks datasets $(TYPES)/evaltools/
-	cd $(TYPES) && MYPYPATH=scripts/sample "$(CURDIR)/$(VENV)/bin/mypy" $(TYPED)
+	cd $(TYPES) && MYPYPATH=scripts/sample:scripts/mutation "$(CURDIR)/$(VENV)/bin/mypy" $(TYPED)
 
 # The site has the tree's folders, so that links between pages are the same there as here; one that leads nowhere is an error.
 docs: $(DOCS_VENV)/ready
