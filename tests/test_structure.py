@@ -40,6 +40,12 @@ def sources() -> dict[str, Path]:
 
 
 @cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Everything in a file, which is parsed once for all questions."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@cache
 def imports() -> dict[str, set[str]]:
     """The files that a file imports, at its top, in functions and for types, by their modules."""
     return {module: imported_modules(path) - {module} for module, path in sources().items()}
@@ -47,7 +53,7 @@ def imports() -> dict[str, set[str]]:
 
 def imported_modules(source: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(source.read_text())):
+    for node in nodes(source):
         if isinstance(node, ast.ImportFrom):
             within = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= within | ({str(node.module)} if not within <= set(sources()) else set())
@@ -104,7 +110,7 @@ def test_texts_from_elsewhere_are_parsed_in_one_place() -> None:
     found = {
         path.name
         for path in sources().values()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.Attribute) and ast.unparse(node) in PARSERS
     }
     assert found == {"documents.py"}
@@ -144,7 +150,7 @@ def test_files_from_elsewhere_come_through_one_door() -> None:
     found = {
         module.removeprefix("evaltools.")
         for module, path in sources().items()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and reads_a_file(node)
     }
     assert found == {module for modules in NOT_FROM_ELSEWHERE.values() for module in modules.split()}

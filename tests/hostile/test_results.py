@@ -42,7 +42,7 @@ def test_a_result_with_one_field_edited_ends_as_documented(part: int, tmp_path: 
 
 def test_a_result_of_too_many_configurations_is_refused() -> None:
     document = json.loads(json.dumps(documents()["imagenet"]))
-    document["rows"] *= 20_000
+    document["rows"] *= 2_000
     with pytest.raises(DataError, match="configurations; results of at most 2000 are read"):
         result_in(json.dumps(document).encode(), Path("r.json"))
 

@@ -65,8 +65,8 @@ def crowded_set(seed: int) -> tuple[EvaluatedSet, Detections]:
     return evaluated, many
 
 
-@pytest.mark.parametrize("levels", [2, 8, 10**6])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("levels", [2, 10**6])
+@pytest.mark.parametrize("seed", [0, 1, 2, 9, 10, 11])
 def test_weights_give_what_cocoeval_gives_for_images_that_are_there_so_often(seed: int, levels: int) -> None:
     evaluated, detections = random_set(
         seed, images=7, levels=levels, crowd=(0, 0.15, 0.6)[seed % 3], smallest=(4, 25)[seed // 9]

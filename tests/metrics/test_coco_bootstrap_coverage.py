@@ -15,7 +15,7 @@ from evaltools.metrics.resampled import resample_weights
 
 POPULATION = 30_000
 PICTURES = 300
-SAMPLES = 140
+SAMPLES = 80
 RESAMPLES = 200
 
 

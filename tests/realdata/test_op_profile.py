@@ -66,18 +66,16 @@ def test_the_operators_make_up_the_run(zoo: Path, name: str, kernels: str) -> No
     assert 0.5 <= min(run_totals_us(profile.ops)) / min(profile.plain_us) <= 2
 
 
-@pytest.mark.parametrize("kernels", ["default", "builtin"])
 @pytest.mark.parametrize("name", zoo_models())
-def test_every_model_is_profiled_or_refused(zoo: Path, name: str, kernels: str) -> None:
+def test_every_model_is_profiled_or_refused(zoo: Path, name: str) -> None:
     if name in REFUSED:
         with pytest.raises(ConfigurationUnavailable, match=REFUSED[name]):
-            profiled(zoo / f"{name}.tflite", kernels, 1)
+            profiled(zoo / f"{name}.tflite", "builtin", 1)
         return
     try:
-        profile = profiled(zoo / f"{name}.tflite", kernels, 2)
+        profile = profiled(zoo / f"{name}.tflite", "builtin", 2)
     except ModelError:
         assert "broken" in name
         return
     graph = read_contents(read_model(zoo / f"{name}.tflite")).main
-    if kernels == "builtin":
-        assert [op.type for op in profile.ops] == [node.operator for node in graph.nodes]
+    assert [op.type for op in profile.ops] == [node.operator for node in graph.nodes]

@@ -83,6 +83,7 @@ DETECTION = (
     f"--images={sample.detection_images_dir()}",
     f"--ground_truth={sample.detection_annotations_file()}",
     "--config=plain: kernels=builtin",
+    "--num_images=8",
 )
 
 

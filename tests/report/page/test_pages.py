@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import cache
 
 import pytest
 
 from tests.report.page.pages import FOLDER, KEPT, PAGES, kept, shown
-from tests.report.page.reading import at
+from tests.report.page.reading import PageRead, at
 from tests.report.page.samples import read
 
 FEWEST = {"classifier": 45, "imagenet": 30, "diff": 15, "coco": 40, "searches": 20, "slashes": 60, "benchmark": 20}
@@ -25,9 +26,14 @@ def test_no_page_is_left_behind() -> None:
     assert {path.name for path in FOLDER.iterdir()} == {kept(name).name for name in KEPT}
 
 
+@cache
+def page_of(name: str) -> PageRead:
+    return read(PAGES[name]())
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_every_figure_on_the_page_is_that_of_the_result_it_offers(name: str) -> None:
-    page = read(PAGES[name]())
+    page = page_of(name)
     found = page.figures_by_source
     assert found.keys() <= page.results_by_name.keys()
     for source, figures in found.items():
@@ -38,7 +44,7 @@ def test_every_figure_on_the_page_is_that_of_the_result_it_offers(name: str) -> 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_can_be_read_without_seeing_it(name: str) -> None:
     """Headings skip no level, charts say their figures, tables have captions, links within the page lead somewhere."""
-    page = read(PAGES[name]())
+    page = page_of(name)
     assert page.source.lstrip().startswith("<!doctype html>")
     assert page.all("html")[0].attributes == {"lang": "en"}
     assert page.all("title")[0].text == page.all("h1")[0].text

@@ -115,11 +115,17 @@ HEADS: dict[str, tuple[int, int, Callable[[Array], Array]]] = {
 }
 
 
+INPUTS_TAKEN = [("picture", False), ("picture", True), ("planes", False), ("features", False)]
+
+
 @pytest.mark.parametrize(
-    ("taken", "is_dynamic"), [("picture", False), ("picture", True), ("planes", False), ("features", False)]
+    ("name", "layout", "taken", "is_dynamic"),
+    [
+        *((name, "columns", "picture", False) for name in HEADS),
+        *((name, "rows", "picture", False) for name in ("poses in pixels", "masks")),
+        *(("masks of three classes", layout, *taken) for layout in ("columns", "rows") for taken in INPUTS_TAKEN[1:]),
+    ],
 )
-@pytest.mark.parametrize("layout", ["columns", "rows"])
-@pytest.mark.parametrize("name", HEADS)
 def test_in_heads_with_more_than_boxes_each_row_counts_by_itself(
     name: str, layout: str, taken: str, is_dynamic: bool
 ) -> None:
