@@ -18,7 +18,7 @@ from evaltools.result.verdict import Verdict, VerdictKind
 
 RELATIVE_MARGIN: Final = 0.01
 """Of the reference's value, of other means whose margin nobody states."""
-RESTS_ON_TWO: Final = "one or two examples make most of what varies, so others like them decide; measure more"
+RESTS_ON_TWO: Final = "two examples make too much of what varies, so others like them decide; measure more"
 LEVEL: Final = 0.05
 _ONE_SIDE: Final = 0.975
 """Confidence of each end of the 95 % interval that a verdict rests on."""
@@ -135,7 +135,7 @@ def mean_verdict(metric: str, change: MeanChange, better: Better, margin: float,
 
     ``equivalent`` where the whole interval lies within ``margin`` of no change, ``worse`` or ``better`` where it lies
     on one side of no change, else ``not decided``, with the number of examples that would decide in 80 % of cases where
-    ten or more differ. Without an interval, where one or two examples make most of the spread, and where ``margin`` is
+    ten or more differ. Without an interval, where two examples make too much of the spread, and where ``margin`` is
     0, it is not decided either, and the sentence says why. It also says what the interval cannot see.
 
     >>> mean_verdict("error", MeanChange(40, 0.3, 0.1, 40), "lower", 0.005).kind

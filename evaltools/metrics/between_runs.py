@@ -72,7 +72,7 @@ class IndependentMeans(Struct, frozen=True):
 
     @property
     def rests_on_two(self) -> bool:
-        """Whether one or two examples make most of the spread of either."""
+        """Whether two examples make too much of the spread of either."""
         return self.before.rests_on_two or self.after.rests_on_two
 
     @property

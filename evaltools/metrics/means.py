@@ -29,6 +29,9 @@ FEWEST_UNEQUAL: Final = 20
 """With fewer unequal values those that were not seen decide: their spread gives no bounds."""
 MOST_BY_TWO: Final = 0.5
 """Where two examples have more than this share of all squares, others like them decide."""
+_TWO_OF_MANY: Final = 7.0
+"""Of many examples two have at most this share by the square root of their number: where that share does not fall with
+the number, the variance itself is unbounded (Pareto's losses), and no interval follows from the spread."""
 _LEVEL: Final = 0.05
 _SMALLEST_DEVIATION: Final = 1e-12
 ScoreBounds = tuple[float, float]
@@ -67,8 +70,8 @@ class MeanChange(Struct, frozen=True):
 
     @property
     def rests_on_two(self) -> bool:
-        """Whether the bounds follow from a spread of which one or two examples make the most."""
-        return self.is_by_spread and self.by_two > MOST_BY_TWO
+        """Whether the bounds follow from a spread of which two examples make too much."""
+        return self.is_by_spread and self.by_two > most_by_two(self.differing)
 
     @property
     def is_significant(self) -> bool:
@@ -237,8 +240,8 @@ class MeanOfScores(Struct, frozen=True):
 
     @property
     def rests_on_two(self) -> bool:
-        """Whether the bounds follow from a spread of which one or two examples make the most."""
-        return self._successes is None and self._is_spread and self.by_two > MOST_BY_TWO
+        """Whether the bounds follow from a spread of which two examples make too much."""
+        return self._successes is None and self._is_spread and self.by_two > most_by_two(self.unequal)
 
     @property
     def _is_spread(self) -> bool:
@@ -312,6 +315,15 @@ def mean_of_scores(mean: float, scores: npt.ArrayLike, bounds: ScoreBounds | Non
         by_two=by_two,
         bounds=bounds,
     )
+
+
+def most_by_two(count: int) -> float:
+    """The largest share of all squares that two of ``count`` differences may have for an interval by their spread.
+
+    >>> [round(most_by_two(count), 3) for count in (50, 196, 800)]
+    [0.5, 0.5, 0.247]
+    """
+    return min(MOST_BY_TWO, _TWO_OF_MANY / math.sqrt(count))
 
 
 def seen_share(count: int) -> int:

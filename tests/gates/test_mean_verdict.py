@@ -84,13 +84,16 @@ def test_what_an_interval_cannot_see_is_said_where_it_passes() -> None:
     assert "unseen" not in mean_verdict("iou", MeanChange(50, -0.1, 0.001, 50), "higher", 0.005).why
 
 
-def test_where_two_examples_make_most_of_what_varies_nothing_is_decided() -> None:
+def test_where_two_examples_make_too_much_of_what_varies_nothing_is_decided() -> None:
     change = MeanChange(50, -0.02, 0.001, 50, by_two=0.51)
     verdict = mean_verdict("iou", change, "higher", 0.005)
     assert (verdict.kind, verdict.examples_needed) == ("not decided", None)
     assert verdict.why.endswith(RESTS_ON_TWO)
     assert verdict.low is not None
     assert mean_verdict("iou", replace(change, by_two=0.5), "higher", 0.005).kind == "worse"
+    of_many = MeanChange(800, -0.02, 0.001, 800, by_two=0.25)
+    assert mean_verdict("iou", of_many, "higher", 0.005).kind == "not decided"
+    assert mean_verdict("iou", replace(of_many, differing=60), "higher", 0.005).kind == "worse"
 
 
 def test_a_reference_of_0_has_no_margin_of_1_percent() -> None:

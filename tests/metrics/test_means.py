@@ -73,6 +73,20 @@ def test_the_skewness_and_what_two_examples_carry_are_of_the_differences() -> No
     assert mean_change(before, after).rests_on_two
 
 
+def test_two_of_many_examples_may_have_less_than_two_of_few() -> None:
+    """Their share falls with the number of examples unless the variance is unbounded, as of Pareto's losses below 2."""
+    chance = np.random.default_rng(7)
+
+    def withheld(losses: Floats) -> float:
+        found = [mean_change(np.zeros(800), -row).rests_on_two for row in losses]
+        later = [mean_of_scores(float(row.mean()), row).rests_on_two for row in losses]
+        assert found == later
+        return float(np.mean(found))
+
+    assert withheld(chance.exponential(1.0, (100, 800))) == 0
+    assert withheld(chance.pareto(1.5, (100, 800))) > 0.9
+
+
 def test_scores_that_are_0_or_1_change_as_shares_do() -> None:
     before, after = np.array([1.0] * 60 + [0.0] * 40), np.array([1.0] * 57 + [0.0] * 42 + [1.0])
     found, counts = mean_change(before, after), PairedCounts(100, lost=3, gained=1)
