@@ -1,4 +1,4 @@
-"""Regenerates the files that are derived from code: protobuf descriptors, JSON Schema, pages of reference, a model.
+"""Regenerates the files that are derived from code: descriptors, JSON Schema, pages, the picture of the flow, a model.
 
 Run it after a change of ``evaltools/proto/*.proto``, ``evaltools/result``, ``tasks/*/result.py`` or
 ``evaltools/delegates``: ``python scripts/generate.py``. A test fails where one of the files is out of date. Needs the
@@ -280,11 +280,29 @@ class {word}Models(Models):
     def __getitem__(self, name: str) -> {word}Result: ...'''
 
 
+def flow_of_the_house() -> bytes:
+    """The page about building evaltools, whose picture of the flow is drawn from the signatures of its steps."""
+    sys.path.insert(0, str(ROOT))
+    from scripts.house import with_flow
+
+    return with_flow((ROOT / "docs" / "extend.md").read_text()).encode()
+
+
+def rooms_page() -> bytes:
+    """The page of the rooms, from what each says of itself."""
+    sys.path.insert(0, str(ROOT))
+    from scripts.house import rooms
+
+    return rooms().encode()
+
+
 GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/proto/native_messages.binpb": native_messages,
     "evaltools/result/result.schema.json": schema_of_results,
     "docs/delegate-flags.md": delegate_flags,
     "docs/result-format.md": result_page,
+    "docs/extend.md": flow_of_the_house,
+    "docs/rooms.md": rooms_page,
     "evaltools/__init__.pyi": python_stub,
     "evaltools/preprocess/resize_bilinear.tflite": resize_model,
 }

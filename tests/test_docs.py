@@ -175,6 +175,7 @@ def test_flags_in_the_docs_exist() -> None:
     foreign = {"platform", "dest", "nouse_gpu", "flag", "use", "use_"}
     foreign |= {"truths", "debug"}  # of the task in tasks.md, of every command
     foreign |= {"library", "strict"}  # of the script in a bundle, of twine
+    foreign |= {"use_mine", "mine_precision"}  # of the delegate in extend.md
     for page in PAGES:
         for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9_]+)(?![\w-])", page.read_text()):
             assert flag in known | foreign, f"{page.name}: --{flag}"

@@ -22,7 +22,7 @@ LAYERS = {
     "doing": "benchmark commands device inspection locate runs suite tasks",
     "doors": "api cli pytest_plugin",
 }
-"""The layers that docs/extend.md describes, from below."""
+"""The layers from below; docs/rooms.md is made of them."""
 LEVEL = {room: level for level, rooms in enumerate(LAYERS.values()) for room in rooms.split()}
 PARSERS = {"json.loads", "json.load", "msgspec.json.decode", "tomllib.loads", "yaml.load", "ElementTree.XMLParser"}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -61,15 +61,25 @@ def places_named(texts: Sequence[str]) -> list[Place]:
 
 
 def _place(text: str) -> Place:
-    kind, _, core = text.partition(":")
-    if text == HERE or (text == ARM64 and is_arm64()):
+    if text == HERE:
         return Place(text)
-    if kind != ARM64:
+    kind, _, detail = text.partition(":")
+    if kind not in PLACES:
         raise UsageError(f"--{AT}={text}: no such place; use here, arm64, or arm64:CORE, such as arm64:cortex-a76")
-    if is_arm64():
+    return PLACES[kind](text, detail)
+
+
+def _as_arm64(text: str, core: str) -> Place:
+    if not is_arm64():
+        box = users_box()
+        return Place(text, str(box.python), box.environment(core or ANY_CORE))
+    if core:
         raise UsageError(f"--{AT}={text}: this machine is ARM64 itself, whose core is what it is; leave --{AT} out")
-    box = users_box()
-    return Place(text, str(box.python), box.environment(core or ANY_CORE))
+    return Place(text)
+
+
+PLACES: Final[dict[str, Callable[[str, str], Place]]] = {ARM64: _as_arm64}
+"""What makes the place of ``--at=KIND:DETAIL``, of the whole text and the detail; a new kind is a line here."""
 
 
 def run_at(place: Place, request: Request, start: Start, file: Path, step: str) -> Ended:
