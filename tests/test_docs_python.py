@@ -37,7 +37,8 @@ def install(content: str, folder: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "datasets").symlink_to(ROOT / "datasets")
+    for name in ("datasets", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
 
 
