@@ -1,7 +1,7 @@
 """Average precision as the native detection tool computes it, which is not what COCO computes.
 
 Source: ``object_detection_average_precision_stage`` and ``image_metrics`` of the native tools. All arithmetic is
-float32. ``docs/compare.md`` lists how it differs from pycocotools.
+float32, the 101 recall levels too. ``docs/compare.md`` lists how else it differs from pycocotools.
 """
 
 from __future__ import annotations
