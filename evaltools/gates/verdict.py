@@ -14,16 +14,18 @@ gives, which is one more rounding.
    repeat itself: `not decided`.
 2. **Identical** in every element of every run: `identical`.
 3. **Size** of the worst run: root mean square of the difference over that of the reference; of whole numbers the share
-   that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one
-   quantum: `equivalent`. Up to twice the worst run of a precision, or 1.5 times the worst of the int8 copies: it
-   explains the size, which is `within` it; no limit is narrower than that of a finer grade. Only in these two cases it
-   is `not decided` instead: int8 alone, or its copies, explain the size and both sides run one model; the size is above
-   0.02 and only a limit above 0.1 explains it. On each axis of at most 1024 indices the worst channel, relative to its
-   own size (of keypoints how far all runs move it to one side, from 1/256 of the picture on), must keep limits as well:
-   twice the worst channel of that axis of the same variants, and of quantised outputs (of 8 elements and more) a
-   quantum; but none is asked for beside another model. A reference near 0 counts as a tenth of all runs, in a channel
-   as 0.001 or a hundredth of all, if less; as four quanta at least. A channel of floats changes no grade where its
-   difference keeps the limit of `equivalent` relative to all channels, and is up to 0.012 relative to itself.
+   that differs; of keypoints and boxes how far they move. Up to twice the worst run of the noise floor, or one quantum:
+   `equivalent`. Up to twice the worst run of a precision, or 1.5 times the worst of the int8 copies: it explains the
+   size, which is `within` it. A limit is never narrower than that of a finer grade. Of floats that of `equivalent` is
+   at least 16 * 2^-24 * sqrt(nodes); that of fp16 is at least 0.0015, of bf16 0.0078, of int8 and its copies 2^-8 *
+   sqrt(nodes), of int8 beside another model 12 times as much. In two cases what is explained is `not decided` all the
+   same: where only int8 or its copies explain it, and both sides run one model; and where the size is above 0.02 and
+   only a limit above 0.1 explains it. On each axis of at most 1024 indices the worst channel, relative to its own size
+   (of keypoints how far all runs move it to one side, from 1/256 of the picture on), must keep limits as well: twice
+   the worst channel of that axis of the same variants, and of quantised outputs (of 8 elements and more) a quantum; but
+   none is asked for beside another model. A reference near 0 counts as a tenth of all runs, in a channel as 0.001 or a
+   hundredth of all, if less; as four quanta at least. A channel of floats changes no grade where its difference keeps
+   the limit of `equivalent` relative to all channels, and is up to 0.012 relative to itself.
 4. **Answers** that changed, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. Slots behind a
    detector's last box do not exist; where all are filled, a box that scores as the lowest may be another. What
    explains the size must explain them as well, on the runs of the noise floor: a larger share that changed needs the
