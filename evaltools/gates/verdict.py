@@ -20,12 +20,13 @@ gives, which is one more rounding.
    at least 16 * 2^-24 * sqrt(nodes); that of fp16 is at least 0.0015, of bf16 0.0078, of int8 and its copies 2^-8 *
    sqrt(nodes), of int8 beside another model 12 times as much. In two cases what is explained is `not decided` all the
    same: where only int8 or its copies explain it, and both sides run one model; and where the size is above 0.02 and
-   only a limit above 0.1 explains it. On each axis of at most 1024 indices the worst channel, relative to its own size
-   (of keypoints how far all runs move it to one side, from 1/256 of the picture on), must keep limits as well: twice
-   the worst channel of that axis of the same variants, and of quantised outputs (of 8 elements and more) a quantum; but
-   none is asked for beside another model. A reference near 0 counts as a tenth of all runs, in a channel as 0.001 or a
-   hundredth of all, if less; as four quanta at least. A channel of floats changes no grade where its difference keeps
-   the limit of `equivalent` relative to all channels, and is up to 0.012 relative to itself.
+   the limit that explains it is above 0.1 by what was measured, not as the least. On each axis of at most 1024 indices
+   the worst channel, relative to its own size (of keypoints how far all runs move it to one side, from 1/256 of the
+   picture on), must keep limits as well: twice the worst channel of that axis of the same variants, and of quantised
+   outputs (of 8 elements and more) a quantum; but none is asked for beside another model. A reference near 0 counts as
+   a tenth of all runs, in a channel as 0.001 or a hundredth of all, if less; as four quanta at least. A channel of
+   floats changes no grade where its difference keeps the limit of `equivalent` relative to all channels, and is up to
+   0.012 relative to itself.
 4. **Answers** that changed, ties apart: best classes, pixels, keypoints, boxes from a score of 0.3 on. Slots behind a
    detector's last box do not exist; where all are filled, a box that scores as the lowest may be another. What
    explains the size must explain them as well, on the runs of the noise floor: a larger share that changed needs the
@@ -35,7 +36,7 @@ gives, which is one more rounding.
    value inside of the model; where both sides have NaN; where both give fewer than 4 different outputs, of two numbers
    at most or all 0; where the run was interrupted, or its time was over and no limit is kept of what was measured, or
    of what a precision is granted at least; and where nothing could be measured to compare with. So is what is
-   `equivalent` only because CPU variants move an output of floats by half of its size.
+   `equivalent` only because CPU variants move an output of floats by half of its own root mean square.
 6. **The reference is the odd one out** where a CPU variant is far from it (above 0.1, and above three times what the
    precisions move), and the test, which does not pass by 3 to 5, passes when it is compared with that instead: kernels
    with all tensors kept, or others, if no other kernels are near the reference. What is far is no noise floor; of a
