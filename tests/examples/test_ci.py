@@ -35,6 +35,13 @@ def test_every_input_of_the_action_is_used_and_every_output_given() -> None:
     assert all("${{" not in each.get("run", "") for each in ACTION["runs"]["steps"])
 
 
+def test_actions_of_others_are_pinned_by_commit() -> None:
+    files = [ROOT / "action.yml", EXAMPLE / "github.yml", *(ROOT / ".github" / "workflows").glob("*.yml")]
+    used = {name for file in files for name in re.findall(r"uses: (\S+)", file.read_text())}
+    assert "./" in used
+    assert all(re.search(r"@[0-9a-f]{40}$", name) for name in used - {"./"}), used
+
+
 def test_extras_that_are_installed_by_default_exist() -> None:
     assert f"\n{ACTION['inputs']['extras']['default']} = [" in (ROOT / "pyproject.toml").read_text()
 
