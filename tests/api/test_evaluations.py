@@ -19,7 +19,6 @@ import pytest
 
 import evaltools as et
 from evaltools.datasets import sample
-from evaltools.result.metrics import of_task
 from tests import tiny_models
 from tests.cli.evaluate.sample_runs import figures
 from tests.command import evaltools_here
@@ -448,18 +447,6 @@ def test_every_public_name_is_there() -> None:
     assert callable(et.benchmark)
     with pytest.raises(AttributeError, match="module 'evaltools' has no attribute 'imagnet'"):
         _ = et.imagnet  # type: ignore[attr-defined]
-
-
-@pytest.mark.once
-@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
-def test_ray_gives_the_figures_of_this_process_also_for_a_task_of_ones_own(tmp_path: Path) -> None:
-    (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
-    task = f"{write_task(tmp_path)}:brightness"
-    options: dict[str, Any] = {"values": write_values(tmp_path), "record_examples": True, "tests": ONE}
-    alone = et.run(task, tmp_path / "model.tflite", **options)
-    shared = et.run(task, tmp_path / "model.tflite", executor="ray", ray_tasks=2, **options)
-    figures = [[of_task(entry) for entry in each.result.rows] for each in (shared, alone)]
-    assert figures[0] == figures[1]
 
 
 def test_a_task_of_this_process_alone_is_refused_on_ray(tmp_path: Path) -> None:

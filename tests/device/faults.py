@@ -10,7 +10,7 @@ from evaltools.adb.client import Adb
 from tests.device.fault_proxy import FaultProxy
 
 Fault = Callable[[FaultProxy, Adb], None]
-_AWAY_S: Final = 1.5
+_AWAY_S: Final = 0.7
 
 
 def cut(proxy: FaultProxy, client: Adb) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from evaltools.datasets import sample
 from tests.cli.device import runs as device_runs
 from tests.device.fixtures import Devices
-from tests.device.real_device import Network, wait_until
+from tests.device.real_device import Network
 
 pytestmark = pytest.mark.once
 MODEL = str(sample.model_file("float32"))
@@ -56,24 +55,3 @@ def test_this_computer_counts_as_every_device_does(network: Network, devices: De
     command = device_runs.on_devices(network, [devices[0].serial], BENCHMARK, "--include_host=true")
     assert device_runs.run([*command, f"--output_file_path={output}"]).code == 0
     assert [row["name"] for row in result_of(output)["rows"]] == ["test@host", f"test@{devices[0].serial}"]
-
-
-@pytest.fixture
-def offline(network: Network, devices: Devices) -> Iterator[str]:
-    """The second device, whose daemon has gone."""
-    serial = devices[1].serial
-    devices[1].kill_daemon()
-    wait_until(lambda: network.states().get(serial) == "offline", "adb did not see it go")
-    yield serial
-    devices[1].start_daemon()
-    network.connect(devices[1])
-
-
-def test_a_device_that_is_offline_at_the_beginning_is_left_out_as_in_evaluations(
-    offline: str, network: Network, tmp_path: Path
-) -> None:
-    output = tmp_path / "result.json"
-    command = device_runs.on_devices(network, ["all"], BENCHMARK, f"--output_file_path={output}")
-    done = device_runs.run(command)
-    assert done.code == 0, done.err
-    assert [entry["serial"] for entry in result_of(output)["device_run"]["left_out"]] == [offline]

@@ -39,8 +39,8 @@ def test_a_command_of_the_page_runs(
     write_stand_in(tmp_path, "imagenet").rename(tmp_path / "run_eval")
     words = shlex.split(command)
     assert words[0] == "evaltools"
-    if "imagenet" in words and not any(word.startswith("--num_images=") for word in words):
-        words.append("--num_images=20")
+    if {"imagenet", "coco"} & {*words} and not any(word.startswith("--num_images=") for word in words):
+        words.append("--num_images=10")
     monkeypatch.setenv("ADB", str(network.adb))
     monkeypatch.setenv("ANDROID_SERIAL", serial)
     done = evaltools_here(*words[1:], cwd=tmp_path)

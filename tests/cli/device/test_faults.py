@@ -14,7 +14,7 @@ from tests.cli.device import runs as device_runs
 from tests.cli.evaluate.sample_runs import figures, figures_here, imagenet
 from tests.command import Completed
 from tests.device.fault_proxy import FaultProxy
-from tests.device.faults import Fault, away, restarted_daemon
+from tests.device.faults import restarted_daemon
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network, wait_until
 
@@ -58,19 +58,18 @@ def require_same(done: Completed, output: Path, expected: object, devices: Devic
     assert device_runs.left_runs(devices) == []
 
 
-@pytest.mark.parametrize("fault", [away, restarted_daemon], ids=lambda fault: fault.__name__)
 def test_a_fault_while_files_are_sent_and_again_while_it_runs(
-    fault: Fault, clean: None, network: Network, devices: Devices, proxy: FaultProxy, client: Adb, expected: object,
+    clean: None, network: Network, devices: Devices, proxy: FaultProxy, client: Adb, expected: object,
     tmp_path: Path,
 ) -> None:  # fmt: skip
     output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
     sent = proxy.passed("up")
     process = device_runs.start(command_of(network, [proxy.serial], output, python=held.python))
     device_runs.wait_for(lambda: proxy.passed("up") > sent + 500_000, process)
-    fault(proxy, client)
+    restarted_daemon(proxy, client)
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
     held.let_go()
-    fault(proxy, client)
+    restarted_daemon(proxy, client)
     require_same(device_runs.finish(process), output, expected, devices)
 
 

@@ -81,23 +81,18 @@ def test_a_native_classification_gives_what_this_computer_gives(
     assert device_runs.left_runs(devices) == []
 
 
-@pytest.mark.parametrize(
-    ("kills", "code", "statuses"), [(1, 0, ["measured"] * 2), (9, 3, ["measured", "not measured"])]
-)
-def test_a_binary_that_is_killed_once_is_tried_again_and_then_costs_its_configuration(
-    kills: int, code: int, statuses: list[str], network: Network, devices: Devices, tmp_path: Path
-) -> None:
+def test_a_binary_that_is_killed_once_is_tried_again(network: Network, devices: Devices, tmp_path: Path) -> None:
     (tmp_path / "gpu").mkdir()
     plain, gpu = write_stand_in(tmp_path, "imagenet"), write_stand_in(tmp_path / "gpu", "imagenet", GPU_LINES)
     binary, count = tmp_path / "run_eval", tmp_path / "count"
-    killed = f'echo >>{count}; [ "$(wc -l <{count})" -gt {kills} ] || kill -9 $$'
+    killed = f'echo >>{count}; [ "$(wc -l <{count})" -gt 1 ] || kill -9 $$'
     binary.write_text(f'#!/bin/sh\ncase "$*" in *gpu=true*) {killed}; exec {gpu} "$@" ;; esac\nexec {plain} "$@"\n')
     output = tmp_path / "native.json"
     arguments = imagenet("--config=x: use_gpu=true", pictures=4)
     done = run_native(network, serials(devices)[:1], binary, arguments, output)
-    assert done.code == code, done.err
+    assert done.code == 0, done.err
     result = json.loads(output.read_text())
-    assert [entry["status"] for entry in result["rows"]] == statuses
+    assert [entry["status"] for entry in result["rows"]] == ["measured"] * 2
     (work,) = result["device_run"]["work"]
     (lost,) = work["lost"]
     assert "was killed there (SIGKILL), as Android does where memory runs out" in lost["reason"]
@@ -171,14 +166,9 @@ def test_a_native_benchmark_that_android_logs_as_well(network: Network, devices:
     assert (len(lines), all(line.startswith("INFO: ") for line in lines)) == (4, True)
 
 
-@pytest.mark.parametrize(
-    ("binary", "said"), [(_OF_ANOTHER_PROCESSOR, "Exec format error"), (b"#!/nowhere/sh\n", "not found")]
-)
-def test_a_binary_that_the_device_cannot_start(
-    binary: bytes, said: str, network: Network, devices: Devices, tmp_path: Path
-) -> None:
-    path = tmp_path / "native_tool"
-    path.write_bytes(binary)
+def test_a_binary_that_the_device_cannot_start(network: Network, devices: Devices, tmp_path: Path) -> None:
+    path, said = tmp_path / "native_tool", "Exec format error"
+    path.write_bytes(_OF_ANOTHER_PROCESSOR)
     output = tmp_path / "native.json"
     step = "the device's ABI is x86_64: build the binary for it with bazel build -c opt --config=android_x86_64"
     benchmarked = run_native(network, serials(devices)[:1], path, ["benchmark", *BENCHMARK], output)

@@ -24,7 +24,6 @@ from tests.cli.evaluate.sample_runs import (
     figures_here,
     inference_diff,
     journal_rows,
-    run,
 )
 from tests.command import Completed, evaltools_here
 from tests.evaluation_set import EvaluationSet
@@ -280,16 +279,17 @@ def test_a_folder_that_cannot_be_written_is_refused(evaluation: EvaluationSet, t
             assert "Traceback" not in completed.err
 
 
-def test_a_full_disk_ends_the_run_and_what_was_written_stays(tmp_path: Path) -> None:
+def test_a_full_disk_ends_the_run_and_what_was_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is room for more than the first batch of rows, and for less than all."""
-    runs = 1500  # of two configurations: at least three batches
+    monkeypatch.setattr("evaltools.engine.journal._RECORDS_PER_BATCH", 100)
+    runs = 300  # of two configurations: six batches
     command = inference_diff(f"--run_dir={tmp_path / 'undisturbed'}", runs=runs)
     undisturbed = figures_here(command, tmp_path / "undisturbed.json")
     needed = sum(file.stat().st_size for file in (tmp_path / "undisturbed").iterdir())
     with mounted(tmp_path / "disk", "size=32m") as disk:
         folder, filler, output = disk / "run", disk / "filler", tmp_path / "result.json"
         filler.write_bytes(bytes(shutil.disk_usage(disk).free - needed * 6 // 10))
-        completed = run([*inference_diff(f"--run_dir={folder}", runs=runs), f"--output_file_path={output}"])
+        completed = evaltools_here(*inference_diff(f"--run_dir={folder}", runs=runs), f"--output_file_path={output}")
         assert completed.code == 5, completed.err
         assert "Traceback" not in completed.err
         journal = re.escape(str(folder / JOURNAL_NAME))

@@ -84,7 +84,7 @@ def test_a_delegate_that_crashes_or_hangs_costs_its_own_configuration(
         return f"--config={name}: external_delegate_path={rounding_delegate} external_delegate_options=fail:{name}"
 
     output = tmp_path / "s.json"
-    job = "--job=diff: diff --num_runs=2 --noise_floor_runs=1 --example_timeout=10 --max_crashes=1"
+    job = "--job=diff: diff --num_runs=2 --noise_floor_runs=1 --example_timeout=5 --max_crashes=1"
     model = str(models / "float32.tflite")
     done = evaltools_here("suite", model, job, own("abort"), own("hang"), TESTS[0], f"--output={output}")
     assert done.code == 3
@@ -93,7 +93,7 @@ def test_a_delegate_that_crashes_or_hangs_costs_its_own_configuration(
     }  # fmt: skip
     suite = rows_in(output)
     assert "SIGABRT" in str(suite["abort"].reason)
-    assert "no answer within 10 s" in str(suite["hang"].reason)
+    assert "no answer within 5 s" in str(suite["hang"].reason)
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:

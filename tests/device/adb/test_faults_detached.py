@@ -17,12 +17,12 @@ from tests.device.fault_proxy import Direction, FaultProxy
 from tests.device.faults import FAULTS, Fault
 from tests.device.real_device import wait_until
 
-LINES = 20
+LINES = 6
 COUNTING = f"""\
 i=0
 while [ $i -lt {LINES} ]; do
   i=$((i+1))
-  echo line $i; echo error $i >&2; sleep 0.1
+  echo line $i; echo error $i >&2; sleep 0.05
   while [ $i = {LINES // 2} ] && [ ! -e happened ]; do sleep 0.1; done
 done
 exit 5

@@ -21,11 +21,9 @@ from tests.device.native.runs import (
     classified_run,
     entry_of,
     printed,
-    stand_ins,
     through_every_rendering,
 )
-from tests.device.native.test_inputs import imagenet_request, imagenet_with
-from tests.device.native_stand_in import GPU_WARNINGS
+from tests.device.native.test_inputs import imagenet_with
 
 Inputs = NativeInputs[Any]
 RANKS: list[int | None] = [0, 1, None, 0, 4, 9, 0, None]
@@ -184,22 +182,3 @@ def test_the_time_is_that_of_the_command_whatever_its_devices_took(imagenet: Inp
     """They work at the same time."""
     runs = [classified_run(RANKS, TIMES, place=place) for place in ("pixel", "board")]
     assert assembled(imagenet, *runs, elapsed_s=2.25).environment.elapsed_s == 2.25
-
-
-@pytest.mark.once
-def test_imagenet_from_the_program_to_the_tables(tmp_path: Path) -> None:
-    """The stand-in is ours inside: what it gives is what is known of the sample."""
-    inputs = prepare_imagenet(imagenet_request())
-    reference, test, gpu = stand_ins(tmp_path, inputs, REFERENCE, PLAIN, GPU)
-    assert all(warning in gpu.log for warning in GPU_WARNINGS)
-    result = assembled(inputs, reference, test, gpu)
-    accuracies = [entry.value("top1") for entry in result.rows]
-    assert accuracies == [pytest.approx(0.905), pytest.approx(0.905), None]
-    assert entry_of(result, "gpu").status == "not measured"
-    table = through_every_rendering(result, tmp_path)
-    assert "90.50" in table
-    assert table.count("ms (average)") == 2
-    assert native_proto(result, entry_of(result, "test")) == test.proto
-    assert [line for line in native_lines(result) if "Top" in line] == [
-        line for line in test.log.splitlines() if "Top" in line
-    ]

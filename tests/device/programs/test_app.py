@@ -166,12 +166,6 @@ def test_an_activity_that_the_app_does_not_have(client: Adb, phone: RealDevice) 
         run(client, phone, f"{PACKAGE}/.Other")
 
 
-def test_a_renamed_app_is_run(client: Adb, phone: RealDevice) -> None:
-    add_android(phone, "org.fork/.Other")
-    kept(phone, "mode").write_text("gives up")
-    assert texts(run(client, phone, "org.fork/.Other").out)[1] == "STARTING!"
-
-
 def test_a_link_that_breaks_meanwhile_does_not_matter(client: Adb, phone: RealDevice, proxy: FaultProxy) -> None:
     kept(phone, "mode").write_text("hang")
     found: list[ProgramRun] = []
@@ -197,11 +191,12 @@ def test_flags_with_blanks_are_refused(argument: str) -> None:
         start_command(APP, [argument])
 
 
-def test_the_app_gets_flags_as_they_are(client: Adb, phone: RealDevice) -> None:
+def test_a_renamed_app_gets_flags_as_they_are(client: Adb, phone: RealDevice) -> None:
+    add_android(phone, "org.fork/.Other")
     graph = "a'b\"c$HOME`x`;&|<>(){}*?~#!é.tflite"
     kept(phone, "mode").write_text("gives up")
     flags = [f"--graph=/data/{graph}", "--use_gpu=true"]
-    (found,) = starts(client, phone, [flags])
+    (found,) = starts(client, phone, [flags], "org.fork/.Other")
     assert texts(found.out)[0] == f"Running TensorFlow Lite benchmark with args: --graph=/data/{graph} --use_gpu=true"
 
 
@@ -263,8 +258,9 @@ def leaving(network: Network, client: Adb, phone: RealDevice) -> Iterator[Adb]:
 
 
 def test_a_run_that_was_done_before_the_device_left_counts(
-    leaving: Adb, phone: RealDevice, capsys: pytest.CaptureFixture[str]
+    leaving: Adb, phone: RealDevice, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("evaltools.device.app._PATIENCE_AT_END_S", 0.5)
     kept(phone, "mode").write_text("gives up")
     (found,) = starts(leaving, phone)
     assert (texts(found.out)[-1], found.failure) == ("Failed to load model /no/such/file", "")

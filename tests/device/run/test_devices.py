@@ -116,3 +116,20 @@ def test_kinds_of_cpus_that_a_device_does_not_name_are_refused(
     named = used([f"--adb={network.adb}", f"--serials={devices[0].serial}", "--taskset=big"])
     with pytest.raises(DeviceError, match=f"{devices[0].serial}: it does not say which CPUs are big"), named:
         pass
+
+
+@pytest.fixture
+def offline(network: Network, devices: Devices) -> Iterator[str]:
+    """The second device, whose daemon has gone."""
+    serial = devices[1].serial
+    devices[1].kill_daemon()
+    wait_until(lambda: network.states().get(serial) == "offline", "adb did not see it go")
+    yield serial
+    devices[1].start_daemon()
+    network.run_adb("disconnect", serial)
+    network.connect(devices[1])
+
+
+def test_a_device_that_is_offline_at_the_beginning_is_left_out(offline: str, network: Network) -> None:
+    with used([f"--adb={network.adb}", "--serials=all"]) as found:
+        assert [entry.serial for entry in found.left_out] == [offline]
