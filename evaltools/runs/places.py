@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,10 +19,12 @@ from msgspec.structs import replace
 from evaltools.arm64.box import ANY_CORE, is_arm64, users_box
 from evaltools.command import TaskCommand
 from evaltools.documents import json_as
+from evaltools.engine.facts import CONFIGURATIONS
+from evaltools.engine.journal import read_journal
 from evaltools.engine.ledger import Tally
 from evaltools.engine.run_folder import digest
 from evaltools.errors import ConfigurationUnavailable, UsageError
-from evaltools.exit_codes import EXAMPLES_FAILED, INTERRUPTED, LIMIT_BROKEN, MEASURED, NOT_MEASURED, OK, USAGE
+from evaltools.exit_codes import EXAMPLES_FAILED, INTERRUPTED, MEASURED, NOT_MEASURED, OK, USAGE
 from evaltools.known_tasks import command_named
 from evaltools.report.files.evaluation import planned_files, planned_files_of_task
 from evaltools.request import Request
@@ -116,7 +119,8 @@ def examples_of(task: TaskCommand, request: Request) -> TaskRun:
 def of_several(task: TaskCommand, request: Request, folder: Path) -> Request:
     """The request for several places: if the task has such, they are compared with outputs of the reference here.
 
-    The host computes these outputs once, into a folder below ``folder``. Raises :class:`UsageError` where it cannot.
+    The host computes these outputs once, into a folder below ``folder``. Raises :class:`UsageError` for what
+    is wrong, and :class:`ConfigurationUnavailable` where the reference does not run here.
     """
     require_one_file(task, request)
     saved, unfinished = folder / REFERENCE_FOLDER, folder / f"{REFERENCE_FOLDER}.part"
@@ -125,11 +129,25 @@ def of_several(task: TaskCommand, request: Request, folder: Path) -> Request:
     if outputs is None or saving is None:
         return request
     if not saved.is_dir():
-        shutil.rmtree(unfinished, ignore_errors=True)
-        run_here(saving, (OK, LIMIT_BROKEN, EXAMPLES_FAILED))
+        _save_reference(saving, unfinished)
         unfinished.rename(saved)
     against_saved: Request = outputs.against_saved(request, saved)
     return against_saved
+
+
+def _save_reference(saving: Request, outputs: Path) -> None:
+    """Have this computer save the outputs of the reference; raises as :func:`of_several` says."""
+    shutil.rmtree(outputs, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="evaltools-") as run_dir:
+        ended = run_here(saving.stating(run_dir=Path(run_dir)))
+        if ended.code != NOT_MEASURED:
+            return
+        rows = CONFIGURATIONS.read(read_journal(Path(run_dir))) or []
+    reasons = "; ".join(f"{row.name}: {row.reason}" for row in rows if row.reason) or last_lines(ended.err)
+    raise ConfigurationUnavailable(
+        f"the reference, whose outputs all places are compared with, does not run on this computer: {reasons}; state "
+        "another one with --reference"
+    )
 
 
 def require_one_file(task: TaskCommand, request: Request) -> None:
@@ -158,13 +176,13 @@ def without_host_options(request: Request) -> Request:
     return replace(kept, devices=None, command=())
 
 
-def run_here(request: Request, good_codes: Collection[int] = MEASURED) -> Ended:
+def run_here(request: Request) -> Ended:
     """Carry out a request, whose relative paths start at the working directory.
 
-    Raises :class:`UsageError` with the last lines of stderr where the exit code is none of ``good_codes``.
+    Raises :class:`UsageError` with the last lines of stderr where nothing was measured that could be.
     """
     ended = run_in_own_process(request, Path.cwd())
-    if ended.code not in good_codes:
+    if ended.code not in MEASURED:
         words = command_named(request.task).words
         raise UsageError(
             f"what was to run on this computer, evaltools {words}, did not end well ({ending_in_words(ended.code)}): "

@@ -50,9 +50,9 @@ class Recorded(Struct, frozen=True):
 
     @property
     def missing(self) -> int:
-        """How many examples are not finished."""
+        """How many examples are not finished, though they could be run."""
         outcome = self.outcome
-        is_ended = outcome.stopped is not None
+        is_ended = outcome.stopped is not None or not self.found.can_run
         return 0 if is_ended else len(self.examples) - outcome.examples_done - outcome.examples_apart
 
 
@@ -84,8 +84,7 @@ def _recorded(stated: TaskRun, at_places: Sequence[_AtPlace]) -> Recorded:
     """The reference is that of the first place; those of others are tests."""
     first = at_places[0]
     founds = [_renamed(FOUND.required(each.journals[0]), each.place.suffix) for each in at_places]
-    times = {name: time for found in founds for name, time in found.first_run_us.items()}
-    found = replace(founds[0], first_run_us=times)
+    found = _found_together(founds)
     run = stated.as_checked(found.checked)
     parts = [(journal, each.place.suffix) for each in at_places for journal in each.journals]
     described = [entry for each in at_places for entry in _described(run, each, each is first)]
@@ -113,6 +112,13 @@ def _renamed(found: FirstLook, suffix: str) -> FirstLook:
     return replace(found, first_run_us={name + suffix: time for name, time in found.first_run_us.items()})
 
 
+def _found_together(founds: Sequence[FirstLook]) -> FirstLook:
+    """What all places found; a trouble of one of several stands in its rows."""
+    times = {name: time for found in founds for name, time in found.first_run_us.items()}
+    trouble = founds[0].trouble if len(founds) == 1 else ""
+    return replace(founds[0], can_run=any(each.can_run for each in founds), first_run_us=times, trouble=trouble)
+
+
 def _facts(journal: Journal, suffix: str) -> PassFacts:
     return (PASS.read(journal) or PassFacts()).at(suffix)
 
@@ -121,11 +127,11 @@ def _described(run: TaskRun, at_place: _AtPlace, is_first: bool) -> list[Row]:
     """The configurations at a place, not measured where nothing could be run there."""
     place, journals = at_place
     own = CONFIGURATIONS.required(journals[0])
-    can_run = any(entry.role == "test" and entry.status == "measured" for entry in own)
-    if place.name and not can_run and not any(journal.examples() for journal in journals):
+    found = FOUND.required(journals[0])
+    if place.name and not found.can_run and not any(journal.examples() for journal in journals):
+        why = found.trouble or _NO_TEST_THERE
         own = [
-            replace(entry, status="not measured", reason=_NO_TEST_THERE) if entry.status == "measured" else entry
-            for entry in own
+            replace(entry, status="not measured", reason=why) if entry.status == "measured" else entry for entry in own
         ]
     if not place.name:
         return own
@@ -211,7 +217,7 @@ def _together(by_place: Sequence[Sequence[PassFacts]], outcome: PassOutcome[Any]
 
 def require_all(recorded: Recorded, folders: Sequence[Path]) -> None:
     """Raise :class:`UsageError` where examples are missing that no shard gave up."""
-    if recorded.missing and recorded.outcome.records:
+    if recorded.missing:
         raise UsageError(
             f"{recorded.missing} of {len(recorded.examples)} examples are in none of the {len(folders)} folders; give "
             "all shards, and finish those that were interrupted with evaltools resume"

@@ -51,7 +51,8 @@ class Part(Struct, frozen=True):
     """What is in the journal of a part of ``count`` examples.
 
     Example i gives ``first`` + i in every configuration, and takes so many microseconds; its input takes
-    ``preprocessing_us``. ``without`` were not finished, at those of ``died`` the process of ``test`` died.
+    ``preprocessing_us``. ``without`` were not finished, at those of ``died`` the process of ``test`` died. Where it
+    could not be run, ``found`` says so.
     """
 
     count: int
@@ -63,6 +64,7 @@ class Part(Struct, frozen=True):
     quiet: QuietTimes | None = None
     described: Sequence[Row] = DESCRIBED
     identity: RunIdentity = IDENTITY
+    found: FirstLook = FirstLook(can_run=True)
 
     def write(self, folder: Path) -> Path:
         """Write it; the folder again."""
@@ -70,11 +72,11 @@ class Part(Struct, frozen=True):
         shard = str(self.shard) if self.shard.count > 1 else ""
         begin_run(journal, self.described, replace(self.identity, shard=shard), None)
         for example in self.shard.numbers_of(self.count):
-            if example not in self.without:
+            if self.found.can_run and example not in self.without:
                 names = [entry.name for entry in self.described if entry.status == "measured"]
                 journal.add([self._record(example, name) for name in names])
         journal.flush()
-        FOUND.write(journal, FirstLook(can_run=True))
+        FOUND.write(journal, self.found)
         PASS.write(journal, PassFacts(is_over=True, execution=ExecutionUsed(workers=1), quiet=self.quiet))
         journal.close()
         return folder

@@ -19,6 +19,7 @@ from evaltools.errors import UsageError
 from evaltools.result.facts import RuntimeUsed
 from evaltools.result.result import PREPROCESSING
 from evaltools.runs.conclude import latency_ratios, sum_up
+from evaltools.runs.first_look import FirstLook
 from evaltools.runs.identity import RunAtPlace, identity_in
 from evaltools.runs.recorded import Recorded, recorded_in, require_all
 from evaltools.runs.task_run import TaskRun
@@ -225,6 +226,22 @@ def test_examples_that_are_missing_at_one_place_are_said(tmp_path: Path) -> None
     half = Part(4, Shard(0, 2)).write(tmp_path / "half")
     with pytest.raises(UsageError, match="2 of 4 examples are in none of"):
         merged([RunAtPlace((Part(4).write(tmp_path / "host"),), "host"), RunAtPlace((half,), "R58M")])
+
+
+@pytest.mark.parametrize("trouble", ["the reference does not run", ""])
+def test_nothing_is_missing_where_nothing_could_be_run(trouble: str, tmp_path: Path) -> None:
+    """Its configurations say why they have no figures, and those of other places have theirs."""
+    nowhere = Part(4, found=FirstLook(trouble=trouble))
+    alone = merged_shards([replace(nowhere, shard=Shard(i, 2)).write(tmp_path / f"shard {i}") for i in (0, 1)], 4)
+    assert (alone.missing, alone.found.trouble) == (0, trouble)
+    assert not merged(two_places(tmp_path / "neither", nowhere, nowhere)).outcome.records
+    for host, phone in ((nowhere, Part(4)), (Part(4), nowhere)):
+        run = merged(two_places(tmp_path / str(len(list(tmp_path.iterdir()))), host, phone))
+        names = {"reference@host", "test@host"} if phone is nowhere else {"reference@R58M", "test@R58M"}
+        assert set(run.outcome.records) == names
+        assert run.outcome.examples_done == 4
+        reasons = {row.reason for row in run.described if row.name not in names}
+        assert reasons == {trouble or "no test configuration can run there"}
 
 
 def test_places_may_run_something_else_but_the_parts_of_one_may_not(tmp_path: Path) -> None:
