@@ -25,6 +25,8 @@ _LOADER: Final = Path(__file__).resolve().parent / "in_processes"
 _WANTED: Final = 0.85
 _MOST_TESTS: Final = 200
 _PATIENCE: Final = 600
+_EXAMPLES: Final = "tests/test_doctests.py::test_examples[{}]"
+"""The examples in the docstrings of a room."""
 
 
 class Room(NamedTuple):
@@ -35,11 +37,20 @@ class Room(NamedTuple):
 
 
 ROOMS: Final = {
-    "metrics": Room(("evaltools/metrics/*.py",), ("tests/metrics",)),
-    "judge": Room(("evaltools/gates/*.py", "evaltools/operators/judge.py"), ("tests/gates", "tests/operators")),
-    "run": Room(("evaltools/engine/*.py", "evaltools/runs/*.py"), ("tests/engine", "tests/runs", "tests/cli/runs")),
-    "delegates": Room(("evaltools/delegates/*.py",), ("tests/delegates", "tests/test_configuration.py")),
-    "native": Room(("evaltools/native/*/*.py",), ("tests/native",)),
+    "metrics": Room(("evaltools/metrics/*.py",), ("tests/metrics", _EXAMPLES.format("metrics"))),
+    "judge": Room(
+        ("evaltools/gates/*.py", "evaltools/operators/judge.py"),
+        ("tests/gates", "tests/operators", "tests/cli/judge", _EXAMPLES.format("gates"), _EXAMPLES.format("operators")),
+    ),
+    "run": Room(
+        ("evaltools/engine/*.py", "evaltools/runs/*.py"),
+        ("tests/engine", "tests/runs", "tests/cli/runs", _EXAMPLES.format("engine"), _EXAMPLES.format("runs")),
+    ),
+    "delegates": Room(
+        ("evaltools/delegates/*.py",),
+        ("tests/delegates", "tests/test_configuration.py", _EXAMPLES.format("delegates")),
+    ),
+    "native": Room(("evaltools/native/*/*.py",), ("tests/native", _EXAMPLES.format("native"))),
     "exit codes": Room(
         ("evaltools/exit_codes.py", "evaltools/cli/runs/*.py"), ("tests/test_exit_codes.py", "tests/cli")
     ),

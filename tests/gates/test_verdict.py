@@ -261,6 +261,18 @@ def test_answers_that_changed_are_no_pass_however_close_the_classes_are() -> Non
     assert "answers changed: 1 of 20" in why(found[0])
 
 
+@pytest.mark.parametrize(
+    ("changed", "other_model", "grade"), [(10, True, "not decided"), (11, True, "diverged"), (3, False, "diverged")]
+)
+def test_beside_another_model_half_of_the_answers_may_change(changed: int, other_model: bool, grade: Grade) -> None:
+    """Of twenty, with no precision that changes any; in one model a tenth at most is open."""
+    reference, swapped = scores([0, 1, 2, 3] * 5, [4] * 20), scores([4] * 20, [0, 1, 2, 3] * 5)
+    variant = seen(reference, reference, STEPS, as_scores=True)
+    noise_floor = NoiseFloor({"variant": variant}, {"int8": variant}, 1, other_model=other_model)
+    test = [*swapped[:changed], *reference[changed:]]
+    assert judge_output(seen(test, reference, STEPS, as_scores=True), noise_floor).grade == grade
+
+
 def test_a_pass_that_answers_alone_keep_from_equivalent_says_so() -> None:
     """One of twenty changed, with fp16 too and with no CPU kernels, which move the values as much."""
     reference, swapped = scores([0, 1, 2, 3] * 5, [4] * 20), scores([4] * 20, [0, 1, 2, 3] * 5)

@@ -73,6 +73,15 @@ def test_where_rounding_alone_moves_values_too_far_nothing_is_decided() -> None:
     assert math.isinf(limit_of(floats(0.15, float32=0.1), PLAIN, "fp32").size)
 
 
+@pytest.mark.parametrize(("arithmetic", "size"), [(Arithmetic(hybrid=True), 0.012), (PLAIN, 2e-6)])
+def test_only_weights_of_8_bits_beside_floats_widen_the_limit_to_that_of_int8(
+    arithmetic: Arithmetic, size: float
+) -> None:
+    limit = limit_of(floats(0.01, float32=1e-6, int8=0.006), arithmetic, "fp32")
+    assert limit.size == pytest.approx(size, rel=0.5)
+    assert limit.precision == ("int8" if arithmetic.hybrid else "fp32")
+
+
 def test_one_operator_that_is_off_among_exact_ones_is_no_precision() -> None:
     exact, half, written = floats(0.0), floats(5e-4), floats(5e-4, ("fp16",))
     needed = {0: "fp16", 1: "fp32", 2: "fp32"}
