@@ -46,7 +46,7 @@ def drawn(paths: list[Path], count: int, seed: int) -> list[Mutant]:
 
 
 def _all_of(path: Path) -> Iterator[tuple[Place, Mutant]]:
-    """Every mistake that a module can have, with its place; none in types, which are never computed."""
+    """Every mistake that a module can have, with its place; none in types and classes' settings, never computed."""
     tree = get_ast_from_path(path)
     types = _lines_of_types(ast.parse(path.read_text(encoding="utf-8")))
     for kind in operator_names():
@@ -60,11 +60,17 @@ def _all_of(path: Path) -> Iterator[tuple[Place, Mutant]]:
 
 
 def _lines_of_types(tree: ast.Module) -> list[tuple[Place, Place]]:
-    """From where to where annotations of variables, parameters and results are."""
+    """From where to where annotations of variables, parameters and results are, and what classes say of themselves.
+
+    That is ``frozen=True``, which nothing depends on that is written.
+    """
     found = []
     for node in ast.walk(tree):
-        stated = getattr(node, "annotation", None) or getattr(node, "returns", None)
-        if isinstance(stated, ast.expr):
-            last = (stated.end_lineno or stated.lineno, stated.end_col_offset or 0)
-            found.append(((stated.lineno, stated.col_offset), last))
+        stated = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        if isinstance(node, ast.ClassDef):
+            stated += [keyword.value for keyword in node.keywords]
+        for each in stated:
+            if isinstance(each, ast.expr):
+                last = (each.end_lineno or each.lineno, each.end_col_offset or 0)
+                found.append(((each.lineno, each.col_offset), last))
     return found

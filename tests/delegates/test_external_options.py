@@ -22,9 +22,18 @@ def test_an_item_that_native_tools_drop_or_alter_is_refused(text: str) -> None:
         parse_external_options(text)
 
 
-def test_a_comma_between_pairs_is_explained() -> None:
-    with pytest.raises(UsageError, match="options are separated by ';', not by ','"):
-        parse_external_options("a:b,c:d")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a:b,c:d", "options are separated by ';', not by ','"),
+        ("path:/a:b", "put a value that contains one in double quotes"),
+        (":b,c", "key and value must both be there"),
+        ("k:", "key and value must both be there"),
+    ],
+)
+def test_what_is_wrong_with_a_pair_is_explained(text: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        parse_external_options(text)
 
 
 def test_a_key_given_twice_is_refused() -> None:

@@ -71,6 +71,16 @@ def configured(flags: str) -> Configuration:
     return Configuration.from_text("test", f"use_npu=true {flags}")
 
 
+def test_the_options_of_the_compiler_get_members_lists_and_values() -> None:
+    given = configured(
+        "npu_vendor=qualcomm qualcomm_backend=htp qualcomm_dump_tensor_ids=3,17 qualcomm_vtcm_size=4"
+    ).delegates
+    found = {field.name: (field.value, field.member) for field in fields(given)}
+    assert found["dump_tensor_ids"] == ([3, 17], "")
+    assert found["vtcm_size"] == (4, "")
+    assert found["backend"] == ("htp", "HTP")
+
+
 def test_the_compiler_gets_the_flags_as_they_were_given() -> None:
     given = configured("npu_vendor=mediatek mediatek_optimization_hint=normal mediatek_dla_dir='a b'").delegates
     assert vendor_flags(given) == ["--mediatek_optimization_hint=normal", "--mediatek_dla_dir=a b"]

@@ -23,20 +23,20 @@ def result_of(output: Path) -> Any:
     return json.loads(output.read_text())
 
 
-def test_every_device_has_rows_with_the_names_that_files_have_here_and_the_time_of_the_command(
+def test_this_computer_and_every_device_have_rows_with_the_names_that_files_have_here_and_the_time_of_the_command(
     network: Network, devices: Devices, rounding_delegate: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "result.json"
     serials = [device.serial for device in devices]
     arguments = [*BENCHMARK, f"--external_delegate_path={rounding_delegate}", "--taskset=1"]
-    command = device_runs.on_devices(network, serials, arguments, f"--output_file_path={output}")
+    command = device_runs.on_devices(network, serials, arguments, "--include_host", f"--output_file_path={output}")
     done = device_runs.run(command)
     assert done.code == 0, done.err
     result = result_of(output)
-    assert [row["name"] for row in result["rows"]] == [f"test@{serial}" for serial in serials]
-    assert done.out.count("INFO: Inference timings in us:") == len(serials)
+    assert [row["name"] for row in result["rows"]] == [f"test@{place}" for place in ("host", *serials)]
+    assert done.out.count("INFO: Inference timings in us:") == 1 + len(serials)
     assert [model["file"] for model in result["models"]] == [MODEL]
-    assert done.out.count(f"INFO: Graph: [{MODEL}]\n") == len(serials)
+    assert done.out.count(f"INFO: Graph: [{MODEL}]\n") == 1 + len(serials)
     assert "/store/" not in done.out
     for row in result["rows"]:
         assert f"--external_delegate_path={rounding_delegate}" in row["flags"]
@@ -48,10 +48,3 @@ def test_every_device_has_rows_with_the_names_that_files_have_here_and_the_time_
     assert result["environment"]["elapsed_s"] > max(work["elapsed_s"] for work in each)
     assert result["environment"]["started_at"] <= min(work["started_at"] for work in each)
     assert result["environment"]["command"][:4] == ["evaltools", "device", "run", "benchmark"]
-
-
-def test_this_computer_counts_as_every_device_does(network: Network, devices: Devices, tmp_path: Path) -> None:
-    output = tmp_path / "result.json"
-    command = device_runs.on_devices(network, [devices[0].serial], BENCHMARK, "--include_host=true")
-    assert device_runs.run([*command, f"--output_file_path={output}"]).code == 0
-    assert [row["name"] for row in result_of(output)["rows"]] == ["test@host", f"test@{devices[0].serial}"]

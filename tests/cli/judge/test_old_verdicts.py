@@ -66,16 +66,15 @@ def test_a_run_that_is_ended_leaves_no_earlier_verdict(
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "flag"),
     [
-        ("new.json", "--limit=top1 >= 200 %"),
-        ("new.json", "--no_such_flag=1"),
-        ("limits.toml",),
-        ("new.json", "--junit=nowhere/j.xml", "--limit=top1 >= 50 %"),
-        ("none.json", "--limit=top1 >= 50 %"),
+        (("new.json", "--limit=top1 >= 200 %"), "--json"),
+        (("new.json", "--no_such_flag=1"), "--output"),
+        (("limits.toml",), "--output-file-path"),
+        (("new.json", "--junit=nowhere/j.xml", "--limit=top1 >= 50 %"), "--json"),
+        (("none.json", "--limit=top1 >= 50 %"), "--output"),
     ],
 )
-@pytest.mark.parametrize("flag", ["--json", "--output", "--output-file-path"])
 def test_a_command_that_is_wrong_leaves_no_earlier_verdict(words: tuple[str, ...], flag: str, folder: Path) -> None:
     assert evaltools_here("gate", *words, f"{flag}=o.json", cwd=folder).code == 2
     assert worst_in(folder / "o.json") == "not measured"

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.datasets import sample
+from evaltools.result.result import INVOKE_US
 from evaltools.result_file import read_result
 from evaltools.runs.handing_over import to_bytes
 from evaltools.runs.stored import stored_request
@@ -23,7 +24,6 @@ from tests.cli.evaluate.sample_runs import (
     imagenet,
     inference_diff,
     journal_rows,
-    start,
 )
 from tests.command import Completed, evaltools_here
 
@@ -39,30 +39,19 @@ PICTURES = 20
 REFERENCE_KERNELS = "plain C++: kernels=reference"
 
 
-def words_of(command: list[str], folder: Path, index: int, count: int) -> list[str]:
-    """The command of a shard, whose folder is given."""
-    return [*command, f"--run_dir={folder}", f"--shard_index={index}", f"--shard_count={count}"]
-
-
 def run_shards(command: list[str], folder: Path, *indices: int, count: int = COUNT) -> list[Path]:
     """Run shards one after the other; their folders."""
     places = [folder / f"shard{index}" for index in indices]
     for place, index in zip(places, indices, strict=True):
-        done = evaltools_here(*words_of(command, place, index, count))
+        done = evaltools_here(*command, f"--run_dir={place}", f"--shard_index={index}", f"--shard_count={count}")
         assert done.code == 0, done.err
     return places
 
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The folders of three shards, which ran at the same time."""
-    places = [tmp_path_factory.mktemp("shards") / f"shard{index}" for index in range(COUNT)]
-    command = imagenet(XNNPACK, pictures=PICTURES)
-    running = [start(words_of(command, place, index, COUNT)) for index, place in enumerate(places)]
-    for process in running:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
-    return places
+    """The folders of three shards."""
+    return run_shards(imagenet(XNNPACK, pictures=PICTURES), tmp_path_factory.mktemp("shards"), *range(COUNT))
 
 
 def merge(*folders: Path, flags: tuple[str, ...] = ()) -> Completed:
@@ -84,6 +73,9 @@ def test_merged_shards_are_the_whole(command: list[str], tmp_path: Path) -> None
     parts = [{example for example, _ in journal_rows(folder)} for folder in folders]
     assert [part & other for part in parts for other in parts if part is not other] == [set()] * 6
     assert figures_here(["merge", *map(str, reversed(folders)), *record], tmp_path / "merged.json") == whole
+    if record:
+        times = [read_result(tmp_path / name).rows[1].series.get(INVOKE_US) for name in ("whole.json", "merged.json")]
+        assert (len(times[0] or ()) > 0, times[1]) == (True, None), "times of shards have no common order"
 
 
 def test_shards_whose_noise_overflows_take_the_same_range_as_the_whole(tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ class TestStatLine:
         """Equal samples have no blank before the parenthesis."""
         assert stat_line([]) == "count=0 p5=0 median=0 p95=0"
         assert stat_line([761]) == "count=1 curr=761 p5=761 median=761 p95=761"
+        assert stat_line([3, 3], percentiles=False) == "count=2 curr=3(all same)"
         assert stat_line([3, 3, 3]) == "count=3 curr=3(all same) p5=3 median=3 p95=3"
 
     def test_different_samples(self) -> None:
