@@ -49,7 +49,8 @@ TYPES = build/types/$(VENV)
 TYPED ?= evaltools tests benchmarks scripts/generate.py scripts/mutation/__main__.py scripts/sample/draw_*.py scripts/sample/screenshot.py
 types: $(VENV)/ready
 	@mkdir -p $(TYPES) && cd $(TYPES) && rm -rf evaltools tests scripts benchmarks
-	@cp -Rp evaltools tests scripts benchmarks pyproject.toml $(TYPES)/ && cp -Rp tasks datasets $(TYPES)/evaltools/
+	@tar -c --exclude=__pycache__ evaltools tests scripts benchmarks pyproject.toml | tar -x -C $(TYPES)
+	@tar -c --exclude=__pycache__ tasks datasets | tar -x -C $(TYPES)/evaltools
 	cd $(TYPES) && MYPYPATH=scripts/sample:scripts/mutation "$(CURDIR)/$(VENV)/bin/mypy" $(TYPED)
 
 # The site has the tree's folders, so that links between pages are the same there as here; one that leads nowhere is an error.
