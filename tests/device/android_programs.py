@@ -106,26 +106,14 @@ def log(level, tag, text, process=os.getpid()):
 
 log("I", "ActivityManager", f"Start proc {os.getpid()}:{package}/u0a217 for pre-top-activity {{x}}", SYSTEM)
 if name != "args":
-    mode = "exception"
+    sys.exit("the name of the flags is args")
 log("I", "tflite_BenchmarkModelActivity", "Running TensorFlow Lite benchmark with args: " + text)
 log("I", "tflite", "STARTING!", OTHER)
 log("I", "tflite", "Replacing 3 node(s) with delegate (TfLiteGpuDelegateV2) node, yielding 1 partitions.", OTHER)
-if mode == "exception":
-    lines = [
-        "FATAL EXCEPTION: main",
-        f"Process: {package}, PID: {os.getpid()}",
-        "java.lang.UnsatisfiedLinkError: no tensorflowlite_benchmark",
-        "\tat java.lang.Runtime.loadLibrary0(Runtime.java:1087)",
-    ]
-    log("E", "AndroidRuntime", "\n".join(lines))
-elif mode == "signal":
+if mode == "signal":
     log("I", "tflite", "STARTING!")
     log("E", "tflite", "Failed to read the input_layer_value_file:/x")
     log("F", "libc", f"Fatal signal 6 (SIGABRT), code -1 (SI_QUEUE) in tid {os.getpid()} (te.benchmark)")
-elif mode == "killed":
-    log("I", "tflite", "STARTING!")
-    log("I", "ActivityManager", f"Process {package} (pid {OTHER}) has died: cch CRE", SYSTEM)
-    log("I", "ActivityManager", f"Process {package} (pid {os.getpid()}) has died: fg  TOP", SYSTEM)
 elif mode == "gives up":
     log("I", "tflite", "STARTING!")
     log("E", "tflite", "Failed to load model /no/such/file")

@@ -23,7 +23,7 @@ pytestmark = [
 ]
 EXAMPLES = 200
 LONGEST_RUN_S = 240
-PATIENCE_S = 10
+PATIENCE_S = 6
 CONFIGURATIONS = ("--config=a: use_xnnpack=true", "--config=b: use_xnnpack=false")
 FEW_ROUNDS = (
     *("--num_runs=20", "--min_secs=0", "--max_secs=10", "--warmup_runs=1", "--warmup_min_secs=0", "--rounds=3"),

@@ -117,8 +117,11 @@ def test_the_end_of_another_process_is_none_of_the_app(text: str) -> None:
     assert not is_over(STARTED, ended)
 
 
-def test_an_exception_without_words() -> None:
+def test_an_exception_with_and_without_words() -> None:
     crash = line("FATAL EXCEPTION: main", tag="AndroidRuntime", level="E")
+    words = line("java.lang.UnsatisfiedLinkError: no tensorflowlite_benchmark", tag="AndroidRuntime", level="E")
+    found = read(STARTED, crash, line(f"Process: {PACKAGE}, PID: 22838", tag="AndroidRuntime", level="E"), words)
+    assert found.failure == "it crashed: java.lang.UnsatisfiedLinkError: no tensorflowlite_benchmark"
     assert read(STARTED, crash).failure == "it crashed: FATAL EXCEPTION: main"
     assert is_over(STARTED, crash)
     assert "it did not end" in read(STARTED, crash.replace("22838", "   12")).failure

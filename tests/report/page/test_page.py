@@ -169,11 +169,11 @@ def test_pictures_are_found_where_they_lie_now(tmp_path: Path) -> None:
 
 
 def test_results_of_many_examples_make_a_bounded_page() -> None:
-    many = changed(1000)
-    page = read(Sources({"r": classifier(many)}, located={"r": [search(2000)]}))
+    many = changed(300)
+    page = read(Sources({"r": classifier(many)}, located={"r": [search(600)]}))
     assert len(page.of_class("picture")) == 48
     assert len(page.source) < 1_000_000
-    assert "A bar is the worst of 17 operators in a row" in page.source
+    assert "A bar is the worst of 5 operators in a row" in page.source
 
 
 def test_a_search_that_found_no_fault_is_not_on_the_first_screen() -> None:
