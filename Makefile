@@ -15,7 +15,7 @@ PYTEST = $(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile --no-l
 unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo test test-all hostile mutants lint types docs bench generate screenshot clean
+.PHONY: demo test test-all hostile mutants lint types docs bench generate recordings screenshot clean
 
 DELEGATE := examples/external_delegate/rounding_delegate.so
 
@@ -73,6 +73,12 @@ bench: $(VENV)/ready
 
 generate: $(VENV)/ready
 	$(VENV)/bin/python scripts/generate.py
+
+# Whatever a terminal, a page or a result shows: the picture of the README, screens, pages and the contract.
+recordings: generate screenshot
+	$(VENV)/bin/python -m tests.report.tables.screens
+	$(VENV)/bin/python -m tests.report.page.pages
+	$(VENV)/bin/python -m tests.contract.record
 
 screenshot: $(VENV)/ready
 	$(VENV)/bin/python scripts/sample/screenshot.py
