@@ -44,7 +44,7 @@ def answer_lines(result: Result) -> list[str]:
     if looked_at and not is_by_name(result):
         within = sum(status in ("right", "precision") for status in looked_at)
         on_cpu = looked_at.count("stays on the CPU")
-        stays = f", {on_cpu} stay on the CPU" if on_cpu else ""
+        stays = f", {on_cpu} {'stays' if on_cpu == 1 else 'stay'} on the CPU" if on_cpu else ""
         all_of_them = result.models[0].node_count
         of = f" (the model has {all_of_them})" if len(operators) < all_of_them else ""
         lines.append(

@@ -112,7 +112,7 @@ class Page(Struct, frozen=True):
 
 
 def merged(notes: Sequence[Note]) -> list[Note]:
-    """The notes, of which those with the same text are one with all names.
+    """The notes, of which those with the same text are one with all names, which have a comma where there are models.
 
     >>> merged([Note("a", "no GPU"), Note("b", "slow"), Note("c", "no GPU")])[0].of
     'a, c'
@@ -120,7 +120,10 @@ def merged(notes: Sequence[Note]) -> list[Note]:
     names: dict[tuple[str, Tone], list[str]] = {}
     for note in notes:
         names.setdefault((note.text, note.tone), []).append(note.of)
-    return [Note(", ".join(dict.fromkeys(of)), text, tone) for (text, tone), of in names.items()]
+    return [
+        Note(("; " if any(", " in name for name in of) else ", ").join(dict.fromkeys(of)), text, tone)
+        for (text, tone), of in names.items()
+    ]
 
 
 def first_few(texts: Sequence[str], most: int = 5) -> str:

@@ -244,7 +244,7 @@ def _warnings(comparisons: Sequence[DiffComparison], noise_floor: RoleOutcomes) 
         if repeatability is not None and repeatability.identical is False:
             found.append(
                 f"{entry.name} is not repeatable: a second time, the same inputs gave outputs that "
-                f"differ by {f'up to {repeatability.max}' if repeatability.max else 'NaN or infinite numbers'}"
+                f"differ by {f'up to {repeatability.max:.3g}' if repeatability.max else 'NaN or infinite numbers'}"
             )
     return found + _constant_outputs(comparisons)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from evaltools.metrics.latency import NativeTimes, summarise_latency
 from evaltools.metrics.native_numbers import NativeError, widened
 from evaltools.native.lines.evaluation import fill_latency, latency_line
-from evaltools.report.words.next_steps import ran_on_devices, search_command, stated
+from evaltools.report.words.next_steps import FOR_A_DIFFERENCE, ran_on_devices, search_command, stated
 from evaltools.result.facts import Model
 from evaltools.result.places import reference_of
 from evaltools.result.result import Result, Row
@@ -102,7 +102,7 @@ def next_steps(result: Result, configuration: Row) -> list[str]:
 def _search(result: Result, configuration: Row) -> str:
     """The search with the inputs that the command states."""
     command = search_command(result.model.file, configuration, result.environment.command)
-    return f"{command} looks for the operator that makes the difference"
+    return f"{command} {FOR_A_DIFFERENCE}"
 
 
 def _fitting_tasks(result: Result) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +21,8 @@ from evaltools.result.result import HINT, INVOKE_US, Result
 from evaltools.result.section import Block, Place, Section
 
 _GATE: Final = "gate"
+_MOST_NAMED: Final = 3
+"""Models in a title."""
 
 
 def page_of(sources: Sources) -> Page:
@@ -69,9 +70,23 @@ def _from_to(moments: Sequence[str]) -> str:
 def _title(parts: Sequence[Part], sources: Sources) -> str:
     """What the only result is of, or the gates; then how many other results there are of what."""
     by_name = parts[:1] if len(parts) == 1 or any(each.command == _GATE for each in sources.results.values()) else []
-    kinds = Counter(part.about.rpartition(": ")[2] for part in parts[len(by_name) :])
-    others = [f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items()]
+    models: dict[str, list[str]] = {}
+    for part in parts[len(by_name) :]:
+        file = Path(sources.results[part.source].model.file).name
+        models.setdefault(part.about.rpartition(": ")[2], []).append(file)
+    others = [_of_kind(kind, dict.fromkeys(of), len(of)) for kind, of in models.items()]
     return ", ".join([*(part.about for part in by_name), *others])
+
+
+def _of_kind(kind: str, models: Collection[str], count: int) -> str:
+    """So many results of a kind, with the names of a few models where each has its own.
+
+    >>> _of_kind("coco", ["a.tflite", "b.tflite"], 2), _of_kind("coco", ["a.tflite"], 2)
+    ('a.tflite, b.tflite: coco', '2 x coco')
+    """
+    if count == 1:
+        return kind
+    return f"{', '.join(models)}: {kind}" if len(models) == count <= _MOST_NAMED else f"{count} x {kind}"
 
 
 def _part(name: str, result: Result, sources: Sources, is_alone: bool) -> Part:

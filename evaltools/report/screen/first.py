@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from evaltools.known_tasks import metric_named
-from evaltools.report.content import First
+from evaltools.report.content import First, merged
 from evaltools.report.screen.answer import answer_of, became_of, fastest
 from evaltools.report.screen.rows import ModelRow, is_lost
 from evaltools.report.screen.table import BENCHMARK, SUITE, by_task, summary_of
 from evaltools.report.words.facts import counted, label
-from evaltools.report.words.next_steps import SEARCH, after_evaluation, how_fast
+from evaltools.report.words.next_steps import FOR_A_DIFFERENCE, SEARCH, after_evaluation, how_fast
 from evaltools.report.words.numbers import in_times
 from evaltools.result.places import fastest_on_cpu, reference_of, runs_on_cpu
 from evaltools.result.result import HINT, NEXT, WARNING, Result, Row
-from evaltools.result.section import Block, Lines, Note, Place, Section, Sentence
+from evaltools.result.section import Block, Lines, Note, Place, Section, Sentence, Tone
 from evaltools.result.verdict import OF_OUTPUTS, Verdict, kind_in_words
 
 _FAILED: Final = "failed"
@@ -37,10 +37,10 @@ def first_screen(results: Mapping[str, Result], located: Located | None = None) 
     blocks: list[Block] = [Sentence(text)] if (text := _sentence(results)) else []
     summary = summary_of(results) if has_table(results) else None
     blocks += [] if summary is None else [summary]
-    for name, block in own:
-        if isinstance(block, Lines) and several:
-            block = Lines([of_result(name, line) for line in block.lines])
-        blocks += [block] if not isinstance(block, Sentence) else []
+    blocks += [block for _, block in own if not isinstance(block, Sentence | Lines)]
+    lines = [(name, line) for name, block in own if isinstance(block, Lines) for line in block.lines]
+    shown = merged([of_result(name, line) for name, line in lines]) if several else [line for _, line in lines]
+    blocks += [Lines(shown)] if shown else []
     notes: list[Note] = []
     for name, result in results.items():
         stored = [note for note in result.notes if note.of not in _KINDS]
@@ -78,18 +78,31 @@ _SENTENCES: Final = {BENCHMARK: fastest, SUITE: became_of}
 
 
 def _steps(results: Mapping[str, Result], located: Located) -> Iterator[str]:
-    """What answers the questions that results leave open; where an evaluation leaves none, how fast it is."""
+    """What answers the questions that results leave open; where an evaluation leaves none, how fast it is.
+
+    One search for an operator is enough, in the worst configuration; of several counts of examples the largest.
+    """
     steps: list[str] = []
+    most_needed = max((_examples_needed(row) for result in results.values() for row in result.rows), default=0)
     for name, result in results.items():
         steps += result.next_steps
-        most_needed = max(map(_examples_needed, result.rows), default=0)
-        for entry in result.rows if result.is_of_examples else ():
+        for entry in sorted(result.rows, key=lambda row: _tone(row) != "bad") if result.is_of_examples else ():
             if 0 < _examples_needed(entry) < most_needed:
                 continue
             more = after_evaluation(result, entry)
-            steps += [step for step in more if not (located.get(name) and step.startswith(SEARCH))]
+            is_sought = any(step.endswith(FOR_A_DIFFERENCE) for step in steps)
+            steps += [
+                step
+                for step in more
+                if not (located.get(name) and step.startswith(SEARCH))
+                and not (is_sought and step.endswith(FOR_A_DIFFERENCE))
+            ]
     (first, *others) = results.values()
     yield from steps or (how_fast(first) if first.is_of_examples and not others else ())
+
+
+def _tone(entry: Row) -> Tone:
+    return entry.verdict.tone if entry.verdict is not None else ""
 
 
 def _examples_needed(entry: Row) -> int:

@@ -38,7 +38,7 @@ from evaltools.result.section import Cell, Number, Table, Word, number_cell, pat
 
 BENCHMARK: Final = "benchmark"
 SUITE: Final = "suite"
-_FACTS: Final = {"file MB": "a file of {} MB", "examples": "{} examples", "machine": "{}", "versions": "{}"}
+_FACTS: Final = {"file MB": "the model has {} MB", "examples": "{} examples", "machine": "{}", "versions": "{}"}
 """Columns that are a line below the table where they say the same in each row."""
 _UNLIKE: Final = "Not all of it was measured on one machine, with the same versions and on the same examples"
 _FELL_BACK: Final = Word("fell back", "bad")

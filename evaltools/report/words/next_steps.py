@@ -17,6 +17,8 @@ _ON_DEVICES: Final = ("device", "run")
 _WHICH_DEVICE: Final = ("serials", "adb", "device_program")
 SEARCH: Final = "evaltools locate "
 """How a step begins that looks for an operator."""
+FOR_A_DIFFERENCE: Final = "looks for the operator that makes the difference"
+"""How one ends where outputs differ."""
 _DOCTOR: Final = "evaltools doctor says what runs on this machine, and what is missing for the rest"
 _BESIDE_XNNPACK: Final = (
     '--config "xnnpack: use_xnnpack=true" as well says whether it is faster than what apps use without it'

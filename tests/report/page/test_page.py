@@ -16,7 +16,9 @@ from evaltools.gates.check import GateDecisions
 from evaltools.gates.decide import Decision, Found
 from evaltools.operators.answer import Answer
 from evaltools.report.content import Sources
+from evaltools.report.files.output_file import require_output_file
 from evaltools.report.page.make import page_of
+from evaltools.report.page.rendering.html import html_of
 from evaltools.report.page.rendering.markdown import markdown_of
 from evaltools.report.screen.first import first_screen
 from evaltools.result.json_file import encode_json
@@ -28,7 +30,7 @@ from tests.report.benchmark_samples import benchmark, row
 from tests.report.page.pages import alone, lone, not_as_asked, timed
 from tests.report.page.reading import PageRead
 from tests.report.page.samples import changed, classifier, operators, own, read, search, searched, stored, suite
-from tests.results import configuration, result, result_with
+from tests.results import configuration, result, result_with, row_with
 
 
 def test_the_result_that_is_offered_is_the_one_that_was_given() -> None:
@@ -191,6 +193,35 @@ def test_the_search_for_an_operator_is_no_next_step_where_it_is_on_the_page() ->
     assert [step for step in first_screen({"r": differing}).steps if "evaltools locate" in step]
     page = read(Sources({"r": differing}, located={"r": [search()]}))
     assert not [line.text for line in page.all("li") if "evaltools locate" in line.text]
+
+
+def test_of_several_that_differ_one_search_is_suggested_and_of_counts_of_examples_the_largest() -> None:
+    open_one, worst = (
+        row_with(configuration(name), flags=[f"--{name}"], verdicts=[JudgedVerdict(kind, "outputs", "reference")])
+        for name, kind in (("open", "not decided"), ("worst", "diverged"))
+    )
+    made = stored("inference_diff")
+    several = replace(made, rows=[made.rows[0], open_one, worst])
+    (step,) = [step for step in first_screen({"r": several}).steps if step.startswith("evaltools locate")]
+    assert "--worst" in step
+    counts = {
+        name: result(
+            configuration("reference", role="reference"),
+            row_with(
+                configuration("x"), verdicts=[JudgedVerdict("not decided", "top1", "reference", examples_needed=n)]
+            ),
+        )
+        for name, n in (("a", 765), ("b", 1762))
+    }
+    steps = " ".join(first_screen(counts).steps)
+    assert "1762" in steps
+    assert "765" not in steps
+
+
+def test_a_page_may_be_written_anew_also_in_a_folder_that_is_read(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_bytes(html_of(page_of(Sources({"s": suite("xnnpack")}))))
+    require_output_file(page, "--report", [tmp_path])
 
 
 def test_no_line_ends_within_a_flag_or_between_a_number_and_its_sign_or_unit() -> None:

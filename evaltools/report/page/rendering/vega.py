@@ -26,7 +26,7 @@ COLOURS: Final = ("#2f7fd6", "#e07b39", "#2ca089", "#a15cc4", "#ad8620", "#d6557
 """For what is told apart by name; each can be seen on white and on black."""
 TONES: Final = {"good": "#2e9e5b", "near": "#779a86", "open": "#c98a1b", "bad": "#d64545", "missing": GREY}
 _TEXT: Final = "currentColor"
-_LINE: Final = 30
+_LINE: Final = 24
 """Characters of a line of a name."""
 _BLANK: Final = "(indexof(datum.label, ', ') + 1 || lastindexof(datum.label, ' '))"
 _ONE_LINE: Final = "slice(datum.label, 0, 10) + '…' + slice(datum.label, -15)"
@@ -53,8 +53,9 @@ _CONFIG: Final[Spec] = {
     "axisX": {"tickCount": 5, "labelSeparation": 10, "labelFlush": True},
     "legend": {
         "labelColor": _TEXT, "titleColor": _TEXT, "labelFontSize": 12, "titleFontSize": 12,
-        "titleFontWeight": "normal", "orient": "bottom", "columns": 2, "labelLimit": 180, "symbolStrokeColor": _TEXT,
-        "symbolFillColor": _TEXT, "layout": {"bottom": {"direction": "vertical", "anchor": "start", "margin": 6}},
+        "titleFontWeight": "normal", "orient": "bottom", "columns": 2, "columnPadding": 28, "labelLimit": 180,
+        "symbolStrokeColor": _TEXT, "symbolFillColor": _TEXT,
+        "layout": {"bottom": {"direction": "vertical", "anchor": "start", "margin": 6}},
     },
 }  # fmt: skip
 
