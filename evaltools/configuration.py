@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,6 +42,11 @@ A new runtime is one file there plus one line here, and a word in the file of ea
 """
 RUNTIMES: Final = {entry.name: entry.module for entry in entries(OTHER_RUNTIMES)} | OUR_RUNTIMES
 """With those of other packages, and the module that each is in."""
+NATIVE: Final = "native"
+"""What runs a model where a configuration has a ``native_binary``: that program, in the place of a Python runtime."""
+NATIVE_BINARY: Final = "native_binary"
+DEVICE: Final = "device"
+DEVICE_LIBRARIES: Final = "device_libraries"
 KERNELS: Final = ("default", "builtin", "reference")
 _LONGEST_NAME: Final = 60
 _VERSION: Final = "=="
@@ -73,6 +78,22 @@ OWN_PARAMETERS: Final = (
     ),
     Parameter("num_threads", "Another name for num_interpreter_threads, which the native tools ignore.", default=-1),
     Parameter("delegate", "Switch one delegate on, before those of --use_* flags.", choices=("", *_DELEGATE_KEYS)),
+    Parameter(
+        NATIVE_BINARY,
+        "TensorFlow's benchmark_model, a file here, runs the model instead of a Python runtime: on this computer, or "
+        "with --at=adb:SERIAL on a phone. LiteRT's own program of that name reads no inputs, so it cannot.",
+        role="input_file",
+    ),
+    Parameter(
+        DEVICE,
+        "The adb serial number of the device that --native_binary is sent to; --at=adb:SERIAL says it for all.",
+    ),
+    Parameter(
+        DEVICE_LIBRARIES,
+        "A folder here with libraries that --native_binary needs on the device, as those of a vendor: it is sent, and "
+        "LD_LIBRARY_PATH and ADSP_LIBRARY_PATH name it there.",
+        role="input_folder",
+    ),
 )
 CONFIGURATION_PARAMETERS: Final = {parameter.name: parameter for parameter in OWN_PARAMETERS} | dict(PARAMETERS)
 """Every flag that describes a configuration, by name."""
@@ -85,6 +106,8 @@ class Configuration(Struct, frozen=True):
 
     ``runtime_version`` is that of the runtime's package, empty for the one that is installed. ``keeps_tensors``: no
     buffer is used for two tensors, which is slower and no flag asks for; it shows a runtime that reuses one too early.
+    ``native_binary`` is a program that runs the model, on the ``device`` with that serial number, empty for this
+    computer; the libraries in the folder ``device_libraries`` go with it.
 
     >>> configuration = Configuration.from_text("one", "runtime=litert use_xnnpack=false")
     >>> configuration.runtime, configuration.num_threads, configuration.to_flags()
@@ -98,6 +121,9 @@ class Configuration(Struct, frozen=True):
     delegates: DelegateSettings = field(default_factory=DelegateSettings)
     runtime_version: str = ""
     keeps_tensors: bool = False
+    native_binary: str = ""
+    device: str = ""
+    device_libraries: str = ""
 
     @classmethod
     def from_flags(
@@ -137,6 +163,9 @@ class Configuration(Struct, frozen=True):
             kernels=str(values["kernels"]),
             num_threads=_threads(own, values, native) or 1,
             delegates=DelegateSettings.from_flags(_named_delegate(str(values["delegate"]), native) + delegate_flags),
+            native_binary=str(values[NATIVE_BINARY]),
+            device=str(values[DEVICE]),
+            device_libraries=str(values[DEVICE_LIBRARIES]),
         )
 
     @classmethod
@@ -178,6 +207,9 @@ class Configuration(Struct, frozen=True):
             "runtime": f"{self.runtime}{_VERSION}{self.runtime_version}" if self.runtime_version else self.runtime,
             "kernels": self.kernels,
             "num_interpreter_threads": self.num_threads,
+            NATIVE_BINARY: self.native_binary,
+            DEVICE: self.device,
+            DEVICE_LIBRARIES: self.device_libraries,
         }
         stated = [CONFIGURATION_PARAMETERS[name].format(value) for name, value in own.items()
                   if value != CONFIGURATION_PARAMETERS[name].default]  # fmt: skip
@@ -187,12 +219,23 @@ class Configuration(Struct, frozen=True):
     def files(self) -> list[Path]:
         """The files and folders that the delegates' flags name."""
         given = self.delegates.given
-        return [Path(str(value)) for name, value in given if PARAMETERS[name].is_path and value]
+        own = [Path(path) for path in (self.native_binary, self.device_libraries) if path]
+        return own + [Path(str(value)) for name, value in given if PARAMETERS[name].is_path and value]
+
+    def with_paths(self, rewrite: Callable[[Parameter, Value], Value]) -> Configuration:
+        """The same with what ``rewrite`` makes of the value of each flag that names a path."""
+        given = tuple((name, rewrite(PARAMETERS[name], value)) for name, value in self.delegates.given)
+        own = {
+            name: str(rewrite(CONFIGURATION_PARAMETERS[name], getattr(self, name)))
+            for name in (NATIVE_BINARY, DEVICE_LIBRARIES)
+        }
+        return replace(self, delegates=replace(self.delegates, given=given), **own)
 
     @property
     def libraries(self) -> list[Path]:
-        """The files that external delegates are loaded from."""
-        return [Path(library_file(str(path))) for path in self.delegates.values(EXTERNAL.enabled_by)]
+        """The files that code is loaded from: external delegates, and the program in the place of a runtime."""
+        program = [Path(self.native_binary)] if self.native_binary else []
+        return program + [Path(library_file(str(path))) for path in self.delegates.values(EXTERNAL.enabled_by)]
 
     def without(self, delegate: Delegate) -> Configuration:
         """The same configuration without one of its delegates."""
@@ -213,6 +256,14 @@ class Configuration(Struct, frozen=True):
                 f"version, as in --runtime={LITERT}{_VERSION}{self.runtime_version}"
             )
             raise UsageError(message)
+        for flag in (DEVICE, DEVICE_LIBRARIES):
+            if getattr(self, flag) and not self.native_binary:
+                raise UsageError(f"--{flag} has no effect without --{NATIVE_BINARY}; add that, or leave it out")
+        if self.native_binary and self.runtime != AUTO:
+            raise UsageError(
+                f"--runtime={self.runtime} is a runtime for Python, which --{NATIVE_BINARY} takes the place of; drop "
+                "one of the two"
+            )
         if self.xnnpack and self.kernels == "reference":
             message = (
                 "--kernels=reference with --use_xnnpack=true contradict each other: the reference kernels "

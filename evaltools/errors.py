@@ -10,10 +10,12 @@
     ├── OutputError               a result cannot be written                           exit code 5
     ├── ConfigurationUnavailable  this machine cannot run a configuration              recorded, exit code 3
     │   └── DelegateTookNothing   a delegate was applied and took no node
+    ├── MachineLost               the device that runs a model is away               exit code 3
     ├── ImageError                one picture cannot be read                           recorded, exit code 4
     ├── TaskError                 a task's own code failed on one example              recorded, exit code 4
     └── InferenceError            one inference failed                                 recorded, exit code 4
-        └── SessionEnded          its process died or hung; it may be started again
+        ├── SessionEnded          its process died or hung; it may be started again
+        └── ProgramEnded          the program that was started for it alone died or hung
 
 A message says what was wrong, what was got, what would be right, and the next step.
 """
@@ -84,6 +86,12 @@ class DelegateTookNothing(ConfigurationUnavailable):
     """A delegate was created and applied, but not one node of the model runs on it."""
 
 
+class MachineLost(EvaltoolsError):
+    """The device that runs a model went away, is full, or is used by others; what is done is not lost."""
+
+    exit_code = 3
+
+
 class ImageError(EvaltoolsError):
     """One picture cannot be turned into an input; the evaluation goes on without it."""
 
@@ -108,3 +116,7 @@ class SessionEnded(InferenceError):
     def __init__(self, message: str, hung: bool = False) -> None:
         super().__init__(message)
         self.hung = hung
+
+
+class ProgramEnded(InferenceError):
+    """The program that was started for one inference died or hung; the next inference starts another one."""

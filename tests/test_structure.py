@@ -17,8 +17,8 @@ LAYERS = {
         "command configuration datasets delegates known_tasks metrics model parameter preprocess proto request result "
         "result_file"
     ),
-    "running models": "adb arm64 candidates engine runtime",
-    "judging and saying": "gates native operators report",
+    "running models": "adb arm64 candidates engine native runtime",
+    "judging and saying": "gates operators report",
     "doing": "benchmark commands device inspection locate runs suite tasks",
     "doors": "api cli pytest_plugin",
 }
@@ -137,7 +137,7 @@ NOT_FROM_ELSEWHERE = {
         "device.native_program device.on_device locate.by_name "
         "locate.run locate.sides operators.child operators.measurement operators.part "
         "pytest_plugin.session_runs runs.evaluate runs.handing_over "
-        "runtime.process.shared_arrays"
+        "runtime.native.machines runtime.process.shared_arrays"
     ),
     "standard streams": "cli.main cli.shared.streams",
     "a file that was looked at, and whose first bytes say whether it may be replaced": "report.files.output_file",

@@ -68,6 +68,12 @@ class FileMissing(CommandFailed):
     """A file that is to be fetched is not there."""
 
 
+class DeviceInUse(DeviceError):
+    """Another process has the lock of the device's folder."""
+
+    kind = "in use"
+
+
 class DeviceStopped(DeviceError):
     """What was under way was stopped from here."""
 

@@ -9,8 +9,10 @@ import getpass
 import hashlib
 import io
 import json
+import os
 import platform
 import posixpath
+import re
 import shlex
 import tarfile
 import uuid
@@ -22,22 +24,26 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.adb.client import DeviceError, Link
+from evaltools.adb.client import DeviceError, DeviceInUse, Link
 from evaltools.adb.detached import remove
 from evaltools.adb.transfer import sha256_of, size_of
 from evaltools.errors import DataError
 from evaltools.file_content import MODEL_BYTES, Unreadable, content_of
 from evaltools.text import printable
 
+DEFAULT_ROOT: Final = "/data/local/tmp/evaltools"
+"""The folder, where no flag names another."""
 MARKER: Final = ".evaltools"
 """The file by which a folder is known as evaltools' own."""
 OTHERS_FILES: Final = 4
 _HELD: Final = 5
+_OWNER: Final = re.compile(r"@(?P<host>\S+) \(process (?P<process>[0-9]{1,9})\) since ")
 _RELEASE_S: Final = 5.0
 STORE: Final = "store"
 PROGRAMS: Final = "programs"
 RUNS: Final = "runs"
 KEPT: Final = "kept"
+SESSIONS: Final = "sessions"
 _CLEAR_S: Final = 120.0
 
 
@@ -75,7 +81,10 @@ class DeviceFolder:
             return
         if answer.code == _HELD:
             owner = next(iter(answer.text.splitlines()), "")
-            raise DeviceError(
+            if not force and _has_died(owner):
+                self.take(force=True)
+                return
+            raise DeviceInUse(
                 f"device {serial} is in use by {printable(owner) or 'another process'}; --force takes it, and "
                 "ends what runs there"
             )
@@ -102,9 +111,9 @@ class DeviceFolder:
             )
         return found.code == 0
 
-    def remove_runs(self) -> None:
+    def remove_runs(self, of: str = RUNS) -> None:
         """End all runs in the folder, whose lock is held, and delete their folders, also where a stop was asked for."""
-        link, folder = self._link.unstoppable(self._link.patience_s), posixpath.join(self.root, RUNS)
+        link, folder = self._link.unstoppable(self._link.patience_s), posixpath.join(self.root, of)
         for name in link.shell(f"ls {shlex.quote(folder)} 2> /dev/null || true").text.splitlines():
             remove(link, posixpath.join(folder, name))
 
@@ -114,7 +123,8 @@ class DeviceFolder:
         Returns how many KiB were deleted. Raises :class:`DeviceError` where some of them stay.
         """
         self.remove_runs()
-        own, folders = shlex.quote(self.root), f"{PROGRAMS} {STORE} {RUNS} {KEPT}"
+        self.remove_runs(SESSIONS)
+        own, folders = shlex.quote(self.root), f"{PROGRAMS} {STORE} {RUNS} {KEPT} {SESSIONS}"
         answer = self._link.shell(
             f"cd {own} && mkdir -p {folders} && du -skc {folders} | tail -n 1 && rm -rf {folders}", _CLEAR_S
         )
@@ -159,13 +169,31 @@ cd {own} && grep -qF {lock_id} lock/owner && rm -rf lock || exit 0
 """
 
 
+def _has_died(owner: str) -> bool:
+    """Whether an owner was a process of this computer that is no more: it was killed, and nobody else has the lock."""
+    found = _OWNER.search(owner)
+    return found is not None and found["host"] == platform.node() and not is_alive(int(found["process"]))
+
+
+def is_alive(process: int) -> bool:
+    """Whether this computer has a process of that number."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def _owner_now() -> str:
-    """Who takes a lock now: ``USER@HOST since TIME``."""
+    """Who takes a lock now: ``USER@HOST (process NUMBER) since TIME``."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):  # a number without a name, as in a container
         user = "somebody"
-    return f"{user}@{platform.node()} since {datetime.now(timezone.utc).isoformat(timespec='seconds')}"
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return f"{user}@{platform.node()} (process {os.getpid()}) since {now}"
 
 
 MOST_BYTES: Final = 32 << 20

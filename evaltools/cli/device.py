@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from evaltools.adb.store import DEFAULT_ROOT
 from evaltools.cli.shared.streams import complain, say, say_wrapped
-from evaltools.device.flags import ADB, ALL, CHOICE_OF_DEVICES, DEFAULT_ROOT, read_root, read_serials
+from evaltools.device.flags import ADB, ALL, CHOICE_OF_DEVICES, read_root, read_serials
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import Parameter, did_you_mean

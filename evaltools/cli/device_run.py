@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evaltools.cli.evaluated import Terminal, evaluate_and_print, has_native_lines, write_and_show
+from evaltools.cli.evaluated import Terminal, evaluate_and_print
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.flags import DeviceFlags, read_device_flags
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN, OK
@@ -22,11 +22,7 @@ def carry_out_on_devices(request: Request) -> int:
     flags = read_device_flags(request.devices)
     if request.task == COMMAND.name:
         return benchmark_on_devices(request, flags)
-    return (
-        evaluate_natively_on_devices(request, flags)
-        if flags.program == "native"
-        else evaluate_on_devices(request, flags)
-    )
+    return evaluate_on_devices(request, flags)
 
 
 def evaluate_on_devices(request: Request, flags: DeviceFlags) -> int:
@@ -39,38 +35,6 @@ def evaluate_on_devices(request: Request, flags: DeviceFlags) -> int:
         merge_request, records, are_all = found
         code = evaluate_and_print(merge_request, records).exit_code
     return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and not are_all else code
-
-
-def evaluate_natively_on_devices(request: Request, flags: DeviceFlags) -> int:
-    """Run TensorFlow's binary there, read what it said."""
-    from evaltools.device.native_evaluation import evaluate_native
-    from evaltools.device.native_inputs import prepare_native
-    from evaltools.device.native_program import refuse_options, require_binary
-    from evaltools.known_tasks import task_command
-    from evaltools.report.content import Sources
-    from evaltools.report.files.evaluation import planned_files, planned_report
-    from evaltools.report.files.output_file import write_report
-    from evaltools.report.page.screens import print_configurations
-    from evaltools.result.result import exit_code_of
-    from evaltools.tasks.framework import read
-
-    console, task = make_console(), task_command(request.task)
-    binary = require_binary(flags, task.words)
-    refuse_options(request.options, flags.program)
-    inputs = prepare_native(read(task, request))
-    files, page = planned_files(request), planned_report(request)
-    with interrupts_restored():
-        result, is_whole = evaluate_native(request, flags, inputs, binary, console)
-        print_configurations(result.rows, console)
-        not_written = write_and_show(result, files, console, request.options, has_native_lines(result, request.options))
-        not_written += write_report(page, Sources({inputs.request.model_file.stem: result}))
-    for error in not_written:
-        console.print(f"evaltools: {error}", style="bold red")
-    if not_written:
-        return NOT_WRITTEN
-    if not is_whole:
-        return NOT_MEASURED
-    return LIMIT_BROKEN if result.limits_broken else exit_code_of(result)
 
 
 def benchmark_on_devices(asked: Request, flags: DeviceFlags) -> int:

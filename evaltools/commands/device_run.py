@@ -44,7 +44,8 @@ def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request
     if asked is COMMAND:
         benchmark_flags.refuse_native_flags(rest)
     words = [*rest, *program_of(rest)]
-    groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS, **asked.groups}
+    groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS}
+    groups |= {title: [each for each in own if each.name not in BY_NAME] for title, own in asked.groups.items()}
     if any(word in HELP for word in rest):
         groups = _with_effect(groups)
     exit_codes = DEVICE_BENCHMARK_EXIT_CODE_HELP if asked is COMMAND else DEVICE_EXIT_CODE_HELP
@@ -92,9 +93,12 @@ def _read_request(asked: Command, flags: GivenFlags, command: Sequence[str], fol
     if asked is COMMAND:
         request = request_of_flags(task_flags, command, folder, native_tool)
     else:
-        if devices.text("device_program") == "app":
-            raise UsageError(f"--device_program=app can only benchmark; use evaltools or native for {command[3]}")
-        request = request_of_task(task_command(asked.name), task_flags, command, folder, native_tool)
+        if native_tool:
+            raise UsageError(
+                f"--device_program={devices.text('device_program')} can only benchmark; a phone runs {command[3]} by "
+                f"evaltools {asked.words} --at=adb:SERIAL --native_binary=PATH/benchmark_model"
+            )
+        request = request_of_task(task_command(asked.name), task_flags, command, folder)
     return replace(request, devices=devices)
 
 

@@ -45,34 +45,33 @@ def request_of_task(
     flags: GivenFlags,
     command: Sequence[str] = (),
     folder: Path | None = None,
-    native_tool: bool = False,
 ) -> Request:
     """What the flags of a task ask for; raises :class:`UsageError` for those that are wrong or missing.
 
-    Relative paths are meant from ``folder``, None: from here. ``native_tool``: that is what runs the reference.
+    Relative paths are meant from ``folder``, None: from here.
     """
     folder = folder or Path.cwd()
     options = completed(task, flags.options(leave_out=_OF_CONFIGURATIONS), folder, command)
     is_native = options.text("compat") == "native"
     tests = read_tests(flags, is_native, folder)
-    reference = default_reference(task, options, native_tool)
+    reference = default_reference(task, options)
     if "reference" in flags:
-        text, kernels = flags.text("reference"), kernels_of_reference(task, options, native_tool)
+        text, kernels = flags.text("reference"), kernels_of_reference(task, options)
         is_none = text.strip() == "none"
         reference = None if is_none else Configuration.from_text(REFERENCE, text, is_native, kernels)
     return Request(task.name, options, reference, tuple(tests), folder, command=tuple(command))
 
 
-def kernels_of_reference(task: TaskCommand, options: Options, native_tool: bool = False) -> str:
-    """The kernels of a reference that states none. ``native_tool``: that runs it, not a Python runtime."""
-    return task.native_reference if native_tool or options.text("compat") == "native" else "builtin"
+def kernels_of_reference(task: TaskCommand, options: Options) -> str:
+    """The kernels of a reference that states none."""
+    return task.native_reference if options.text("compat") == "native" else "builtin"
 
 
-def default_reference(task: TaskCommand, options: Options, native_tool: bool = False) -> Configuration | None:
+def default_reference(task: TaskCommand, options: Options) -> Configuration | None:
     """The reference where none is stated; None where its outputs are loaded."""
     if "load_reference" in options:
         return None
-    kernels = kernels_of_reference(task, options, native_tool)
+    kernels = kernels_of_reference(task, options)
     return Configuration.from_flags(REFERENCE, [], options.text("compat") == "native", kernels)
 
 

@@ -27,7 +27,6 @@ from evaltools.device.device import Device, devices_used, run_on_each
 from evaltools.device.flags import DeviceFlags
 from evaltools.device.native_program import (
     ProgramRun,
-    configuration_flags,
     native_runtime,
     refuse_options,
     require_binary,
@@ -40,6 +39,7 @@ from evaltools.device.python_program import (
     device_request,
 )
 from evaltools.errors import UsageError
+from evaltools.native.flags import configuration_flags
 from evaltools.native.logs.benchmark import measured_of_logs
 from evaltools.native.logs.log_lines import plain_lines
 from evaltools.request import Options, Request

@@ -22,9 +22,9 @@ from rich.filesize import decimal
 from evaltools.adb import detached
 from evaltools.adb.client import MAY_PASS, Adb, Answer, CommandFailed, DeviceError, DeviceStopped, FileMissing, Link
 from evaltools.adb.facts import conditions_now, find_devices, masks_of_cpus
-from evaltools.adb.store import RUNS, DeviceFolder, archives, remote_path, stored_folder
+from evaltools.adb.store import DEFAULT_ROOT, RUNS, DeviceFolder, archives, remote_path, stored_folder
 from evaltools.adb.transfer import pull, push
-from evaltools.device.flags import DEFAULT_ROOT, KINDS_OF_CPUS, DeviceFlags, ProgramName
+from evaltools.device.flags import KINDS_OF_CPUS, DeviceFlags, ProgramName
 from evaltools.errors import OutputError
 from evaltools.result.device import (
     DeviceConditions,

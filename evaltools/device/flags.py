@@ -8,11 +8,11 @@ from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
+from evaltools.adb.store import DEFAULT_ROOT
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Options
 
-DEFAULT_ROOT: Final = "/data/local/tmp/evaltools"
 ProgramName = Literal["evaltools", "native", "app"]
 KINDS_OF_CPUS: Final = ("big", "little")
 PROGRAMS: Final[tuple[ProgramName, ...]] = get_args(ProgramName)

@@ -18,16 +18,12 @@ from msgspec.structs import replace
 
 from evaltools.adb.client import CommandFailed, DeviceError
 from evaltools.adb.transfer import sha256_of
-from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
-from evaltools.delegates import PARAMETERS, parse_external_options
-from evaltools.delegates.npu import NPU
+from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.device.device import Device
 from evaltools.device.flags import DeviceFlags
 from evaltools.errors import UsageError
 from evaltools.gone import PROGRAMS_GONE
 from evaltools.native.logs.delegates import delegate_lines
-from evaltools.native.logs.evaluation import NativeTask
-from evaltools.parameter import Value
 from evaltools.request import Options
 from evaltools.result.device import DeviceFacts, DeviceWork
 from evaltools.result.facts import RuntimeUsed
@@ -35,77 +31,6 @@ from evaltools.text import last_lines, printable
 
 _ELSEWHERE: Final = "leave it out, or take --device_program=evaltools"
 _DIGITS_OF_SHA256: Final = 12
-_VENDOR: Final = "npu_vendor"
-"""It says which flags there may be; the programs know vendors by their libraries."""
-_OF_NPUS: Final = frozenset(parameter.name for parameter in NPU.parameters) - {"npu_soc"}
-
-
-def task_flags(task: NativeTask, images: str, labels: str, ground_truth: str, num_runs: int | None) -> list[str]:
-    """The flags of a task with the paths of its files on the device; ``num_runs`` is that of inference_diff.
-
-    coco is run in debug mode, as its detections are what configurations are compared by. ``ground_truth`` may be empty
-    for it.
-    """
-    if task == "inference_diff":
-        return [f"--num_runs={num_runs}"]
-    truth = "ground_truth_labels" if task == "imagenet" else "ground_truth_proto"
-    words = [f"--ground_truth_images_path={images}", f"--model_output_labels={labels}"]
-    words += [f"--{truth}={ground_truth}"] if ground_truth else []
-    return words + (["--debug_mode=true"] if task == "coco" else [])
-
-
-def configuration_flags(configuration: Configuration, files: Mapping[str, str], with_npu: bool = False) -> list[str]:
-    """The flags of a configuration as the native tools read them, not quoted for any shell.
-
-    ``files`` maps files that delegate flags name here to their paths on the device; others stay as they are.
-    ``with_npu``: the program may be LiteRT's, which has NPUs; another one says that it does not know their flags.
-    Raises :class:`UsageError` for a configuration that the native tools cannot have.
-
-    >>> configuration_flags(Configuration.from_text("gpu", "use_gpu=true kernels=builtin"), {})
-    ['--num_interpreter_threads=1', '--use_gpu=true', '--use_xnnpack=false']
-    """
-    where = f"configuration {configuration.name!r}"
-    if configuration.runtime != AUTO:
-        raise UsageError(
-            f"{where}: --runtime={configuration.runtime} is a runtime for Python, which a native tool is not; "
-            f"{_ELSEWHERE}"
-        )
-    if configuration.kernels == "reference":
-        raise UsageError(
-            f"{where}: --kernels=reference: the native tools have no such kernels; use --kernels=builtin, or take "
-            "--device_program=evaltools"
-        )
-    settings = configuration.delegates
-    for name, _ in settings.given:
-        refused = None if with_npu and name in _OF_NPUS else PARAMETERS[name].not_native
-        if refused is not None:
-            raise UsageError(f"{where}: --{name}: {refused.reason}; {_ELSEWHERE}")
-        if PARAMETERS[name].repeatable and len(settings.values(name)) > 1:
-            raise UsageError(
-                f"{where}: --{name} is given {len(settings.values(name))} times; the native tools take the first and "
-                "ignore the others. Give one"
-            )
-    words = [f"--num_interpreter_threads={configuration.num_threads}"]
-    given = [(name, value) for name, value in settings.given if name != _VENDOR]
-    words += [PARAMETERS[name].format(_value(where, name, value, files)) for name, value in given]
-    if configuration.kernels == "builtin" and configuration.xnnpack is None:
-        words.append("--use_xnnpack=false")
-    return words
-
-
-def _value(where: str, name: str, value: Value, files: Mapping[str, str]) -> Value:
-    if PARAMETERS[name].is_path or name in _OF_NPUS:
-        return files.get(str(value), value)
-    if name != "external_delegate_options":
-        return value
-    options = parse_external_options(str(value))
-    odd = [key for key, text in options.items() if ":" in text or ";" in text or not text]
-    if odd:
-        raise UsageError(
-            f"{where}: --{name}: the value of {odd[0]!r} holds ':' or ';', or nothing; the native tools drop such an "
-            "option without a word. Give it another value, or take --device_program=evaltools"
-        )
-    return ";".join(f"{key}:{text}" for key, text in options.items())
 
 
 def refuse_options(options: Options, program: str) -> None:
@@ -150,8 +75,6 @@ _LOGCAT: Final = 'command -v logcat > /dev/null && logcat -d -v threadtime -T "$
 _CRASHES: Final = 'command -v logcat > /dev/null && logcat -d -b crash -v threadtime -T "$t"'
 _KINDS: Final = ("out", "err", "code", "log", "crash")
 _OUTPUT: Final = "proto"
-PICTURES: Final = "pictures"
-"""The folder of the pictures, where a program runs."""
 REFUSED, UNREADY = range(3, 5)
 """Exit codes of scripts with steps: one says why it does not begin, the files of another could not be made ready."""
 _SIGNALLED: Final = 128
@@ -223,20 +146,16 @@ def run_binary(
     binary: Path,
     steps: Sequence[Sequence[str]],
     files: Mapping[Path, str],
-    pictures: Sequence[Path] = (),
 ) -> tuple[DeviceWork, Sequence[ProgramRun]]:
     """Run ``binary``, a file here, with the arguments of each step, in their order.
 
-    Before, ``files`` are sent, each to its path there, and the ``pictures`` of a folder, into :data:`PICTURES`. Raises
-    :class:`CommandFailed` where the steps could not be started, or one left no exit code, and as :func:`finished` does.
+    Before, ``files`` are sent, each to its path there. Raises :class:`CommandFailed` where the steps could not be
+    started, or one left no exit code, and as :func:`finished` does.
     """
 
     def script() -> str:
         device.put_all(files)
-        packed = device.put_folder(pictures[0].parent, pictures) if pictures else []
-        unpacked = [f"tar -xf {shlex.quote(path)} -C {PICTURES} || exit {UNREADY}" for path in packed]
-        ran = native_script(device.put(binary), steps, device.affinity)
-        return "\n".join([f"mkdir {PICTURES} || exit {UNREADY}", *unpacked, ran])
+        return native_script(device.put(binary), steps, device.affinity)
 
     return finished(device, *run_steps(device, script, len(steps)))
 

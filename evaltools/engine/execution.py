@@ -69,6 +69,8 @@ def worker_count(execution: Execution, configurations: Sequence[Configuration], 
                 "outputs are saved), so one worker must do them; leave the flag out"
             )
         return 1
+    if execution.workers is None and any(configuration.native_binary for configuration in configurations):
+        return 1  # the program has the device for itself, and its times count
     if execution.workers is not None:
         return max(1, min(execution.workers, examples))
     threads = max((abs(configuration.num_threads) for configuration in configurations), default=1)
@@ -89,14 +91,15 @@ def sessions_of_workers(
 ) -> list[dict[str, ProcessSession]]:
     """The sessions of each worker by configuration, started again when they die.
 
-    The first worker takes the opened ones. Where a delegate owns its device, all workers share one session.
+    The first worker takes the opened ones. Where a delegate owns its device, and where a program of its own runs the
+    model, all workers share one session.
     """
     workers: list[dict[str, ProcessSession]] = [{} for _ in range(count)]
     for entry in opened:
         open_again = partial(_opened_again, entry, open_with)
         first = RestartingSession(entry.session, open_again)
         for number, sessions in enumerate(workers):
-            takes_opened = number == 0 or entry.running.delegates.one_session
+            takes_opened = number == 0 or entry.running.delegates.one_session or entry.running.native_binary
             own = first if takes_opened else RestartingSession(entry.session, open_again, is_open=False)
             sessions[entry.configuration.name] = own
     return workers

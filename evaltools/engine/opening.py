@@ -126,7 +126,9 @@ def describe_row(entry: Opened | NotMeasured, model: int = 0) -> Row:
     runtime = proof = None
     if opened is not None:
         facts, taken = opened.session.facts, opened.session.delegation
-        runtime = RuntimeUsed(facts.name, facts.package, facts.version, facts.kernels, facts.messages, facts.emulator)
+        machine = facts.elsewhere.machine if facts.elsewhere else ""
+        own = (facts.name, facts.package, facts.version, facts.kernels, facts.messages, facts.emulator)
+        runtime = RuntimeUsed(*own, machine)
         proof = DelegationProof(taken.total_nodes, taken.delegated_nodes, dict(taken.cpu_operators))
     return Row(
         configuration.name,

@@ -28,7 +28,7 @@ from evaltools.engine.steps import (
     Span,
     Steps,
 )
-from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded, TaskError
+from evaltools.errors import ConfigurationUnavailable, InferenceError, ProgramEnded, SessionEnded, TaskError
 from evaltools.result.execution import InferenceSeconds
 from evaltools.runtime import BlockSession, Inference
 
@@ -56,7 +56,8 @@ class Turn(Struct, frozen=True):
 class Worker:
     """Makes the inputs of a block of examples, and runs them.
 
-    A block has as many examples as can be prepared in 0.2 s, and as each configuration runs in so long.
+    A block has as many examples as can be prepared in 0.2 s, and as each configuration runs in so long; in more
+    seconds where a model runs elsewhere.
 
     ``given_up`` holds configurations that are not run any more; another thread may add to it.
     """
@@ -79,6 +80,8 @@ class Worker:
         self._reference = reference
         self._invocations = invocations
         self._given_up = given_up
+        elsewhere = [session.facts.elsewhere for session in sessions.values()]
+        self._turn_s = max([_SECONDS_IN_TURN, *(each.turn_s for each in elsewhere if each)])
         self._longest = min((session.longest_block for session in sessions.values()), default=1)
         self._turn = number
         self._spans: list[Span] = []
@@ -106,7 +109,9 @@ class Worker:
         finished = {ready.example: self._finish(ready, given, names) for ready, given in zip(block, runs, strict=True)}
         observing_ns = self._note(METRICS, start_ns, f"{len(block)} examples")
         preparing_ns = 1000 * sum(ready.duration_us for ready in block)
-        self.block_size = _next_size(max(preparing_ns, slowest_ns, observing_ns) / 1e9 / len(block), self._longest)
+        self.block_size = _next_size(
+            max(preparing_ns, slowest_ns, observing_ns) / 1e9 / len(block), self._longest, self._turn_s
+        )
         spans, self._spans = self._spans, []
         return Turn(finished, spans, inference)
 
@@ -153,7 +158,7 @@ class Worker:
 
 
 def _failure(error: InferenceError) -> Failure:
-    return Failure("inference", str(error), crashed=isinstance(error, SessionEnded))
+    return Failure("inference", str(error), crashed=isinstance(error, SessionEnded | ProgramEnded))
 
 
 def _inference_seconds(whole_ns: int, runs: Sequence[Inference | Failure]) -> InferenceSeconds:
@@ -164,8 +169,8 @@ def _inference_seconds(whole_ns: int, runs: Sequence[Inference | Failure]) -> In
     return InferenceSeconds(copy_us / 1e6, run_us / 1e6, read_us / 1e6)
 
 
-def _next_size(seconds_per_example: float, longest: int) -> int:
-    return max(1, min(longest, int(_SECONDS_IN_TURN / max(seconds_per_example, 1e-9))))
+def _next_size(seconds_per_example: float, longest: int, turn_s: float) -> int:
+    return max(1, min(longest, int(turn_s / max(seconds_per_example, 1e-9))))
 
 
 class Workers:

@@ -16,6 +16,7 @@ from evaltools.model.cut import CuttableModel
 from evaltools.operators.state import expected_parts
 from evaltools.parameter import did_you_mean
 from evaltools.request import Options, Request
+from evaltools.runs.at_devices import on_devices
 from evaltools.runtime.session import Array
 from evaltools.tasks.framework.image_input import StatedLayout
 from evaltools.tasks.inference_diff.input_options import SAVED, InputOptions
@@ -65,6 +66,7 @@ class LocateRequest(Struct, frozen=True):
 
 def read_request(request: Request) -> LocateRequest:
     """Check the options, read the model, plan the inputs; raises :class:`UsageError` and its kinds."""
+    request = on_devices(request)
     options = request.options
     model = shaped(read_model(_model_path(options), options.text("signature")), tuple(options.texts("input_shape")))
     check_types(model, native=False)

@@ -110,7 +110,8 @@ class RuntimeUsed(Struct, frozen=True):
     """The runtime that ran; ``kernels`` are those of the part that stayed on the CPU.
 
     ``messages`` is what native code printed while the model was loaded. ``emulator`` names what computed in the place
-    of the hardware, empty where the hardware did; there are no latencies then.
+    of the hardware, empty where the hardware did; there are no latencies then. ``machine`` is the device that ran it,
+    empty for the one that the environment describes.
     """
 
     name: str
@@ -119,6 +120,7 @@ class RuntimeUsed(Struct, frozen=True):
     kernels: str
     messages: str = ""
     emulator: str = ""
+    machine: str = ""
 
 
 NOT_REPEATABLE: Final = "gave other outputs when the same input came again"

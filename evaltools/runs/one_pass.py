@@ -266,7 +266,7 @@ class _PassHere:
         """The largest peak memory of each configuration's processes, where it is known."""
         found: dict[str, int] = {}
         for _, name, session in self._each_session():
-            if session.peak_memory_kb:
+            if session.peak_memory_kb and session.facts.elsewhere is None:
                 found[name] = max(found.get(name, 0), session.peak_memory_kb)
         return found
 
@@ -274,7 +274,7 @@ class _PassHere:
         """The processes of the run, each once: this one, those of the configurations, those that make inputs."""
         found = [NamedProcess(os.getpid(), "evaltools")]
         for number, name, session in self._each_session():
-            if session.process_id is not None:
+            if session.process_id is not None and session.facts.elsewhere is None:
                 found.append(NamedProcess(session.process_id, f"{name}, worker {number}", name))
         for number, maker in enumerate(self._makers):
             if isinstance(maker, InOtherProcess) and maker.process_id is not None:

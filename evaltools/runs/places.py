@@ -37,6 +37,7 @@ from evaltools.text import last_lines
 REFERENCE_FOLDER: Final = "reference"
 REFERENCE_HERE: Final = "that of the reference run on this computer"
 AT: Final = "at"
+ADB: Final = "adb"
 HERE: Final = "here"
 ARM64: Final = "arm64"
 _WITH_RECORDS: Final = (OK, NOT_MEASURED, EXAMPLES_FAILED)
@@ -68,7 +69,9 @@ def _place(text: str) -> Place:
         return Place(text)
     kind, _, detail = text.partition(":")
     if kind not in PLACES:
-        raise UsageError(f"--{AT}={text}: no such place; use here, arm64, or arm64:CORE, such as arm64:cortex-a76")
+        raise UsageError(
+            f"--{AT}={text}: no such place; use here, arm64, arm64:CORE, such as arm64:cortex-a76, or adb:SERIAL"
+        )
     return PLACES[kind](text, detail)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.delegates import PARAMETERS
 from evaltools.engine.journal import read_journal
 from evaltools.engine.run_folder import IDENTITY, REQUEST
 from evaltools.errors import UsageError
@@ -71,8 +70,7 @@ def rewritten(request: Request, take: Callable[[Parameter | None, Path], str], f
         return one(parameter, value)
 
     def configuration(own: Configuration) -> Configuration:
-        given = tuple((name, one(PARAMETERS[name], value)) for name, value in own.delegates.given)
-        return replace(own, delegates=replace(own.delegates, given=given))
+        return own.with_paths(one)
 
     return replace(
         request,

@@ -15,15 +15,16 @@ _MOST_KINDS: Final = 5
 class DelegateCoverage(Struct, frozen=True):
     """What one delegate took of the main graph.
 
-    ``requested`` is false for XNNPACK where the runtime added it by itself. ``device`` is what ran, as the runtime
-    names it, empty where it names none; ``is_cpu`` says that this is the CPU after all, as with a software GPU.
-    ``evidence`` says what shows that the delegate ran.
+    ``nodes`` and ``partitions`` are None where a log proves that it ran, and states no number. ``requested`` is false
+    for XNNPACK where the runtime added it by itself. ``device`` is what ran, as the runtime names it, empty where it
+    names none; ``is_cpu`` says that this is the CPU after all, as with a software GPU. ``evidence`` says what shows
+    that the delegate ran.
     """
 
     delegate: str
     requested: bool
-    nodes: int
-    partitions: int
+    nodes: int | None
+    partitions: int | None
     device: str = ""
     is_cpu: bool = False
     evidence: str = ""
@@ -46,7 +47,7 @@ class Delegation(Struct, frozen=True):
     @property
     def delegated_nodes(self) -> int:
         """Nodes that run on any delegate."""
-        return sum(delegate.nodes for delegate in self.delegates)
+        return sum(delegate.nodes or 0 for delegate in self.delegates)
 
 
 def require_delegates_ran(delegation: Delegation) -> None:

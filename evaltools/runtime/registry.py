@@ -7,7 +7,7 @@ import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Sequence
 
-from evaltools.configuration import AUTO, OUR_RUNTIMES, RUNTIMES, Configuration
+from evaltools.configuration import AUTO, NATIVE, OUR_RUNTIMES, RUNTIMES, Configuration
 from evaltools.delegates import EMULATED, PARAMETERS, Delegate
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.extensions import RUNTIMES as GROUP
@@ -25,6 +25,8 @@ def runtime_name(configuration: Configuration) -> str:
 
     Where none can, it is one that at least has the delegates, and says what it cannot do.
     """
+    if configuration.native_binary:
+        return NATIVE
     if configuration.runtime != AUTO:
         return configuration.runtime
     installed = installed_runtimes()
@@ -35,6 +37,8 @@ def runtime_name(configuration: Configuration) -> str:
 
 def installed_version(name: str) -> str:
     """The version of the package that a runtime is from, empty where there is none; nothing is loaded."""
+    if name == NATIVE:
+        return ""
     if name not in OUR_RUNTIMES:
         return next((entry.dist.version for entry in entries(GROUP) if entry.name == name and entry.dist), "")
     try:
@@ -46,7 +50,7 @@ def installed_version(name: str) -> str:
 def find_runtime(configuration: Configuration) -> Runtime:
     """The runtime of that name; raises :class:`ConfigurationUnavailable` for one of others that cannot be loaded."""
     name = runtime_name(configuration)
-    if name in OUR_RUNTIMES:
+    if name in (*OUR_RUNTIMES, NATIVE):
         runtime: Runtime = importlib.import_module(f"evaltools.runtime.{name}").RUNTIME
         return runtime
     try:

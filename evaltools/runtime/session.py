@@ -21,12 +21,25 @@ EMULATOR_VARIABLE: Final = "EVALTOOLS_EMULATED_BY"
 """The variable that names what computes in the place of this process's machine, where one does."""
 
 
+class Elsewhere(Struct, frozen=True):
+    """A model that runs in a program of its own, perhaps on another ``machine``; empty for this computer.
+
+    ``turn_s`` is how long a block of runs should take, since each block costs a way there and back. A device may be
+    away for ``away_s`` seconds in the middle of one.
+    """
+
+    machine: str = ""
+    turn_s: float = 2.0
+    away_s: float = 0.0
+
+
 class RuntimeFacts(Struct, frozen=True):
     """Which runtime ran: its name in evaltools, its package and version, and the kernels of the CPU part.
 
     ``messages`` is what native code printed while the model was loaded, in one line, where that was caught; ``load_ms``
     is what loading it and creating its delegates took. ``emulator`` names what computes in the place of the hardware,
-    empty where the hardware itself does: times of an emulator are no latencies.
+    empty where the hardware itself does: times of an emulator are no latencies. ``elsewhere`` is where another program
+    runs the model, None where the process of the session does.
     """
 
     name: str
@@ -36,6 +49,7 @@ class RuntimeFacts(Struct, frozen=True):
     messages: str = ""
     load_ms: float | None = None
     emulator: str = os.environ.get(EMULATOR_VARIABLE, "")
+    elsewhere: Elsewhere | None = None
 
 
 class TensorSpec(Struct, frozen=True):
@@ -86,6 +100,7 @@ class Session(Protocol):
         """Release the model and its delegates. The session cannot run any more."""
 
 
+@runtime_checkable
 class BlockSession(Session, Protocol):
     """A session that runs several sets of inputs faster together than one by one."""
 

@@ -121,9 +121,9 @@ _SHARED: Final = (
     ),
     Parameter(
         "at",
-        "Another place on this computer: arm64, or arm64:CORE, such as arm64:cortex-a76, runs it as a phone's CPU in "
-        "QEMU (evaltools doctor --install=arm64), without latencies; here is this computer. May be repeated: the same "
-        "examples at each place.",
+        "Another place: arm64, or arm64:CORE, such as arm64:cortex-a76, runs it as a phone's CPU in "
+        "QEMU (evaltools doctor --install=arm64), without latencies; here is this computer. adb:SERIAL is a device, "
+        "where --native_binary runs the model. May be repeated: the same examples at each place.",
         repeatable=True,
         about="run",
         only_with=("executor=local", "shard_count=1"),

@@ -11,8 +11,9 @@ from typing import Final
 import pytest
 
 from evaltools.adb.client import Adb, Link
+from evaltools.adb.store import DEFAULT_ROOT
 from evaltools.device.device import Device
-from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, read_device_flags
+from evaltools.device.flags import PARAMETERS, read_device_flags
 from evaltools.request.flags import parse_flags
 from evaltools.result.device import DeviceFacts
 from tests.device.fault_proxy import FaultProxy

@@ -48,6 +48,7 @@ def test_kernel_sets_and_what_xnnpack_takes(classifier: ModelFile, runtime: str)
     assert default.facts.kernels == "default"
     (xnnpack,) = default.delegation.delegates
     assert (xnnpack.delegate, xnnpack.requested) == ("XNNPACK", False)
+    assert xnnpack.nodes is not None
     assert 0 < xnnpack.nodes <= default.delegation.total_nodes
     left = sum(default.delegation.cpu_operators.values())
     assert xnnpack.nodes + left == default.delegation.total_nodes == classifier.node_count

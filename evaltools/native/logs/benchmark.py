@@ -92,6 +92,12 @@ def parse_benchmark_log(text: str) -> NativeBenchmarkLog:
     )
 
 
+def unknown_flags(text: str) -> str:
+    """The flags that the program says it does not know, empty where it knows all."""
+    found = _first(_UNKNOWN_FLAGS, [line.text for line in plain_lines(text)])
+    return found["flags"] if found else ""
+
+
 def _first(pattern: re.Pattern[str], lines: Iterable[str]) -> re.Match[str] | None:
     return next((found for found in map(pattern.fullmatch, lines) if found), None)
 
@@ -187,9 +193,8 @@ def _round_of(text: str, delegates: DelegateLog, doubt: str | None) -> LoggedRou
     except DataError as error:
         return str(error)
     lines = [line.text for line in plain_lines(text)]
-    unknown = _first(_UNKNOWN_FLAGS, lines)
-    if unknown:
-        return f"the program does not know {unknown['flags']} and ran without; leave it out, or use another release"
+    if unknown := unknown_flags(text):
+        return f"the program does not know {unknown} and ran without; leave it out, or use another release"
     failed = _first(_RUNS_FAILED, lines)
     if log.round is not None:
         return f'runs failed: the log says "{failed[0]}"' if failed else log.round

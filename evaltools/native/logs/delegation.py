@@ -16,7 +16,6 @@ from evaltools.native.logs.delegates import (
     DelegateLog,
     TakenNodes,
     applied_as,
-    read_delegate_log,
     taken_by,
     undelegated,
 )
@@ -38,33 +37,20 @@ class LoggedDelegation(Struct, frozen=True):
     why_not: str | None
 
 
-def delegation_of(
-    configuration: Configuration, log: DelegateLog, node_count: int, reference_nodes: int | None = None
-) -> LoggedDelegation:
+def delegation_of(configuration: Configuration, log: DelegateLog, node_count: int) -> LoggedDelegation:
     """What a run logged; a delegate that was asked for must be said to have taken nodes.
 
-    ``node_count`` is that of the model's main graph. ``reference_nodes`` is that of the reference's graph where the log
-    is that of two interpreters, one of them the reference; None where there is no reference in it.
+    ``node_count`` is that of the model's main graph.
     """
     settings = configuration.delegates
     options = {delegate.name: settings.effective_options(delegate) for delegate in settings.requested}
     taken = {name: taken_by(log, name, list(options)) for name in options}
-    if reference_nodes is not None and XNNPACK.name in taken:
-        taken[XNNPACK.name] = _first_of_a_fresh_graph(taken[XNNPACK.name], reference_nodes)
     used = [_requested(log, name, options[name], taken[name], node_count) for name in options]
-    added = _added_nodes(configuration, log, reference_nodes)
+    added = _added_nodes(configuration, log)
     used += [_added(settings, added)] if added else []
     reasons = undelegated(log, list(options), nnapi_may_use_cpu(options.get(_NNAPI, {})))
     why_not = "; ".join(f"{name} was asked for, but {reason}" for name, reason in reasons.items()) or None
     return LoggedDelegation(used, delegation_proof(used, node_count), why_not)
-
-
-def reference_delegation(lines: Sequence[str], node_count: int) -> LoggedDelegation:
-    """That of inference_diff's own reference, which takes a fresh graph and what the runtime adds to it."""
-    found = _main_xnnpack(read_delegate_log(lines))
-    added = [entry for entry in found if entry.total in (None, node_count)]
-    used = [_added(DelegateSettings(), added)] if added else []
-    return LoggedDelegation(used, delegation_proof(used, node_count), None)
 
 
 def delegation_proof(used: Iterable[DelegateUsed], node_count: int) -> DelegationProof:
@@ -132,21 +118,12 @@ def _main_xnnpack(log: DelegateLog) -> list[TakenNodes]:
     return _of_main_graph(taken_by(log, XNNPACK.name, [XNNPACK.name]))
 
 
-def _first_of_a_fresh_graph(taken: Sequence[TakenNodes], node_count: int) -> list[TakenNodes]:
-    """Without what XNNPACK took of the reference's graph: the test's comes first, and may be the same line."""
-    fresh = [entry for entry in taken if entry.total in (None, node_count)]
-    return [entry for entry in taken if entry not in fresh[1:]]
-
-
-def _added_nodes(configuration: Configuration, log: DelegateLog, reference_nodes: int | None) -> list[TakenNodes]:
+def _added_nodes(configuration: Configuration, log: DelegateLog) -> list[TakenNodes]:
     """XNNPACK as the runtime adds it: not with builtin kernels, and behind other delegates on what those left.
 
-    Where it was asked for nothing is added: all that it took counts there. The reference's takes the whole graph.
+    Where it was asked for nothing is added: all that it took counts there.
     """
     requested = [delegate.name for delegate in configuration.delegates.requested]
     if configuration.kernel_set != "default" or XNNPACK.name in requested:
         return []
-    found = _main_xnnpack(log)
-    if reference_nodes is not None and requested:
-        return [entry for entry in found if entry.total is not None and entry.total != reference_nodes]
-    return found
+    return _main_xnnpack(log)

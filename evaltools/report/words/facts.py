@@ -39,7 +39,8 @@ def describe_configuration(configuration: Row) -> str:
     runtime, proof = configuration.runtime, configuration.delegation
     other = configuration.other_model
     parts = [] if other is None else [Path(other.file).name]
-    parts += [f"{runtime.package} {runtime.version}", f"{runtime.kernels} kernels", _threads(configuration.num_threads)]
+    parts += [f"{runtime.package} {runtime.version}", *([f"on {runtime.machine}"] if runtime.machine else [])]
+    parts += [f"{runtime.kernels} kernels", _threads(configuration.num_threads)]
     if proof is None and not configuration.delegates:
         return ", ".join([*parts, "outputs loaded"])
     parts += [_delegate(delegate, proof) for delegate in configuration.delegates]

@@ -82,7 +82,7 @@ def prove(
     coverage = _coverage(accelerator, device, share, alone, source)
     asked_for_xnnpack = XNNPACK in configuration.delegates.requested
     refused = {kind.removeprefix("CUSTOM "): reason for kind, reason in share.refused.items()} if share else {}
-    left = {} if coverage.nodes >= source.nodes else _left(model, source, coverage, refused)
+    left = {} if (coverage.nodes or 0) >= source.nodes else _left(model, source, coverage, refused)
     others = (DelegateCoverage(XNNPACK.name, True, 0, 0),) if asked_for_xnnpack else ()
     return Delegation(model.node_count, (coverage, *others), left, refused, doubts(printed.whole))
 
@@ -118,7 +118,7 @@ def _coverage(
 
 def _left(model: ModelFile, source: Source, coverage: DelegateCoverage, refused: Iterable[str]) -> dict[str, int]:
     """Operators on the CPU by kind, as far as they are named."""
-    left = source.nodes - coverage.nodes
+    left = source.nodes - (coverage.nodes or 0)
     kinds = operator_counts(read_graphs(memoryview(model.read()))[:1])
     named: dict[str, int] = {}
     for kind in refused:

@@ -7,14 +7,14 @@ everything else through a socket; times are taken in the child.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
-from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded
+from evaltools.errors import ConfigurationUnavailable, InferenceError, ProgramEnded, SessionEnded
 from evaltools.model import ModelFile
 from evaltools.runtime.delegation import Delegation
 from evaltools.runtime.process import child
@@ -23,7 +23,7 @@ from evaltools.runtime.process.inside import Held
 from evaltools.runtime.process.messages import Failure
 from evaltools.runtime.process.shared_arrays import Placed, SharedArrays
 from evaltools.runtime.registry import Open, open_session
-from evaltools.runtime.session import Array, Inference, RuntimeFacts, TensorSpec
+from evaltools.runtime.session import Array, BlockSession, Crashes, Inference, RuntimeFacts, Session, TensorSpec
 
 _NAME: Final = "the process of this configuration"
 _LONGEST_MESSAGES: Final = 2000
@@ -113,9 +113,14 @@ class IsolatedSession(ChildProcess):
 
     @property
     def _limit_s(self) -> float:
-        """How long a block may take: the time-out, later a hundred times the longest one, half a minute at least."""
+        """How long a block may take: the time-out, later a hundred times the longest one, half a minute at least.
+
+        What runs elsewhere keeps its own limits, and may be away.
+        """
         longest = _TIMES_AS_LONG * self._longest_s
-        return min(self.timeout_s, max(child.LEAST_LIMIT_S, longest)) if longest else self.timeout_s
+        limit_s = min(self.timeout_s, max(child.LEAST_LIMIT_S, longest)) if longest else self.timeout_s
+        elsewhere = self.facts.elsewhere
+        return limit_s if elsewhere is None else self.timeout_s + elsewhere.turn_s + elsewhere.away_s
 
     def call(self, function: Callable[..., Returned], *arguments: Any, timeout_s: float = 0.0) -> Returned:
         """Call ``function`` with the child's session and ``arguments``; it states the type of what it returns.
@@ -159,6 +164,8 @@ class IsolatedSession(ChildProcess):
     def _outcome(self, ran: Ran) -> Inference | InferenceError:
         if ran.failure is not None:
             error = ran.failure.error
+            if isinstance(error, ProgramEnded):
+                self.crashes += Crashes(1, str(error))
             return error if isinstance(error, InferenceError) else InferenceError(str(error))
         try:
             outputs = tuple(array.copy() for array in self._arrays.arrays(ran.outputs))
@@ -190,15 +197,27 @@ def _run(held: Held, block: Sequence[Sequence[Placed]], invocations: int) -> lis
     session = held.session
     arrays = held.arrays(session.inputs, session.outputs)
     found = []
-    for slot, placed in enumerate(block):
-        try:
-            inference = session.run(arrays.arrays(placed), invocations)
-        except InferenceError as error:
-            found.append(Ran(failure=Failure.of(error)))
+    for slot, inference in enumerate(_outcomes(session, [arrays.arrays(placed) for placed in block], invocations)):
+        if isinstance(inference, InferenceError):
+            found.append(Ran(failure=Failure.of(inference)))
             continue
         outputs = arrays.put_outputs(slot, inference.outputs)
         found.append(Ran(outputs, inference.invokes_us, inference.read_us, inference.largest))
     return found
+
+
+def _outcomes(
+    session: Session, block: Sequence[Sequence[Array]], invocations: int
+) -> Iterable[Inference | InferenceError]:
+    """What each run gives, one at a time where the session runs no blocks."""
+    if isinstance(session, BlockSession):
+        yield from session.run_block(block, invocations)
+        return
+    for inputs in block:
+        try:
+            yield session.run(inputs, invocations)
+        except InferenceError as error:
+            yield error
 
 
 def _call(held: Held, function: Callable[..., Returned], arguments: tuple[Any, ...]) -> Returned:

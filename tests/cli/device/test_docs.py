@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.benchmark_model import write_benchmark_model
 from tests.command import evaltools_here
 from tests.device.android_programs import add_android
 from tests.device.fixtures import Devices
-from tests.device.native_stand_in import write_stand_in
 from tests.device.real_device import Network
 
 pytestmark = pytest.mark.once
@@ -36,7 +36,8 @@ def test_a_command_of_the_page_runs(
     if "--device_program=app" in command:
         add_android(devices[0], "org.tensorflow.lite.benchmark/.BenchmarkModelActivity")
     (tmp_path / "datasets").symlink_to(ROOT / "datasets")
-    write_stand_in(tmp_path, "imagenet").rename(tmp_path / "run_eval")
+    write_benchmark_model(tmp_path)
+    command = command.replace("SERIAL", serial)
     words = shlex.split(command)
     assert words[0] == "evaltools"
     if {"imagenet", "coco"} & {*words} and not any(word.startswith("--num_images=") for word in words):

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from evaltools.adb.store import DEFAULT_ROOT
 from evaltools.cli.device import run_task as run
 from evaltools.cli.device_run import carry_out_on_devices
 from evaltools.commands.device_run import command_on_devices
-from evaltools.device.flags import BY_NAME, DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags, read_root
+from evaltools.device.flags import BY_NAME, PARAMETERS, DeviceFlags, read_device_flags, read_root
 from evaltools.errors import UsageError
 from evaltools.request import Options, Request
 from evaltools.request.flags import parse_flags
@@ -246,8 +247,7 @@ def test_wrong_flags_are_refused_without_looking_for_a_device(task: str, monkeyp
     ("task", "flag", "program", "runner"),
     [
         ("diff", "--device_program=evaltools", "evaltools", "evaluate_on_devices"),
-        ("inference-diff", "--device_program=native", "native", "evaluate_natively_on_devices"),
-        ("imagenet", "--native-binary=x", "native", "evaluate_natively_on_devices"),
+        ("benchmark", "--native-binary=x", "native", "benchmark_on_devices"),
         ("benchmark", "--app_apk=x", "app", "benchmark_on_devices"),
     ],
 )

@@ -19,7 +19,9 @@ from tests.device.shared_folder import SHARED_ROOT
 def test_the_owner_stands_in_a_lock_and_nothing_is_left_of_it(first: Link, shared: Path) -> None:
     with DeviceFolder(first, SHARED_ROOT) as lock:
         owner = (shared / "lock" / "owner").read_text().splitlines()[0]
-        assert re.fullmatch(rf"{getpass.getuser()}@{os.uname().nodename} since [-0-9]+T[:0-9]+\+00:00", owner)
+        assert re.fullmatch(
+            rf"{getpass.getuser()}@{os.uname().nodename} \(process {os.getpid()}\) since [-0-9]+T[:0-9]+\+00:00", owner
+        )
         with pytest.raises(
             DeviceError, match=f"^device {first.serial} is in use by {re.escape(owner)}; --force takes it"
         ):

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from evaltools.adb.client import Adb, DeviceError, Link
-from evaltools.adb.store import DeviceFolder
+from evaltools.adb.store import DEFAULT_ROOT, DeviceFolder
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.device import DevicesUsed, devices_used
-from evaltools.device.flags import DEFAULT_ROOT, PARAMETERS, DeviceFlags, read_device_flags
+from evaltools.device.flags import PARAMETERS, DeviceFlags, read_device_flags
 from evaltools.errors import UsageError
 from evaltools.request.flags import parse_flags
 from tests.cli.device import runs as device_runs
