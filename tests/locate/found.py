@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -102,6 +101,3 @@ def search(
 
 def concluded(result: Result) -> Result:
     return conclude(result, INPUTS)
-
-
-ENDLESS = (math.inf, math.inf)

@@ -25,7 +25,7 @@ _RUN_VARIABLE: Final = "EVALTOOLS_RUN"
 _SOON_S: Final = 300.0
 """A bound for what never comes; nothing is measured by it."""
 _HELD: Final = """#!/bin/sh
-if [ "$2" != evaltools.device.on_device ] || [ "$3" = --check ] || [ ! -e {holds} ]; then
+if [ "$2" != evaltools.device.on_device ] || [ "$3" = --check ]; then
   exec {python} "$@"
 fi
 {python} "$@"
@@ -44,16 +44,10 @@ class Held:
 
     def __init__(self, folder: Path) -> None:
         self.python = folder / "held_python"
-        self._holds = folder / "holds"
         self._let_go = folder / "let_go"
-        self._holds.touch()
-        paths = {"python": sys.executable, "holds": self._holds, "let_go": self._let_go}
+        paths = {"python": sys.executable, "let_go": self._let_go}
         self.python.write_text(_HELD.format(**{name: shlex.quote(str(path)) for name, path in paths.items()}))
         self.python.chmod(0o755)
-
-    def hold_no_more(self) -> None:
-        """Parts that begin from now on end when they are done; those that have begun stay."""
-        self._holds.unlink()
 
     def let_go(self) -> None:
         """All parts end when they are done."""

@@ -91,12 +91,6 @@ def test_a_file_that_cannot_be_written_is_said_before_anything_is_sent(
             found(command)
 
 
-def evaluation_flags(evaluation: EvaluationSet, **changed: Path) -> list[str]:
-    names_given = tuple(f"--{name}=" for name in changed)
-    kept = [flag for flag in evaluation.flags() if not flag.startswith(names_given)]
-    return [*kept, *(f"--{name}={path}" for name, path in changed.items())]
-
-
 # ----- a device has what it needs
 
 

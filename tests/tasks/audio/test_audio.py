@@ -19,7 +19,6 @@ from evaltools.tasks.framework.tensors import Quantisation, TaskTensor
 from tests.tasks.declared import SAMPLE, outputs_of, run_sample
 
 FOLDER = SAMPLE / "audio"
-HERTZ = {"high": 2300, "low": 440, "middle": 1000}
 
 
 def powers(path: Path) -> list[float]:
