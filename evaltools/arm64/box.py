@@ -98,6 +98,8 @@ class Box(Struct, frozen=True):
             raise UsageError(f"arm64: no ARM64 Python is installed here yet; {INSTALL} puts one into {self.folder}")
         qemu = qemu_of(self)
         cores = cores_of(qemu)
+        if not cores:
+            raise UsageError(f"arm64: {self.qemu} does not say which cores it has; {INSTALL} installs it anew")
         if core not in cores:
             known = ", ".join(cores)
             raise UsageError(f"arm64:{core}: QEMU {qemu.version} has {known}.{did_you_mean(core, cores)}")

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from evaltools.arm64.box import ANY_CORE, Box, installed_qemu, is_arm64
+from evaltools.arm64.box import ANY_CORE, Box, installed_qemu, is_arm64, version_of
 from evaltools.arm64.debian_packages import (
     Repository,
     configured_repositories,
@@ -23,8 +23,8 @@ from evaltools.arm64.debian_packages import (
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.file_content import content_of
 
-DOWNLOAD_MB: Final = 130
-SIZE_MB: Final = 440
+_DOWNLOAD_MB: Final = 130
+_SIZE_MB: Final = 440
 PACKAGES: Final = (
     "msgspec",
     "numpy<2",
@@ -60,10 +60,11 @@ def install(box: Box, say: Say) -> None:
     Raises :class:`UsageError` on a machine where this cannot work, :class:`ConfigurationUnavailable` for what cannot be
     had.
     """
-    _require_able()
     if _made_of(box) == _wanted():
         say("it is there already, with the runtimes that are installed here")
         return
+    _require_able()
+    say(f"ARM64: about {_DOWNLOAD_MB} MB to download, {_SIZE_MB} MB in {box.folder}, a minute")
     draft = Box(box.folder.with_suffix(".part"))
     try:
         shutil.rmtree(draft.folder, ignore_errors=True)
@@ -89,8 +90,9 @@ def _wanted() -> bytes:
 
 
 def _made_of(box: Box) -> bytes:
+    """The same of a box that is there and runs, empty for any other."""
     file = box.folder / _MADE_OF
-    return content_of(file) if box.is_complete and file.is_file() else b""
+    return content_of(file) if box.is_complete and file.is_file() and version_of(box.qemu) else b""
 
 
 def _require_able() -> None:

@@ -78,11 +78,9 @@ def run(arguments: list[str]) -> int:
 def _install() -> int:
     """Make the ARM64 Python."""
     from evaltools.arm64.box import users_box
-    from evaltools.arm64.install import DOWNLOAD_MB, SIZE_MB, install
+    from evaltools.arm64.install import install
 
-    box = users_box()
-    say_wrapped(f"ARM64: about {DOWNLOAD_MB} MB to download, {SIZE_MB} MB in {box.folder}, a minute")
-    install(box, say_wrapped)
+    install(users_box(), say_wrapped)
     is_written = say_wrapped(
         "done; as a phone's CPU: evaltools diff MODEL.tflite --at=arm64:cortex-a76. "
         "evaltools doctor --remove=arm64 removes it"

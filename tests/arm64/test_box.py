@@ -11,7 +11,7 @@ import tomllib
 
 from evaltools.arm64 import install as installing
 from evaltools.arm64.box import FOLDER_VARIABLE, Box, Qemu, users_box, version_of
-from evaltools.arm64.install import PACKAGES, install
+from evaltools.arm64.install import PACKAGES, install, wanted_runtimes
 from evaltools.configuration import OUR_RUNTIMES
 from evaltools.errors import UsageError
 from evaltools.runs import places
@@ -40,6 +40,23 @@ def test_without_a_box_the_message_says_how_to_make_one(no_box: Box) -> None:
     assert places_named(["here", "here"]) == [Place("here")]
 
 
+def test_a_box_whose_qemu_was_uninstalled_is_made_anew(no_box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the message says; one that runs is left as it is."""
+    no_box.folder.mkdir()
+    no_box.python.touch()
+    (no_box.folder / "made-of.txt").write_text("\n".join(["3.11", *PACKAGES, *wanted_runtimes()]))
+    write_qemu(no_box.qemu, "10.0.2")
+    said: list[str] = []
+    install(no_box, said.append)
+    assert said == ["it is there already, with the runtimes that are installed here"]
+    no_box.qemu.unlink()
+    with pytest.raises(UsageError, match=r"does not run any more; evaltools doctor --install=arm64 installs it anew"):
+        places_named(["arm64:max"])
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(UsageError, match="takes Python for ARM64 from Debian's packages"):
+        install(no_box, said.append)
+
+
 @pytest.mark.parametrize("text", ["x86-64", "", "arm", "here:max", "adb"])
 def test_another_place_is_refused_with_those_that_there_are(no_box: Box, text: str) -> None:
     with pytest.raises(UsageError, match=r"no such place; use here, arm64, or arm64:CORE"):
@@ -51,6 +68,9 @@ def test_arm64_on_a_machine_that_is_arm64_is_that_machine(no_box: Box, monkeypat
     assert places_named(["arm64"]) == [Place("arm64")]
     with pytest.raises(UsageError, match="this machine is ARM64 itself"):
         places_named(["arm64:max"])
+    monkeypatch.setattr(installing, "is_arm64", lambda: True)
+    with pytest.raises(UsageError, match="this machine is ARM64 itself: leave --install and --at out"):
+        install(no_box, print)
 
 
 @pytest.mark.parametrize(
@@ -75,12 +95,16 @@ def test_a_machine_without_the_tools_is_told_where_it_works(
     ("version", "is_enough"), [("7.2.22", False), ("9.2.0", False), ("10.0.2", True), ("11.1", True)]
 )
 def test_a_qemu_that_ends_in_a_segmentation_fault_is_not_taken(version: str, is_enough: bool, tmp_path: Path) -> None:
-    program = tmp_path / "qemu-aarch64"
-    program.write_text(f"#!/bin/sh\necho 'qemu-aarch64 version {version} (Debian 1:{version})'\n")
-    program.chmod(0o755)
+    program = write_qemu(tmp_path / "qemu-aarch64", version)
     found = version_of(program)
     assert found == Qemu(program, version)
     assert found.is_new_enough == is_enough
+
+
+def write_qemu(program: Path, version: str) -> Path:
+    program.write_text(f"#!/bin/sh\necho 'qemu-aarch64 version {version} (Debian 1:{version})'\n")
+    program.chmod(0o755)
+    return program
 
 
 def test_what_is_no_qemu_has_no_version(tmp_path: Path) -> None:
