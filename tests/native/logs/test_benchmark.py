@@ -87,7 +87,8 @@ def made(
     name: str = "a",
     failures: tuple[str, ...] = (),
 ) -> Measured:
-    return measured_of_logs(0, Configuration.from_text(name, asked), nodes, RUNTIME, texts, failures, allow_fallback)
+    stated = {"allow_fallback": True} if allow_fallback else {}
+    return measured_of_logs(0, Configuration.from_text(name, asked), nodes, RUNTIME, texts, failures, **stated)
 
 
 def on_cpu(*medians_us: int, name: str = "cpu") -> Measured:
