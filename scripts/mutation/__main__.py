@@ -48,7 +48,7 @@ ROOMS: Final = {
     ),
     "delegates": Room(
         ("evaltools/delegates/*.py",),
-        ("tests/delegates", "tests/test_configuration.py", _EXAMPLES.format("delegates")),
+        ("tests/delegates", "tests/test_configuration.py", "tests/test_extensions.py", _EXAMPLES.format("delegates")),
     ),
     "native": Room(("evaltools/native/*/*.py",), ("tests/native", _EXAMPLES.format("native"))),
     "exit codes": Room(
