@@ -21,7 +21,7 @@ from evaltools.runtime.native.machines import Machine, machine_of
 from evaltools.runtime.native.session import NativeSession
 from evaltools.runtime.native.starts import Program, ProgramHung, flags_there
 from evaltools.runtime.registry import find_runtime
-from evaltools.runtime.session import Array, TensorSpec
+from evaltools.runtime.session import TensorSpec
 
 _DIGITS_OF_SHA256: Final = 12
 
@@ -120,11 +120,6 @@ def _outputs(model: ModelFile) -> tuple[TensorSpec, ...]:
     found = session.outputs
     session.close()
     return tuple(found)
-
-
-def zeros(specs: tuple[TensorSpec, ...]) -> list[Array]:
-    """Inputs of zeros."""
-    return [np.zeros(spec.shape, spec.dtype) for spec in specs]
 
 
 RUNTIME: Final = NativeRuntime()

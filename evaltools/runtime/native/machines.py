@@ -33,6 +33,7 @@ _OTHERS_S: Final = 600.0
 _HERE_S: Final = 2.0
 _THERE_S: Final = 10.0
 _TRANSFER_S: Final = 120.0
+_CARRIED_BYTES: Final = 64 << 10
 _NO_SPACE, _DAMAGED = 65, 66
 _WAIT_FOR_LOCK_S: Final = 30.0
 
@@ -132,16 +133,19 @@ class Phone:
 
     def __init__(self, serial: str) -> None:
         self._link = Link(Adb(), serial, _PATIENCE_S)
-        self._sent: dict[str, str] = {}
-        self.name = _name(_facts_of(serial))
+        self._sent = _sent_to(serial)
+        self._carried: dict[str, bytes] = {}
+        self.name = _name(_looked_after(serial))
         self._own = f"{platform.node()}.{os.getpid()}.{uuid.uuid4().hex[:8]}"
         self._count = 0
         self._left: list[str] = []
-        self._end_those_of_the_dead()
 
     def put_program(self, binary: Path) -> str:
         """Send it, and make it one that can be started."""
+        is_there = remote_path(DEFAULT_ROOT, binary) in self._sent
         path = self.put_file(binary)
+        if is_there:
+            return path
         answer = self._link.patiently(partial(self._link.shell, f"chmod 755 {shlex.quote(path)}"))
         if answer.code != 0:
             raise CommandFailed(f"{self._link.serial}: {path} cannot be made a program{answer.quote()}")
@@ -162,7 +166,10 @@ class Phone:
         return f'export {loader} ADSP_LIBRARY_PATH={quoted}"${{ADSP_LIBRARY_PATH:+;$ADSP_LIBRARY_PATH}}"'
 
     def put_content(self, name: str, content: bytes) -> str:
-        """Send a file with this content."""
+        """Send a file with this content; a small one goes with each batch, which costs no way of its own."""
+        if len(content) <= _CARRIED_BYTES:
+            self._carried[name] = content
+            return name
         with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
             file = Path(folder, name)
             file.write_bytes(content)
@@ -173,7 +180,7 @@ class Phone:
         link, quoted = self._link, shlex.quote
         self._count += 1
         folder = posixpath.join(DEFAULT_ROOT, SESSIONS, f"{self._own}.{self._count}")
-        packed = _packed({**files, "script": script.encode()})
+        packed = _packed({**self._carried, **files, "script": script.encode()})
         turn = posixpath.join(DEFAULT_ROOT, SESSIONS, "turn")
         command = f"""\
 s=$(sha256sum <in.tar)
@@ -230,7 +237,7 @@ sha256sum <out.tar
         with folder:
             for file, path in new.items():
                 push(self._link, file, path)
-                self._sent[path] = path
+                self._sent.add(path)
 
     def _fetched(self, path: str, digest: str) -> bytes:
         with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
@@ -248,25 +255,36 @@ sha256sum <out.tar
             return
         self._left.remove(folder)
 
-    def _end_those_of_the_dead(self) -> None:
-        """End and delete batches of processes of this computer that were killed."""
-        folder = posixpath.join(DEFAULT_ROOT, SESSIONS)
-        there = self._link.patiently(partial(self._link.shell, f"ls {shlex.quote(folder)} 2>/dev/null || true"))
-        for name in there.text.splitlines():
-            host, _, rest = name.strip().rpartition(".")[0].rpartition(".")[0].rpartition(".")
-            if host == platform.node() and rest.isdigit() and not is_alive(int(rest)):
-                detached.remove(self._link, posixpath.join(folder, name.strip()))
+
+@lru_cache(maxsize=16)
+def _sent_to(_serial: str) -> set[str]:
+    """The paths of what this process has sent to a device."""
+    return set()
 
 
 @lru_cache(maxsize=16)
-def _facts_of(serial: str) -> DeviceFacts:
-    """What a device says of itself, asked once in a process; raises :class:`DeviceError`."""
+def _looked_after(serial: str) -> DeviceFacts:
+    """What a device says of itself, asked once in a process, which then ends what killed processes have left there.
+
+    Raises :class:`DeviceError`.
+    """
     adb = Adb()
     adb.connect(serial)
     (found,) = find_devices(adb, (serial,))
     if found.facts is None:
         raise DeviceError(found.problem)
+    _end_those_of_the_dead(Link(adb, serial, _PATIENCE_S))
     return found.facts
+
+
+def _end_those_of_the_dead(link: Link) -> None:
+    """End and delete batches of processes of this computer that were killed."""
+    folder = posixpath.join(DEFAULT_ROOT, SESSIONS)
+    there = link.patiently(partial(link.shell, f"ls {shlex.quote(folder)} 2>/dev/null || true"))
+    for name in there.text.split():
+        host, _, process = name.rpartition(".")[0].rpartition(".")[0].rpartition(".")
+        if host == platform.node() and process.isdigit() and not is_alive(int(process)):
+            detached.remove(link, posixpath.join(folder, name))
 
 
 def _name(facts: DeviceFacts) -> str:

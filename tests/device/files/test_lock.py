@@ -75,3 +75,12 @@ def test_a_lock_whose_answer_was_lost_is_one_s_own(breaking: Link, shared: Path,
 def test_a_folder_that_cannot_be_written_is_said_with_what_to_do(first: Link) -> None:
     with pytest.raises(DeviceError, match="/proc/none cannot be made or written.*--device_folder"):
         DeviceFolder(first, "/proc/none").take()
+
+
+def test_the_lock_of_a_process_of_this_computer_that_was_killed_is_taken(first: Link, shared: Path) -> None:
+    (shared / "lock").mkdir(parents=True)
+    (shared / ".evaltools").touch()
+    owner = f"somebody@{os.uname().nodename} (process {4_194_305}) since 2026-01-01T00:00:00+00:00"
+    (shared / "lock" / "owner").write_text(f"{owner}\n0123\n")
+    with DeviceFolder(first, SHARED_ROOT):
+        assert "4194305" not in (shared / "lock" / "owner").read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from tests.device.real_device import Network
 from tests.runtime.native.test_here import FLOAT, IMAGENET, figures
 
 pytestmark = pytest.mark.once
+DEAD = 4_194_305
+"""More than the number of any process."""
 
 
 @pytest.fixture
@@ -35,7 +38,10 @@ def rows_of(result: Path) -> dict[str, Any]:
 def test_a_task_gives_the_figures_of_the_desk_and_says_where_it_ran(
     devices: Devices, binary: Path, tmp_path: Path
 ) -> None:
-    """Nothing stays there but what was sent, which the next run finds."""
+    """Nothing stays there but what was sent, not even the batch of a process that was killed here."""
+    left = devices[0].folder / "evaltools" / "sessions" / f"{platform.node()}.{DEAD}.0123abcd.7"
+    left.mkdir(parents=True)
+    (devices[0].folder / "evaltools" / ".evaltools").touch()
     config = f"phone: native_binary={binary} use_xnnpack=false"
     words = (*IMAGENET, f"--at=adb:{devices[0].serial}", "--config", config, "--config", "here: use_xnnpack=false")
     done = evaltools_here(*words, f"--output_file_path={tmp_path / 'result.json'}")
