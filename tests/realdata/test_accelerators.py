@@ -46,8 +46,8 @@ def test_a_float_model_differs_as_the_precision_of_each_explains(
     completed = evaltools(
         "inference-diff",
         f"--model_file={model}",
-        "--num_runs=10",
-        "--noise_floor_runs=3",
+        "--num_runs=4",
+        "--noise_floor_runs=1",
         f"--output_file_path={output}",
         *flags(rounding_delegate),
     )
@@ -80,7 +80,7 @@ def test_an_int8_classifier_keeps_its_answers(photos: Path, zoo: Path, rounding_
         f"--ground_truth_images_path={photos / 'images'}",
         f"--ground_truth_labels={photos / 'validation_labels_wnid.txt'}",
         f"--model_output_labels={photos / 'model_labels_1001_wnid.txt'}",
-        "--num_images=20",
+        "--num_images=10",
         f"--output_file_path={output}",
         *flags(rounding_delegate),
     )
@@ -106,7 +106,7 @@ def test_a_detector_finds_its_objects_on_the_gpu(shared: Path, zoo: Path, tmp_pa
         "coco",
         f"--model_file={zoo / 'coco_ssd_mobilenet_v1_1.0_quant_2018_06_29.tflite'}",
         f"--ground_truth_images_path={shared / 'realdata' / 'coco' / 'images'}",
-        "--num_images=3",
+        "--num_images=1",
         f"--output_file_path={output}",
         "--config",
         "gpu fp16: use_gpu=true",

@@ -21,7 +21,7 @@ def test_convolutions_of_floats_with_8_bit_weights_stay_on_the_cpu_and_the_rest_
     emulator_or_skip()
     output = tmp_path / "result.json"
     model = zoo / "kws_ref_model_float32.tflite"
-    done = evaltools("diff", str(model), "--num_runs=5", f"--config=npu: {NPU}", f"--output={output}")
+    done = evaltools("diff", str(model), "--num_runs=3", f"--config=npu: {NPU}", f"--output={output}")
     assert done.code == 0, done.err
     npu = read_result(output).rows[1]
     assert npu.delegation is not None
