@@ -14,7 +14,9 @@ FAULT: Final = 70
 INTERRUPTED: Final = 130
 MEASURED: Final = (OK, LIMIT_BROKEN, NOT_MEASURED, EXAMPLES_FAILED)
 """Those of an evaluation that measured what it could."""
-_WORST_FIRST: Final = (INTERRUPTED, USAGE, NOT_WRITTEN, NOT_MEASURED, EXAMPLES_FAILED, LIMIT_BROKEN)
+_WORST_FIRST: Final = (
+    FAULT, INTERRUPTED, USAGE, NOT_WRITTEN, NOT_MEASURED, EXAMPLES_FAILED, LIMIT_BROKEN, INCONCLUSIVE, OK
+)  # fmt: skip
 
 EXIT_CODE_HELP: Final = """\
   0    everything asked for was measured
@@ -49,8 +51,8 @@ LOCATE_EXIT_CODE_HELP: Final = """\
   5    a file, or stdout, could not be written
   130  interrupted; with --run_dir, evaltools resume goes on"""
 SUITE_EXIT_CODE_HELP: Final = """\
-  2    a flag, a file or a job is wrong; nothing was run
   130  interrupted; with --run_dir, evaltools resume goes on
+  2    a flag, a file or a job is wrong; nothing was run
   5    a file, stdout or the folder of the runs could not be written
   3    something was not measured: a model that cannot be run, a configuration that is not there or took nothing
   4    some examples failed, or gave NaN or infinite numbers
@@ -59,9 +61,12 @@ SUITE_EXIT_CODE_HELP: Final = """\
 
 
 def worst_of(codes: Collection[int | None]) -> int:
-    """The exit code of several runs: that of the run which says least of what was asked.
+    """The exit code of several runs: that of the run which says least of what was asked; None counts as 0.
 
-    >>> worst_of([OK, LIMIT_BROKEN, EXAMPLES_FAILED]), worst_of([])
-    (4, 0)
+    A code that is none of these is that of a process which ended otherwise, and nothing is known of its run.
+
+    >>> worst_of([OK, LIMIT_BROKEN, EXAMPLES_FAILED]), worst_of([OK, INCONCLUSIVE]), worst_of([OK, -9]), worst_of([])
+    (4, 6, 70, 0)
     """
-    return next((code for code in _WORST_FIRST if code in codes), OK)
+    known = [OK if code is None else code if code in _WORST_FIRST else FAULT for code in codes]
+    return min(known, key=_WORST_FIRST.index, default=OK)

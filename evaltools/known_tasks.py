@@ -1,7 +1,7 @@
 """Tasks as the rest of evaltools sees them, and where they are found.
 
 The command of a task that comes with evaltools is the ``COMMAND`` of a folder under ``tasks``. A task of another
-package is an entry point of the group ``evaltools.tasks``. Nothing else names a task.
+package is an entry point of the group ``evaltools.tasks``. A command finds its task here by name.
 """
 
 from __future__ import annotations

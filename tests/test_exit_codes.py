@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
+from msgspec.structs import replace
 
 from evaltools import exit_codes
 from evaltools.benchmark.command import COMMAND, request_of_flags
@@ -47,7 +48,9 @@ def test_the_code_of_a_suite_is_that_of_its_worst_entry(entries: list[Entry], co
         Row("fast" if state == "done" else ALL, counts={} if ended is None else {"exit_code": ended})
         for state, ended in entries
     ]
-    assert exit_code_of_suite(samples.suite("x", made)) == code
+    finished = replace(samples.suite("x", made), stopped="")
+    assert exit_code_of_suite(finished) == code
+    assert exit_code_of_suite(replace(finished, stopped="interrupted")) == exit_codes.INTERRUPTED
 
 
 RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.api.frames import model_name, with_intervals
-from evaltools.gates.evidence import RunRows, why_not_measured
 from evaltools.metrics.latency import NativeTimes
 from evaltools.parameter import did_you_mean
 from evaltools.report.words.facts import describe_configuration
 from evaltools.result.facts import DelegationProof
 from evaltools.result.figure import Figure
 from evaltools.result.metrics import of_task
+from evaltools.result.obstacles import why_not_measured
 from evaltools.result.result import Result as Whole
 from evaltools.result.result import Row, standing_alone
 from evaltools.result.row_word import verdict_of, word_of
@@ -98,7 +98,7 @@ class Measured:
         rows = standing_alone(self._result) if self._result.is_of_examples else self._result.rows
         row = rows[self._place]
         beside = [each for each in rows if (each.job, each.model) == (row.job, row.model)]
-        return why_not_measured(RunRows(rows=beside), row)
+        return why_not_measured(row, beside)
 
     @property
     def doubt(self) -> str:

@@ -80,9 +80,8 @@ def benchmark(asked: Request, missing: str = "") -> int:
         console.print("interrupted; the figures are those of the rounds finished until then", style="bold red")
     if not lines.is_written:
         console.print("evaltools: stdout cannot be written", style="bold red")
-    if not_written or not lines.is_written:
-        return exit_codes.NOT_WRITTEN
-    return exit_code_of(result, request)
+    is_written = not not_written and lines.is_written
+    return exit_codes.worst_of([exit_code_of(result, request), exit_codes.OK if is_written else exit_codes.NOT_WRITTEN])
 
 
 def written_whole() -> list[str]:

@@ -137,7 +137,8 @@ def evaluate_and_print(
     for entry in result.rows:
         if entry.crashes:
             console.print(f"{entry.name}: {entry.crashes_of_runs}", style="bold red")
-    return CarriedOut(exit_codes.NOT_WRITTEN if not_written else exit_code_of(result), result, sources)
+    code = exit_codes.worst_of([exit_code_of(result), exit_codes.NOT_WRITTEN if not_written else exit_codes.OK])
+    return CarriedOut(code, result, sources)
 
 
 def record_only(request: Request) -> int:
@@ -267,7 +268,7 @@ def evaluate_and_print_each(decided: Mapping[str, Decided], options: Options) ->
         results[name] = done.result
         sources[name] = done.sources
         codes.append(done.exit_code)
-        if done.exit_code == exit_codes.INTERRUPTED:
+        if done.result.stopped == "interrupted":
             break
     if results:
         console.print()

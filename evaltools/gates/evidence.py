@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -17,8 +17,9 @@ from evaltools.metrics.latency import LatencyRatio, median_interval
 from evaltools.metrics.series import Withheld
 from evaltools.result.facts import Environment, Load, Model
 from evaltools.result.figure import Figure, Part
+from evaltools.result.obstacles import why_not_measured
 from evaltools.result.places import reference_of
-from evaltools.result.result import SHARD, Result, Row, standing_alone
+from evaltools.result.result import Result, Row, standing_alone
 
 Earlier = TypeVar("Earlier")
 OldPart = TypeVar("OldPart")
@@ -169,7 +170,7 @@ def evidence_of(
     found: RunRows, row: Row, allowed: Allowed = NOTHING_ALLOWED, old: Baseline[RunRows] | None = None
 ) -> Evidence:
     """The evidence on one of the rows of a run, and that on it since an earlier result."""
-    obstacle, examples = why_not_measured(found, row, allowed), row.finished_examples
+    obstacle, examples = _obstacle(found, row, allowed), row.finished_examples
     if obstacle:
         return Evidence(row.name, obstacle, row.cannot_exist, examples=examples, allowed=allowed)
     ratio, reference = row.figures.get("latency_ratio"), reference_of(row, found.rows)
@@ -202,7 +203,7 @@ def _since(old: Baseline[RunRows], new: RunRows, row: Row, own: Evidence) -> Evi
     if earlier is None:
         names = ", ".join(each.name for each in old.result.rows)
         return Evidence(row.name, f"{old.name} has no such configuration; it has {names}")
-    obstacle = of_another(EARLIER, why_not_measured(old.result, earlier, own.allowed))
+    obstacle = of_another(EARLIER, _obstacle(old.result, earlier, own.allowed))
     others = other_inputs(old.result, new)
     if not obstacle and others and not old.other_examples:
         obstacle = (
@@ -269,34 +270,8 @@ def _ratio(figure: Figure, row: Row) -> LatencyRatio:
     return LatencyRatio(figure.count or 0, figure.value or 0.0, figure.interval, processes, withheld)
 
 
-def why_not_measured(found: RunRows, row: Row, allowed: Allowed = NOTHING_ALLOWED) -> str:
-    """Why no figure of a row counts: what its own command would end with 3 or 4 for, or a part of a run."""
-    return next(_obstacles(found, row, allowed), "")
-
-
-def _obstacles(found: RunRows, row: Row, allowed: Allowed) -> Iterator[str]:
-    if row.status == "not measured":
-        yield row.reason or "not measured"
-    if row.fallback:
-        yield f"it was measured on the CPU instead of what it asked for: {row.fallback}"
-    if "stopped" in row.texts:
-        yield f"the run ended early ({row.texts['stopped']}); its figures are those of a part of the examples"
-    if SHARD in row.given:
-        yield f"it is only shard {row.given[SHARD]}; put all of them together: evaltools merge"
-    if row.failed_examples > allowed.failed_examples:
-        example, reason = row.texts.get("first_failed"), row.texts.get("first_failure")
-        why = f" (first {example}: {reason})" if reason else ""
-        failed = f"{row.failed_examples} of {row.failed_examples + row.finished_examples} examples failed{why}"
-        yield f"{failed}; a gate with allow_failed_examples = {row.failed_examples} allows it"
-    if row.nan_outputs > allowed.nan_outputs:
-        allows = f"a gate with allow_nan_outputs = {row.nan_outputs} allows it"
-        yield f"{row.nan_outputs} of its outputs are NaN or infinite; {allows}"
-    if row.crashes > allowed.crashes or (row.not_clean and not row.crashes):
-        yield f"not clean: {row.not_clean}; a gate with allow_crashes = {row.crashes} allows it"
-    reference = reference_of(row, found.rows)
-    if reference is not None and reference.crashes > allowed.crashes:
-        why = reference.not_clean or reference.first_crash
-        yield f"the reference: not clean: {why}; a gate with allow_crashes = {reference.crashes} allows it"
+def _obstacle(found: RunRows, row: Row, allowed: Allowed) -> str:
+    return why_not_measured(row, found.rows, allowed.failed_examples, allowed.nan_outputs, allowed.crashes)
 
 
 def _why_no_reference(found: RunRows, row: Row, allowed: Allowed) -> str:
@@ -305,7 +280,7 @@ def _why_no_reference(found: RunRows, row: Row, allowed: Allowed) -> str:
     if reference is None:
         base = _NO_EARLIER_ROW if row.command == "benchmark" else NO_REFERENCE
         return "" if "latency_ratio" in row.figures else base
-    return of_another("the reference", why_not_measured(found, reference, allowed))
+    return of_another("the reference", _obstacle(found, reference, allowed))
 
 
 def of_another(whose: str, obstacle: str) -> str:

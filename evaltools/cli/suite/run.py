@@ -44,12 +44,14 @@ def suite(request: Request) -> int:
     if result.stopped:
         goes_on = request.options.path("run_dir")
         complain(f"evaltools: {result.stopped}" + (f"; evaltools resume {goes_on} goes on" if goes_on else ""))
-        return exit_codes.INTERRUPTED
-    return exit_codes.NOT_WRITTEN if not_written or not is_printed else exit_code_of(result)
+    is_written = not not_written and is_printed
+    return exit_codes.worst_of([exit_code_of(result), exit_codes.OK if is_written else exit_codes.NOT_WRITTEN])
 
 
 def exit_code_of(result: Result) -> int:
-    """The worst of the jobs' codes; of one without a result, that it was not measured."""
+    """That it was interrupted, else the worst of the jobs' codes; of one without a result, that it was not measured."""
+    if result.stopped:
+        return exit_codes.INTERRUPTED
     return exit_codes.worst_of(
         {exit_codes.NOT_MEASURED if row.name == ALL else row.counts["exit_code"] for row in result.rows}
     )

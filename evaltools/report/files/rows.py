@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree
 
-from evaltools.result.result import Result, Row
+from evaltools.result.obstacles import why_not_measured
+from evaltools.result.result import Result, Row, standing_alone
 from evaltools.result.row_word import word_of
 from evaltools.result.section import Cell, Number, Table, Tone, text_of
 from evaltools.result.verdict import GateVerdict, ending_of
@@ -98,7 +99,7 @@ def junit_of_rows(result: Result, is_inconclusive_allowed: bool = False) -> byte
     which configurations share by what each took itself, and the cases of one evenly.
     """
     suites: dict[str, list[Row]] = {}
-    for row in result.rows:
+    for row in standing_alone(result) if result.is_of_examples else result.rows:
         own = row.job or result.command
         name = printable(own if row.rows else f"{result.model_names[row.model]}, {own}")
         suites.setdefault(name, []).append(row)
@@ -107,7 +108,7 @@ def junit_of_rows(result: Result, is_inconclusive_allowed: bool = False) -> byte
     total = 0.0
     for name, rows in suites.items():
         seconds = max(row.value("elapsed_s") or 0.0 for row in rows)
-        cases = [case for row in rows for case in _cases(row)]
+        cases = [case for row in rows for case in _cases(row, rows)]
         suite = ElementTree.SubElement(root, "testsuite", {"name": name})
         properties = ElementTree.SubElement(suite, "properties")
         for model in dict.fromkeys(result.models[row.model].file for row in rows):
@@ -125,8 +126,8 @@ def junit_of_rows(result: Result, is_inconclusive_allowed: bool = False) -> byte
     return bytes(ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)) + b"\n"
 
 
-def _cases(row: Row) -> Iterator[_Case]:
-    """Those of its limits, or the one of a row without."""
+def _cases(row: Row, rows: Sequence[Row]) -> Iterator[_Case]:
+    """Those of its limits, or the one of a row without, among all ``rows`` of its model and job."""
     for limit in row.rows:
         of = f"of {limit.counts['examples']} examples" if limit.counts else ""
         found = " ".join(filter(None, (*limit.figures, limit.texts.get("found", ""), of)))
@@ -134,12 +135,11 @@ def _cases(row: Row) -> Iterator[_Case]:
             yield _Case(row.name, limit.name, each.kind, each.why, row.value("inference_s") or 0.0, found)
     if row.rows or (row.role != "test" and row.status == "measured"):
         return
-    failed = row.texts.get("first_failure", "") if row.failed_examples else ""
-    obstacle = row.fallback or row.not_clean or (row.reason if row.status == "not measured" else failed)
+    obstacle = why_not_measured(row, rows)
     verdict: GateVerdict = "pass" if row.verdict is None else _VERDICTS.get(row.verdict.tone, "pass")
     if row.verdict is not None and row.verdict.is_open:
         verdict = "inconclusive"
-    if obstacle or row.status == "not measured":
+    if obstacle:
         verdict = "not measured"
     why = obstacle or (row.verdict.kind if row.verdict is not None and verdict != "pass" else "")
     yield _Case(row.name, "measured" if row.verdict is None else "as the reference", verdict, why)

@@ -22,11 +22,14 @@ from evaltools.gates.outcome import counts
 from evaltools.report.files.rows import junit_of_rows
 from evaltools.report.page.rendering.markdown import escape
 from evaltools.report.page.screens import print_result
+from evaltools.result.figure import Figure
 from evaltools.result.json_file import encode_json
+from evaltools.result.obstacles import why_not_measured
 from evaltools.result.reading import rows_in
-from evaltools.result.result import Result
-from evaltools.result.verdict import GateVerdict
+from evaltools.result.result import SHARD, Result, Row
+from evaltools.result.verdict import GateVerdict, Verdict
 from tests.limits import outcome as outcome_of
+from tests.report.page import samples
 
 NASTY = 'a|b <script>&amp; `x` *y* _z_ [l](u) \\| "q" \x1b[31m\x00\udc80\ufffe line\r\nbreak\n\n# h'
 
@@ -129,6 +132,27 @@ def test_junit_has_a_suite_per_run_and_a_case_per_decision(tmp_path: Path) -> No
     reasons = [element for element in root.iter() if element.get("message")]
     assert [element.text for element in reasons] == [None] * 4, "each reason is there once"
     assert [entry.get("value") for entry in root.iter("property")] == ["m.tflite", "n.tflite"]
+
+
+@pytest.mark.parametrize(
+    ("of_reference", "of_test", "counts_for_gates"),
+    [
+        (Row(""), Row(""), True),
+        (Row(""), Row("", figures={"nan_outputs": Figure(3)}), False),
+        (Row(""), Row("", figures={"failed_examples": Figure(1)}), False),
+        (Row(""), Row("", figures={"crashes": Figure(1)}), False),
+        (Row(""), Row("", texts={"stopped": "interrupted"}), False),
+        (Row(""), Row("", given={SHARD: "0/2"}), False),
+        (Row("", figures={"crashes": Figure(1)}), Row(""), False),
+        (Row("", figures={"nan_outputs": Figure(3)}), Row(""), True),
+    ],
+)
+def test_a_row_that_no_gate_counts_is_no_pass_in_junit(of_reference: Row, of_test: Row, counts_for_gates: bool) -> None:
+    test = replace(of_test, name="fast", verdicts=[Verdict("unchanged", "top1")])
+    rows = [replace(each, job="diff") for each in (replace(of_reference, name="cpu", role="reference"), test)]
+    root = ElementTree.fromstring(junit_of_rows(replace(samples.suite("x", [test]), rows=rows)))
+    assert [case.find("error") is None for case in root.iter("testcase")] == [counts_for_gates]
+    assert (why_not_measured(rows[1], rows) == "") == counts_for_gates
 
 
 def test_junit_can_be_read_whatever_the_names_hold(tmp_path: Path) -> None:
