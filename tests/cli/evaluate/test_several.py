@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from evaltools import exit_codes
@@ -81,7 +82,9 @@ def outcomes(*found: int | BaseException) -> Iterator[CarriedOut]:
     for each in found:
         if isinstance(each, BaseException):
             raise each
-        yield CarriedOut(each, result(configuration("reference", "reference"), configuration("test")), Sources())
+        made = result(configuration("reference", "reference"), configuration("test"))
+        stopped = "interrupted" if each == exit_codes.INTERRUPTED else ""
+        yield CarriedOut(each, replace(made, stopped=stopped), Sources())
 
 
 @pytest.mark.parametrize(
