@@ -8,6 +8,7 @@ now on: ``die 10`` in every tenth run, ``hang 5``, ``short 3`` an output that is
 
 from __future__ import annotations
 
+import shlex
 import stat
 import sys
 from pathlib import Path
@@ -18,8 +19,7 @@ _FLAGS: Final = (
     *("input_layer_shape", "input_layer_value_files", "output_filepath", "use_gpu", "use_xnnpack"),
     *("external_delegate_path", "external_delegate_options", "gpu_precision_loss_allowed"),
 )
-_PROGRAM: Final = """#!{python}
-import os, signal, sys, time
+_PROGRAM: Final = """import os, signal, sys, time
 from pathlib import Path
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType, load_delegate
@@ -183,14 +183,14 @@ def write_benchmark_model(folder: Path, library: Path | None = None, options: st
     It does not know the flags in ``leaves_out``, as LiteRT's own does not know those of files.
     """
     folder.mkdir(exist_ok=True)
-    path = folder / "benchmark_model"
+    path, source = folder / "benchmark_model", folder / "program.py"
     text = _PROGRAM.format(
-        python=sys.executable,
         folder=str(folder),
         known=[name for name in _FLAGS if name not in leaves_out.split()],
         library=str(library or ""),
         options=options,
     )
-    path.write_text(text)
+    source.write_text(text)
+    path.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(source))} "$@"\n')
     path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
     return path

@@ -26,7 +26,6 @@ from evaltools.result.environment import describe_environment
 from evaltools.result.facts import Environment
 from evaltools.result.host_names import with_host_names
 from evaltools.result.result import Result
-from evaltools.runs.at_devices import on_devices
 from evaltools.runs.conclude import conclude
 from evaltools.runs.finished import FinishedShards
 from evaltools.runs.first_look import FOUND, check_sessions, first_look
@@ -58,7 +57,10 @@ def measure(
     Raises :class:`~evaltools.errors.UsageError` and its kinds before any long work for what is wrong, and for shards
     that are not all those of this run, each finished.
     """
-    request = on_devices(request)
+    if request.options.texts("at"):
+        from evaltools.runs.at_devices import on_devices
+
+        request = on_devices(request)
     if shards is None and request.options.text("executor") == "ray":
         from evaltools.runs.on_ray import shards_on_ray
 

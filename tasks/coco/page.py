@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from evaltools.metrics.boxes import Detection, Detections, match_boxes
+from evaltools.metrics.resampled import FEWEST_EXAMPLES
 from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import p_value, percent
 from evaltools.result.section import (
@@ -146,6 +147,11 @@ def _boxes(comparisons: Sequence[BoxComparison]) -> Table:
 
 def _unclear(comparison: BoxComparison) -> str:
     count = len(comparison.categories)
+    if comparison.example_count < FEWEST_EXAMPLES:
+        return (
+            f"{_sides(comparison)}: categories are not compared, which takes {FEWEST_EXAMPLES} pictures; these are "
+            f"{comparison.example_count}"
+        )
     if not count:
         return f"{_sides(comparison)}: AP is the same in all categories"
     names = f"{count} categor{'y' if count == 1 else 'ies'}"

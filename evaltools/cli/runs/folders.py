@@ -98,7 +98,5 @@ def _read_words(usage: str, description: str, exit_codes: str, run_dir: Paramete
 
 def read_given(request: Request, words: Sequence[str]) -> Options:
     """The flags that are given in addition to those of ``request``; raises :class:`UsageError` for unknown ones."""
-    known = [*request.options.parameters.values()]
-    if request.devices is not None:
-        known += request.devices.parameters.values()
-    return parse_flags("resume", "", "", {"flags": known}, words, is_whole=False).options()
+    known = {**request.options.parameters, **(request.devices.parameters if request.devices is not None else {})}
+    return parse_flags("resume", "", "", {"flags": [*known.values()]}, words, is_whole=False).options()

@@ -24,7 +24,7 @@ from evaltools.result.result import Result
 from evaltools.result.section import Block, Gallery, Lines, Number, Table
 from evaltools.tasks.coco.conclude import detections_file
 from evaltools.tasks.coco.native import debug_lines
-from evaltools.tasks.coco.page import Disagreement, disagreements
+from evaltools.tasks.coco.page import Disagreement, disagreements, sections
 from evaltools.tasks.coco.result import CategoryChange, DetectedPicture, OutputMap
 from tests.tasks.coco.results import (
     AGREEMENT,
@@ -268,3 +268,17 @@ def test_a_page_has_no_good_boxes_and_says_how_many_pictures_are_left_out() -> N
     (new,) = detection_result("r", "t", pictures=[picture("new", r=SAME, t=TWO)]).blocks[-1].blocks
     assert isinstance(new, Gallery)
     assert (new.pictures[0].tone, new.below) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("pictures", "words"),
+    [
+        (49, "test against reference: categories are not compared, which takes 50 pictures; these are 49"),
+        (50, "test against reference: AP is the same in all categories"),
+    ],
+)
+def test_categories_that_too_few_pictures_do_not_compare_are_not_called_the_same(pictures: int, words: str) -> None:
+    made = detected("reference", "test")
+    counted = replace(made, comparisons=[replace(each, example_count=pictures) for each in made.comparisons])
+    blocks = [block for each in sections(counted, pictures, "") for block in each.blocks]
+    assert words in [line for block in blocks if isinstance(block, Lines) for line in block.lines]
