@@ -12,7 +12,7 @@ from evaltools.benchmark.input_layers import InputLayer, read_layers
 from evaltools.benchmark.inputs import make_inputs, with_input_shapes
 from evaltools.benchmark.loop import PhaseLimits, RunPace
 from evaltools.benchmark.matrix import NONE, optional_names, overruled_flags
-from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
+from evaltools.configuration import CONFIGURATION_PARAMETERS, NATIVE_BINARY, Configuration
 from evaltools.delegates.external import EXTERNAL
 from evaltools.delegates.provider import library_file, why_missing
 from evaltools.errors import UsageError
@@ -100,6 +100,7 @@ def read_request(request: Request, libraries_on_host: bool = True) -> BenchmarkR
     ``libraries_on_host``: the libraries of external delegates must be on the host, else they are on devices.
     """
     flags, configurations = request.options, request.tests
+    _require_no_program(configurations)
     if libraries_on_host:
         _require_libraries(configurations)
     paths = _model_paths(flags)
@@ -155,6 +156,16 @@ def _model(path: Path, signature: str) -> ModelFile:
         raise UsageError(f"--signature_to_run_for={signature}: {path} has no signature; leave the flag out")
     message = 'Signature not specified or incorrect. Pass one of the following to the flag "--signature_to_run_for"'
     raise UsageError(f"{path}: {message}: {keys}" + (f"; it was given {signature!r}" if signature else ""))
+
+
+def _require_no_program(configurations: Sequence[Configuration]) -> None:
+    for configuration in configurations:
+        if configuration.native_binary:
+            raise UsageError(
+                f"configuration {configuration.name!r}: --{NATIVE_BINARY}={configuration.native_binary} measures by "
+                "itself, and would be started anew for each run here; evaltools device run benchmark MODEL.tflite "
+                f"--{NATIVE_BINARY}=PATH starts it once on a device and reads what it prints"
+            )
 
 
 def _require_libraries(configurations: Sequence[Configuration]) -> None:

@@ -72,7 +72,10 @@ def command_on_devices(word: str) -> Command:
     if word == COMMAND.words:
         return COMMAND
     if word == LOCATE.words:
-        raise UsageError("a search is not run over adb; run evaltools locate on the board itself")
+        raise UsageError(
+            "a search runs from here: evaltools locate MODEL.tflite --at=adb:SERIAL "
+            "--native_binary=PATH/benchmark_model; on a board with Python, run evaltools locate on the board itself"
+        )
     task = word if names_file(word) else task_of(word)
     if task is None:
         known = [*tasks_on_devices(), *task_aliases(), COMMAND.words]

@@ -158,6 +158,7 @@ def test_native_flags_without_use_here_are_refused_by_name(name: str) -> None:
             "--output_file_path=a.json is the file of --trace, too; give another name",
         ),
         ([f"--graph={INT8}", "--accuracy=missing.json"], "missing.json cannot be read"),
+        ([f"--graph={INT8}", f"--native_binary={INT8}"], "evaltools device run benchmark MODEL.tflite --native_bin"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_measured(arguments: list[str], message: str, tmp_path: Path) -> None:
