@@ -86,6 +86,10 @@ class DelegateTookNothing(ConfigurationUnavailable):
     """A delegate was created and applied, but not one node of the model runs on it."""
 
 
+class MachineAway(ConfigurationUnavailable):
+    """The device that a configuration is to run on went away or is full, which says nothing of the configuration."""
+
+
 class MachineLost(EvaltoolsError):
     """The device that runs a model went away, is full, or is used by others; what is done is not lost."""
 

@@ -21,6 +21,9 @@ VARIABLE: Final = "EVALTOOLS_RUN"
 """In the environment of a run: its folder, then ``/.``, so that no folder is the beginning of another."""
 WORK_FOLDER: Final = "/data/local/tmp"
 _POLL_S: Final = 0.5
+_AT_THE_END_S: Final = 5.0
+"""How long one look waits there for the end, where nobody asks for lines: less than an answer of adb may take."""
+_LOOKS_PER_S: Final = 5
 _PATIENCE_AT_STOP_S: Final = 10.0
 _UNSEEN_S: Final = 3600.0
 
@@ -63,8 +66,8 @@ fi
 """
 
 
-def look_script(folder: str, out_offset: int, err_offset: int, mark: str) -> str:
-    """Print new output, whether the run is alive, and its exit code if it has ended.
+def look_script(folder: str, out_offset: int, err_offset: int, mark: str, wait_s: float = 0.0) -> str:
+    """Print new output, whether the run is alive, and its exit code if it has ended, for which it waits ``wait_s``.
 
     The script asks whether the run is alive before it asks for the code, and for the code before the output. So a code
     always comes with all output.
@@ -72,7 +75,11 @@ def look_script(folder: str, out_offset: int, err_offset: int, mark: str) -> str
     return f"""\
 cd {shlex.quote(folder)} || exit 1
 touch seen 2>/dev/null
-a=0
+a=0 n=0
+{{ read p b <pid; }} 2>/dev/null
+while [ $n -lt {round(wait_s * _LOOKS_PER_S)} ] && [ ! -e code ] && kill -0 "$p" 2>/dev/null
+do sleep {1 / _LOOKS_PER_S:g}; n=$((n+1))
+done
 if read p b <pid
 then set -- $(cat /proc/$p/stat); [ "${{22}}" = "$b" ] && [ "$3" != Z ] && a=1
 else a=1
@@ -121,8 +128,10 @@ def start(link: Link, command: str, folder: str, unseen_s: float = _UNSEEN_S) ->
         )
 
 
-def wait(link: Link, folder: str, silence_s: float, on_line: Callable[[bytes], None] = lambda _line: None) -> Answer:
+def wait(link: Link, folder: str, silence_s: float, on_line: Callable[[bytes], None] | None = None) -> Answer:
     """Wait for the end of the command in ``folder``; ``on_line`` gets each line of stderr once it is whole.
+
+    Without it a look waits on the device itself, which costs one command of adb for some seconds.
 
     Raises :class:`DeviceTimeout` where it prints nothing for ``silence_s`` seconds and :class:`DeviceStopped`, when the
     command and its children have been ended, :class:`CommandFailed` where the command vanished without an exit code
@@ -133,19 +142,21 @@ def wait(link: Link, folder: str, silence_s: float, on_line: Callable[[bytes], N
     try:
         while True:
             is_late = time.monotonic() > limit
-            new, is_alive = link.patiently(partial(_look, link, folder, len(printed.out), len(printed.err)))
+            wait_s = 0.0 if on_line else max(0.0, min(_AT_THE_END_S, limit - time.monotonic()))
+            new, is_alive = link.patiently(partial(_look, link, folder, len(printed.out), len(printed.err), wait_s))
             printed = Answer(new.code, printed.out + new.out, printed.err + new.err)
             if new.out or new.err:
                 limit, is_late = time.monotonic() + silence_s, False
                 *lines, rest = (rest + new.err).split(b"\n")
-                for line in lines:
-                    on_line(line)
+                if on_line is not None:
+                    for line in lines:
+                        on_line(line)
             if new.code >= 0:
                 return printed
             if is_late or not is_alive:
                 link.patiently(partial(end, link, folder))
                 raise _why_ended(link.serial, folder, printed, silence_s if is_alive else None)
-            link.stop.wait(max(0.0, min(_POLL_S, limit - time.monotonic())))
+            link.stop.wait(max(0.0, min(_POLL_S if on_line else 0.0, limit - time.monotonic())))
             link.require_no_stop()
     except DeviceStopped as stopped:
         last = link.unstoppable(_PATIENCE_AT_STOP_S)
@@ -158,13 +169,13 @@ def wait(link: Link, folder: str, silence_s: float, on_line: Callable[[bytes], N
         raise
 
 
-def _look(link: Link, folder: str, out_offset: int, err_offset: int) -> tuple[Answer, bool]:
+def _look(link: Link, folder: str, out_offset: int, err_offset: int, wait_s: float) -> tuple[Answer, bool]:
     """What the command printed behind these offsets (bytes), with its exit code, and whether it is alive.
 
     The code is -1 where it has not ended.
     """
     mark = f"evaltools-{uuid.uuid4().hex}"
-    answer = link.shell(look_script(folder, out_offset, err_offset, mark))
+    answer = link.shell(look_script(folder, out_offset, err_offset, mark, wait_s))
     sections = answer.out.split(mark.encode())
     if answer.code != 0 or len(sections) != 3:
         raise CommandFailed(f"{link.serial}: {folder} is gone or cannot be read{answer.quote()}; run it again")

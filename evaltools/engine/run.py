@@ -28,7 +28,14 @@ from evaltools.engine.steps import (
     Span,
     Steps,
 )
-from evaltools.errors import ConfigurationUnavailable, InferenceError, ProgramEnded, SessionEnded, TaskError
+from evaltools.errors import (
+    ConfigurationUnavailable,
+    InferenceError,
+    MachineLost,
+    ProgramEnded,
+    SessionEnded,
+    TaskError,
+)
 from evaltools.result.execution import InferenceSeconds
 from evaltools.runtime import BlockSession, Inference
 
@@ -38,6 +45,8 @@ _TURNS_LEFT: Final = 2
 _SECONDS_TO_FINISH_TURN: Final = 1.0
 _SECONDS_BETWEEN_LOOKS: Final = 0.2
 _SECONDS_IN_TURN: Final = 0.2
+_FIRST_OVER_A_CABLE: Final = 8
+"""Examples of the first block where a model runs on a device, each way to which takes longer than most models."""
 Runs = dict[str, Inference | Failure]
 """What each configuration gave for one example."""
 
@@ -72,7 +81,6 @@ class Worker:
         invocations: int,
         given_up: Mapping[str, GivenUp],
     ) -> None:
-        self.block_size = 1
         self.sessions: Final = sessions
         self.maker: Final = maker
         self._number = number
@@ -83,6 +91,8 @@ class Worker:
         elsewhere = [session.facts.elsewhere for session in sessions.values()]
         self._turn_s = max([_SECONDS_IN_TURN, *(each.turn_s for each in elsewhere if each)])
         self._longest = min((session.longest_block for session in sessions.values()), default=1)
+        is_far = any(each is not None and each.machine for each in elsewhere)
+        self.block_size = min(self._longest, _FIRST_OVER_A_CABLE) if is_far else 1
         self._turn = number
         self._spans: list[Span] = []
 
@@ -282,12 +292,21 @@ def _start(thread: threading.Thread) -> None:
         ) from error
 
 
+def _turns_or_lost(workers: Workers, journal: Journal, interrupted: Sequence[int]) -> Iterator[Turn]:
+    try:
+        yield from workers.turns(interrupted)
+    except MachineLost:
+        journal.flush()
+        raise
+
+
 def run_examples(workers: Workers, journal: Journal, interrupted: Sequence[int] = ()) -> Iterator[Turn]:
     """Do the examples of the workers; gives each turn once the journal, which flushes now and then, has its records.
 
-    An example that fails is recorded, and the others are done. It ends early where the ledger says so.
+    An example that fails is recorded, and the others are done. It ends early where the ledger says so, and where a
+    device is lost, which loses no record.
     """
-    for turn in workers.turns(interrupted):
+    for turn in _turns_or_lost(workers, journal, interrupted):
         start_ns = time.perf_counter_ns()
         for example, records in turn.examples.items():
             journal.add(records)

@@ -26,7 +26,14 @@ from evaltools.engine.run_folder import (
     run_folder,
     run_journal,
 )
-from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, InferenceError, UsageError
+from evaltools.errors import (
+    ConfigurationUnavailable,
+    DelegateTookNothing,
+    InferenceError,
+    MachineAway,
+    MachineLost,
+    UsageError,
+)
 from evaltools.locate.bundle import write_bundle
 from evaltools.locate.by_name import compare
 from evaltools.locate.conclude import conclude, found, with_part
@@ -138,6 +145,8 @@ def _described(request: LocateRequest) -> Row:
         session = open_isolated(request.model, request.tested, timeout, timeout_flag="--example_timeout")
         entry = Opened(request.model, request.tested, session, request.tested)
         require_delegates_ran(session.delegation)
+    except MachineAway as error:
+        raise MachineLost(str(error)) from error
     except ConfigurationUnavailable as error:
         entry = NotMeasured(request.tested, str(error), error.cannot_exist)
     except DelegateTookNothing as error:

@@ -11,14 +11,14 @@ from typing import Any, Final
 import numpy as np
 
 from evaltools.configuration import Configuration
-from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError
+from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError, MachineAway, MachineLost
 from evaltools.model.cut import Cut, NotCuttable
 from evaltools.model.rounding import disturb, disturb_constants, to_8_bits_of_range
 from evaltools.operators.child import CHAIN, PartsSession
 from evaltools.operators.difference import RunOff, bias, difference, is_rounded, size_beyond_a_quantum, sizes
 from evaltools.operators.part import Outcome, Part, TensorRuns, is_xnnpack, other_kernels
 from evaltools.runtime.registry import open_session
-from evaltools.runtime.session import Array, Session
+from evaltools.runtime.session import Array, BlockSession, Inference, Session
 
 _CHECKED_INPUTS: Final = 2
 _PRECISIONS: Final = ("fp16", "bf16")
@@ -27,11 +27,16 @@ AsFed = Callable[[int, Sequence[Array]], Mapping[int, Array]]
 
 
 def measure(session: PartsSession, part: Part, inputs: int) -> Outcome:
-    """Cut the part, check it on the CPU, run it with its configuration on ``inputs`` inputs, compare."""
+    """Cut the part, check it on the CPU, run it with its configuration on ``inputs`` inputs, compare.
+
+    Raises :class:`MachineLost` where the device is away that runs it: that is no finding.
+    """
     try:
         return _Measurement(session, part, inputs).outcome()
     except NotCuttable as error:
         return Outcome(resists=str(error))
+    except MachineAway as error:
+        raise MachineLost(str(error)) from error
     except ConfigurationUnavailable as error:
         return Outcome(refused=str(error), compiled=1)
     except InferenceError as error:
@@ -134,9 +139,12 @@ class _Measurement:
         unlike: set[int] = set()
         end = time.monotonic() + self._part.seconds
         done = 0
+        ahead = [] if stateful else self._in_blocks(opened, self._values)
         while done < self._inputs or (done < self._part.runs and time.monotonic() < end and not stateful):
             run = done % self._inputs
-            if stateful and done:
+            if done < len(ahead):
+                inference = ahead[done]
+            elif stateful and done:
                 with self._opened(self._part.configuration) as anew:
                     inference = anew.run(self._values(run))
             else:
@@ -150,11 +158,29 @@ class _Measurement:
             done += 1
         return done, len(unlike)
 
+    def _in_blocks(self, opened: Session, values: Callable[[int], list[Array]]) -> list[Inference]:
+        """A run with each of the inputs where a session takes many at once, which saves ways there; else nothing."""
+        if not isinstance(opened, BlockSession):
+            return []
+        found: list[Inference] = []
+        for start in range(0, self._inputs, opened.longest_block):
+            runs = range(start, min(self._inputs, start + opened.longest_block))
+            for outcome in opened.run_block([values(run) for run in runs]):
+                if isinstance(outcome, InferenceError):
+                    raise outcome
+                found.append(outcome)
+        return found
+
     def _chained(self, opened: Session) -> dict[int, tuple[float, float]]:
         """Run on what the parts before gave, and keep that for the parts behind; largest error and size by output."""
         found: dict[int, list[RunOff]] = {tensor: [] for tensor in self._cut.outputs}
+
+        def fed(run: int) -> list[Array]:
+            return [self._session.chained(run, tensor) for tensor in self._cut.inputs]
+
+        ahead = self._in_blocks(opened, fed)
         for run in range(self._inputs):
-            outputs = opened.run([self._session.chained(run, tensor) for tensor in self._cut.inputs]).outputs
+            outputs = (ahead[run] if ahead else opened.run(fed(run))).outputs
             for tensor, values in zip(self._cut.outputs, outputs, strict=True):
                 self._session.write(CHAIN, run, tensor, values)
                 found[tensor].append(self._session.compared(tensor, values, self._session.read(run, tensor)))

@@ -30,7 +30,7 @@ from evaltools.result.execution import ExecutionUsed
 from evaltools.result.facts import NOT_REPEATABLE, load_of_parts
 from evaltools.runs.task_run import TaskRun
 from evaltools.runtime import BlockSession, OpenProcess, ProcessSession
-from evaltools.runtime.session import Array, Crashes
+from evaltools.runtime.session import Array, Crashes, Inference
 from evaltools.signals import noted_interrupts
 from evaltools.tasks.framework.observer import Observer, counted
 from evaltools.tasks.framework.sound_reference import UnsoundExamples
@@ -290,16 +290,12 @@ def gives_the_same_again(session: BlockSession, inputs: Sequence[Array]) -> bool
 
     A run that fails shows nothing: the pass counts failures.
     """
-    first: Sequence[Array] | None = None
-    try:
-        for _ in range(RUNS_TO_REPEAT):
-            outputs = session.run(inputs, 1).outputs
-            first = [values.copy() for values in outputs] if first is None else first
-            if not all(map(_are_alike, outputs, first)):
-                return False
-    except InferenceError:
-        return True
-    return True
+    outcomes: list[Inference | InferenceError] = []
+    while len(outcomes) < RUNS_TO_REPEAT:
+        size = min(session.longest_block, RUNS_TO_REPEAT - len(outcomes))
+        outcomes += session.run_block([inputs] * size, 1)
+    runs = [each.outputs for each in outcomes if isinstance(each, Inference)]
+    return all(all(map(_are_alike, outputs, runs[0])) for outputs in runs)
 
 
 def _are_alike(again: Array, first: Array) -> bool:

@@ -14,7 +14,14 @@ from msgspec import Struct
 from evaltools import file_content
 from evaltools.adb.client import DeviceError
 from evaltools.configuration import NATIVE, Configuration
-from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError, ProgramEnded, UsageError
+from evaltools.errors import (
+    ConfigurationUnavailable,
+    EvaltoolsError,
+    InferenceError,
+    MachineAway,
+    ProgramEnded,
+    UsageError,
+)
 from evaltools.file_content import Unreadable
 from evaltools.model import ModelFile
 from evaltools.runtime.native.machines import Machine, machine_of
@@ -34,7 +41,8 @@ class NativeRuntime(Struct, frozen=True):
     def open(self, model: ModelFile, configuration: Configuration) -> NativeSession:
         """Send what the program needs, and start it once on zeros, which proves what its delegates take.
 
-        Raises :class:`ConfigurationUnavailable`, and :class:`UsageError` for flags that the program has not.
+        Raises :class:`ConfigurationUnavailable`, :class:`MachineAway` for a device that cannot be reached or is full,
+        and :class:`UsageError` for flags that the program has not.
         """
         _require_runnable(model)
         try:
@@ -54,7 +62,7 @@ class NativeRuntime(Struct, frozen=True):
                 hung=isinstance(error, ProgramHung),
             ) from error
         except DeviceError as error:
-            raise ConfigurationUnavailable(str(error)) from error
+            raise MachineAway(str(error)) from error
 
 
 def _facts_of(binary: Path) -> tuple[str, str]:
