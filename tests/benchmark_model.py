@@ -3,7 +3,8 @@
 It reads the flags as the C++ source does, fills inputs from files of raw bytes, writes the raw bytes of all outputs one
 after the other, and logs what the source logs. ``--use_gpu`` applies a delegate that is planted; without one it warns
 and measures the CPU, as the program does where there is no GPU. The file ``faults`` beside it says what goes wrong from
-now on: ``die 10`` in every tenth run, ``hang 5``, ``short 3`` an output that is too short, ``fail 2``.
+now on: ``die 10`` in every tenth run, ``hang 5``, ``short 3`` an output that is too short, ``fail 2``, ``fill 9`` the
+disk.
 """
 
 from __future__ import annotations
@@ -142,6 +143,13 @@ if is_wrong and kind == "die":
     os.kill(os.getpid(), signal.SIGSEGV)
 if is_wrong and kind == "hang":
     time.sleep(600)
+if is_wrong and kind == "fill":
+    with open("../filler", "wb", 0) as filler:
+        try:
+            while True:
+                filler.write(bytes(4096))
+        except OSError:
+            pass
 if is_wrong and kind == "fail":
     fail("Node number 3 (CONV_2D) failed to invoke.")
 

@@ -14,6 +14,7 @@ from evaltools.request.flags import parse_flags
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evaltools.locate.request import LocateRequest
     from evaltools.result.result import Result
 
 DESCRIPTION: Final = """\
@@ -62,14 +63,28 @@ def locate_and_print(asked: Request) -> int:
 def search(asked: Request, options: Options, console: Console) -> Result:
     """Search for the operator, with progress as ``--progress`` and ``--quiet`` of these options ask for."""
     from evaltools.cli.shared.progress import show_progress
+    from evaltools.cli.shared.streams import complain
     from evaltools.engine.ledger import Tally
     from evaltools.locate.request import read_request
     from evaltools.locate.run import locate
 
     request = read_request(asked)
+    if request.tested.native_binary and not options.is_on("quiet"):
+        complain(_starts(request))
     style = "none" if options.is_on("quiet") else options.text("progress")
     with show_progress("operators", request.expected_parts, console, style) as update:
         return locate(request, lambda done, _total: update(Tally(done)))
+
+
+def _starts(request: LocateRequest) -> str:
+    """How often the program will be started, and what bounds it."""
+    least, most = request.expected_starts
+    program, limit = Path(request.tested.native_binary).name, request.options.real("max_secs")
+    ends = f"--max_secs={limit:g} ends it before" if limit else "--max_secs=N ends it after N seconds"
+    return (
+        f"{program} is started {least} to {most} times for {request.expected_parts} parts (--num_inputs, --num_runs, "
+        f"--part_secs), and more to confirm a suspect; {ends}"
+    )
 
 
 def print_operators(result: Result, console: Console) -> None:

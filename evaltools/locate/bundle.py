@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 from typing import Any, Final
@@ -22,8 +23,9 @@ from evaltools.delegates.external import EXTERNAL
 from evaltools.delegates.gpu import GPU
 from evaltools.delegates.npu import NPU
 from evaltools.delegates.xnnpack import XNNPACK
-from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, OutputError
+from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError, OutputError
 from evaltools.extensions import package_version
+from evaltools.locate.native_bundle import commands, outputs_of, script_fields, write_inputs
 from evaltools.locate.rows import Bundle
 from evaltools.locate.words import answer_lines, of_suspect, operators_of, parts_of
 from evaltools.model import read_model
@@ -34,6 +36,9 @@ from evaltools.runtime.compiled.xnnpack import xnnpack_flags
 from evaltools.runtime.registry import find_runtime
 
 MODEL, INPUTS, SCRIPT, README = "model.tflite", "inputs.npz", "reproduce.py", "README.md"
+_ON_INTERPRETER: Final = (
+    f"`python {SCRIPT}` runs `{MODEL}`, the smallest model that shows it, on `{INPUTS}`. It printed:",
+)
 _KEPT: Final = ("expected", "given")
 _RUNS: Final = 3
 _RUNS_FOR_INTERMITTENT: Final = 50
@@ -86,8 +91,11 @@ def _written(folder: Path, result: Result, case: Case | None, timeout_s: float) 
         suspects = [row for row in operators_of(result) if row.verdicts]
         suspect = next(row for row in suspects if row.counts["first"] <= case.index <= row.counts["last"])
         title = headline(case, suspect)
-        trial = _with_script(folder, case, suspect, title, timeout_s)
-        text = _readme(title, result, suspect, trial)
+        if case.configuration.native_binary:
+            trial, how = _with_program(folder, case, title, timeout_s)
+        else:
+            trial, how = _with_script(folder, case, suspect, title, timeout_s), [*_ON_INTERPRETER]
+        text = _readme(title, result, suspect, trial, how)
     (folder / README).write_text(text, encoding="utf-8")
     files = tuple(sorted(path.name for path in folder.iterdir()))
     return Bundle(str(folder), files, trial.reproduced, trial.printed)
@@ -100,6 +108,20 @@ def _with_script(folder: Path, case: Case, suspect: Row, title: str, timeout_s: 
         return Trial(False, f"no script: {error}")
     (folder / SCRIPT).write_text(text, encoding="utf-8")
     return try_script(folder / SCRIPT, timeout_s, case.crashes)
+
+
+def _with_program(folder: Path, case: Case, title: str, timeout_s: float) -> tuple[Trial, list[str]]:
+    """Raw inputs, a script that compares what a native program writes, and the commands that run it."""
+    write_inputs(case, folder)
+    fields = {"headline": _plain(title), "limit": repr(float(case.tolerance)), **script_fields(case)}
+    verdict = _template("verdict").template.strip()
+    text = _template("native").substitute(verdict=verdict, **fields)
+    (folder / SCRIPT).write_text(text, encoding="utf-8")
+    how = ["In this folder:", "", "```sh", *commands(case, MODEL, SCRIPT), "```", "", "That printed:"]
+    try:
+        return try_script(folder / SCRIPT, timeout_s, given=outputs_of(case)), how
+    except InferenceError as error:
+        return Trial(case.crashes, str(error)[-_LONGEST:]), how
 
 
 def runs_of(suspect: Row, case: Case) -> int:
@@ -130,10 +152,12 @@ def _delegates(configuration: Configuration) -> str:
     return " and ".join([*libraries, *words])
 
 
-def _readme(title: str, result: Result, suspect: Row, trial: Trial) -> str:
+def _readme(title: str, result: Result, suspect: Row, trial: Trial, how: Sequence[str]) -> str:
     """What can be pasted into an issue: what is wrong, where it was seen, how to see it."""
     used, environment = result.rows[0].runtime, result.environment
     seen = f"{used.package} {used.version}, " if used is not None else ""
+    device = used.machine if used is not None else ""
+    where = f"on {device}" if device else f"Python {environment.python}, {environment.machine}"
     lines = [
         f"# {title}",
         "",
@@ -141,9 +165,9 @@ def _readme(title: str, result: Result, suspect: Row, trial: Trial) -> str:
         *of_suspect(suspect),
         "```",
         "",
-        f"Seen with {seen}Python {environment.python}, {environment.machine}.",
+        f"Seen with {seen}{where}.",
         "",
-        f"`python {SCRIPT}` runs `{MODEL}`, the smallest model that shows it, on `{INPUTS}`. It printed:",
+        *how,
         "",
         "```text",
         trial.printed,
@@ -249,13 +273,16 @@ def _template(name: str) -> Template:
 # ---- Trying it ------------------------------------------------------------------------------
 
 
-def try_script(path: Path, timeout_s: float, crashes: bool = False) -> Trial:
-    """Run a script in its folder with this Python, as anybody would; ``crashes``: that it fails is the fault."""
+def try_script(path: Path, timeout_s: float, crashes: bool = False, given: bytes = b"") -> Trial:
+    """Run a script in its folder with this Python, as anybody would; ``crashes``: that it fails is the fault.
+
+    ``given`` is its standard input.
+    """
     command = [sys.executable, path.name]
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
     try:
         done = subprocess.run(
-            command, cwd=path.parent, env=environment, capture_output=True, timeout=timeout_s, check=False
+            command, cwd=path.parent, env=environment, input=given, capture_output=True, timeout=timeout_s, check=False
         )
     except subprocess.TimeoutExpired as error:
         return Trial(crashes, _shown(path, error.stdout, error.stderr, f"(ended after {timeout_s:g} seconds)"))

@@ -59,6 +59,16 @@ class LocateRequest(Struct, frozen=True):
         """How many parts are measured at least."""
         return expected_parts(self.parts, self.places)
 
+    @property
+    def expected_starts(self) -> tuple[int, int]:
+        """Of a program that is started for each run: how often at least and at most, beside what confirms a suspect.
+
+        One opens each part, and it is run with each input as the reference had it and as the parts before gave it.
+        """
+        least = 1 + 2 * self.num_inputs
+        more = max(0, self.options.number("num_runs") - self.num_inputs)
+        return self.expected_parts * least, self.expected_parts * (least + more)
+
     def drawn(self) -> list[tuple[Array, ...]]:
         """The inputs of all runs."""
         return [self.inputs.source.inputs(run) for run in range(self.num_inputs)]

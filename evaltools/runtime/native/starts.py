@@ -84,10 +84,7 @@ def batch_script(program: Program, count: int, invocations: int, limit_s: float)
 
     A start that takes more than ``limit_s`` seconds is ended, and none is begun after it. A line is printed after each.
     """
-    names = [f"i{place}" for place in range(len(program.inputs))]
-    shapes = ":".join(",".join(map(str, spec.shape)) for spec in program.inputs)
-    given = ["--warmup_runs=1", "--warmup_min_secs=0", f"--num_runs={invocations}", "--min_secs=0"]
-    given += [f"--input_layer={','.join(names)}", f"--input_layer_shape={shapes}"]
+    given = start_flags(program.inputs, invocations)
     lines = [
         f"mkdir -p {RESULTS} || exit 1",
         program.environment,
@@ -109,9 +106,26 @@ echo $1
 }}""",
     ]
     for number in range(count):
-        pairs = ",".join(f"{name}:{_input(number, place)}" for place, name in enumerate(names))
-        lines.append(f"one {number} --input_layer_value_files={pairs}")
+        files = [_input(number, place) for place in range(len(program.inputs))]
+        lines.append(f"one {number} {files_flag(files)}")
     return "\n".join([*lines, "exit 0", ""])
+
+
+def start_flags(inputs: Sequence[TensorSpec], invocations: int) -> list[str]:
+    """The flags of each start, but the files of its inputs and outputs."""
+    names = ",".join(_name(place) for place in range(len(inputs)))
+    shapes = ":".join(",".join(map(str, spec.shape)) for spec in inputs)
+    runs = ["--warmup_runs=1", "--warmup_min_secs=0", f"--num_runs={invocations}", "--min_secs=0"]
+    return [*runs, f"--input_layer={names}", f"--input_layer_shape={shapes}"]
+
+
+def files_flag(files: Sequence[str]) -> str:
+    """The flag that names the files of a start's inputs."""
+    return "--input_layer_value_files=" + ",".join(f"{_name(place)}:{file}" for place, file in enumerate(files))
+
+
+def _name(place: int) -> str:
+    return f"i{place}"
 
 
 def _input(number: int, place: int) -> str:

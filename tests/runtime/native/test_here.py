@@ -15,7 +15,7 @@ from evaltools.model import read_model
 from evaltools.runtime.registry import open_session
 from tests import locate_models
 from tests.benchmark_model import write_benchmark_model
-from tests.command import evaltools_here
+from tests.command import Completed, evaltools_here
 
 SAMPLE = Path(__file__).resolve().parents[3] / "datasets" / "sample"
 FLOAT = SAMPLE / "models" / "float32.tflite"
@@ -23,7 +23,14 @@ IMAGENET = (
     "imagenet", f"{FLOAT}", f"--images={SAMPLE / 'images'}", f"--ground_truth={SAMPLE / 'ground_truth.txt'}",
     f"--labels={SAMPLE / 'labels.txt'}", "--num_images=12", "--bootstrap_resamples=0",
 )[:-1]  # fmt: skip
-OWN = SAMPLE.parents[1] / "examples" / "tasks"
+DETECTION = SAMPLE / "detection"
+COCO = (
+    "coco", f"{DETECTION / 'models' / 'float32.tflite'}", f"--images={DETECTION / 'images'}",
+    f"--ground_truth={DETECTION / 'instances.json'}", "--num_images=4", "--bootstrap_resamples=0",
+)  # fmt: skip
+DIFF = ("diff", f"{FLOAT}", "--num_runs=4", "--noise_floor_runs=0")
+PLANTED = (("net", 0, 0.5), ("net", 6, 0.5), ("quantized net", 3, 40))
+"""Models, the operator that a delegate gets wrong, and by how much."""
 
 
 def row_of(result: Path, name: str = "test") -> dict[str, Any]:
@@ -39,16 +46,7 @@ def figures(row: dict[str, Any]) -> dict[str, Any]:
 
 def test_every_task_gives_the_figures_of_the_desk(tmp_path: Path) -> None:
     binary = write_benchmark_model(tmp_path / "program")
-    detection = SAMPLE / "detection"
-    commands = {
-        "imagenet": IMAGENET,
-        "coco": (
-            "coco", f"{detection / 'models' / 'float32.tflite'}", f"--images={detection / 'images'}",
-            f"--ground_truth={detection / 'instances.json'}", "--num_images=6", "--bootstrap_resamples=0",
-        ),
-        "diff": ("diff", f"{FLOAT}", "--num_runs=6", "--noise_floor_runs=0"),
-    }  # fmt: skip
-    for task, words in commands.items():
+    for task, words in {"imagenet": IMAGENET, "coco": COCO, "diff": DIFF}.items():
         config = f"native: native_binary={binary} use_xnnpack=false"
         own = (f"--output_file_path={tmp_path / task}.json", "--config", config, "--config", "here: use_xnnpack=false")
         done = evaltools_here(*words, *own)
@@ -117,17 +115,24 @@ def test_what_is_not_proven_is_not_measured(leaves_out: str, flags: str, words: 
         open_session(read_model(FLOAT), Configuration.from_text("c", f"native_binary={binary} {flags}"))
 
 
-@pytest.mark.once
-@pytest.mark.parametrize(("name", "place"), [("net", 0), ("net", 6), ("quantized net", 3)])
-def test_locate_names_the_planted_operator(name: str, place: int, tmp_path: Path, faulty_delegate: Path) -> None:
-    model, result = tmp_path / "model.tflite", tmp_path / "result.json"
+def located(name: str, place: int, amount: float, folder: Path, library: Path, *words: str) -> Completed:
+    """A search in a model for the operator that the program's GPU gets wrong."""
+    model = folder / "model.tflite"
     model.write_bytes(locate_models.net() if name == "net" else locate_models.quantized_net())
-    amount = 0.02 if name == "net" else 40
     options = f"tensor:{locate_models.NET_TENSORS[place]};fault:step;amount:{amount}"
-    binary = write_benchmark_model(tmp_path / "program", faulty_delegate, options)
-    done = evaltools_here(
+    binary = write_benchmark_model(folder / "program", library, options)
+    return evaltools_here(
         "locate", f"{model}", f"--native_binary={binary}", "--use_gpu", "--num_inputs=1", "--num_runs=1",
-        "--part_secs=0", f"--output={result}",
+        "--part_secs=0", *words,
     )  # fmt: skip
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(("name", "place", "amount"), PLANTED)
+def test_locate_names_the_planted_operator(
+    name: str, place: int, amount: float, tmp_path: Path, faulty_delegate: Path
+) -> None:
+    done = located(name, place, amount, tmp_path, faulty_delegate)
     assert done.code == 0, done.err
     assert done.out.startswith(f"operator at fault: #{place} {locate_models.NET_OPERATORS[place]}"), done.out
+    assert "benchmark_model is started 30 to 30 times for 10 parts" in done.err
