@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import time
@@ -135,7 +136,8 @@ def test_delegates_for_arm64_are_judged_as_those_for_this_computer(tmp_path: Pat
 
 def test_a_task_of_ones_own_has_limits_at_a_core(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(ONE_FUNCTION)
-    words = f"run own.py:surest {sample.model_file('int8')} --images={sample.images_dir()} --at=arm64:cortex-a53"
+    files = [str(sample.model_file("int8")), f"--images={sample.images_dir()}"]
+    words = shlex.join(["run", "own.py:surest", *files, "--at=arm64:cortex-a53"])
     (tmp_path / "gates.toml").write_text(
         f"""\
 [runs.a53]
