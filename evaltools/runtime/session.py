@@ -112,6 +112,14 @@ class BlockSession(Session, Protocol):
         """Run one set after the other; an error takes the place of its run."""
 
 
+def run_alone(session: BlockSession, inputs: Sequence[Array], invocations: int) -> Inference:
+    """Run a block of one set of inputs; raises :class:`InferenceError`."""
+    (outcome,) = session.run_block([inputs], invocations)
+    if isinstance(outcome, InferenceError):
+        raise outcome
+    return outcome
+
+
 @runtime_checkable
 class TimedSession(Session, Protocol):
     """A session that knows what its opening took."""

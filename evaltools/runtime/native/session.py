@@ -13,7 +13,7 @@ from evaltools.result.facts import DelegateUsed
 from evaltools.runtime.delegation import DelegateCoverage, Delegation
 from evaltools.runtime.native.machines import Machine
 from evaltools.runtime.native.starts import Program, ProgramHung, Start, batch_files, batch_script, read_start
-from evaltools.runtime.session import Array, Elsewhere, Inference, RuntimeFacts
+from evaltools.runtime.session import Array, Elsewhere, Inference, RuntimeFacts, run_alone
 
 _FIRST_LIMIT_S: Final = 240.0
 """For the first start, in which some delegates compile for minutes."""
@@ -52,10 +52,7 @@ class NativeSession:
 
     def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
         """Start the program once; raises :class:`InferenceError`."""
-        (outcome,) = self.run_block([inputs], invocations)
-        if isinstance(outcome, InferenceError):
-            raise outcome
-        return outcome
+        return run_alone(self, inputs, invocations)
 
     def run_block(self, block: Sequence[Sequence[Array]], invocations: int = 1) -> list[Inference | InferenceError]:
         """Start the program for one set of inputs after the other; an error takes the place of its run.

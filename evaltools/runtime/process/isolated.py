@@ -23,7 +23,16 @@ from evaltools.runtime.process.inside import Held
 from evaltools.runtime.process.messages import Failure
 from evaltools.runtime.process.shared_arrays import Placed, SharedArrays
 from evaltools.runtime.registry import Open, open_session
-from evaltools.runtime.session import Array, BlockSession, Crashes, Inference, RuntimeFacts, Session, TensorSpec
+from evaltools.runtime.session import (
+    Array,
+    BlockSession,
+    Crashes,
+    Inference,
+    RuntimeFacts,
+    Session,
+    TensorSpec,
+    run_alone,
+)
 
 _NAME: Final = "the process of this configuration"
 _LONGEST_MESSAGES: Final = 2000
@@ -85,10 +94,7 @@ class IsolatedSession(ChildProcess):
 
     def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
         """Run in the child; raises :class:`InferenceError`, also for a child that has died or does not answer."""
-        (outcome,) = self.run_block([inputs], invocations)
-        if isinstance(outcome, InferenceError):
-            raise outcome
-        return outcome
+        return run_alone(self, inputs, invocations)
 
     @property
     def longest_block(self) -> int:

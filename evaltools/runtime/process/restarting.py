@@ -8,7 +8,7 @@ from typing import Final, Generic, TypeVar
 
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError, SessionEnded
 from evaltools.runtime.process.child import ChildProcess
-from evaltools.runtime.session import Array, Crashes, Inference, ProcessSession, Watched
+from evaltools.runtime.session import Array, Crashes, Inference, ProcessSession, Watched, run_alone
 
 Process = TypeVar("Process", bound=Watched)
 Input = TypeVar("Input")
@@ -138,10 +138,7 @@ class RestartingSession(Restarting[ProcessSession]):
 
     def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
         """Run once; raises :class:`InferenceError`."""
-        (outcome,) = self.run_block([inputs], invocations)
-        if isinstance(outcome, InferenceError):
-            raise outcome
-        return outcome
+        return run_alone(self, inputs, invocations)
 
     def run_block(self, block: Sequence[Sequence[Array]], invocations: int = 1) -> list[Inference | InferenceError]:
         """Run one after the other; an error takes the place of its run."""
