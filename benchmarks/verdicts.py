@@ -46,6 +46,8 @@ PARAMETERS = (
 )
 Verdicts = dict[str, Verdict]
 """By the name of the fault."""
+Run = Callable[[Sequence[str]], str]
+"""Runs ``evaltools`` with these words; returns what it says on stderr."""
 NO_CHANGE: Final = Verdict("not judged", "outputs")
 """Of a fault that changes nothing, or that the delegate cannot put into such outputs."""
 _WIDEST_QUANTUM: Final = 2
@@ -231,11 +233,19 @@ class _Saved(Struct, frozen=True):
     zeros: list[int]
 
 
-def verdicts_of(model: Path, options: Sequence[str], faults: Sequence[Fault] = FAULTS) -> Verdicts | None:
+def in_a_process(words: Sequence[str]) -> str:
+    """A process of its own, beside which others may run."""
+    command = [sys.executable, "-m", "evaltools.cli.main", *words]
+    return subprocess.run(command, check=False, capture_output=True, text=True).stderr
+
+
+def verdicts_of(
+    model: Path, options: Sequence[str], faults: Sequence[Fault] = FAULTS, run: Run = in_a_process
+) -> Verdicts | None:
     """The verdict by fault; None for a model that cannot be run."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "saved"
-        if _diff(model, [*options, f"--save_outputs={folder}"], Path(temporary)) is None:
+        if _diff(model, [*options, f"--save_outputs={folder}"], Path(temporary), run) is None:
             return None
         manifest = json.loads((folder / "manifest.json").read_text())
         saved = _read(folder, manifest)
@@ -254,29 +264,28 @@ def verdicts_of(model: Path, options: Sequence[str], faults: Sequence[Fault] = F
                 found[fault.__name__] = NO_CHANGE
                 continue
             _write(folder, manifest, saved, changed)
-            verdict = _diff(model, [f"--load_reference={folder}"], Path(temporary))
+            verdict = _diff(model, [f"--load_reference={folder}"], Path(temporary), run)
             found[fault.__name__] = verdict or Verdict("not measured", "outputs")
         return found
 
 
-def _diff(model: Path, options: Sequence[str], folder: Path) -> Verdict | None:
+def _diff(model: Path, options: Sequence[str], folder: Path, run: Run) -> Verdict | None:
     """The verdict on builtin kernels against builtin kernels, None where there is none."""
     path = folder / "result.json"
     path.unlink(missing_ok=True)
-    result = _result(path, [f"--model_file={model}", "--config=test: use_xnnpack=false", *options])
+    result = _result(path, [f"--model_file={model}", "--config=test: use_xnnpack=false", *options], run)
     if result is None:
         return None
     verdict = next(entry.verdict for entry in result.rows if entry.role == "test")
     return None if verdict is None or verdict.kind == "not measured" else verdict
 
 
-def _result(path: Path, words: Sequence[str]) -> Result | None:
+def _result(path: Path, words: Sequence[str], run: Run = in_a_process) -> Result | None:
     """The result of the command; where there is none, what it said goes to stderr."""
-    command = [sys.executable, "-m", "evaltools.cli.main", "diff", f"--output_file_path={path}", *words]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    said = run(["diff", f"--output_file_path={path}", *words])
     if path.exists():
         return read_result(path)
-    print(done.stderr.strip(), file=sys.stderr)
+    print(said.strip(), file=sys.stderr)
     return None
 
 

@@ -15,8 +15,8 @@ from evaltools.result.result import SHARD, Result, Row
 from tests import results
 from tests.results import Figures, classified, configuration
 from tests.tasks.coco.results import detection_result
-from tests.tasks.inference_diff.test_report import comparison
-from tests.tasks.inference_diff.test_report import result as diff_result
+from tests.tasks.inference_diff.results import comparison
+from tests.tasks.inference_diff.results import result as diff_result
 
 NOTHING: Figures = {}
 

@@ -31,8 +31,8 @@ from evaltools.result.result import Result
 from tests.results import compared, configuration, evidence, part, ratio, result, row_with, with_ratios
 from tests.results import of_ranks as ranked
 from tests.tasks.coco.results import detection_result
-from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged
-from tests.tasks.inference_diff.test_report import result as diff_result
+from tests.tasks.inference_diff.results import DIFFERENCE, comparison, judged
+from tests.tasks.inference_diff.results import result as diff_result
 
 PER_OUTPUT = {name for name, metric in all_metrics().items() if metric.is_per_output}
 REFERENCE = configuration("reference", "reference")

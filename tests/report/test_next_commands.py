@@ -13,9 +13,9 @@ from evaltools.result.facts import Tensor
 from evaltools.result.result import Result
 from tests.report.tables.cases import REFERENCE, judged
 from tests.results import configuration, result, row_with
-from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison
-from tests.tasks.inference_diff.test_report import judged as output
-from tests.tasks.inference_diff.test_report import result as diff_result
+from tests.tasks.inference_diff.results import DIFFERENCE, comparison
+from tests.tasks.inference_diff.results import judged as output
+from tests.tasks.inference_diff.results import result as diff_result
 
 SCORES = Scores(4, 3, None)
 KEYPOINTS: dict[str, float | None] = {

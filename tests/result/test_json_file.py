@@ -17,8 +17,8 @@ from evaltools.result.result import Result
 from evaltools.result_file import read_result
 from tests.results import configuration, result
 from tests.tasks.coco.results import detection_result
-from tests.tasks.inference_diff.test_report import comparison, judged
-from tests.tasks.inference_diff.test_report import result as diff_result
+from tests.tasks.inference_diff.results import comparison, judged
+from tests.tasks.inference_diff.results import result as diff_result
 
 SCHEMA = json.loads((Path(evaltools.__file__).parent / "result" / "result.schema.json").read_text())
 

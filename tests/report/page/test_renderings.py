@@ -24,7 +24,7 @@ from evaltools.result.section import Block, Number, Table
 from tests.report.page.pages import PAGES, timed
 from tests.report.page.reading import PageRead
 from tests.report.page.samples import stored
-from tests.tasks.inference_diff import test_report as diff
+from tests.tasks.inference_diff import results as diff
 
 WIDE: Final = 1000
 

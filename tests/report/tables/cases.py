@@ -32,8 +32,9 @@ from evaltools.result.verdict import Verdict, VerdictKind
 from tests.report.benchmark_samples import PROFILE, Sample, a_round, benchmark, changed, lost, on_front, row
 from tests.report.device_samples import BOARD, NOTHING, PHONE, run_of, work
 from tests.report.device_samples import lost as lost_once
+from tests.report.tables.task_cases import TASK_CASES
 from tests.results import compared, configuration, ratio, result, result_with, row_with, with_execution, with_ratios
-from tests.tasks.inference_diff import test_report as diff
+from tests.tasks.inference_diff import results as diff
 
 Show = Callable[[Console], None]
 ROUND: Final = a_round(Phase([90]), Phase([100], [1], [0]))
@@ -329,4 +330,5 @@ CASES: Final[Mapping[str, Mapping[str, Show]]] = {
     "evaluation-cases": _evaluations(),
     "answer-cases": _answers(),
     "execution-cases": _executions(),
+    **TASK_CASES,
 }

@@ -39,7 +39,7 @@ from tests.report.benchmark_samples import benchmark, lost, on_front, row
 from tests.report.tables.cases import CASES, in_turn
 from tests.results import row_with
 from tests.tasks.coco.results import MAPPING, detection_result
-from tests.tasks.inference_diff import test_report as diff
+from tests.tasks.inference_diff import results as diff
 
 WIDTHS: Final = (60, 80, 120)
 USUAL: Final = 80

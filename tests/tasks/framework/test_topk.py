@@ -17,13 +17,14 @@ from evaltools.errors import DataError, TaskError
 from evaltools.metrics.proportions import mcnemar_p, wilson_interval
 from evaltools.result.facts import RuntimeUsed
 from evaltools.result.result import Row
+from evaltools.result.section import Gallery
 from evaltools.tasks.framework.answers import Answers, ranked
 from evaltools.tasks.framework.collecting import RecordsOfRun
 from evaltools.tasks.framework.steps import ObservedScores
 from evaltools.tasks.framework.tensors import Quantisation
 from evaltools.tasks.framework.topk import answered, correct, topk_verdicts
 from evaltools.tasks.framework.topk_figures import accuracies
-from evaltools.tasks.framework.topk_report import ChangedAnswer, Comparison, FirstAnswer, Named
+from evaltools.tasks.framework.topk_report import ChangedAnswer, Comparison, Effect, FirstAnswer, Named, sections
 from evaltools.tasks.framework.topk_report import compared as compare
 
 
@@ -136,6 +137,19 @@ def test_ties_are_distinguished_from_changed_answers() -> None:
         ChangedAnswer("3.png", "right 3", FirstAnswer("one", 4.0), FirstAnswer("four", 3.5, "one"), "gained", tie=True),
     ]
     assert changes.changed[3].other == FirstAnswer("one", None)
+
+
+def test_answers_that_were_lost_come_first_and_are_bad_news() -> None:
+    cat, dog = FirstAnswer("cat", 0.75), FirstAnswer("dog", 0.5)
+    effects: list[Effect] = ["neither", "gained", "lost"]
+    found = compared(50, 1, 1)
+    found.changed = [ChangedAnswer(f"{effect}.png", "cat", cat, dog, effect, tie=False) for effect in effects]
+    blocks = [block for section in sections([found], "d") if section.place == "changes" for block in section.blocks]
+    (gallery,) = blocks
+    assert isinstance(gallery, Gallery)
+    shown = [(each.folder, each.name, each.tone, each.classes) for each in gallery.pictures]
+    tones = {"lost": "bad", "gained": "good", "neither": ""}
+    assert shown == [("d", f"{name}.png", tone, ["cat"]) for name, tone in tones.items()]
 
 
 def test_an_answer_of_an_emulator_has_no_latency_and_a_truth_that_is_no_class_no_number() -> None:

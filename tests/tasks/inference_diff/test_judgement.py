@@ -16,6 +16,7 @@ from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.tasks.inference_diff.judgement import kernels_of
 from evaltools.tasks.inference_diff.noise_floor import FEW_ROUNDINGS, KEPT_TENSORS
+from tests.command import evaltools_here
 from tests.runtime.fake import FakeSession, open_here
 from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import SHAPE, Opener, asked, three_times
@@ -227,6 +228,8 @@ def test_faults_in_saved_outputs_are_seen_by_the_whole_command(tmp_path: Path) -
         verdicts.corner_zero,
         verdicts.saturated,
     )
-    found = verdicts.verdicts_of(SAMPLE, ["--num_runs=8", "--noise_floor_runs=4"], faults)
+    found = verdicts.verdicts_of(
+        SAMPLE, ["--num_runs=8", "--noise_floor_runs=4"], faults, lambda words: evaltools_here(*words).err
+    )
     assert found is not None
     assert {name: verdict.kind for name, verdict in found.items()} == {fault.__name__: "diverged" for fault in faults}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,10 @@ def test_embeddings_by_angle_and_neighbours() -> None:
     }
 
 
+def run_here(words: Sequence[str]) -> str:
+    return evaltools_here(*words).err
+
+
 def move_unsure_points(runs: list[Array], _zero: int) -> None:
     for index, run in enumerate(runs):
         runs[index] = np.where((run[..., 2:] < 0.3) & (np.arange(3) < 2), run + np.float32(0.4), run)
@@ -228,7 +233,7 @@ def test_a_verdict_on_keypoints_is_on_those_that_are_sure(tmp_path: Path) -> Non
         verdicts.one_nan,
     )
     options = ["--num_runs=8", "--input_range=input:0:0.33"]
-    found = verdicts.verdicts_of(model, options, faults)
+    found = verdicts.verdicts_of(model, options, faults, run_here)
     assert found is not None
     assert {name: verdict.kind for name, verdict in found.items()} == {
         "move_unsure_points": "equivalent",
@@ -287,7 +292,7 @@ def test_levels_and_one_side_of_keypoints_are_seen(tmp_path: Path) -> None:
     """Rounding moves points as far as these faults, so that neither their size nor an answer shows them."""
     model = tmp_path / "pose.tflite"
     model.write_bytes(pose_in_8_bits())
-    found = verdicts.verdicts_of(model, ["--num_runs=20"], (on_16_levels, one_coordinate_is_larger))
+    found = verdicts.verdicts_of(model, ["--num_runs=20"], (on_16_levels, one_coordinate_is_larger), run_here)
     assert found is not None
     levels, one_side = found["on_16_levels"], found["one_coordinate_is_larger"]
     assert levels.kind == "diverged"
