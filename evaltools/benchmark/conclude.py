@@ -16,7 +16,7 @@ from evaltools.report.words.facts import accuracy_of, by_latency, load_in_words,
 from evaltools.report.words.next_steps import next_command, where_it_did_not_run
 from evaltools.result.device import DeviceRun
 from evaltools.result.facts import Environment, Load, Model, load_of_parts
-from evaltools.result.result import HINT, NEXT, WARNING, Result, Row
+from evaltools.result.result import HINT, WARNING, Result, Row, next_step
 from evaltools.result.rounds import Measured, Records
 from evaltools.result.section import Note
 
@@ -74,7 +74,7 @@ def result_of(
         notes=[
             *notes_of(rows, measured, models),
             *(Note(WARNING, text, "open") for text in dict.fromkeys(warnings)),
-            *(Note(NEXT, text) for text in dict.fromkeys(steps)),
+            *dict.fromkeys(steps),
             *(Note(HINT, text) for text in _hints(measured)),
         ],
         blocks=details(rows, measured, models),
@@ -98,7 +98,7 @@ def _hints(measured: Sequence[Measured]) -> list[str]:
 
 def _next_steps(
     rows: Sequence[Row], models: Sequence[Model], options: Mapping[str, Value], typed: Sequence[str]
-) -> Iterator[str]:
+) -> Iterator[Note]:
     """Of the fastest row how sure that is, and whether its outputs are right; of others only why they did not run."""
     ranked = [row for row in by_latency(rows) if not row.fallback]
     for row in rows:
@@ -108,7 +108,7 @@ def _next_steps(
             yield from _whether_it_is_sure(ranked)
             if row.delegates and accuracy_of(row) is None:
                 command = next_command("diff", model, [*row.flags, *_input_shapes(options)], typed)
-                yield f"{command} says whether its outputs are still those of the CPU"
+                yield next_step("says whether its outputs are still those of the CPU", command)
 
 
 def _input_shapes(options: Mapping[str, Value]) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _input_shapes(options: Mapping[str, Value]) -> Iterator[str]:
             yield f"--input_shape={name}:{shape}"
 
 
-def _whether_it_is_sure(ranked: Sequence[Row]) -> Iterator[str]:
+def _whether_it_is_sure(ranked: Sequence[Row]) -> Iterator[Note]:
     """More rounds where the two fastest rows cannot be separated, or the only one has no interval."""
     fastest, *others = ranked[:2]
     if not fastest.series or fastest.counts["rounds"] >= _ENOUGH_ROUNDS:
@@ -127,6 +127,6 @@ def _whether_it_is_sure(ranked: Sequence[Row]) -> Iterator[str]:
     more = f"the same command with --rounds={_ENOUGH_ROUNDS}"
     interval, following = median_interval_of(fastest), [median_interval_of(row) for row in others]
     if interval is None:
-        yield f"{more} says how sure the medians are"
+        yield next_step(f"{more} says how sure the medians are")
     elif any(each is None or each.low <= interval.high for each in following):
-        yield f"{more} may separate the two fastest, whose intervals overlap"
+        yield next_step(f"{more} may separate the two fastest, whose intervals overlap")

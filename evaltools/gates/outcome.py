@@ -12,7 +12,7 @@ from evaltools.metrics.interval import Interval
 from evaltools.report.words.facts import counted
 from evaltools.result.facts import Environment, Model
 from evaltools.result.figure import Figure
-from evaltools.result.result import LIMIT, NEXT, Result, Row, warning
+from evaltools.result.result import LIMIT, Result, Row, next_step, warning
 from evaltools.result.section import Cell, Lines, Note, Section, Sentence, Table, Word
 from evaltools.result.verdict import GateVerdict, Verdict, ending_of, worst_verdict
 from evaltools.text import printable
@@ -53,7 +53,7 @@ def outcome_of(
         subject="limits" if gates.startswith("--") else Path(gates).name,
         given={"gates": gates},
         options={_ALLOWED: True} if is_inconclusive_allowed else {},
-        notes=[*map(warning, dict.fromkeys(texts)), *(Note(NEXT, step) for step in _steps(rows))],
+        notes=[*map(warning, dict.fromkeys(texts)), *_steps(rows)],
         blocks=[Section("", [Sentence(_answer(rows)), *_limits(rows, models, gates)], "first")],
         limits_broken="fail" in _kinds(rows),
     )
@@ -162,13 +162,13 @@ def _answer(rows: Sequence[Row]) -> str:
     return answer[0].upper() + answer[1:]
 
 
-def _steps(rows: Sequence[Row]) -> Iterator[str]:
+def _steps(rows: Sequence[Row]) -> Iterator[Note]:
     """What shows why limits are broken, and what decides those that are open."""
     kinds = _kinds(rows)
     if "fail" in kinds:
-        yield "evaltools report RESULT.json --output=FILE.html shows which examples changed"
+        yield next_step("shows which examples changed", "evaltools report RESULT.json --output=FILE.html")
     if "inconclusive" in kinds:
-        yield "measure on more examples: the remark on each inconclusive limit says how many"
+        yield next_step("measure on more examples: the remark on each inconclusive limit says how many")
 
 
 def _limits(rows: Sequence[Row], models: Sequence[str], gates: str) -> Iterator[Table | Lines]:

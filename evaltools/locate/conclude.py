@@ -23,7 +23,7 @@ from evaltools.locate.words import (
 from evaltools.operators.answer import Answer
 from evaltools.report.words.facts import counted, describe_configuration
 from evaltools.result.facts import Environment, Model
-from evaltools.result.result import NEXT, WARNING, Result, Row
+from evaltools.result.result import WARNING, Result, Row, next_step
 from evaltools.result.section import Axis, Block, Chart, Lines, Mark, Note, Section, Sentence, Tone
 from evaltools.result.verdict import Verdict
 
@@ -87,7 +87,7 @@ def _notes(result: Result) -> Iterator[Note]:
     yield Note(entry.name, describe_configuration(entry))
     yield from result.notes
     causes = [cause for row in result.rows for cause in parts_of(row, "cause")]
-    yield from (Note(NEXT, text) for text in dict.fromkeys(f"{each.name}: {each.texts['remedy']}" for each in causes))
+    yield from map(next_step, dict.fromkeys(f"{each.name}: {each.texts['remedy']}" for each in causes))
 
 
 def _details(result: Result, inputs: Sequence[str]) -> Iterator[Block]:

@@ -63,7 +63,7 @@ class First(Struct, frozen=True):
     title: str
     blocks: tuple[Block, ...]
     notes: tuple[Note, ...] = ()
-    steps: tuple[str, ...] = ()
+    steps: tuple[Note, ...] = ()
     source: str = ""
 
 
@@ -95,10 +95,13 @@ class Page(Struct, frozen=True):
 
     @property
     def remarks(self) -> Lines:
-        """Warnings and what to do next, each once; of several parts, warnings have the names that they are about."""
-        warnings = [Note("warning", text, "open") for text in _lines(self._warnings, MOST_WARNINGS, "warnings")]
-        steps = dict.fromkeys(step for first in self.first for step in first.steps)
-        return Lines([*warnings, *(Note("next", step) for step in steps)])
+        """Warnings, then what to do next, each once."""
+        return Lines([*self.warnings.lines, *dict.fromkeys(step for first in self.first for step in first.steps)])
+
+    @property
+    def warnings(self) -> Lines:
+        """Each once; of several parts with the names that they are about."""
+        return Lines([Note("warning", text, "open") for text in _lines(self._warnings, MOST_WARNINGS, "warnings")])
 
     @property
     def _warnings(self) -> list[str]:

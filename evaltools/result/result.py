@@ -243,9 +243,9 @@ class Result(Struct, frozen=True):
         return [note.text for note in self.notes if note.of == WARNING]
 
     @property
-    def next_steps(self) -> list[str]:
+    def next_steps(self) -> list[Note]:
         """What to do next."""
-        return [note.text for note in self.notes if note.of == NEXT]
+        return [note for note in self.notes if note.of == NEXT]
 
     @property
     def measured_tests(self) -> list[Row]:
@@ -279,6 +279,11 @@ def missing_records(result: Result) -> str:
 def without_examples(result: Result) -> Result:
     """The result without what each configuration gave for each example."""
     return replace(result, tables={name: table for name, table in result.tables.items() if name != EXAMPLES})
+
+
+def next_step(text: str, command: str = "") -> Note:
+    """What to do next: a command with what it brings, or a sentence."""
+    return Note(NEXT, text, command=command)
 
 
 def warning(text: str) -> Note:

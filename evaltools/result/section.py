@@ -268,11 +268,24 @@ class Sentence(Struct, frozen=True, tag_field="kind", tag="sentence"):
 
 
 class Note(Struct, frozen=True):
-    """A remark on ``of``: a configuration, or what sort of remark it is, such as ``next`` or ``warning``."""
+    """A remark on ``of``: a configuration, or what sort of remark it is, such as ``next`` or ``warning``.
+
+    ``command`` is what is to be typed, of which the text says what it brings; empty for none.
+    """
 
     of: str
     text: str
     tone: Tone = ""
+    command: str = ""
+
+    @property
+    def line(self) -> str:
+        """The command with what it brings, or the text alone.
+
+        >>> Note("next", "says what runs here", command="evaltools doctor").line
+        'evaltools doctor says what runs here'
+        """
+        return f"{self.command} {self.text}" if self.command else self.text
 
 
 class Lines(Struct, frozen=True, tag_field="kind", tag="lines"):

@@ -10,7 +10,7 @@ from typing import Final
 from evaltools.report.screen.table import is_good, is_shown
 from evaltools.report.words.facts import load_in_words
 from evaltools.result.facts import Environment, Model
-from evaltools.result.result import HINT, NEXT, Result, Row, model_names, warning
+from evaltools.result.result import HINT, Result, Row, model_names, next_step, warning
 from evaltools.result.section import Note
 from evaltools.text import printable
 
@@ -22,7 +22,7 @@ _RUN_DIR: Final = ("--run_dir=", "--run-dir=")
 def conclude(environment: Environment, models: list[Model], rows: list[Row], stopped: str = "") -> Result:
     """The result of the rows that the jobs gave, with what to do next."""
     names = model_names([Path(model.file) for model in models])
-    notes = [*map(warning, _busiest(rows, names)), Note(NEXT, _next_step(rows, names, environment.command))]
+    notes = [*map(warning, _busiest(rows, names)), _next_step(rows, names, environment.command)]
     if any(RESULT in row.texts for row in rows):
         notes.append(Note(HINT, "all about one of the models: evaltools report RUN_DIR/entries/NAME/result.json"))
     return Result(
@@ -36,16 +36,18 @@ def conclude(environment: Environment, models: list[Model], rows: list[Row], sto
     )
 
 
-def _next_step(rows: Sequence[Row], models: Sequence[str], typed: Sequence[str]) -> str:
+def _next_step(rows: Sequence[Row], models: Sequence[str], typed: Sequence[str]) -> Note:
     """The page of the first row that is not as it should be."""
     stated = [word.partition("=")[2] for word in typed if word.startswith(_RUN_DIR)]
     for row in filter(is_shown, rows):
         if stated and row.texts.get(RESULT) and not is_good(row):
             command = shlex.join(["evaltools", "report", f"{stated[-1]}/{row.texts[RESULT]}", "--output=FILE.html"])
-            return f"{command} shows all about {models[row.model]}"
+            return next_step(f"shows all about {models[row.model]}", command)
     if not stated:
-        return "the same command with --run_dir=FOLDER keeps the result of each model, for evaltools report"
-    return "evaltools gate NEW.json --against=OLD.json says what a later suite measured worse than this one"
+        return next_step("the same command with --run_dir=FOLDER keeps the result of each model, for evaltools report")
+    return next_step(
+        "says what a later suite measured worse than this one", "evaltools gate NEW.json --against=OLD.json"
+    )
 
 
 def _busiest(rows: Sequence[Row], models: Sequence[str]) -> Iterator[str]:

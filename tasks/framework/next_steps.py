@@ -9,25 +9,26 @@ from evaltools.known_tasks import task_command
 from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL
 from evaltools.metrics.power import POWER
 from evaltools.report.words.next_steps import next_command, stated
-from evaltools.result.result import Result, Row
+from evaltools.result.result import Result, Row, next_step
+from evaltools.result.section import Note
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.common_options import PICTURES
 
 _OF_PICTURES: Final = ("normalization", "channel_order", "input_layout")
 
 
-def next_steps(result: Result, configuration: Row) -> list[str]:
+def next_steps(result: Result, configuration: Row) -> list[Note]:
     """How far the outputs are apart of a configuration whose answers are worse; what decides an open verdict."""
     if configuration.verdict is None:
         return []
     if configuration.verdict.is_open:
         decision = _to_a_decision(result, configuration, configuration.verdict)
-        return [decision] if decision else []
+        return [next_step(decision)] if decision else []
     typed = result.environment.command
     others = [f"--reference_model_file={model.file}" for model in result.other_models]
     flags = [*others, *configuration.flags, *_same_pictures(typed)]
     command = next_command("diff", result.model.file, flags, typed)
-    return [f"{command} says how far the outputs themselves are apart"]
+    return [next_step("says how far the outputs themselves are apart", command)]
 
 
 def _same_pictures(typed: Sequence[str]) -> list[str]:

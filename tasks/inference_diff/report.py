@@ -12,7 +12,8 @@ from evaltools.native.lines.evaluation import fill_latency, latency_line
 from evaltools.report.words.next_steps import FOR_A_DIFFERENCE, ran_on_devices, search_command, stated
 from evaltools.result.facts import Model
 from evaltools.result.places import reference_of
-from evaltools.result.result import Result, Row
+from evaltools.result.result import Result, Row, next_step
+from evaltools.result.section import Note
 from evaltools.tasks.inference_diff.figures import BOXES, NATIVE_ERROR
 from evaltools.tasks.inference_diff.options import LOCATE
 
@@ -84,7 +85,7 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def next_steps(result: Result, configuration: Row) -> list[str]:
+def next_steps(result: Result, configuration: Row) -> list[Note]:
     """Which operator makes the difference, unless the command looks for it itself; then what it means on real data."""
     verdict, typed = configuration.verdict, result.environment.command
     if verdict is None:
@@ -95,14 +96,14 @@ def next_steps(result: Result, configuration: Row) -> list[str]:
     if verdict.kind == "not decided":
         has_own_inputs = any(stated(typed, _OWN_INPUTS))
         decides = "accuracy may decide" if has_own_inputs else f"{_OTHER_INPUTS}, and so may its accuracy"
-        return [*search, f"{decides}: {tasks.removesuffix(',')}"]
-    return [*search, f"{tasks} can say whether answers on real data change with it"]
+        return [*search, next_step(f"{decides}: {tasks.removesuffix(',')}")]
+    return [*search, next_step(f"{tasks} can say whether answers on real data change with it")]
 
 
-def _search(result: Result, configuration: Row) -> str:
+def _search(result: Result, configuration: Row) -> Note:
     """The search with the inputs that the command states."""
     command = search_command(result.model.file, configuration, result.environment.command)
-    return f"{command} {FOR_A_DIFFERENCE}"
+    return next_step(FOR_A_DIFFERENCE, command)
 
 
 def _fitting_tasks(result: Result) -> str:

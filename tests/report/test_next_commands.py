@@ -35,7 +35,7 @@ def typed(made: Result, *command: str) -> Result:
 
 
 def steps_of(made: Result) -> str:
-    return "\n".join(after_evaluation(made, made.rows[-1]))
+    return "\n".join(step.line for step in after_evaluation(made, made.rows[-1]))
 
 
 def worse(*command: str) -> Result:
@@ -89,7 +89,7 @@ def test_a_shape_that_meets_a_reshape_of_fixed_sizes_leads_nowhere_else() -> Non
     reference = replace(configuration("reference", role="reference"), status="not measured", reason=reason)
     entry = row_with(configuration("gpu"), status="not measured", runtime=None, reason="failed to prepare")
     (step,) = after_evaluation(typed(result(reference, entry), "diff", "m.tflite"), entry)
-    assert step.startswith("#1 RESHAPE has fixed sizes, of 196 numbers, and is fed 1568: export the model with -1")
+    assert step.line.startswith("#1 RESHAPE has fixed sizes, of 196 numbers, and is fed 1568: export the model with -1")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_the_task_is_named_that_fits_the_model(dtype: str, shape: list[int], kno
     made = replace(found, models=[one])
     entry = judged("fast", "diverged")
     steps = after_evaluation(made, entry)
-    assert any(f"evaltools {task}," in step for step in steps)
+    assert any(f"evaltools {task}," in step.text for step in steps)
 
 
 def test_a_model_with_landmarks_beside_their_scores_is_no_classifier() -> None:
@@ -117,5 +117,5 @@ def test_a_model_with_landmarks_beside_their_scores_is_no_classifier() -> None:
     picture = Tensor("in", "float32", [1, 192, 192, 3], None, None)
     beside = replace(found.model, inputs=[picture], outputs=[landmarks, replace(landmarks, name="score", shape=[1, 1])])
     steps = after_evaluation(replace(found, models=[beside]), judged("fast", "diverged"))
-    assert not any("imagenet" in step for step in steps)
-    assert any("a task of your own (evaltools run) can say whether" in step for step in steps)
+    assert not any("imagenet" in step.line for step in steps)
+    assert any("a task of your own (evaltools run) can say whether" in step.text for step in steps)

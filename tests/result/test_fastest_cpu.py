@@ -55,5 +55,5 @@ def test_what_did_not_run_there_as_asked_is_not_the_fastest(changes: dict[str, o
 
 def test_beside_plain_kernels_alone_what_apps_use_is_suggested() -> None:
     alone, beside = (beside_cpu(result(*found)) for found in ((REFERENCE, GPU), (REFERENCE, XNNPACK, GPU)))
-    assert any("xnnpack: use_xnnpack=true" in step for step in after_evaluation(alone, alone.rows[-1]))
-    assert not any("xnnpack: " in step for step in after_evaluation(beside, beside.rows[-1]))
+    assert any("xnnpack: use_xnnpack=true" in step.command for step in after_evaluation(alone, alone.rows[-1]))
+    assert not any("xnnpack: " in step.line for step in after_evaluation(beside, beside.rows[-1]))

@@ -48,7 +48,7 @@ def first_screen(results: Mapping[str, Result], located: Located | None = None) 
         notes += [of_result(name, note) if several else note for note in every]
         notes += [note for search in found.get(name, ()) for note in _faults(search)]
     title = next(iter(results.values())).about
-    steps = tuple(_steps(results, found))
+    steps = tuple(dict.fromkeys(_steps(results, found)))
     return First(title, tuple(blocks), tuple(notes), steps, "" if several else next(iter(results)))
 
 
@@ -77,12 +77,12 @@ def _own_sentence(result: Result) -> str:
 _SENTENCES: Final = {BENCHMARK: fastest, SUITE: became_of}
 
 
-def _steps(results: Mapping[str, Result], located: Located) -> Iterator[str]:
+def _steps(results: Mapping[str, Result], located: Located) -> Iterator[Note]:
     """What answers the questions that results leave open; where an evaluation leaves none, how fast it is.
 
     One search for an operator is enough, in the worst configuration; of several counts of examples the largest.
     """
-    steps: list[str] = []
+    steps: list[Note] = []
     most_needed = max((_examples_needed(row) for result in results.values() for row in result.rows), default=0)
     for name, result in results.items():
         steps += result.next_steps
@@ -90,12 +90,12 @@ def _steps(results: Mapping[str, Result], located: Located) -> Iterator[str]:
             if 0 < _examples_needed(entry) < most_needed:
                 continue
             more = after_evaluation(result, entry)
-            is_sought = any(step.endswith(FOR_A_DIFFERENCE) for step in steps)
+            is_sought = any(step.text == FOR_A_DIFFERENCE for step in steps)
             steps += [
                 step
                 for step in more
-                if not (located.get(name) and step.startswith(SEARCH))
-                and not (is_sought and step.endswith(FOR_A_DIFFERENCE))
+                if not (located.get(name) and step.command.startswith(SEARCH))
+                and not (is_sought and step.text == FOR_A_DIFFERENCE)
             ]
     (first, *others) = results.values()
     yield from steps or (how_fast(first) if first.is_of_examples and not others else ())

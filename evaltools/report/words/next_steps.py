@@ -11,19 +11,20 @@ from typing import Final
 from evaltools.extensions import named
 from evaltools.known_tasks import GIVEN_TO_A_SEARCH, task_command
 from evaltools.result.places import fastest_on_cpu, opens_on_cpu, runs_on_cpu
-from evaltools.result.result import Result, Row
+from evaltools.result.result import Result, Row, next_step
+from evaltools.result.section import Note
 
 _ON_DEVICES: Final = ("device", "run")
 _WHICH_DEVICE: Final = ("serials", "adb", "device_program")
 SEARCH: Final = "evaltools locate "
 """How a step begins that looks for an operator."""
 FOR_A_DIFFERENCE: Final = "looks for the operator that makes the difference"
-"""How one ends where outputs differ."""
-_DOCTOR: Final = "evaltools doctor says what runs on this machine, and what is missing for the rest"
-_BESIDE_XNNPACK: Final = (
-    '--config "xnnpack: use_xnnpack=true" as well says whether it is faster than what apps use without it'
+"""What one does where outputs differ."""
+_DOCTOR: Final = next_step("says what runs on this machine, and what is missing for the rest", "evaltools doctor")
+_BESIDE_XNNPACK: Final = next_step(
+    "as well says whether it is faster than what apps use without it", '--config "xnnpack: use_xnnpack=true"'
 )
-_DEVICES: Final = "evaltools device list says what the devices are, and whether they can be used"
+_DEVICES: Final = next_step("says what the devices are, and whether they can be used", "evaltools device list")
 _CRASHED: Final = ("process of this configuration died", "was ended")
 """What is said of a process that crashed or hung."""
 _REFUSED: Final = ("failed to delegate", "Delegate) failed to prepare")
@@ -94,14 +95,14 @@ def fixed_reshape(reason: str) -> str:
     )
 
 
-def after_evaluation(result: Result, configuration: Row) -> list[str]:
+def after_evaluation(result: Result, configuration: Row) -> list[Note]:
     """What answers the question that a configuration leaves open; empty where none is.
 
     Where a shape does not fit the model, all rows have the one reason, and no other step leads anywhere.
     """
     unfit = next(filter(None, (fixed_reshape(row.reason) for row in result.rows)), "")
     if unfit:
-        return [unfit]
+        return [next_step(unfit)]
     steps = list(where_it_did_not_run(configuration, result.model.file, result.environment.command))
     if configuration.role == "reference" and configuration.status == "not measured":
         steps = [*_other_reference(result), *steps]
@@ -113,21 +114,21 @@ def after_evaluation(result: Result, configuration: Row) -> list[str]:
     return steps
 
 
-def _other_reference(result: Result) -> Iterator[str]:
+def _other_reference(result: Result) -> Iterator[Note]:
     """The reference that runs, where that of the result does not: the tested one on the CPU with the fewest flags."""
     ran = [row for row in result.rows if row.role == "test" and row.flags and opens_on_cpu(row)]
     if ran:
         simplest = min(ran, key=lambda row: len(row.flags))
         flags = " ".join(flag.removeprefix("--") for flag in simplest.flags)
-        yield f'--reference="{flags}" compares with what runs: "{simplest.name}"'
+        yield next_step(f'compares with what runs: "{simplest.name}"', f'--reference="{flags}"')
 
 
-def how_fast(result: Result) -> Iterator[str]:
+def how_fast(result: Result) -> Iterator[Note]:
     """Where all is settled: what measures the first tested configuration in processes of its own."""
     measured = [row for row in result.measured_tests if not row.is_emulated and not row.fallback]
     if measured and not result.other_models:
         command = next_command("benchmark", result.model.file, measured[0].flags, result.environment.command)
-        yield f"{command} says how fast it is in quiet, and how much memory it takes"
+        yield next_step("says how fast it is in quiet, and how much memory it takes", command)
 
 
 def _is_beside_plain_kernels_alone(result: Result, configuration: Row) -> bool:
@@ -137,7 +138,7 @@ def _is_beside_plain_kernels_alone(result: Result, configuration: Row) -> bool:
     return "latency_cpu_ratio" in configuration.figures and not is_on_cpu and cpu is not None and not cpu.delegates
 
 
-def where_it_did_not_run(entry: Row, model_file: str, typed: Sequence[str], more: Iterable[str] = ()) -> Iterator[str]:
+def where_it_did_not_run(entry: Row, model_file: str, typed: Sequence[str], more: Iterable[str] = ()) -> Iterator[Note]:
     """What says why it did not run, not all of it, or crashed; of what the ``typed`` command ran on devices, there.
 
     A search gets the inputs that were typed, and ``more`` flags.
@@ -146,11 +147,11 @@ def where_it_did_not_run(entry: Row, model_file: str, typed: Sequence[str], more
     search = search_command(model_file, entry, typed, more)
     reason = entry.reason if entry.status != "measured" and entry.runtime is None else ""
     if not on_devices and any(text in reason for text in _REFUSED):
-        yield f"{search} says which operator it refuses"
+        yield next_step("says which operator it refuses", search)
     elif entry.fallback or any(text in reason for text in (*_OF_THE_MODEL, *_REFUSED)):
-        yield f"{next_command('inspect', model_file, [])} says what delegates take of the model, and what not"
+        yield next_step("says what delegates take of the model, and what not", next_command("inspect", model_file, []))
     elif not on_devices and _has_crashed(entry):
-        yield f"{search} says in which operator it crashes"
+        yield next_step("says in which operator it crashes", search)
     elif entry.status != "measured" and entry.runtime is None:
         yield _DEVICES if on_devices else _DOCTOR
 

@@ -121,7 +121,8 @@ def test_where_the_reference_does_not_run_it_is_said_what_was_not_compared_and_w
     reference = replace(configuration("reference", "reference"), status="not measured", reason="no op", runtime=None)
     found = result(reference, fp16, ran, gone)
     assert answer_of({"m": found}) == ('Nothing was compared, as "reference" was not measured; "gpu" was not measured.')
-    assert '--reference="use_xnnpack=true" compares with what runs: "xnnpack"' in first_screen({"m": found}).steps
+    steps = [step.line for step in first_screen({"m": found}).steps]
+    assert '--reference="use_xnnpack=true" compares with what runs: "xnnpack"' in steps
     assert answer_of({"m": result(reference, gone)}) == '"gpu" was not measured.'
 
 

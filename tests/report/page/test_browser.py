@@ -121,10 +121,17 @@ def faults_by_axe(page: Any, **options: Any) -> list[tuple[str, str, str]]:
     return [(fault["impact"], fault["id"], fault["nodes"][0]["html"][:200]) for fault in found]
 
 
-def test_the_keyboard_reaches_links_and_sorts_tables(browser: Any, pages: dict[str, Path]) -> None:
+def test_the_keyboard_reaches_links_copies_commands_and_sorts_tables(browser: Any, pages: dict[str, Path]) -> None:
     page = Opened(browser, pages["whole"]).page
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "To the answers"
+    command = page.locator(".steps code")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == command.text_content()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.context.grant_permissions(["clipboard-read"])
+    assert page.evaluate("navigator.clipboard.readText()") == command.text_content()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "All configurations"
     page.keyboard.press("Tab")

@@ -109,7 +109,7 @@ def hostile() -> Sources:
 _OUTER = "html head meta title style body header h1 main nav footer script a section details summary wbr"
 
 
-_INNER = "h2 h3 h4 span dl div dt dd p b small ul li table caption thead tbody tr th td figure figcaption"
+_INNER = "code h2 h3 h4 span dl div dt dd p b small ul li table caption thead tbody tr th td figure figcaption"
 
 
 OURS = {*_OUTER.split(), *_INNER.split(), *["svg", "g", "path", "line", "rect", "text", "img"]}
@@ -190,7 +190,7 @@ def test_the_search_for_an_operator_is_no_next_step_where_it_is_on_the_page() ->
     made = stored("inference_diff")
     tests = [replace(entry, verdicts=[diverged]) if entry.role == "test" else entry for entry in made.rows]
     differing = replace(made, rows=tests)
-    assert [step for step in first_screen({"r": differing}).steps if "evaltools locate" in step]
+    assert [step for step in first_screen({"r": differing}).steps if "evaltools locate" in step.command]
     page = read(Sources({"r": differing}, located={"r": [search()]}))
     assert not [line.text for line in page.all("li") if "evaltools locate" in line.text]
 
@@ -202,8 +202,8 @@ def test_of_several_that_differ_one_search_is_suggested_and_of_counts_of_example
     )
     made = stored("inference_diff")
     several = replace(made, rows=[made.rows[0], open_one, worst])
-    (step,) = [step for step in first_screen({"r": several}).steps if step.startswith("evaltools locate")]
-    assert "--worst" in step
+    (step,) = [step for step in first_screen({"r": several}).steps if step.command.startswith("evaltools locate")]
+    assert "--worst" in step.command
     counts = {
         name: result(
             configuration("reference", role="reference"),
@@ -213,7 +213,7 @@ def test_of_several_that_differ_one_search_is_suggested_and_of_counts_of_example
         )
         for name, n in (("a", 765), ("b", 1762))
     }
-    steps = " ".join(first_screen(counts).steps)
+    steps = " ".join(step.line for step in first_screen(counts).steps)
     assert "1762" in steps
     assert "765" not in steps
 

@@ -17,7 +17,7 @@ def table_of(made: Result) -> Table:
 
 
 def steps(made: Result) -> list[str]:
-    return [note.text for note in made.notes if note.of == NEXT]
+    return [note.line for note in made.notes if note.of == NEXT]
 
 
 def test_the_run_folder_is_that_of_the_command() -> None:

@@ -109,7 +109,20 @@ def table_of(block: Table) -> str:
 
 
 def _line(line: str | Note) -> str:
-    return escape_line(line) if isinstance(line, str) else f"**{escape(line.of)}**: {escape(line.text)}"
+    if isinstance(line, str):
+        return escape_line(line)
+    return f"**{escape(line.of)}**: {' '.join(filter(None, (_code(line.command), escape(line.text))))}"
+
+
+def _code(command: str) -> str:
+    r"""A command as code; as text where it has what may end code or begin a tag.
+
+    >>> _code("evaltools doctor"), _code("a`b")
+    ('`evaltools doctor`', 'a\\`b')
+    """
+    if set("`<") & set(command):
+        return escape(command)
+    return f"`{printable(command)}`" if command else ""
 
 
 def _cell(cell: Cell) -> str:

@@ -296,4 +296,4 @@ def _show_gallery(gallery: Gallery, console: Console) -> None:
 def _line(line: str | Note) -> Text:
     if isinstance(line, str):
         return Text(printable(line))
-    return Text.assemble((printable(line.of), STYLES[line.tone] or "bold"), f": {printable(line.text)}")
+    return Text.assemble((printable(line.of), STYLES[line.tone] or "bold"), f": {printable(line.line)}")

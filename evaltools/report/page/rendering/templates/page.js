@@ -1,6 +1,6 @@
 "use strict";
-// The page is whole without this. With it tables are sorted by their columns, galleries are filtered and sorted, and the
-// address "#example=NAME" opens an example, large and with all that is known of it.
+// The page is whole without this. With it commands are copied, tables are sorted by their columns, galleries are filtered
+// and sorted, and the address "#example=NAME" opens an example, large and with all that is known of it.
 document.documentElement.classList.add("scripted");
 
 function element(tag, text = "", attributes = {}, children = []) {
@@ -8,6 +8,16 @@ function element(tag, text = "", attributes = {}, children = []) {
   made.append(text, ...children);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   return made;
+}
+
+// ---- commands: selected and copied, so that where a browser refuses to copy a key does it
+function makeCopyable(code) {
+  const button = element("button", "copy", { type: "button", "aria-label": "Copy the command", "aria-live": "polite" });
+  button.addEventListener("click", () => {
+    getSelection().selectAllChildren(code);
+    if (document.execCommand("copy")) button.textContent = "copied";
+  });
+  code.after(button);
 }
 
 // ---- tables: numbers before texts, empty cells last
@@ -151,6 +161,7 @@ document.addEventListener("click", (event) => {
   if (picture) linkOf(picture).click();
 });
 
+document.querySelectorAll(".steps code").forEach(makeCopyable);
 document.querySelectorAll("table.sorts").forEach(makeSortable);
 document.querySelectorAll(".gallery").forEach((gallery) => gallery.children.length > 1 && makeFilterable(gallery));
 addEventListener("hashchange", openAddressed);
