@@ -42,6 +42,7 @@ _COMMANDS: Final = {
     "battery": "command -v dumpsys > /dev/null && dumpsys battery",
     "thermal": "command -v dumpsys > /dev/null && dumpsys thermalservice",
     "zones": _ZONES,
+    "gpu": "command -v dumpsys > /dev/null && dumpsys SurfaceFlinger | grep -m 1 '^GLES: '",
     "space": "df -k /data/local/tmp",
     "python": "python3 --version",
 }
@@ -96,6 +97,16 @@ def parse_soc(properties: Mapping[str, str], compatible: str) -> str | None:
     if "ro.soc.model" in properties:
         return " ".join(filter(None, [properties.get("ro.soc.manufacturer"), properties["ro.soc.model"]]))
     return properties.get("ro.board.platform") or last_line(compatible)
+
+
+def parse_gpu(text: str) -> str | None:
+    """The GPU by the name that its driver gives, in the line of ``dumpsys SurfaceFlinger`` about OpenGL ES.
+
+    >>> parse_gpu("GLES: Qualcomm, Adreno (TM) 740, OpenGL ES 3.2 V@0676.65")
+    'Adreno (TM) 740'
+    """
+    names = text.strip().removeprefix("GLES:").split(",")
+    return names[1].strip() or None if len(names) > 2 else None
 
 
 def last_line(text: str) -> str | None:
@@ -242,6 +253,7 @@ def read_facts(serial: str, sections: Mapping[str, str]) -> DeviceFacts:
         abi=properties.get("ro.product.cpu.abi"),
         machine=last_line(sections.get("machine", "")),
         cpus=_count(sections.get("cpus", "")) or None,
+        gpu=parse_gpu(sections.get("gpu", "")),
         conditions=read_conditions(sections),
         free_bytes=free_bytes(sections.get("space", "")),
         python=python[1] if python else None,

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from evaltools.engine.quiet_latency import QuietTimes
 from evaltools.engine.run_folder import Fact
+from evaltools.result.device import DeviceRun
 from evaltools.result.execution import ExecutionUsed
 from evaltools.result.facts import Environment, Load
 from evaltools.result.result import Row
@@ -28,7 +29,7 @@ class PassFacts(Struct, frozen=True):
     figures no clean pass. ``not_traced`` says why the trace could not be written, None if it was or none was wanted.
     ``load`` is what else the machine did while the latencies were measured, None where nobody looked.
     ``unsound`` counts the examples in which the reference's outputs are NaN, infinite or nearly so. ``warnings`` are
-    those of runtimes, and about files that changed meanwhile.
+    those of runtimes, and about files that changed meanwhile. ``device_run`` is about devices that programs ran on.
     """
 
     is_over: bool = False
@@ -45,6 +46,7 @@ class PassFacts(Struct, frozen=True):
     peak_memory_kb: dict[str, int] = field(default_factory=dict)
     load: Load | None = None
     warnings: list[str] = field(default_factory=list)
+    device_run: DeviceRun | None = None
 
     def at(self, suffix: str) -> PassFacts:
         """The same with a suffix behind the names of configurations."""

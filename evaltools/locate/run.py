@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evaltools.adb.watch import watch
 from evaltools.configuration import Configuration
 from evaltools.engine.journal import Journal
 from evaltools.engine.opening import NotMeasured, Opened, describe_model, describe_row
@@ -87,7 +88,7 @@ def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None)
     require_memory(request.model)
     started_at, start = datetime.now(timezone.utc), time.monotonic()
     with _place(request) as (folder, journal):
-        facts = _new_facts(journal, request)
+        facts, devices = _new_facts(journal, request), watch([request.reference, request.tested])
         assembly = _Assembly(request, _described(request), started_at, start)
         if assembly.described.cannot_exist:
             return conclude(assembly.result(not_decided(assembly.described.reason), 0), request.inputs.described)
@@ -98,7 +99,7 @@ def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None)
                 result = _compared(request, request.side, bench, assembly, journal, bundle)
             else:
                 result = _searched(request, bench, assembly, bundle)
-            return conclude(result, request.inputs.described)
+            return replace(conclude(result, request.inputs.described), device_run=devices.ended())
         finally:
             bench.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct, field
@@ -46,8 +47,8 @@ class DeviceFacts(Struct, frozen=True):
     """A device at one moment; None (or empty) where it does not say, as Linux boards have no getprop and no dumpsys.
 
     ``soc`` is ro.soc.manufacturer and ro.soc.model (from SDK 31 on), else ro.board.platform, else the last name in the
-    device tree. ``cpus`` counts those that the device has. ``free_bytes`` is the space left in /data/local/tmp.
-    ``python`` is the version of ``python3``.
+    device tree. ``cpus`` counts those that the device has. ``gpu`` is the name that its driver gives. ``free_bytes`` is
+    the space left in /data/local/tmp. ``python`` is the version of ``python3``.
     """
 
     serial: str
@@ -59,6 +60,7 @@ class DeviceFacts(Struct, frozen=True):
     abi: str | None = None
     machine: str | None = None
     cpus: int | None = None
+    gpu: str | None = None
     conditions: DeviceConditions = DeviceConditions()
     free_bytes: int | None = None
     python: str | None = None
@@ -113,6 +115,11 @@ class DeviceWork(Struct, frozen=True):
     delegate_lines: tuple[str, ...] = ()
     lost: tuple[LostAttempt, ...] = ()
 
+    @property
+    def both(self) -> tuple[DeviceConditions, DeviceConditions]:
+        """Its conditions before and after."""
+        return self.before, self.after
+
 
 class DeviceLeftOut(Struct, frozen=True):
     """A device that gave up, and why; nothing of it is in the result."""
@@ -124,11 +131,23 @@ class DeviceLeftOut(Struct, frozen=True):
 class DeviceRun(Struct, frozen=True):
     """How a run was done on devices, of which each did everything.
 
-    ``program``: what ran there. ``devices`` are as they were at the beginning, ``work`` is what each did. Where there
-    are several, or this computer did the same, configurations are named ``NAME@SERIAL``.
+    ``program``: what ran there; ``benchmark_model`` is started for each run of a model, by a run on this computer.
+    ``devices`` are as they were at the beginning, ``work`` is what each did. Where there are several, or this computer
+    did the same, configurations are named ``NAME@SERIAL``.
     """
 
-    program: Literal["evaltools", "native", "app"]
+    program: Literal["evaltools", "native", "app", "benchmark_model"]
     devices: tuple[DeviceFacts, ...]
     work: tuple[DeviceWork, ...]
     left_out: tuple[DeviceLeftOut, ...] = ()
+
+
+def together(runs: Sequence[DeviceRun]) -> DeviceRun | None:
+    """The work of several runs with the same program, such as shards, as one; None for none."""
+    if not runs:
+        return None
+    devices = {each.serial: each for run in runs for each in run.devices}
+    work = tuple(each for run in runs for each in run.work)
+    return DeviceRun(
+        runs[0].program, tuple(devices.values()), work, tuple(left for run in runs for left in run.left_out)
+    )

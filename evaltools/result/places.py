@@ -15,11 +15,12 @@ from evaltools.result.result import Result, Row
 
 def machine_of(environment: Environment, run: DeviceRun | None, place: str = "") -> str:
     """The machine in words: this computer's processor, or the devices of a run; ``place`` is the one that is meant."""
+    here = f"{environment.processor or environment.machine}, {environment.cpu_count} CPUs"
     if run is None or place == HOST:
-        return f"{environment.processor or environment.machine}, {environment.cpu_count} CPUs"
+        return here
     found = [facts for facts in run.devices if facts.serial == place] or run.devices
     names = [f"{facts.model or 'device'} {facts.serial}" + (f" ({facts.soc})" if facts.soc else "") for facts in found]
-    return " and ".join(names)
+    return " and ".join([here, *names] if run.program == "benchmark_model" else names)
 
 
 def reference_of(row: Row, rows: Sequence[Row]) -> Row | None:

@@ -72,6 +72,7 @@ def conclude(recorded: Recorded, environment: Environment) -> Result:
         example_count=run.example_count,
         given=_given(run),
         failed=failed,
+        device_run=facts.device_run,
         notes=[*map(warning, _warnings(recorded, found, rows))],
     )
     result = _complete_with_all_records(with_concluded(result, found), recorded)

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from evaltools import exit_codes
+from evaltools.adb.watch import watch
 from evaltools.command import TaskCommand
 from evaltools.configuration import Configuration
 from evaltools.engine.facts import PASS, PassFacts
@@ -156,7 +157,7 @@ def _open_and_record(
 ) -> Environment:
     """Do what is not in the journal yet, and write down everything that is found."""
     request, started_at = run.request, _now()
-    identity = run.identity()
+    devices, identity = watch(configuration for _, configuration in run.wanted), run.identity()
     require_same_files(journal, identity)
     startup.mark(CHECKS)
     with open_all(run.wanted, opener, request.allow_fallback) as entries:
@@ -181,7 +182,8 @@ def _open_and_record(
         environment = describe_environment(list(request.command), started_at, facts.elapsed_s, trace, facts.load)
         changed = changed_meanwhile(journal, identity, run.identity())
         warnings = [*opened.warnings, *changed]
-        PASS.write(journal, replace(facts, is_over=True, environment=environment, warnings=warnings))
+        over = replace(facts, is_over=True, environment=environment, warnings=warnings, device_run=devices.ended())
+        PASS.write(journal, over)
     return environment
 
 

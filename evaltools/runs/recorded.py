@@ -17,6 +17,7 @@ from evaltools.engine.quiet_latency import pooled, time_of
 from evaltools.engine.records import Records
 from evaltools.errors import UsageError
 from evaltools.metrics.latency import Latency, summarise_latency
+from evaltools.result.device import together
 from evaltools.result.execution import ExecutionUsed
 from evaltools.result.facts import load_of_parts
 from evaltools.result.result import PREPROCESSING, Row
@@ -196,22 +197,23 @@ def _together(by_place: Sequence[Sequence[PassFacts]], outcome: PassOutcome[Any]
         for name, why in facts.not_clean.items():
             not_clean.setdefault(name, why)
     quiet = [facts.quiet for facts in every if facts.quiet is not None]
-    together = pooled(quiet) if quiet else None
-    if together is not None:
+    pooled_times = pooled(quiet) if quiet else None
+    if pooled_times is not None:
         most = max(sum(each.quiet.examples for each in place if each.quiet is not None) for place in by_place)
-        together = replace(together, examples=most)
+        pooled_times = replace(pooled_times, examples=most)
         for name in names if len(by_place) > 1 else ():
-            together.taken.setdefault(name, [time_of(each) for each in outcome.records[name] if each.invokes_us])
+            pooled_times.taken.setdefault(name, [time_of(each) for each in outcome.records[name] if each.invokes_us])
     return PassFacts(
         is_over=all(facts.is_over for facts in every),
         interrupted=any(facts.interrupted for facts in every),
-        quiet=together,
-        execution=ExecutionUsed(quiet_latency_examples=None if together is None else together.examples),
+        quiet=pooled_times,
+        execution=ExecutionUsed(quiet_latency_examples=None if pooled_times is None else pooled_times.examples),
         crashes=crashes,
         not_clean=not_clean,
         unsound=sum(facts.unsound for facts in by_place[0]),
         load=load_of_parts([facts.load for facts in every if facts.load is not None]),
         warnings=list(dict.fromkeys(text for facts in every for text in facts.warnings)),
+        device_run=together([facts.device_run for facts in every if facts.device_run is not None]),
     )
 
 

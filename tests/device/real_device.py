@@ -66,7 +66,7 @@ def getprop(facts: Facts) -> str:
 
 
 def dumpsys(facts: Facts) -> str:
-    """A program that answers like Android's of that name, for two services."""
+    """A program that answers like Android's of that name, for three services."""
     celsius = facts.temperature / 10
     return f"""#!/bin/sh
 case "$1" in
@@ -96,6 +96,7 @@ Current temperatures from HAL:
 Current cooling devices from HAL:
 END
 ;;
+SurfaceFlinger) echo 'GLES: Qualcomm, Adreno (TM) 740, OpenGL ES 3.2 V@0676.65' ;;
 *) echo "Can't find service: $1" >&2 ;;
 esac
 """

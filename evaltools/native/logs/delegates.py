@@ -68,6 +68,7 @@ _COMPILED_ON: Final = re.compile(
     rf".*(?:compilation finished successfully on|only one best device:(?: {_NUMBER} =)?) (?P<device>\S+)"
 )
 _ACCELERATOR: Final = re.compile(r"NNAPI accelerator name(?: \([^()]*\))?: \[(?P<device>[^\]]+)\]")
+_GPU_API: Final = re.compile(r"Initialized (?P<api>\S+)-based API\.")
 _OPERATORS_BEGIN: Final = re.compile(r"(?:Following|Next) operations are not supported by GPU delegate:")
 _OPERATOR: Final = re.compile(r"[A-Z][A-Z0-9_]*(?: [^:]+)?:(?: .*)?")
 _OPERATORS_END: Final = re.compile(rf"(?:First )?{_NUMBER} operations will run on the GPU, and the remaining .+")
@@ -109,15 +110,16 @@ _CAUSES: Final = (
 )
 _OTHER_GPU_API: Final = re.compile(r"Falling back to OpenGL\.?")
 _DETAILS: Final = (
-    re.compile(r"Initialized \S+-based API\.|Loaded OpenCL library with dlopen\."),
+    re.compile(r"Loaded OpenCL library with dlopen\."),
     re.compile(rf"Going to apply {_NUMBER} delegates one after another\."),
     re.compile(r"Applied \S+ delegate\."),
     re.compile(r"NNAPI accelerators available: \[.*\]"),
 )
 _DETECTIONS: Final = ("INFO:   ", "INFO: Object [", "INFO: Image: ", "INFO: ====")
 _EVERYTHING: Final = (
-    *_CREATED, _APPLIED, _REPLACING, _DELEGATED, _GPU_KERNELS, _RESTORED, _COMPILED_ON, _ACCELERATOR, _OPERATORS_BEGIN,
-    _OPERATORS_END, _OTHER_GPU_API, *_REFUTED_BY, *_REFUTES_ALL, *_REFUTES_LIBRARIES.values(), *_CAUSES, *_DETAILS,
+    *_CREATED, _APPLIED, _REPLACING, _DELEGATED, _GPU_KERNELS, _GPU_API, _RESTORED, _COMPILED_ON, _ACCELERATOR,
+    _OPERATORS_BEGIN, _OPERATORS_END, _OTHER_GPU_API, *_REFUTED_BY, *_REFUTES_ALL, *_REFUTES_LIBRARIES.values(),
+    *_CAUSES, *_DETAILS,
 )  # fmt: skip
 
 
@@ -162,7 +164,7 @@ class DelegateLog(Struct, frozen=True):
     """What the lines say together. ``created`` and refutations go by the names of our delegates where they are known.
 
     ``taken`` and ``applied`` are without what was undone later. ``devices`` are those that NNAPI was asked for or
-    compiled for.
+    compiled for. ``gpu_api`` is what the GPU is driven through, such as OpenCL; empty where no line says it.
     """
 
     taken: tuple[TakenNodes, ...]
@@ -170,6 +172,7 @@ class DelegateLog(Struct, frozen=True):
     applied: tuple[AppliedDelegate, ...] = ()
     refuted: tuple[Refutation, ...] = ()
     devices: tuple[str, ...] = ()
+    gpu_api: str = ""
 
 
 def delegate_lines(text: str) -> tuple[str, ...]:
@@ -272,6 +275,7 @@ class _Reader:
         self._applied: list[AppliedDelegate] = []
         self._refuted: list[Refutation] = []
         self._devices: dict[str, str] = {}
+        self._gpu_api = ""
         self._cause = ""
 
     def read(self, line: str) -> None:
@@ -295,6 +299,7 @@ class _Reader:
             applied=tuple(self._applied),
             refuted=(*self._refuted, *on_cpu),
             devices=tuple(self._devices),
+            gpu_api=self._gpu_api,
         )
 
     def _read_proof(self, line: str) -> None:
@@ -310,6 +315,9 @@ class _Reader:
         device = _COMPILED_ON.fullmatch(line) or _ACCELERATOR.fullmatch(line)
         if device:
             self._devices.setdefault(device["device"], line)
+        api = _GPU_API.fullmatch(line)
+        if api:
+            self._gpu_api = api["api"]
         kernels = _GPU_KERNELS.fullmatch(line)
         if kernels and self._taken and family_of(self._taken[-1].delegate) == "GPU":
             self._taken[-1] = replace(self._taken[-1], kernels=int(kernels["kernels"]))

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import DelegateSettings
+from evaltools.delegates.gpu import GPU
 from evaltools.delegates.native_only import CPU_DEVICES, nnapi_may_use_cpu
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.native.logs.delegates import (
@@ -65,6 +66,8 @@ def _requested(
     found = _used(name, True, options, taken)
     if name == _NNAPI and log.devices:
         found = replace(found, device=", ".join(log.devices), is_cpu=CPU_DEVICES.issuperset(log.devices))
+    if name == GPU.name and log.gpu_api:
+        found = replace(found, device=log.gpu_api)
     applied = applied_as(log, name)
     if applied is None or applied.coverage == "none":
         return replace(found, nodes=0, partitions=0) if found.nodes is None and name in log.created else found

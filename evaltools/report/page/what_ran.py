@@ -8,6 +8,7 @@ from typing import Final
 
 from evaltools.report.content import sentences, some_of
 from evaltools.report.page.figures import temperatures
+from evaltools.report.words.devices import clocks, model_of, throttling
 from evaltools.report.words.facts import counted, delegate_name, label, left_on_cpu
 from evaltools.report.words.numbers import in_seconds, megabytes
 from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList, DeviceRun, hottest
@@ -54,7 +55,6 @@ _COLUMNS: Final = (
     "serial", "state", "model", "Python", "ABI", "Android", "SoC", "CPUs", "battery", "hottest", "throttling", "free",
 )  # fmt: skip
 _UNKNOWN: Final = "-"
-_STATUSES: Final = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
 _GIB: Final = 1 << 30
 
 
@@ -173,17 +173,6 @@ def connected(found: DeviceList) -> list[Block]:
     return [table, *([Lines(problems)] if problems else [])]
 
 
-def throttling(status: int | None) -> str:
-    """Android's word for a thermal status, 0 (none) to 6 (shutdown); empty where the device does not say.
-
-    >>> throttling(0), throttling(2), throttling(None), throttling(7)
-    ('none', 'moderate', '', '7')
-    """
-    if status is None:
-        return ""
-    return _STATUSES[status] if 0 <= status < len(_STATUSES) else str(status)
-
-
 def _cells(finding: DeviceFinding) -> list[str]:
     if finding.facts is None:
         state = "no answer" if finding.state == "device" else finding.state
@@ -234,7 +223,7 @@ def _on_each(run: DeviceRun) -> Table:
     facts = {device.serial: device for device in run.devices}
     rows: list[Sequence[Cell]] = []
     for work in run.work:
-        both = (work.before, work.after)
+        both = work.both
         warmest = max((known for known in map(hottest, both) if known is not None), default=None)
         statuses = [found.thermal_status for found in both if found.thermal_status is not None]
         rows.append(
@@ -243,16 +232,14 @@ def _on_each(run: DeviceRun) -> Table:
                 number_cell(len(work.lost)),
                 number_cell(warmest, "{:.1f} C".format),
                 throttling(max(statuses, default=None)) or _UNKNOWN,
+                clocks(work.after) or clocks(work.before) or _UNKNOWN,
                 model_of(facts[work.serial]) or _UNKNOWN,
                 number_cell(work.elapsed_s, "{:.1f} s".format),
             ]
         )
-    return Table(f"{run.program} on each device", ("device", "lost", "hottest", "throttling", "model", "time"), rows)
-
-
-def model_of(facts: DeviceFacts) -> str:
-    """The model of a device and its chip, as far as it says."""
-    return " ".join(text for text in (facts.model, facts.soc and f"({facts.soc})") if text)
+    return Table(
+        f"{run.program} on each device", ("device", "lost", "hottest", "throttling", "CPU", "model", "time"), rows
+    )
 
 
 def origin(result: Result) -> list[Section]:

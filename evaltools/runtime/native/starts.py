@@ -144,7 +144,15 @@ def read_start(program: Program, left: Mapping[str, bytes], number: int, invocat
     _require_end(int(code or b"1"), f"{_HUNG}{number}" in left, log)
     if unknown := unknown_flags(log):
         raise InferenceError(_does_not_know(unknown))
+    try:
+        found = parse_benchmark_log(log).round
+    except DataError as error:
+        raise InferenceError(str(error)) from error
     output = left.get(f"{_OUTPUT}{number}")
+    if found is None and output is None:
+        raise InferenceError(
+            f"the program logged no times and wrote no outputs, as benchmark_model does; is it one?{_said(log)}"
+        )
     wanted = sum(_bytes_of(spec) for spec in program.outputs)
     if output is None or len(output) != wanted:
         got = "no file of outputs" if output is None else f"{len(output)} bytes of outputs"
@@ -152,10 +160,6 @@ def read_start(program: Program, left: Mapping[str, bytes], number: int, invocat
             f"the program wrote {got}, and the model's outputs have {wanted} bytes; space may have run out, or their "
             f"sizes depend on values{_said(log)}"
         )
-    try:
-        found = parse_benchmark_log(log).round
-    except DataError as error:
-        raise InferenceError(str(error)) from error
     if found is None or found.regular.count != invocations:
         raise InferenceError(f"the program logged no times of {invocations} runs{_said(log)}")
     taken = delegation_of(program.configuration, read_delegate_log(delegate_lines(log)), program.node_count)

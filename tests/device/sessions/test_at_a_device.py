@@ -65,6 +65,7 @@ def test_a_task_gives_the_figures_of_the_desk_and_says_where_it_ran(
     assert {name for name in here if name in phone and here[name] != phone[name]} == set()
     assert rows["phone"]["runtime"]["machine"] == "Real daemon (EV100)"
     assert "on Real daemon (EV100)" in done.err
+    assert f"{devices[0].serial}: Real daemon (EV100), Adreno (TM) 740, 28.7 C" in done.err
     assert [entry.name for entry in (devices[0].folder / "evaltools" / "sessions").iterdir()] == ["turn"]
 
 
