@@ -1,6 +1,7 @@
 """Exit codes of every command."""
 
-from collections.abc import Collection
+import textwrap
+from collections.abc import Collection, Mapping
 from typing import Final
 
 OK: Final = 0
@@ -18,46 +19,41 @@ _WORST_FIRST: Final = (
     FAULT, INTERRUPTED, USAGE, NOT_WRITTEN, NOT_MEASURED, EXAMPLES_FAILED, LIMIT_BROKEN, INCONCLUSIVE, OK
 )  # fmt: skip
 
-EXIT_CODE_HELP: Final = """\
-  0    everything asked for was measured
-  1    a limit that was set is broken
-  2    a flag, a file or a list is wrong; nothing was measured
-  3    a configuration could not be measured here, its delegate took nothing, or its process died in run after run
-  4    some examples failed, have no record, or gave NaN or infinite numbers; the figures are those of the others.
-       Or the process of a configuration crashed or hung, also where a new one then gave every answer
-  5    a result file or the journal of --run_dir could not be written
-  6    too few examples to decide whether a limit is kept (evaltools gate)
-  70   a fault of evaltools itself; --debug shows where, for a report
-  130  interrupted; the figures are those of the examples finished until then"""
-DEVICE_EXIT_CODE_HELP: Final = """\
-  0    everything asked for was measured
-  1    a limit that was set is broken
-  2    a flag, a file or a list is wrong, or there are several devices and none is named; nothing was measured
-  3    no device can be used, a device was lost for good, or a configuration could not be measured there
-  4    some examples failed, or gave NaN or infinite numbers; the figures are those of the others
-  5    a result file or the journal of --run_dir could not be written
-  130  interrupted: what ran on devices is ended, and there are no figures; with --run_dir, evaltools resume goes on"""
-DEVICE_BENCHMARK_EXIT_CODE_HELP: Final = """\
-  0    everything asked for was measured
-  2    a flag or a file is wrong, or there are several devices and none is named; nothing was measured
-  3    no device can be used, a device was lost for good, or a configuration failed there
-  4    runs of a configuration failed
-  5    a file, or stdout, could not be written
-  130  interrupted: what ran on devices is ended, and there are no figures"""
-LOCATE_EXIT_CODE_HELP: Final = """\
-  0    the search came to its end, whatever it found
-  2    a flag or a file is wrong; nothing was run
-  3    the delegate did not run, or the reference cannot run the model
-  5    a file, or stdout, could not be written
-  130  interrupted; with --run_dir, evaltools resume goes on"""
-SUITE_EXIT_CODE_HELP: Final = """\
-  130  interrupted; with --run_dir, evaltools resume goes on
-  2    a flag, a file or a job is wrong; nothing was run
-  5    a file, stdout or the folder of the runs could not be written
-  3    something was not measured: a model that cannot be run, a configuration that is not there or took nothing
-  4    some examples failed, or gave NaN or infinite numbers
-  1    a limit in the command of a job is broken
-  0    everything was measured"""
+_MEANINGS: Final[Mapping[int, str]] = {
+    FAULT: "a fault of evaltools itself; --debug shows where, for a report",
+    INTERRUPTED: "interrupted; the figures are those of what was finished, and with --run_dir evaltools resume goes on",
+    USAGE: "a flag, a file or a list is wrong; nothing was measured",
+    NOT_WRITTEN: "a file or stdout could not be written",
+    NOT_MEASURED: "a configuration could not be measured here, its delegate took nothing, or its process died in run "
+    "after run",
+    EXAMPLES_FAILED: "some examples failed, have no record, or gave NaN or infinite numbers; the figures are those of "
+    "the others. Or a process crashed or hung, also where a new one then gave every answer",
+    LIMIT_BROKEN: "a limit that was set is broken",
+    INCONCLUSIVE: "too few examples to decide whether a limit is kept",
+    OK: "everything asked for was measured",
+}
+"""What each means where a command does not say it in its own words."""
+_WIDTH: Final = 118
+OF_EVALUATIONS: Final[Mapping[int, str]] = {
+    **dict.fromkeys(_MEANINGS, ""),
+    NOT_WRITTEN: "a file, stdout or the journal of --run_dir could not be written",
+}
+
+
+def in_words(own: Mapping[int, str]) -> str:
+    """The exit codes of a command with what each means, in its ``own`` words or, where these are empty, in the common.
+
+    >>> print(in_words({OK: "", NOT_WRITTEN: "the page could not be written"}))
+    exit codes, of several the first:
+      5    the page could not be written
+      0    everything asked for was measured
+    """
+    lines = [
+        textwrap.fill(own[code] or _MEANINGS[code], _WIDTH, initial_indent=f"  {code:<5}", subsequent_indent=" " * 7)
+        for code in _WORST_FIRST
+        if code in own
+    ]
+    return "\n".join(["exit codes, of several the first:", *lines])
 
 
 def worst_of(codes: Collection[int | None]) -> int:

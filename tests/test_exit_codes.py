@@ -14,8 +14,9 @@ from evaltools.cli.benchmark import exit_code_of
 from evaltools.cli.suite.run import exit_code_of as exit_code_of_suite
 from evaltools.datasets import sample
 from evaltools.request.flags import parse_flags
-from evaltools.result.facts import RuntimeUsed
+from evaltools.result.facts import FailedExample, RuntimeUsed
 from evaltools.result.result import ALL, Row
+from evaltools.result.result import exit_code_of as exit_code_of_evaluation
 from tests.report.benchmark_samples import Sample, benchmark, lost, row
 from tests.report.page import samples
 
@@ -51,6 +52,18 @@ def test_the_code_of_a_suite_is_that_of_its_worst_entry(entries: list[Entry], co
     finished = replace(samples.suite("x", made), stopped="")
     assert exit_code_of_suite(finished) == code
     assert exit_code_of_suite(replace(finished, stopped="interrupted")) == exit_codes.INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    ("limits_broken", "stopped", "code"),
+    [(False, "", 4), (True, "", 4), (True, "interrupted", 130), (True, "too many failed", 4)],
+)
+def test_a_limit_says_nothing_of_examples_that_failed(limits_broken: bool, stopped: str, code: int) -> None:
+    """As of several runs, so of one: what was not shown comes before what was shown to be bad."""
+    some_failed = replace(samples.classifier(), failed=[FailedExample("bad.jpg", "a", "inference", "no answer")])
+    assert exit_code_of_evaluation(replace(some_failed, limits_broken=limits_broken, stopped=stopped)) == code
+    without = replace(some_failed, failed=[], limits_broken=True)
+    assert exit_code_of_evaluation(without) == exit_codes.LIMIT_BROKEN
 
 
 RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")

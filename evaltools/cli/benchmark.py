@@ -20,14 +20,18 @@ if TYPE_CHECKING:
     from evaltools.result.result import Result
     from evaltools.result.rounds import Records
 
-EXIT_CODES: Final = """\
-  0    everything asked for was measured
-  2    a flag or a file is wrong; nothing was measured
-  3    a configuration could not be measured: it never ended a run, its delegate took nothing; or no operators could be
-       profiled
-  4    runs of a configuration failed, or its process crashed or hung after one had ended
-  5    a file, or stdout, could not be written
-  130  interrupted; finished rounds are in the files"""
+EXIT_CODES: Final = exit_codes.in_words(
+    {
+        exit_codes.OK: "",
+        exit_codes.USAGE: "",
+        exit_codes.NOT_MEASURED: "a configuration could not be measured: it never ended a run, its delegate took "
+        "nothing; or no operators could be profiled",
+        exit_codes.EXAMPLES_FAILED: "runs of a configuration failed, or its process crashed or hung after one "
+        "had ended",
+        exit_codes.NOT_WRITTEN: "",
+        exit_codes.INTERRUPTED: "interrupted; finished rounds are in the files",
+    }
+)
 DESCRIPTION: Final = """\
 How fast a model is: load, first run, warm-up, steady state, memory, operators; any number of configurations in turns,
 each in processes of its own.
@@ -38,7 +42,7 @@ not quiet."""
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     benchmark_flags.refuse_native_flags(arguments)
-    flags = parse_flags("benchmark MODEL.tflite", DESCRIPTION, f"exit codes:\n{EXIT_CODES}", GROUPS, arguments)
+    flags = parse_flags("benchmark MODEL.tflite", DESCRIPTION, EXIT_CODES, GROUPS, arguments)
     with decided_beside(flags, request_of_flags(flags, ["evaltools", "benchmark", *arguments])) as decided:
         request, missing = decided()
     return benchmark(request, missing)

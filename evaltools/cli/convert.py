@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from evaltools.cli.shared.streams import complain, say_wrapped
 from evaltools.errors import DataError, UsageError
-from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK, USAGE
+from evaltools.exit_codes import INTERRUPTED, NOT_MEASURED, NOT_WRITTEN, OK, USAGE, in_words
 from evaltools.gone import FORMATS_GONE
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.report.files.output_file import require_output_file, require_writable, write_file
@@ -281,13 +281,15 @@ FORMATS: Final = {
     ),
 }
 PARAMETERS: Final = tuple(parameter for entry in FORMATS.values() for parameter in entry.parameters)
-EXIT_CODES: Final = """\
-exit codes:
-  0    everything was written
-  2    a flag or a file is wrong; nothing was written
-  3    ios-log: a configuration failed, or nothing shows that its delegate ran
-  5    a file could not be written
-  130  interrupted; there is no new ground_truth.pb, and no result"""
+EXIT_CODES: Final = in_words(
+    {
+        OK: "everything was written",
+        USAGE: "a flag or a file is wrong; nothing was written",
+        NOT_MEASURED: "ios-log: a configuration failed, or nothing shows that its delegate ran",
+        NOT_WRITTEN: "",
+        INTERRUPTED: "interrupted; there is no new ground_truth.pb, and no result",
+    }
+)
 
 
 def run(arguments: list[str]) -> int:

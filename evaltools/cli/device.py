@@ -12,7 +12,7 @@ from evaltools.adb.store import DEFAULT_ROOT
 from evaltools.cli.shared.streams import complain, say, say_wrapped
 from evaltools.device.flags import ADB, ALL, CHOICE_OF_DEVICES, read_root, read_serials
 from evaltools.errors import UsageError
-from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK, USAGE
+from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK, USAGE, in_words
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.report.files.output_file import planned_outputs, require_output_file, write_file
 from evaltools.request.flags import parse_flags
@@ -55,13 +55,13 @@ def list_devices(arguments: list[str]) -> int:
 Which devices adb sees, what each one is and how it is doing: SoC, Android, CPUs, battery, temperatures, space, Python.
 What a device does not say stays open. Devices that cannot be used are listed with what to do.
 adb's own variables (ADB_SERVER_SOCKET, ANDROID_ADB_SERVER_PORT ...) are respected. stdout: the devices."""
-    exit_codes = """\
-exit codes:
-  0  at least one device can be used
-  2  a flag is wrong
-  3  no device can be used, or there is no adb
-  5  the findings could not be written"""
-    flags = parse_flags("device list", description, exit_codes, {"flags": LIST_PARAMETERS}, arguments).options()
+    codes = {
+        OK: "at least one device can be used",
+        USAGE: "a flag is wrong",
+        NOT_MEASURED: "no device can be used, or there is no adb",
+        NOT_WRITTEN: "",
+    }
+    flags = parse_flags("device list", description, in_words(codes), {"flags": LIST_PARAMETERS}, arguments).options()
     serials = read_serials(flags.text("serials"))
     flags.path("adb")
     files = planned_outputs(flags, ["output_file_path"], [], "the findings are")
@@ -101,13 +101,13 @@ def clean(arguments: list[str]) -> int:
 Deletes what evaltools device run has kept on devices for the next run: models, data and programs. What an earlier run
 left running there is ended first; a folder that a run uses now is left as it is, unless --force says otherwise. Nothing
 else in the folder is touched. stdout: a line per device."""
-    exit_codes = """\
-exit codes:
-  0  everything is deleted
-  2  a flag is wrong
-  3  a device cannot be used, or something cannot be deleted there
-  5  stdout could not be written"""
-    flags = parse_flags("device clean", description, exit_codes, {"flags": CLEAN_PARAMETERS}, arguments).options()
+    codes = {
+        OK: "everything is deleted",
+        USAGE: "a flag is wrong",
+        NOT_MEASURED: "a device cannot be used, or something cannot be deleted there",
+        NOT_WRITTEN: "",
+    }
+    flags = parse_flags("device clean", description, in_words(codes), {"flags": CLEAN_PARAMETERS}, arguments).options()
     root = read_root(flags.text("device_folder"))
     serials = read_serials(flags.text("serials")) if "serials" in flags else ()
     flags.path("adb")
@@ -160,15 +160,11 @@ Writes benchmark_params.json for TensorFlow's benchmark app for iOS, which has n
 configuration, in the flags of evaltools benchmark; those that the app does not know are refused by name. It starts
 nothing and needs no phone.
 What the app prints is read by evaltools convert ios-log."""
-    exit_codes = """\
-exit codes:
-  0  the file is written
-  2  a flag is wrong, or one that the app does not know
-  5  the file could not be written"""
+    codes = {OK: "the file is written", USAGE: "a flag is wrong, or one that the app does not know", NOT_WRITTEN: ""}
     benchmark_flags.refuse_native_flags(arguments)
     own = {title: tuple(each for each in group if each.name != PARAMS_FILE.name) for title, group in GROUPS.items()}
     groups = {"the file": (PARAMS_FILE,), **own}
-    given = parse_flags("device ios-params MODEL.tflite", description, exit_codes, groups, arguments)
+    given = parse_flags("device ios-params MODEL.tflite", description, in_words(codes), groups, arguments)
     request = request_of_flags(given, ["evaltools", "device", "ios-params", *arguments])
     params, model = ios_params(request), Path(request.options.texts("graph")[0])
     read_model(model)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import asdict
 
 from evaltools.cli.shared.streams import complain, say_wrapped
-from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
+from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK, USAGE, in_words
 from evaltools.parameter import Parameter
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.request.flags import parse_flags
@@ -32,12 +32,14 @@ PARAMETERS: Final = (
     ),
     Parameter("remove", "arm64: remove it.", choices=("", ARM64)),
 )
-_EXIT_CODES: Final = """\
-exit codes:
-  0    a runtime works
-  2    a flag is wrong
-  3    no runtime works, or what was to be installed cannot be had
-  5    a file, or stdout, could not be written"""
+_EXIT_CODES: Final = in_words(
+    {
+        OK: "a runtime works",
+        USAGE: "a flag is wrong",
+        NOT_MEASURED: "no runtime works, or what was to be installed cannot be had",
+        NOT_WRITTEN: "",
+    }
+)
 _TITLES: Final = {
     "runtime": "runtimes",
     "delegate": "delegates",

@@ -10,7 +10,7 @@ from evaltools.cli.shared.streams import complain, say
 from evaltools.configuration import Configuration
 from evaltools.delegates.external import EXTERNAL
 from evaltools.errors import UsageError
-from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
+from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK, USAGE, in_words
 from evaltools.parameter import Parameter
 from evaltools.report.files.output_file import planned_outputs, write_file
 from evaltools.request.flags import parse_flags
@@ -46,13 +46,15 @@ PARAMETERS: Final = (
         short="output",
     ),
 )
-EXIT_CODES: Final = """\
-exit codes:
-  0  the model was inspected; a delegate that could not be tried is named as such
-  2  a flag, a chip or the model is wrong
-  3  the delegate of --external_delegate_path could not be tried, or a chip of --npu_soc: its compiler is not installed,
-     died, or was too slow
-  5  the findings could not be written"""
+EXIT_CODES: Final = in_words(
+    {
+        OK: "the model was inspected; a delegate that could not be tried is named as such",
+        USAGE: "a flag, a chip or the model is wrong",
+        NOT_MEASURED: "the delegate of --external_delegate_path could not be tried, or a chip of --npu_soc: its "
+        "compiler is not installed, died, or was too slow",
+        NOT_WRITTEN: "",
+    }
+)
 
 
 def run(arguments: list[str]) -> int:

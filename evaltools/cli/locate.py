@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evaltools.exit_codes import LOCATE_EXIT_CODE_HELP, NOT_MEASURED, NOT_WRITTEN, OK
+from evaltools.exit_codes import INTERRUPTED, NOT_MEASURED, NOT_WRITTEN, OK, USAGE, in_words
 from evaltools.locate.command import COMMAND, request_of_flags
 from evaltools.request import Options, Request
 from evaltools.request.flags import parse_flags
@@ -22,11 +22,18 @@ Which operator makes the difference between a delegate and the CPU: every operat
 whole model, and what confirms or clears a suspect. What small differences add up to names no suspect.
 The model is given as the first word or as --model_file. stdout: the answer. stderr: progress, the operators."""
 
+_EXIT_CODES: Final = {
+    OK: "the search came to its end, whatever it found",
+    USAGE: "",
+    NOT_MEASURED: "the delegate did not run, or the reference cannot run the model",
+    NOT_WRITTEN: "",
+    INTERRUPTED: "",
+}
+
 
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
-    exit_codes = f"exit codes:\n{LOCATE_EXIT_CODE_HELP}"
-    flags = parse_flags("locate MODEL.tflite", DESCRIPTION, exit_codes, COMMAND.groups, arguments)
+    flags = parse_flags("locate MODEL.tflite", DESCRIPTION, in_words(_EXIT_CODES), COMMAND.groups, arguments)
     request = request_of_flags(flags, ("evaltools", "locate", *arguments))
     from evaltools.runtime.process.server import start_server
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.cli.shared.streams import complain
 from evaltools.errors import UsageError
-from evaltools.exit_codes import OK
+from evaltools.exit_codes import NOT_WRITTEN, OK, USAGE, in_words
 from evaltools.parameter import Parameter
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.request.flags import parse_flags
@@ -35,11 +35,7 @@ PARAMETERS: Final = (
     ),
     Parameter("images", "Folder with the pictures, where they no longer lie where the run read them."),
 )
-EXIT_CODES: Final = """\
-exit codes:
-  0  the page was written
-  2  a flag or a file is wrong
-  5  the page could not be written"""
+EXIT_CODES: Final = in_words({OK: "the page was written", USAGE: "a flag or a file is wrong", NOT_WRITTEN: ""})
 _USAGE: Final = "report RESULT.json ... --output=FILE.html"
 
 

@@ -15,10 +15,7 @@ from evaltools.commands.evaluation import request_of_task
 from evaltools.commands.names import task_aliases, task_of
 from evaltools.device.flags import BY_NAME, PARAMETERS, PROGRAM_OF_FILE, read_device_flags
 from evaltools.errors import UsageError
-from evaltools.exit_codes import (
-    DEVICE_BENCHMARK_EXIT_CODE_HELP,
-    DEVICE_EXIT_CODE_HELP,
-)
+from evaltools.exit_codes import INCONCLUSIVE, INTERRUPTED, NOT_MEASURED, OF_EVALUATIONS, USAGE, in_words
 from evaltools.known_tasks import names_file, task_command, usable_tasks
 from evaltools.locate.command import COMMAND as LOCATE
 from evaltools.parameter import Parameter, did_you_mean
@@ -31,6 +28,14 @@ result that this computer would have given. The flags below "devices" are about 
 of evaltools {task}.
 stdout, stderr and result files are those of evaltools {task}; the result says which device did what, and how it was."""
 HELP: Final = ("-h", "--help", "--help=all")
+
+_EXIT_CODES: Final = {
+    **{code: text for code, text in OF_EVALUATIONS.items() if code != INCONCLUSIVE},
+    USAGE: "a flag, a file or a list is wrong, or there are several devices and none is named; nothing was measured",
+    NOT_MEASURED: "no device can be used, a device was lost for good, or a configuration could not be measured there",
+    INTERRUPTED: "interrupted: what ran on devices is ended, and there are no figures; with --run_dir, evaltools "
+    "resume goes on",
+}
 
 
 def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request:
@@ -48,10 +53,7 @@ def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request
     groups |= {title: [each for each in own if each.name not in BY_NAME] for title, own in asked.groups.items()}
     if any(word in HELP for word in rest):
         groups = _with_effect(groups)
-    exit_codes = DEVICE_BENCHMARK_EXIT_CODE_HELP if asked is COMMAND else DEVICE_EXIT_CODE_HELP
-    flags = parse_flags(
-        f"device run {word}", DESCRIPTION.format(task=word), f"exit codes:\n{exit_codes}", groups, words
-    )
+    flags = parse_flags(f"device run {word}", DESCRIPTION.format(task=word), in_words(_EXIT_CODES), groups, words)
     return _read_request(asked, flags, ("evaltools", "device", "run", word, *rest), folder or Path.cwd())
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evaltools.command import TaskCommand
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import UsageError
-from evaltools.exit_codes import EXIT_CODE_HELP
+from evaltools.exit_codes import OF_EVALUATIONS, in_words
 from evaltools.known_tasks import task_command
 from evaltools.parameter import Parameter
 from evaltools.request import Options, Own, Request
@@ -93,8 +93,7 @@ def completed(task: TaskCommand, options: Options, folder: Path, command: Sequen
 
 def flags_of_words(task: TaskCommand, arguments: Sequence[str]) -> GivenFlags:
     """The flags of a task's command; raises :class:`UsageError` for those that are wrong."""
-    usage, exit_codes = f"{task.words} MODEL.tflite", f"exit codes:\n{EXIT_CODE_HELP}"
-    return parse_flags(usage, task.description, exit_codes, task.groups, arguments)
+    return parse_flags(f"{task.words} MODEL.tflite", task.description, in_words(OF_EVALUATIONS), task.groups, arguments)
 
 
 def command_of(task: TaskCommand, arguments: Sequence[str]) -> tuple[str, ...]:

@@ -311,17 +311,20 @@ def standing_alone(result: Result) -> list[Row]:
 
 def exit_code_of(result: Result) -> int:
     """The exit code of an evaluation whose files were all written."""
-    if result.stopped == "interrupted":
-        return exit_codes.INTERRUPTED
     without_input = [failure for failure in result.failed if failure.stage == "input"]
     no_input_at_all = bool(without_input) and len(without_input) == result.examples_done
     unavailable = [row for row in result.rows if row.status == "not measured"]
-    if unavailable and not (no_input_at_all and all(row.runtime is not None for row in unavailable)):
-        return exit_codes.NOT_MEASURED
-    if result.limits_broken:
-        return exit_codes.LIMIT_BROKEN
+    excused = no_input_at_all and all(row.runtime is not None for row in unavailable)
     is_clean = not any(row.not_clean or row.nan_outputs for row in result.rows)
-    return exit_codes.OK if is_clean and not result.stopped and not result.failed else exit_codes.EXAMPLES_FAILED
+    was_interrupted = result.stopped == "interrupted"
+    ended_early = bool(result.stopped) and not was_interrupted
+    found = {
+        exit_codes.INTERRUPTED: was_interrupted,
+        exit_codes.NOT_MEASURED: bool(unavailable) and not excused,
+        exit_codes.EXAMPLES_FAILED: bool(result.failed) or not is_clean or ended_early,
+        exit_codes.LIMIT_BROKEN: result.limits_broken,
+    }
+    return exit_codes.worst_of([code for code, is_so in found.items() if is_so])
 
 
 def model_names(paths: Sequence[Path]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from evaltools.errors import EvaltoolsError, UsageError
+from evaltools.exit_codes import INCONCLUSIVE, LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN, OK, USAGE, in_words
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 from evaltools.tasks.framework.common_options import MARGIN
@@ -81,15 +82,17 @@ PARAMETERS: Final = (
     ),
     Parameter("allow_inconclusive", "Limits that too few examples leave open do not count as an error.", default=False),
 )
-EXIT_CODES: Final = """\
-exit codes, of several the one that stands first:
-  2  a flag, the file of gates, a result or a command is wrong
-  5  the verdicts or the results could not be written
-  3  something was not measured, so nothing was shown of it: a command that gives no result, a result that its own
-     command would end with 3 or 4 for, a shard, other examples than --against
-  1  a limit is broken, or something became worse than in --against
-  6  too few examples to decide whether a limit is kept (no reason with --allow_inconclusive=true)
-  0  every limit is kept"""
+EXIT_CODES: Final = in_words(
+    {
+        USAGE: "a flag, the file of gates, a result or a command is wrong",
+        NOT_WRITTEN: "the verdicts or the results could not be written",
+        NOT_MEASURED: "something was not measured, so nothing was shown of it: a command that gives no result, a "
+        "result that its own command would end with 3 or 4 for, a shard, other examples than --against",
+        LIMIT_BROKEN: "a limit is broken, or something became worse than in --against",
+        INCONCLUSIVE: "too few examples to decide whether a limit is kept (no reason with --allow_inconclusive=true)",
+        OK: "every limit is kept",
+    }
+)
 _USAGE: Final = "gate [RESULT.json ...]"
 _BOOLEANS: Final = ("true", "false", "1", "0")
 

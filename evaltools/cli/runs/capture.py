@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.cli.shared.streams import complain
 from evaltools.errors import UsageError
-from evaltools.exit_codes import OK
+from evaltools.exit_codes import INTERRUPTED, NOT_WRITTEN, OK, USAGE, in_words
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
 
@@ -26,12 +26,14 @@ PARAMETERS: Final = (
     Parameter("secs", f"How long to look, in seconds, up to {_LONGEST_S:g}.", default=5.0),
     Parameter("output_file_path", "The trace.", default="trace.json", role="output_file", short="output"),
 )
-EXIT_CODES: Final = """\
-exit codes:
-  0    the trace is written
-  2    a flag is wrong, or no run answers in the folder
-  5    the file could not be written
-  130  interrupted; nothing is written, and the run goes on"""
+EXIT_CODES: Final = in_words(
+    {
+        OK: "the trace is written",
+        USAGE: "a flag is wrong, or no run answers in the folder",
+        NOT_WRITTEN: "",
+        INTERRUPTED: "interrupted; nothing is written, and the run goes on",
+    }
+)
 
 
 def run(arguments: list[str]) -> int:

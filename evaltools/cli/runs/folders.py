@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from evaltools.errors import UsageError
-from evaltools.exit_codes import EXIT_CODE_HELP
+from evaltools.exit_codes import OF_EVALUATIONS, in_words
 from evaltools.parameter import Parameter
 from evaltools.request import Options, Request
 from evaltools.request.flags import parse_flags
@@ -38,7 +38,7 @@ RUN_DIRS: Final = Parameter(
 
 def resume(arguments: list[str]) -> int:
     """Go on with a run that was interrupted or killed, from the request in its folder; returns the exit code."""
-    words = _read_words("resume RUN_DIR", RESUME_DESCRIPTION, "those of the run that goes on", RUN_DIR, arguments)
+    words = _read_words("resume RUN_DIR", RESUME_DESCRIPTION, RUN_DIR, arguments)
     from evaltools.device.flags import BY_NAME
     from evaltools.runs.stored import changed, stored_request
 
@@ -51,7 +51,7 @@ def resume(arguments: list[str]) -> int:
 
 def merge(arguments: list[str]) -> int:
     """Make one result from the shards of a run; returns the exit code."""
-    words = _read_words("merge RUN_DIR...", MERGE_DESCRIPTION, "those of the merged run", RUN_DIRS, arguments)
+    words = _read_words("merge RUN_DIR...", MERGE_DESCRIPTION, RUN_DIRS, arguments)
     folders = [folder.resolve() for folder in words.folders]
     repeated = [folder for place, folder in enumerate(folders) if folder in folders[:place]]
     if repeated:
@@ -82,11 +82,10 @@ class _Words(NamedTuple):
     others: list[str]
 
 
-def _read_words(usage: str, description: str, exit_codes: str, run_dir: Parameter, arguments: Sequence[str]) -> _Words:
+def _read_words(usage: str, description: str, run_dir: Parameter, arguments: Sequence[str]) -> _Words:
     """Read ``RUN_DIR... [--flag=value ...]``; raises :class:`UsageError` where no folder is given."""
     own = [word for word in arguments if not word.startswith("--") or word == "--help" or word.startswith("--help=")]
-    epilog = f"exit codes: {exit_codes}\n{EXIT_CODE_HELP}"
-    flags = parse_flags(usage, description, epilog, {"flags": (run_dir,)}, own)
+    flags = parse_flags(usage, description, in_words(OF_EVALUATIONS), {"flags": (run_dir,)}, own)
     folders = list(map(Path, flags.texts(run_dir.name)))
     command = usage.split()[0]
     if not folders:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.exit_codes import SUITE_EXIT_CODE_HELP
+from evaltools.exit_codes import OF_EVALUATIONS, in_words
 from evaltools.request.flags import parse_flags
 from evaltools.suite.command import COMMAND, request_of_flags
 
@@ -16,8 +16,7 @@ stdout: one table. stderr: progress."""
 
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
-    exit_codes = f"exit codes, of several the one that stands first:\n{SUITE_EXIT_CODE_HELP}"
-    flags = parse_flags("suite FOLDER|suite.toml", DESCRIPTION, exit_codes, COMMAND.groups, arguments)
+    flags = parse_flags("suite FOLDER|suite.toml", DESCRIPTION, in_words(OF_EVALUATIONS), COMMAND.groups, arguments)
     request = request_of_flags(flags, ("evaltools", "suite", *arguments))
     from evaltools.cli.suite.run import suite
 
