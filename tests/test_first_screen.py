@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 SAMPLE = Path(__file__).resolve().parent.parent / "scripts" / "sample"
-TIME = re.compile(r"[\d.]+(?= ms)|[\d.]+ times (faster|slower)|as fast")
+TIME = re.compile(r"[\d.]+(?= ms)|(about )?[\d.]+x( \([\d.]+ to [\d.]+\)| \[times jumped\])?")
 OF_THE_MACHINE = re.compile(
     r"ai-edge-litert \S+,|XNNPACK \(?\d+ of \d+ nodes( in \d+ partitions?)?(, CPU keeps (\w+ x\d+,? ?)+)?|\d+/\d+"
     r"|\w+: its times .*? hides most of it|warning ?: the machine was busy: \d+ other process(es)? on \d+ cores?"
@@ -36,12 +36,8 @@ def shown_lines(picture: str) -> list[str]:
 
 
 def outside_the_table(lines: list[str]) -> str:
-    """All but the table, whose columns are those that fit beside times of whatever length.
-
-    Beside short ones, such as ``as fast``, the heading ``vs reference`` takes two lines.
-    """
+    """All but the table, whose columns are those that fit beside times of whatever length."""
     start = next(place for place, line in enumerate(lines) if line.startswith("configuration "))
-    start -= lines[start - 1] == "vs"
     end = lines.index("", start)
     return " ".join([*lines[:start], *lines[end:]])
 

@@ -12,7 +12,7 @@ from evaltools.benchmark.accuracy import AccuracyGiven
 from evaltools.benchmark.details import details, notes_of
 from evaltools.benchmark.rows import rows_of
 from evaltools.parameter import Value
-from evaltools.report.words.facts import accuracy_of, by_latency, load_in_words, median_interval_of
+from evaltools.report.words.facts import accuracy_of, by_latency, is_faster, load_in_words, median_interval_of
 from evaltools.report.words.next_steps import next_command, where_it_did_not_run
 from evaltools.result.device import DeviceRun
 from evaltools.result.facts import Environment, Load, Model, load_of_parts
@@ -121,12 +121,11 @@ def _input_shapes(options: Mapping[str, Value]) -> Iterator[str]:
 
 def _whether_it_is_sure(ranked: Sequence[Row]) -> Iterator[Note]:
     """More rounds where the two fastest rows cannot be separated, or the only one has no interval."""
-    fastest, *others = ranked[:2]
+    fastest, following = ranked[0], ranked[1:2]
     if not fastest.series or fastest.counts["rounds"] >= _ENOUGH_ROUNDS:
         return
     more = f"the same command with --rounds={_ENOUGH_ROUNDS}"
-    interval, following = median_interval_of(fastest), [median_interval_of(row) for row in others]
-    if interval is None:
+    if median_interval_of(fastest) is None:
         yield next_step(f"{more} says how sure the medians are")
-    elif any(each is None or each.low <= interval.high for each in following):
+    elif any(not is_faster(fastest, row) for row in following):
         yield next_step(f"{more} may separate the two fastest, whose intervals overlap")

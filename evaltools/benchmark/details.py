@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from evaltools.metrics.latency import drift, is_clear
 from evaltools.metrics.op_profile import OpProfile, explained_share, op_figures, slowdown, top_on_cpu, total_us
 from evaltools.report.content import first_few, some_of
 from evaltools.report.page.figures import moments, temperatures
-from evaltools.report.words.facts import label, latency_of
+from evaltools.report.words.facts import counted, label, latency_of
 from evaltools.report.words.numbers import milliseconds, three_digits
 from evaltools.result.facts import Model
 from evaltools.result.result import Row
-from evaltools.result.rounds import Conditions, Measured
+from evaltools.result.rounds import Conditions, Measured, Round
 from evaltools.result.section import Axis, Block, Chart, Lines, Mark, Note, Section
 
-_MOST_NAMED: Final = 2
+_MOST_NAMED: Final = 4
 _MOST_DRAWN: Final = 8
 _MOST_OPERATORS: Final = 12
 _MOST_LEFT: Final = 5
@@ -47,22 +48,38 @@ def notes_of(rows: Sequence[Row], measured: Sequence[Measured], models: Sequence
         if each.profile_failure:
             yield Note(label(models, row), f"operators are not profiled: {each.profile_failure}", "open")
     disturbed = [
-        (row, texts)
+        (_change(each), label(models, row), texts)
         for row, each in zip(rows, measured, strict=True)
         if row.status == "measured" and (texts := _disturbances(each))
     ]
-    if disturbed:
-        first, *others = dict.fromkeys(text for _, texts in disturbed for text in texts)
-        more = f" (and {len(others)} more)" if others else ""
-        names = ", ".join(label(models, row) for row, _ in disturbed)
-        if len(disturbed) > _MOST_NAMED:
-            names = f"{len(disturbed)} of {len(rows)} configurations"
-        yield Note(names, f"not quiet: {first}{more}: small differences of times say nothing", "open")
+    disturbed.sort(key=lambda found: -found[0])
+    said: set[str] = set()
+    for _, name, (text, *_) in disturbed[:_MOST_NAMED]:
+        fact, _, advice = text.partition(": ")
+        what_to_do = f": {advice}" if advice and advice not in said else ""
+        says_nothing = "" if said else "; small differences of times say nothing"
+        said.add(advice)
+        yield Note(name, f"not quiet: {fact}{what_to_do}{says_nothing}", "open")
+    if len(disturbed) > _MOST_NAMED:
+        others = counted(len(disturbed) - _MOST_NAMED, "other configuration")
+        yield Note("not quiet", f"{others}, whose times changed less", "open")
+
+
+def _change(measured: Measured) -> float:
+    """By how much the times rose or fell in the round in which they did most."""
+    return max(map(_change_in, measured.rounds), default=0.0)
+
+
+def _change_in(measured: Round) -> float:
+    """The same of one round, 0 where they clearly did neither."""
+    found = drift(measured.regular.invokes_us)
+    return abs(found.change) if found is not None and is_clear(found) else 0.0
 
 
 def _disturbances(measured: Measured) -> list[str]:
-    """All disturbances, each once, whichever round it disturbed."""
-    return list(dict.fromkeys(text for entry in measured.rounds for text in entry.disturbances))
+    """All disturbances, each once, first those of the round whose times changed most."""
+    ordered = sorted(measured.rounds, key=lambda each: -_change_in(each))
+    return list(dict.fromkeys(text for each in ordered for text in each.disturbances))
 
 
 def _left_on_cpu(profiles: Mapping[str, OpProfile]) -> list[Note]:

@@ -42,7 +42,7 @@ def accuracy_verdict(
     >>> accuracy_verdict("top1", PairedCounts(5000, 41, 32)).examples_needed
     7172
     >>> accuracy_verdict("top1", PairedCounts(5000, 178, 42)).texts
-    ['WORSE by 2.72 points [-3.32, -2.16]']
+    ['WORSE by 2.72 points (-3.32 to -2.16)']
     """
     p_value = mcnemar_p(counts) if p_value is None else p_value
     found = change_verdict(metric, counts.change, change_interval(counts), margin, p_value <= LEVEL)
@@ -69,7 +69,7 @@ def in_words(
     >>> in_words(Verdict("not decided", "top1", change=0.0), 60, 60).kind
     'identical'
     >>> in_words(Verdict("worse", "iou", change=-0.027, low=-0.033, high=-0.021), 60, is_share=False).texts
-    ['WORSE: -0.027 [-0.033, -0.021]']
+    ['WORSE: -0.027 (-0.033 to -0.021)']
     """
     if examples and (is_unchanged or identical == examples):
         most = f"{100 * share_bound(0, examples, 1 - LEVEL, upper=True):.2g}"

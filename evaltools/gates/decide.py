@@ -22,6 +22,7 @@ from evaltools.metrics.latency import LatencyRatio, at_confidence, rounds_to_dec
 from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL, MeanChange, MeanOfScores
 from evaltools.metrics.power import POWER, examples_to_place
 from evaltools.metrics.proportions import share_bound
+from evaltools.metrics.words import ends
 from evaltools.parameter import did_you_mean
 from evaltools.report.words.numbers import in_unit, number_in
 from evaltools.result.figure import Figure, Part
@@ -90,11 +91,12 @@ class Found(Struct, frozen=True):
         """What was found without the name of the figure, for a cell beside the limit, which names it.
 
         >>> Found("top1 drop", 0.0, -0.0123, 0.0123, unit="points").number
-        '0 points [-1.23, 1.23]'
+        '0 points (-1.23 to 1.23)'
         >>> Found("latency_ratio", 0.5, 0.45, 0.6, processes=1).number
-        '0.5 [0.45, 0.6] of these processes while this was measured'
+        '0.5 (0.45 to 0.6) of these processes while this was measured'
         """
-        span = "" if self.low is None else f" [{number_in(self.low, self.unit)}, {number_in(self.high, self.unit)}]"
+        low, high = (number_in(each, self.unit) for each in (self.low, self.high))
+        span = "" if self.low is None else f" {ends(low, high)}"
         where = "" if self.output is None else f" in {self.output}"
         basis = {None: "", 1: " of these processes while this was measured"}.get(
             self.processes, f" of such ({self.processes}) processes"

@@ -12,7 +12,7 @@ def change(value: float, low: float | None, high: float | None, is_share: bool) 
     """A change, of a share in points, with its interval where it has one.
 
     >>> change(-0.027, -0.033, -0.021, is_share=False), change(-0.027, None, None, is_share=True)
-    ('-0.027 [-0.033, -0.021]', '-2.70 points')
+    ('-0.027 (-0.033 to -0.021)', '-2.70 points')
     """
     span = "" if low is None or high is None else f" {ends(_signed(low, is_share), _signed(high, is_share))}"
     return f"{_signed(value, is_share)}{' points' if is_share else ''}{span}"
@@ -26,9 +26,9 @@ def ends(low: str, high: str) -> str:
     """The ends of an interval.
 
     >>> ends("1", "2")
-    '[1, 2]'
+    '(1 to 2)'
     """
-    return f"[{low}, {high}]"
+    return f"({low} to {high})"
 
 
 def two_digits(value: float | None) -> str:

@@ -16,9 +16,7 @@ _RULES: Final = tuple(
     for pattern, replacement in (
         (r"\x1b\[[0-9;]*m", ""),
         (r"(ai-edge-litert|tflite-runtime|numpy|scipy) \d+(\.\d+)+", r"\1 VERSION"),
-        (r"[<>~]?\d+(\.\d+)?x(?: \[[^]]*\])?(?: the speed of \w+)?", "SPEED"),
-        (r"[\d.]+ times (?:faster|slower)(?: \[[^]]*\])?|\bas fast(?! as)\b", "SPEED"),
-        (r"\b(?:faster|slower) than \w+\b|\bas fast as \w+\b", "SPEED"),
+        (r"(?:about )?\d+(?:\.\d+)?x(?: \([\d.]+ to [\d.]+\)| \[[^]]*\])?(?: as fast as \w+)?(?![\w.])", "SPEED"),
         (r"(avg|std_dev|min|max|std|first|curr)=[-\d.e+]+(?=\(us\)| \(us\))", r"\1=TIME"),
         (r"(?<![\w.])\d+(\.\d+)? ?(?:us|ms|s|MB|GB|/s)\b", "AMOUNT"),
         (r"(?<![\w.])\d+(\.\d+)?/s\b", "RATE"),

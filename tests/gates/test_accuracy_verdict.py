@@ -51,7 +51,7 @@ def test_a_verdict_follows_from_an_interval_found_by_search(counts: tuple[int, i
     assert found.kind == ("equivalent" if within else "worse" if high < 0 else "better" if low > 0 else "not decided")
     assert [found.low, found.high] == pytest.approx([low, high], abs=1e-6)
     assert (found.metric, found.change, found.p_value) == ("top1", pairs.change, mcnemar_p(pairs))
-    assert found.why.startswith(f"{words}[{100 * low:+.2f}, {100 * high:+.2f}]")
+    assert found.why.startswith(f"{words}({100 * low:+.2f} to {100 * high:+.2f})")
 
 
 def test_a_clear_change_within_the_margin_is_equivalent() -> None:
@@ -74,7 +74,7 @@ def test_nothing_measured_is_nothing_decided() -> None:
     verdict = accuracy_verdict("top1", PairedCounts(0, 0, 0))
     assert (verdict.examples_needed, verdict.why) == (
         None,
-        "not decided: +0.00 points [-100.00, +100.00]",
+        "not decided: +0.00 points (-100.00 to +100.00)",
     )
 
 

@@ -333,7 +333,7 @@ def test_a_ratio_is_compared_with_its_interval() -> None:
     assert verdict("latency_ratio <= 0.5", evidence) == "pass"
     assert verdict("latency_ratio <= 0.49", evidence) == "fail"
     undecided = decided("latency_ratio <= 0.5 at 95 %", evidence)
-    assert text_of(undecided).endswith("0.5 [0.45, 0.6] of these processes while this was measured")
+    assert text_of(undecided).endswith("0.5 (0.45 to 0.6) of these processes while this was measured")
 
 
 def test_a_ratio_of_one_pair_or_of_none() -> None:

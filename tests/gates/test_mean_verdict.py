@@ -72,7 +72,7 @@ def test_few_unequal_examples_without_bounds_decide_nothing_and_name_no_number()
 def test_a_clear_change_is_judged_by_the_paired_interval() -> None:
     """A t interval of 2.38 to 3.28 was once shown as -2.52 to 8.19, for all that a score could be."""
     verdict = mean_verdict("mse", MeanChange(200, 2.83, 3.227, 200), "lower", 0.25)
-    assert (verdict.kind, verdict.texts) == ("worse", ["WORSE: +2.83 [+2.38, +3.28]"])
+    assert (verdict.kind, verdict.texts) == ("worse", ["WORSE: +2.83 (+2.38 to +3.28)"])
 
 
 def test_what_an_interval_cannot_see_is_said_where_it_passes() -> None:
@@ -80,7 +80,7 @@ def test_what_an_interval_cannot_see_is_said_where_it_passes() -> None:
     assert verdict.kind == "equivalent"
     assert verdict.why.endswith("; losses that hit fewer than 1 in 17 examples may be unseen")
     bounded = mean_verdict("iou", MeanChange(50, 0.0001, 0.001, 50, span=1.0), "higher", 0.005)
-    assert bounded.why.endswith("may be unseen, with them [-0.132, +0.132] by the stated bounds")
+    assert bounded.why.endswith("may be unseen, with them (-0.132 to +0.132) by the stated bounds")
     assert "unseen" not in mean_verdict("iou", MeanChange(50, -0.1, 0.001, 50), "higher", 0.005).why
 
 

@@ -89,7 +89,7 @@ def test_properties_hold_what_was_found() -> None:
     assert found == {
         "run/c.model": "model.tflite",
         "run/c.verdict": "inconclusive",
-        "run/c.found": "top1 0.5 [0.4, 0.6]",
+        "run/c.found": "top1 0.5 (0.4 to 0.6)",
         "run/c.examples_needed": "300",
         "run/c.top1": "0.5",
         "run.warning": "the machine was busy",

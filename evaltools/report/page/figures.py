@@ -15,9 +15,9 @@ from evaltools.report.words.facts import by_latency, label, speed_of
 from evaltools.report.words.numbers import (
     figure_with_interval,
     in_milliseconds,
-    in_times_with_interval,
     milliseconds,
     p_value,
+    times_as_fast,
 )
 from evaltools.result.figure import Change, Figure
 from evaltools.result.metrics import of_task
@@ -180,12 +180,12 @@ def _latencies(result: Result, timed: Sequence[tuple[int, Row]]) -> Table:
                     number_cell(getattr(row.latency, name), milliseconds, f"{path}/times/{INVOKE}/{name}")
                     for name in _OF_TIMES
                 ),
-                "" if ratio is None else Number(in_times_with_interval(ratio), ratio.value),
+                "" if ratio is None else Number(times_as_fast(ratio), ratio.value),
                 number_cell(row.latency.count if row.latency else None, path=f"{path}/times/{INVOKE}/count"),
                 number_cell(row.value("peak_memory_mb"), "{:.0f} MB".format, f"{path}/figures/peak_memory_mb/value"),
             ]
         )
-    columns = ("configuration", "p50", "p90", "average", "least", "most", "vs reference", "runs", "peak memory")
+    columns = ("configuration", "p50", "p90", "average", "least", "most", "speed", "runs", "peak memory")
     return Table("Time of one run (invoke)", columns, rows, ranks=(0, 1, 3, 5, 6, 7, 2, 8, 4))
 
 

@@ -13,13 +13,14 @@ from evaltools.report.screen.table import is_shown, word_of
 from evaltools.report.words.facts import (
     by_latency,
     counted,
+    is_faster,
     label,
     latency_of,
     median_time,
     median_with_interval,
     model_name,
 )
-from evaltools.report.words.numbers import figure, in_milliseconds, in_times
+from evaltools.report.words.numbers import figure, in_milliseconds
 from evaltools.result.facts import NOT_REPEATABLE
 from evaltools.result.places import reference_of
 from evaltools.result.result import ALL, Result, Row
@@ -31,8 +32,6 @@ _OTHER: Final = ("worse", "better", "diverged", "fp16", "bf16", "int8")
 _ODD_REFERENCE: Final = "the reference is the odd one out"
 _MOST_NAMED: Final = 2
 _MOST_NAMED_FASTEST: Final = 4
-_SHORTEST_MS: Final = 0.0005
-"""What 0 stands for in whole microseconds."""
 
 
 def answer_of(results: Mapping[str, Result]) -> str:
@@ -225,7 +224,7 @@ def _verdict_in_words(row: ModelRow) -> str:
 
 
 def fastest(result: Result) -> str:
-    """The fastest row of a benchmark that ran as asked, and how many times faster than the next one it is."""
+    """The fastest row of a benchmark that ran as asked, and the next one, with whether they can be told apart."""
     models = result.models
     timed = [row for row in by_latency(result.rows) if not row.fallback]
     if not timed:
@@ -235,19 +234,20 @@ def fastest(result: Result) -> str:
         ranked = reversed(of_models.values())
         texts = [f'{model_name(models, row)} "{row.name}" {in_milliseconds(_time_ms(row))}' for row in ranked]
         return f"The fastest of each model: {'; '.join(texts)}."
-    row, *others = timed
+    row, following = timed[0], timed[1:2]
     failing = [
         f"{counted(each.failed_examples, 'run')} of {label(models, each)} failed"
         for each in timed
         if each.failed_examples
     ]
-    text = f"{label(models, row)}: {median_with_interval(row)}"
-    if not others:
-        return f"{'; '.join([text, *failing])}."
-    own, other = (max(_SHORTEST_MS, _time_ms(each)) for each in (row, others[0]))
-    times = in_times(own / other)
-    compared = "as fast as" if times == "as fast" else f"{times} than"
-    return f"{'; '.join([f'The fastest is {text}, {compared} {label(models, others[0])}', *failing])}."
+    first, *second = (f"{label(models, each)}: {median_with_interval(each)}" for each in (row, *following))
+    if not second:
+        text = first
+    elif is_faster(row, following[0]) is False:
+        text = f"The fastest two cannot be told apart, {first}, and {second[0]}"
+    else:
+        text = f"The fastest is {first}; next is {second[0]}"
+    return f"{'; '.join([text, *failing])}."
 
 
 def _time_ms(row: Row) -> float:

@@ -12,7 +12,7 @@ from evaltools.report.content import first_few, sentences, some_of
 from evaltools.report.screen.rows import ModelRow, ModelRows, is_share
 from evaltools.report.screen.table import BENCHMARK, is_alike
 from evaltools.report.words.facts import label, median_interval_of
-from evaltools.report.words.numbers import in_milliseconds, in_times_with_interval, says_something, three_digits
+from evaltools.report.words.numbers import in_milliseconds, says_something, three_digits, times_as_fast
 from evaltools.result.result import INVOKE_US, Result, Row
 from evaltools.result.section import Axis, Chart, Mark
 
@@ -78,7 +78,7 @@ def ratios(found: ModelRows, several: bool = False) -> Chart | None:
         inverse = None if known is None else Interval(1 / known.high, 1 / known.low)
         name = chart_name(row, several)
         marks.append(Mark(1 / ratio.value, name, x_interval=inverse))
-        texts.append(f"{name} {in_times_with_interval(ratio)}, {ratio.count} pairs")
+        texts.append(f"{name} {times_as_fast(ratio)}, {ratio.count} pairs")
     if not marks:
         return None
     shown = texts[:_MOST_INTERVALS]

@@ -13,7 +13,7 @@ from evaltools.report.screen.table import BENCHMARK, SUITE, by_task, summary_of
 from evaltools.report.words.devices import devices_in_words
 from evaltools.report.words.facts import counted, label
 from evaltools.report.words.next_steps import FOR_A_DIFFERENCE, SEARCH, after_evaluation, how_fast
-from evaltools.report.words.numbers import in_times
+from evaltools.report.words.numbers import times_as_fast
 from evaltools.result.places import fastest_on_cpu, reference_of, runs_on_cpu
 from evaltools.result.result import HINT, NEXT, WARNING, Result, Row
 from evaltools.result.section import Block, Lines, Note, Place, Section, Sentence, Tone
@@ -171,12 +171,11 @@ def _judged(verdict: Verdict) -> str:
 
 def _beside_cpu(result: Result, entry: Row) -> str:
     """The speed of an accelerator compared with the fastest on the CPU, where that is not the reference."""
-    cpu, ratio = fastest_on_cpu(result.rows, entry.place), entry.value("latency_cpu_ratio")
+    cpu, ratio = fastest_on_cpu(result.rows, entry.place), entry.figures.get("latency_cpu_ratio")
     reference = reference_of(entry, result.rows)
-    if cpu is None or not ratio or cpu is reference or cpu is entry or runs_on_cpu(entry):
+    if cpu is None or ratio is None or not ratio.value or cpu is reference or cpu is entry or runs_on_cpu(entry):
         return ""
-    compared = in_times(ratio)
-    return f"{compared} {'as' if compared == 'as fast' else 'than'} {cpu.name}, the fastest on the CPU"
+    return f"{times_as_fast(ratio)} as fast as {cpu.name}, the fastest on the CPU"
 
 
 def _faults(search: Result) -> Iterator[Note]:

@@ -27,9 +27,8 @@ from evaltools.report.words.numbers import (
     figure,
     figure_with_interval,
     in_milliseconds,
-    in_times,
-    in_times_with_interval,
     megabytes,
+    times_as_fast,
 )
 from evaltools.result.metrics import of_task
 from evaltools.result.places import machine_of, reference_of
@@ -43,6 +42,7 @@ _FACTS: Final = {"file MB": "the model has {} MB", "examples": "{} examples", "m
 _UNLIKE: Final = "Not all of it was measured on one machine, with the same versions and on the same examples"
 _FELL_BACK: Final = Word("fell back", "bad")
 _MEASURED: Final = "measured"
+_FIRST: Final = "first"
 _VERDICT: Final = "verdict"
 _MOST_METRICS: Final = 4
 """Beside the one that decides."""
@@ -213,13 +213,13 @@ def _latency(at: _At) -> Cell:
 
 
 def _speed(at: _At) -> Cell:
-    """How many times faster or slower than its reference; empty where no time of both is known."""
+    """How many times as fast as its reference; empty where no time of both is known."""
     entry, result = at.entry, at.row.result
     ratio = speed_of(entry, reference_of(entry, result.rows))
     if ratio is None or ratio.value is None or entry.status != "measured":
         return ""
     is_stated = entry.figures.get("latency_ratio") is ratio
-    return Number(in_times(ratio.value), ratio.value, at.path("figures", "latency_ratio", "value") if is_stated else "")
+    return Number(times_as_fast(ratio), ratio.value, at.path("figures", "latency_ratio", "value") if is_stated else "")
 
 
 def _examples(at: _At) -> Cell:
@@ -259,11 +259,22 @@ def _median(at: _At) -> Cell:
 
 
 def _ratio(at: _At) -> Cell:
-    """The time by that of the reference, or of the first row, with its interval; none of times that are too uneven."""
+    """How many times as fast as the reference, or the first row; none of times that are too uneven."""
     ratio = at.entry.figures.get("latency_ratio")
+    if ratio is None and _is_first(at):
+        return _FIRST
     if ratio is None or not ratio.value or is_uneven(at.entry):
         return ""
-    return Number(in_times_with_interval(ratio), ratio.value, at.path("figures", "latency_ratio", "value"))
+    return Number(times_as_fast(ratio), ratio.value, at.path("figures", "latency_ratio", "value"))
+
+
+def _is_first(at: _At) -> bool:
+    """Whether a row of a benchmark is the one whose time others are compared with."""
+    entry = at.entry
+    job = (entry.model, entry.job, BENCHMARK)
+    alike = [row for row in at.row.result.rows if (row.model, row.job, row.command) == job]
+    first = next((row for row in alike if row.status == "measured"), None)
+    return entry is first and any("latency_ratio" in row.figures for row in alike)
 
 
 def _file_size(at: _At) -> Cell:
@@ -308,7 +319,7 @@ _EVALUATIONS: Final = _Shown(
         _Column("change", _change, 4),
         _Column(_VERDICT, _verdict, fell_back=_FELL_BACK),
         _Column("latency", _latency, 6, fell_back="-"),
-        _Column("vs reference", _speed, 7),
+        _Column("speed", _speed, 7),
         _Column("delegated", lambda at: delegated(at.entry), 8, fell_back="-"),
         _Column("file MB", _file_size, 9, fell_back=None),
         _Column("on the front", _on_front, 10, fell_back=None, of_several=True),
@@ -325,7 +336,7 @@ _TABLES: Final = {
             _MODEL,
             _CONFIGURATION,
             _Column("median [95 %]", _median, fell_back=_FELL_BACK),
-            _Column("vs first", _ratio, 4),
+            _Column("speed", _ratio, 4),
             _Column("accuracy", _given_accuracy, 1),
             _Column("on the front", _on_front, 2),
             _Column("delegated", lambda at: delegated(at.entry), 3),
@@ -346,7 +357,7 @@ _TABLES: Final = {
             _Column("verdict", _verdict, fell_back=_FELL_BACK),
             _Column("accuracy", _given_accuracy, 1),
             _Column("latency", _latency, 2),
-            _Column("vs reference", _ratio, 3),
+            _Column("speed", _ratio, 3),
             _Column("delegated", lambda at: delegated(at.entry), 4),
             *_OF_SEVERAL,
         ),

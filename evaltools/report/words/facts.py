@@ -129,6 +129,12 @@ def median_interval_of(row: Row) -> Interval | None:
     return None if found is None else found.interval
 
 
+def is_faster(row: Row, other: Row) -> bool | None:
+    """Whether the interval of its median lies below that of a slower row; None where one has no interval."""
+    own, others = median_interval_of(row), median_interval_of(other)
+    return None if own is None or others is None else own.high < others.low
+
+
 def is_uneven(row: Row) -> bool:
     """Whether times differ so much that their median says little, and a ratio of medians nothing."""
     interval = median_interval_of(row)

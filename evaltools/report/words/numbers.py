@@ -13,8 +13,8 @@ _SMALLEST_P: Final = 1e-9
 _WIDEST_INTERVAL: Final = 3.0
 """Ends of an interval that are further apart than this, as a ratio, say nothing."""
 _SHORTEST_S: Final = 0.001
-_CLEARLY: Final = 1.05
-"""Times that differ by less are as fast."""
+_NEAR_1: Final = (0.1, 2.0)
+"""Between these, factors have two digits behind the point."""
 
 
 def three_digits(number: float) -> str:
@@ -87,7 +87,7 @@ def figure_with_interval(found: Figure) -> str:
     factor, width, end = (100, ".2f", ".2f") if found.is_share else (1, ".2g", ".4g")
     low, high = found.interval.low, found.interval.high
     below, above = (f"{factor * reach:{width}}" for reach in (found.value - low, high - found.value))
-    span = f"±{above}" if below == above else f"({factor * low:{end}} to {factor * high:{end}})"
+    span = f"±{above}" if below == above else ends(f"{factor * low:{end}}", f"{factor * high:{end}}")
     return f"{figure(found)} {span}"
 
 
@@ -129,37 +129,28 @@ def says_something(interval: Interval) -> bool:
     return interval.low > 0 and interval.high / interval.low <= _WIDEST_INTERVAL
 
 
-def in_times(ratio: float) -> str:
-    """So many times as long, as people say it.
+def times_as_fast(found: Figure) -> str:
+    """A ratio of times that has a number as how many times as fast, with its interval, or the word for why it has none.
 
-    >>> in_times(14.0), in_times(0.5), in_times(1.0)
-    ('14 times slower', '2 times faster', 'as fast')
+    >>> times_as_fast(Figure(0.5, interval=Interval(0.4, 0.625))), times_as_fast(Figure(14.0))
+    ('2x (1.60 to 2.5)', 'about 0.071x')
+    >>> times_as_fast(Figure(0.5, withheld="jumped"))
+    'about 2x [times jumped]'
     """
-    if 1 / _CLEARLY < ratio < _CLEARLY:
-        return "as fast"
-    return f"{_factor(ratio)} times slower" if ratio > 1 else f"{_factor(1 / ratio)} times faster"
-
-
-def in_times_with_interval(found: Figure) -> str:
-    """The same of a ratio of times, with its interval, or the word for why it has none.
-
-    >>> in_times_with_interval(Figure(0.5, interval=Interval(0.4, 0.625)))
-    '2 times faster [1.6, 2.5]'
-    >>> in_times_with_interval(Figure(0.5, withheld="jumped"))
-    '2 times faster [times jumped]'
-    """
-    ratio = found.value or 0.0
-    interval, text = found.interval, in_times(ratio)
-    if interval is None:
-        return f"{text} [times jumped]" if found.withheld == "jumped" else text
-    if not says_something(interval):
-        return text
-    low, high = interval.low, interval.high
-    if ratio <= 1:
-        low, high = 1 / high, 1 / low
-    return f"{text} {ends(_factor(low), _factor(high))}"
+    assert found.value
+    interval = found.interval
+    if interval is None or not says_something(interval):
+        about = f"about {_two_digits(1 / found.value)}x"
+        return f"{about} [times jumped]" if found.withheld == "jumped" else about
+    return f"{_factor(1 / found.value)}x {ends(_factor(1 / interval.high), _factor(1 / interval.low))}"
 
 
 def _factor(factor: float) -> str:
-    """Two digits, more before the point where there are more."""
+    """Two digits, or two behind the point near 1."""
+    low, high = _NEAR_1
+    return f"{factor:.2f}" if low <= factor < high else _two_digits(factor)
+
+
+def _two_digits(factor: float) -> str:
+    """More where there are more before the point."""
     return f"{factor:.0f}" if factor >= 10 else f"{factor:.2g}"

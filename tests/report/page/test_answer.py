@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from evaltools.metrics.interval import Interval
 from evaltools.report.screen.answer import answer_of
 from evaltools.report.screen.first import first_screen
 from evaltools.report.screen.table import summary_of
-from evaltools.report.words.numbers import in_times
+from evaltools.report.words.numbers import times_as_fast
 from evaltools.result.facts import FailedExample
 from evaltools.result.figure import Figure
 from evaltools.result.result import Result, Row
@@ -137,10 +138,16 @@ def test_a_delegate_that_did_not_run_is_never_a_good_word() -> None:
 
 @pytest.mark.parametrize(
     ("ratio", "words"),
-    [(14.0, "14 times slower"), (0.3, "3.3 times faster"), (1.04, "as fast"), (480.0, "480 times slower")],
+    [
+        (Figure(14.0), "about 0.071x"),
+        (Figure(0.3, interval=Interval(0.25, 0.4)), "3.3x (2.5 to 4)"),
+        (Figure(1.04, interval=Interval(1.0, 1.1)), "0.96x (0.91 to 1.00)"),
+        (Figure(1 / 480, interval=Interval(1 / 500, 1 / 450)), "480x (450 to 500)"),
+        (Figure(0.5, interval=Interval(0.1, 2.0)), "about 2x"),
+    ],
 )
-def test_times_are_told_as_people_say_them(ratio: float, words: str) -> None:
-    assert in_times(ratio) == words
+def test_a_ratio_of_times_is_how_many_times_as_fast(ratio: Figure, words: str) -> None:
+    assert times_as_fast(ratio) == words
 
 
 def test_where_answers_changed_it_does_the_same_job() -> None:

@@ -225,11 +225,11 @@ def test_a_page_may_be_written_anew_also_in_a_folder_that_is_read(tmp_path: Path
 
 
 def test_no_line_ends_within_a_flag_or_between_a_number_and_its_sign_or_unit() -> None:
-    warning = "--use_gpu=<b>, 12.5 % of 3 ms; 4 msec, -0.5 points [-1.5, +2] of 2.0e-5"
+    warning = "--use_gpu=<b>, 12.5 % of 3 ms; 4 msec, -0.5 points (-1.5 to +2) of 2.0e-5"
     page = read(Sources({"r": result_with(timed(), warnings=[warning])}))
     (line,) = [each for each in page.all("li") if warning in each.text]
     kept = [each.text for each in page.of_class("kept") if each.text in line.text]
-    together = {"--use_gpu=<b>,", "12.5 %", "3 ms", "-0.5 points", "[-1.5,", "+2]"}
+    together = {"--use_gpu=<b>,", "12.5 %", "3 ms", "-0.5 points", "(-1.5 to +2)"}
     assert {text for text in kept if text in (*together, "4 ms", "-5")} == together
 
 

@@ -30,9 +30,10 @@ _UNSEEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\
 _SIGN: Final = r"(?:(?<![\w.])[+±-])"
 _AFTER: Final = r"[\],;:)]*"
 _TOGETHER: Final = re.compile(
-    rf"\(?--\w[^\s,;:)]*{_AFTER}|{_SIGN}?[\d.]*\d (?:%|ms|MB|dB|points?)(?!\w)[.;,]*|\[?{_SIGN}\d[\d.]*{_AFTER}"
+    rf"\(?--\w[^\s,;:)]*{_AFTER}|{_SIGN}?[\d.]*\d (?:%|ms|MB|dB|points?)(?!\w)[.;,]*"
+    rf"|\([-+]?[\d.]+ to [-+]?[\d.]+\){_AFTER}|{_SIGN}\d[\d.]*{_AFTER}"
 )
-"""A flag, a number with its unit, a sign with its number: what a line must not end within."""
+"""A flag, a number with its unit, a sign with its number, an interval: what a line must not end within."""
 
 
 def require_page() -> None:

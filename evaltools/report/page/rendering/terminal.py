@@ -45,7 +45,9 @@ STYLES: Final[Mapping[Tone, str]] = {
     "good": "green", "near": "dark_sea_green4", "open": "yellow", "bad": "bold red", "missing": "bright_black", "": "",
 }  # fmt: skip
 """The style of each colour on a terminal."""
-_WORD: Final = re.compile(r"[\d.]+ (?:%|ms|s|MB|GiB|dB|C|points?)(?!\S)|\[[^\]\s][^\]]*\]\S*|\S+")
+_WORD: Final = re.compile(
+    r"[\d.]+ (?:%|ms|s|MB|GiB|dB|C|points?)(?!\S)|\[[^\]\s][^\]]*\]\S*|\([-+]?[\d.]+ to [-+]?[\d.]+\)\S*|\S+"
+)
 """What stays in one line: a word, a number with its unit, and an interval in brackets."""
 _PART: Final = re.compile(r"[^\s_\-./]*[_\-./]+|[^\s_\-./]+")
 
@@ -156,8 +158,8 @@ def _fitted(columns: Sequence[_Column], room: int) -> list[int]:
 def _in_two_lines(text: str) -> int:
     """The least width at which a text takes no more than two lines, broken between words; short ones take one.
 
-    >>> _in_two_lines("2 times faster"), _in_two_lines("-2.50 points [-5.00, -0.10]"), _in_two_lines("as fast")
-    (7, 14, 7)
+    >>> _in_two_lines("not decided"), _in_two_lines("-2.50 points (-5.00 to -0.10)"), _in_two_lines("worse")
+    (7, 16, 5)
     """
     if cell_len(text) <= _SHORT:
         return cell_len(text)
@@ -183,8 +185,8 @@ def folded(text: str, width: int) -> str:
 
     >>> folded("mobilenet_v1_0.25_128 xnnpack", 13).splitlines()
     ['mobilenet_v1_', '0.25_128', 'xnnpack']
-    >>> folded("0 points [-1.49, 1.49]", 15).splitlines()
-    ['0 points', '[-1.49, 1.49]']
+    >>> folded("0 points (-1.49 to 1.49)", 16).splitlines()
+    ['0 points', '(-1.49 to 1.49)']
     """
     lines = [""]
     for word in _WORD.findall(text):
