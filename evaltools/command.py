@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evaltools.extensions import named
 from evaltools.parameter import Parameter
@@ -85,7 +84,7 @@ class TaskCommand(Command):
     has the lines and the protobuf of the native tool that does the same, as :mod:`evaltools.native.lines.evaluation`
     asks for them; empty for none. ``reference_outputs_at`` says how one reference serves several devices.
     ``file_option`` is an option that names a JSON file for each configuration, with the content ``file_at(result,
-    name)``. ``stated_metrics`` is the module that has the metrics, or what each means by name.
+    name)``. ``metrics_at`` is the module that has the metrics, as ``METRICS``.
 
     ``compares_models``: of several models in one command, the
     first is the reference of the others; else each is compared with itself. ``native_reference`` are the kernels of the
@@ -104,7 +103,7 @@ class TaskCommand(Command):
     file_option: str = ""
     file_at: str = ""
     reference_outputs_at: str = ""
-    stated_metrics: Mapping[str, str] | str = "evaltools.tasks.framework.topk_figures"
+    metrics_at: str = "evaltools.tasks.framework.topk_figures"
     compares_models: bool = True
     native_reference: str = "builtin"
     complete: Callable[[Mapping[str, Any], Path], Mapping[str, str]] | None = None
@@ -118,12 +117,5 @@ class TaskCommand(Command):
     @property
     def metrics(self) -> Sequence[Metric]:
         """The metrics of the task's own figures, without those that all tasks have."""
-        if isinstance(self.stated_metrics, str):
-            found: Sequence[Metric] = named(self.stated_metrics).METRICS
-            return found
-        from evaltools.metrics.metric import metric_of_own_task
-
-        return [
-            replace(metric_of_own_task(name), meaning=meaning, is_share=meaning.endswith("0..1"))
-            for name, meaning in self.stated_metrics.items()
-        ]
+        found: Sequence[Metric] = named(self.metrics_at).METRICS
+        return found

@@ -176,6 +176,14 @@ def all_metrics() -> dict[str, Metric]:
     return {metric.name: metric for metric in other_metrics().usable.values()} | known
 
 
+def metrics_of_own_tasks() -> dict[str, Metric]:
+    """Those of :func:`all_metrics` that a task of one's own may have: not what other tasks call their own figures."""
+    from evaltools.result.metrics import METRICS
+
+    shared = (*other_metrics().usable.values(), *task_command(OWN).metrics, *METRICS)
+    return {metric.name: metric for metric in shared}
+
+
 def metric_named(name: str) -> Metric | None:
     """That of :func:`all_metrics`; no more tasks are imported than are needed to find it."""
     from evaltools.result.metrics import METRICS

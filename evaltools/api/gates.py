@@ -105,8 +105,7 @@ def gate(
         raise UsageError(f"limits: expected texts such as ['top1 >= 70 %'], got {limits!r}")
     if not texts and old is None:
         raise UsageError("limits is empty, so nothing would be held; give such as ['top1 >= 70 %'], or against=")
-    is_own = found.command == OWN
-    criteria = tuple(parse_criterion(text, of_own_task=is_own) for text in texts)
+    criteria = tuple(parse_criterion(text, "yes" if found.command == OWN else "no") for text in texts)
     if found.is_of_examples:
         _require_figures(criteria, found)
     before = None if old is None else Baseline("the earlier result", old, allow_other_examples)

@@ -269,9 +269,7 @@ def _limits_since(old: Baseline[RunRows], row: Row) -> list[Criterion]:
         margin = _margin_since(old, row.name, name, figure)
         if margin:
             way = "rise" if figure.better == "lower" else "drop"
-            found.append(
-                parse_criterion(f"{name} {way} vs old <= {_in_unit(margin, figure)} at 95 %", of_own_task=True)
-            )
+            found.append(parse_criterion(f"{name} {way} vs old <= {_in_unit(margin, figure)} at 95 %", "yes"))
     return found
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from evaltools.errors import UsageError
 from evaltools.gates.units import HUNDREDTHS, share_in, without_unit
-from evaltools.known_tasks import all_metrics
+from evaltools.known_tasks import all_metrics, metrics_of_own_tasks
 from evaltools.metrics.metric import Metric, metric_of_own_task
 from evaltools.metrics.resampled import MOST_CONFIDENCE
 from evaltools.parameter import Parameter, did_you_mean
@@ -68,10 +68,14 @@ class Criterion(Struct, frozen=True):
         return not self.of_old and (self.kind != "value" or self.metric.of_reference)
 
 
-def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
+OfOwnTask = Literal["no", "perhaps", "yes"]
+"""Whether a limit is about the result of a task of one's own, whose metrics only that result knows."""
+
+
+def parse_criterion(text: str, of_own_task: OfOwnTask = "no") -> Criterion:
     """Read a limit; raises :class:`UsageError` for what is none, what could never be decided, and what cannot fail.
 
-    ``of_own_task``: it may be about a metric that a task of one's own gives, which only its result knows.
+    A metric of a task of one's own may have the name of another task's metric, and mean something else.
 
     >>> criterion = parse_criterion("top1 drop <= 0.5 points at 95 %")
     >>> criterion.figure, criterion.kind, criterion.value, criterion.confidence
@@ -82,10 +86,10 @@ def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
         raise UsageError(f"{text!r} is not a limit; write such as 'top1 >= 70 %' or 'top1 drop <= 0.5 points at 95 %'")
     if found["kind"] == "ratio":
         raise UsageError(f"{text!r}: only times have a ratio: 'latency_ratio <= 0.8'")
-    known = all_metrics()
+    known = metrics_of_own_tasks() if of_own_task == "yes" else all_metrics()
     aliases = {alias: name for name, metric in known.items() for alias in metric.aliases}
     name = aliases.get(found["figure"], found["figure"])
-    if name not in known and not of_own_task:
+    if name not in known and of_own_task == "no":
         listed = ", ".join(known)
         raise UsageError(
             f"{text!r}: no such figure {name!r}.{did_you_mean(name, known)} Known are {listed}. "

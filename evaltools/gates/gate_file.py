@@ -30,7 +30,7 @@ from msgspec import Struct
 from evaltools.documents import toml_values
 from evaltools.errors import DataError, UsageError
 from evaltools.file_content import Unreadable, text_of
-from evaltools.gates.criteria import Criterion, parse_criterion
+from evaltools.gates.criteria import Criterion, OfOwnTask, parse_criterion
 from evaltools.gates.evidence import MOST_LOAD, NOTHING_ALLOWED, Allowed
 from evaltools.known_tasks import OWN, built_in_tasks, name_in_limits, task_names
 from evaltools.parameter import did_you_mean
@@ -277,15 +277,17 @@ def _require_apart(runs: Iterable[RunSource], path: Path) -> None:
             raise UsageError(f"{path}: {which} are both called {run.name!r}; give one of them a run of another name")
 
 
-def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
-    """Whether a gate may be about the result of a task of one's own, whose metrics only that result knows.
+def _of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> OfOwnTask:
+    """Whether a gate is about the result of a task of one's own.
 
     Without runs the results are given beside the file, and without a task in the gate they may be of any.
     """
     known = {BENCHMARK, *(word for task in built_in_tasks().values() for word in (task.words, task.alias) if word)}
     about = [run for run in runs if _may_be_of_run(run, gate.run)]
     is_known = bool(about) and all(run.command and run.command[0] in known for run in about)
-    return bool(gate.task or gate.run) and gate.task not in (*built_in_tasks(), BENCHMARK) and not is_known
+    if not (gate.task or gate.run) or gate.task in (*built_in_tasks(), BENCHMARK) or is_known:
+        return "no"
+    return "yes" if gate.task else "perhaps"
 
 
 def _may_be_of_files(runs: Sequence[RunSource]) -> bool:
@@ -313,7 +315,7 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
     if not any(_fits(task, gate.task) for task in tasks) and not may_be_given:
         raise UsageError(f"{place}: there is no task {gate.task!r}; there are {', '.join(tasks)}.{hint}")
     try:
-        of_own_task = _may_be_of_own_task(gate, runs)
+        of_own_task = _of_own_task(gate, runs)
         criteria = tuple(parse_criterion(text, of_own_task) for text in gate.limits)
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from evaltools.command import Accuracy
-from evaltools.tasks.framework import LABEL_METRICS, comes_with_evaltools
+from evaltools.tasks.framework import comes_with_evaltools
 from evaltools.tasks.framework.common_options import ExampleOrder, Seed
 from evaltools.tasks.framework.definition import Task, task
 
@@ -39,4 +39,4 @@ def audio(
     )
 
 
-COMMAND: Final = comes_with_evaltools(audio, LABEL_METRICS, Accuracy("accuracy", "accuracy"))
+COMMAND: Final = comes_with_evaltools(audio, "evaltools.tasks.framework.label_scores", Accuracy("accuracy", "accuracy"))

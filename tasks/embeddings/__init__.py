@@ -40,10 +40,6 @@ def embeddings(
 
 COMMAND: Final = comes_with_evaltools(
     embeddings,
-    {
-        "recall_at_1": "embeddings: share of pictures whose nearest other has their label, 0..1",
-        "recall_at_5": "embeddings: share of pictures of whose 5 nearest others one has their label, 0..1",
-        "cosine": "embeddings: cosine to the reference's embedding, -1..1",
-    },
+    "evaltools.tasks.embeddings.vectors",
     Accuracy("recall_at_1", "recall@1"),
 )

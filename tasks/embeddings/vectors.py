@@ -15,7 +15,7 @@ from evaltools.datasets.labels import read_labels
 from evaltools.datasets.order import Order
 from evaltools.errors import DataError, TaskError
 from evaltools.metrics.metric import SHARE
-from evaltools.tasks.framework.definition import Example, Mean, mean, pooled
+from evaltools.tasks.framework.definition import Example, Mean, in_lists, mean, pooled
 from evaltools.tasks.framework.pictures import pairs
 from evaltools.tasks.framework.tensors import Outputs
 
@@ -46,10 +46,22 @@ def labelled(
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of embeddings, in the order of their columns."""
-    cosine = mean("cosine", margin=0.005, bounds=(-1.0, 1.0))
+    cosine = mean(
+        "cosine", margin=0.005, bounds=(-1.0, 1.0), meaning="embeddings: cosine to the reference's embedding, -1..1"
+    )
     recalls = [
-        pooled("recall_at_1", partial(recall, 1), bounds=SHARE),
-        pooled("recall_at_5", partial(recall, 5), bounds=SHARE),
+        pooled(
+            "recall_at_1",
+            partial(recall, 1),
+            bounds=SHARE,
+            meaning="embeddings: share of pictures whose nearest other has their label, 0..1",
+        ),
+        pooled(
+            "recall_at_5",
+            partial(recall, 5),
+            bounds=SHARE,
+            meaning="embeddings: share of pictures of whose 5 nearest others one has their label, 0..1",
+        ),
     ]
     return [*recalls, cosine] if has_truth else [cosine]
 
@@ -93,3 +105,6 @@ def recall(count: int, rows: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float
         nearest = np.argsort(-cosines, axis=1, kind="stable")[:, : min(count, len(table) - 1)]
         found[start + places] = (labels[nearest] == labels[start + places, np.newaxis]).any(axis=1)
     return found
+
+
+METRICS: Final = in_lists(metrics(has_truth=True))

@@ -63,13 +63,6 @@ _SHARED: Final = (
 
 
 _OF_PICTURES: Final = (replace(CHANNEL_ORDER, given_counts=True), INPUT_LAYOUT)
-LABEL_METRICS: Final = {
-    "accuracy": "audio, text: share of examples whose best label is right, 0..1",
-    "label_map": "audio, text: mean over the labels of the average precision of their scores, 0..1",
-    "same_answer": "audio, text: share of examples with the reference's best label, 0..1",
-    "score_shift": "audio, text: largest change of a score against the reference, mean over the examples",
-}
-"""What the metrics of tasks with scores of labels mean (:mod:`evaltools.tasks.framework.label_scores`)."""
 _OF_ALL: Final = "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."
 _NEEDS: Final = ("scipy.special",)
 _OTHER_NAMES: Final = ("help", "debug", "task", "model", "tests")
@@ -132,7 +125,7 @@ def _options_of_task(
 
 def comes_with_evaltools(
     function: Callable[..., Task],
-    metrics: Mapping[str, str] | str,
+    metrics: str,
     accuracy: Accuracy | None = None,
     native: str = "",
     place: int = 10,
@@ -144,11 +137,11 @@ def comes_with_evaltools(
 ) -> TaskCommand:
     """The command of a task that comes with evaltools: the ``COMMAND`` of its folder.
 
-    ``metrics`` are its metrics, so that limits on them can be checked before anything runs: what each means by name, or
-    the module that has them. ``native`` is the module with the lines of the native tool that does the same.
-    ``native_answers``: that tool says what it found in each example. ``needs`` are more modules that a device must be
-    able to import. ``leaves_out`` are the options of all tasks that this one does not have, ``execution`` those about
-    how the work is done. The others are as for :class:`TaskCommand`.
+    ``metrics`` is the module that has its ``METRICS``, so that limits on them can be checked before anything runs.
+    ``native`` is the module with the lines of the native tool that does the same. ``native_answers``: that tool says
+    what it found in each example. ``needs`` are more modules that a device must be able to import. ``leaves_out`` are
+    the options of all tasks that this one does not have, ``execution`` those about how the work is done. The others are
+    as for :class:`TaskCommand`.
     """
     from evaltools.tasks.framework.loading import Loaded, Origin
 
@@ -167,7 +160,7 @@ def comes_with_evaltools(
         source=loaded,
         accuracy=accuracy,
         native_at=native,
-        stated_metrics=metrics,
+        metrics_at=metrics,
         complete=complete,
     )
 

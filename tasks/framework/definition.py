@@ -6,7 +6,7 @@ Needs neither NumPy nor a runtime, so that ``import evaltools`` stays quick.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeGuard, TypeVar
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from evaltools.configuration import Configuration
+    from evaltools.metrics.metric import Metric
     from evaltools.model import ModelFile
     from evaltools.result.result import Result, Row
     from evaltools.result.section import Drawing
@@ -47,13 +48,15 @@ class Mean:
     ``margin`` is the change, in the metric's own unit, that counts as none in verdicts; None: that of ``--margin``
     where it is stated, else half a point of a share, whose ``bounds`` are 0 and 1, and 1 % of the reference's value of
     another. ``bounds`` are the smallest and the largest score that there can be, None where none is known: without them
-    few unequal examples say nothing of others, and nothing bounds what none of the examples shows.
+    few unequal examples say nothing of others, and nothing bounds what none of the examples shows. ``meaning`` is what
+    lists of metrics say of it.
     """
 
     name: str
     better: Better = "higher"
     margin: float | None = None
     bounds: tuple[float, float] | None = None
+    meaning: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,16 +134,17 @@ def mean(
     better: Better = "higher",
     margin: float | None = None,
     bounds: tuple[float, float] | None = None,
+    meaning: str = "",
 ) -> Mean:
     """The mean over the examples of what ``score`` gives under this name, in the score's own unit.
 
     ``better`` says which direction is, ``margin`` which change of the mean counts as none in verdicts, ``bounds`` the
-    smallest and the largest score that one example can have, such as ``(0, 1)`` of a share.
+    smallest and the largest score that one example can have, such as ``(0, 1)`` of a share, ``meaning`` what it is.
 
     >>> mean("error", better="lower", margin=0.5).margin
     0.5
     """
-    return Mean(name, better, margin, bounds)
+    return Mean(name, better, margin, bounds, meaning)
 
 
 def pooled(
@@ -149,17 +153,39 @@ def pooled(
     better: Better = "higher",
     margin: float | None = None,
     bounds: tuple[float, float] | None = None,
+    meaning: str = "",
 ) -> Pooled:
     """A metric that is not a mean over examples, such as a ratio of sums over all of them.
 
     ``figure`` takes one array for each example, in their order: what ``score`` gives under this name, a number as an
     array of shape (). It gives the metric, or a number for each example, whose mean is the metric. ``better``,
-    ``margin`` and ``bounds`` are as for :func:`mean`, of the metric itself.
+    ``margin``, ``bounds`` and ``meaning`` are as for :func:`mean`, of the metric itself.
 
     >>> pooled("pixel_accuracy", lambda rows: sum(row[0] for row in rows) / sum(row[1] for row in rows)).name
     'pixel_accuracy'
     """
-    return Pooled(name=name, better=better, margin=margin, bounds=bounds, figure=figure)
+    return Pooled(name=name, better=better, margin=margin, bounds=bounds, meaning=meaning, figure=figure)
+
+
+def in_lists(metrics: Iterable[Mean]) -> list[Metric]:
+    """What limits, help and documents know of the metrics of a task before there is a figure.
+
+    >>> in_lists([mean("iou", bounds=(0, 1), meaning="mean IoU")])[0].is_share
+    True
+    """
+    from evaltools.metrics.metric import SHARE, Metric
+
+    return [
+        Metric(
+            each.name,
+            each.meaning,
+            better=each.better,
+            is_share=each.bounds == SHARE,
+            may_be_negative=True,
+            is_of_own_task=True,
+        )
+        for each in metrics
+    ]
 
 
 def topk(labels: Sequence[str | None], most: int = 10) -> TopK:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,16 +10,31 @@ import numpy.typing as npt
 from evaltools.errors import TaskError
 from evaltools.metrics.classification import mean_average_precision
 from evaltools.metrics.metric import SHARE
-from evaltools.tasks.framework.definition import Mean, mean, pooled
+from evaltools.tasks.framework.definition import Mean, in_lists, mean, pooled
 from evaltools.tasks.framework.tensors import Outputs
 
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of tasks with scores of labels, in the order of their columns."""
-    agreement = [mean("same_answer", bounds=SHARE), mean("score_shift", better="lower", margin=0.005)]
+    agreement = [
+        mean(
+            "same_answer", bounds=SHARE, meaning="audio, text: share of examples with the reference's best label, 0..1"
+        ),
+        mean(
+            "score_shift",
+            better="lower",
+            margin=0.005,
+            meaning="audio, text: largest change of a score against the reference, mean over the examples",
+        ),
+    ]
     truth: list[Mean] = [
-        mean("accuracy", bounds=SHARE),
-        pooled("label_map", mean_average_precision, bounds=SHARE),
+        mean("accuracy", bounds=SHARE, meaning="audio, text: share of examples whose best label is right, 0..1"),
+        pooled(
+            "label_map",
+            mean_average_precision,
+            bounds=SHARE,
+            meaning="audio, text: mean over the labels of the average precision of their scores, 0..1",
+        ),
     ]
     return [*truth, *agreement] if has_truth else agreement
 
@@ -50,3 +65,6 @@ def label_scores(outputs: Outputs) -> npt.NDArray[np.float64]:
         )
     found: npt.NDArray[np.float64] = values.reshape(-1, values.shape[-1]).mean(axis=0)
     return found
+
+
+METRICS: Final = in_lists(metrics(has_truth=True))

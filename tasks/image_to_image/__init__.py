@@ -44,11 +44,6 @@ def image_to_image(
 
 COMMAND: Final = comes_with_evaltools(
     image_to_image,
-    {
-        "psnr": "image_to_image: peak signal by noise against the target, in dB, at most 100",
-        "ssim": "image_to_image: structural similarity to the target, -1..1",
-        "error_to_reference": "image_to_image: root mean squared error to the reference, 1 from black to white",
-        "ssim_to_reference": "image_to_image: structural similarity to the reference's output, -1..1",
-    },
+    "evaltools.tasks.image_to_image.quality",
     Accuracy("ssim", "SSIM"),
 )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evaltools.errors import TaskError
 from evaltools.preprocess import ImageToTensor, decode_image
-from evaltools.tasks.framework.definition import Mean, mean
+from evaltools.tasks.framework.definition import Mean, in_lists, mean
 from evaltools.tasks.framework.tensors import Outputs
 
 Floats = npt.NDArray[np.float64]
@@ -27,10 +27,34 @@ _STABLE: Final = ((0.01 * 255) ** 2, (0.03 * 255) ** 2)
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of pictures of pictures, in the order of their columns."""
     agreement = [
-        mean("error_to_reference", better="lower", margin=0.005),
-        mean("ssim_to_reference", margin=0.005, bounds=_SSIM),
+        mean(
+            "error_to_reference",
+            better="lower",
+            margin=0.005,
+            meaning="image_to_image: root mean squared error to the reference, 1 from black to white",
+        ),
+        mean(
+            "ssim_to_reference",
+            margin=0.005,
+            bounds=_SSIM,
+            meaning="image_to_image: structural similarity to the reference's output, -1..1",
+        ),
     ]
-    return [mean("psnr", margin=0.1), mean("ssim", margin=0.005, bounds=_SSIM), *agreement] if has_truth else agreement
+    return (
+        [
+            mean(
+                "psnr",
+                margin=0.1,
+                meaning="image_to_image: peak signal by noise against the target, in dB, at most 100",
+            ),
+            mean(
+                "ssim", margin=0.005, bounds=_SSIM, meaning="image_to_image: structural similarity to the target, -1..1"
+            ),
+            *agreement,
+        ]
+        if has_truth
+        else agreement
+    )
 
 
 def score(values: str, outputs: Outputs, target: Path) -> dict[str, float]:
@@ -105,3 +129,6 @@ def ssim(found: Floats, expected: Floats) -> float:
     above = (2 * ours * theirs + first) * (2 * together + second)
     below = (ours**2 + theirs**2 + first) * (our_variance + their_variance + second)
     return float(np.mean(above / below))
+
+
+METRICS: Final = in_lists(metrics(has_truth=True))

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from evaltools.command import Accuracy
-from evaltools.metrics.metric import SHARE
 from evaltools.tasks.framework import comes_with_evaltools
 from evaltools.tasks.framework.common_options import ExampleOrder, Images, Normalized, NumImages, Seed
-from evaltools.tasks.framework.definition import Mean, Setting, Task, pooled, share_of, task
+from evaltools.tasks.framework.definition import Setting, Task, task
 
 
 @task
@@ -45,15 +44,6 @@ def keypoints(
     is_stated = normalization != "auto" or model.normalization is not None
     if is_yolo and not is_stated:
         normalization = pose_head.NORMALIZATION
-    truth: list[Mean] = [
-        pooled("oks_ap", scoring.oks_ap, bounds=SHARE),
-        pooled("oks_ap50", scoring.oks_ap50, bounds=SHARE),
-        pooled("pck", share_of, bounds=SHARE),
-    ]
-    agreement = [
-        pooled("same_keypoints", share_of, bounds=SHARE),
-        pooled("keypoint_shift", share_of, better="lower", margin=0.005),
-    ]
     return Task(
         examples=examples.listed(images, annotations, people == "boxes", num_images, order, seed),
         prepare=partial(
@@ -61,20 +51,13 @@ def keypoints(
         ),
         score=partial(scoring.score, pck_share) if annotations else None,
         agree=partial(scoring.agree, min_score),
-        metrics=[*truth, *agreement] if annotations else agreement,
+        metrics=scoring.metrics(has_truth=annotations is not None),
         draw=partial(scoring.draw, min_score),
     )
 
 
 COMMAND: Final = comes_with_evaltools(
     keypoints,
-    {
-        "oks_ap": "keypoints: COCO's AP by object keypoint similarity of 0.50:0.95, 0..1",
-        "oks_ap50": "keypoints: the same at 0.50, 0..1",
-        "pck": "keypoints: share of annotated keypoints that are found near their place, 0..1",
-        "same_keypoints": "keypoints: share of those that the reference gives min_score or more which are within a "
-        "twentieth of the input of where it has them, 0..1",
-        "keypoint_shift": "keypoints: mean distance of the same to the reference's, as a share of the input",
-    },
+    "evaltools.tasks.keypoints.scoring",
     Accuracy("oks_ap", "OKS AP"),
 )

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw
 
 from evaltools.errors import TaskError
+from evaltools.metrics.metric import SHARE
 from evaltools.preprocess.decode import picture_header
 from evaltools.result.section import Drawing
-from evaltools.tasks.framework.definition import Example
+from evaltools.tasks.framework.definition import Example, Mean, in_lists, pooled, share_of
 from evaltools.tasks.framework.pictures import panel, small_size
 from evaltools.tasks.framework.tensors import Outputs
 from evaltools.tasks.keypoints.examples import KEYPOINTS, Person, Seen, Truth, region
@@ -26,6 +27,42 @@ _RECALLS: Final = np.linspace(0.0, 1.0, 101)
 _SIDE: Final = 240
 _TRUTH, _REFERENCE, _TEST = (255, 255, 255), (40, 110, 235), (240, 120, 20)
 _BORDER: Final = (0, 0, 0)
+
+
+def metrics(has_truth: bool) -> list[Mean]:
+    """Those of keypoints, in the order of their columns."""
+    agreement: list[Mean] = [
+        pooled(
+            "same_keypoints",
+            share_of,
+            bounds=SHARE,
+            meaning="keypoints: share of those that the reference gives min_score or more which are within "
+            "a twentieth of the input of where it has them, 0..1",
+        ),
+        pooled(
+            "keypoint_shift",
+            share_of,
+            better="lower",
+            margin=0.005,
+            meaning="keypoints: mean distance of the same to the reference's, as a share of the input",
+        ),
+    ]
+    truth: list[Mean] = [
+        pooled(
+            "oks_ap",
+            oks_ap,
+            bounds=SHARE,
+            meaning="keypoints: COCO's AP by object keypoint similarity of 0.50:0.95, 0..1",
+        ),
+        pooled("oks_ap50", oks_ap50, bounds=SHARE, meaning="keypoints: the same at 0.50, 0..1"),
+        pooled(
+            "pck",
+            share_of,
+            bounds=SHARE,
+            meaning="keypoints: share of annotated keypoints that are found near their place, 0..1",
+        ),
+    ]
+    return [*truth, *agreement] if has_truth else agreement
 
 
 def score(pck_share: float, outputs: Outputs, truth: Truth) -> dict[str, Floats]:
@@ -244,3 +281,6 @@ def _points(size: tuple[int, int], truth: Floats, expected: Floats, found: Float
 def _around(point: Floats, radius: int) -> tuple[float, float, float, float]:
     x, y = map(float, point)
     return x - radius, y - radius, x + radius, y + radius
+
+
+METRICS: Final = in_lists(metrics(has_truth=True))

@@ -47,11 +47,6 @@ def segmentation(
 
 COMMAND: Final = comes_with_evaltools(
     segmentation,
-    {
-        "miou": "segmentation: mean over the classes of intersection by union over all pixels, 0..1",
-        "pixel_accuracy": "segmentation: share of labelled pixels with their class, 0..1",
-        "same_pixels": "segmentation: share of pixels with the reference's class, 0..1",
-        "miou_to_reference": "segmentation: mean IoU with the reference's classes as the truth, 0..1",
-    },
+    "evaltools.tasks.segmentation.pixels",
     Accuracy("miou", "mIoU"),
 )

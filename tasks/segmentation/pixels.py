@@ -16,7 +16,7 @@ from evaltools.metrics.metric import SHARE
 from evaltools.metrics.overlaps import overlap_by_class, overlaps
 from evaltools.preprocess.decode import picture_header, stored_values
 from evaltools.result.section import Drawing
-from evaltools.tasks.framework.definition import Example, Mean, mean, pooled, share_of
+from evaltools.tasks.framework.definition import Example, Mean, in_lists, mean, pooled, share_of
 from evaltools.tasks.framework.pictures import panel, small_size
 from evaltools.tasks.framework.tensors import Outputs
 
@@ -33,10 +33,28 @@ _RED: Final = (255, 70, 70)
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of segmentation, in the order of their columns."""
-    agreement = [mean("same_pixels", bounds=SHARE), pooled("miou_to_reference", mean_iou, bounds=SHARE)]
+    agreement = [
+        mean("same_pixels", bounds=SHARE, meaning="segmentation: share of pixels with the reference's class, 0..1"),
+        pooled(
+            "miou_to_reference",
+            mean_iou,
+            bounds=SHARE,
+            meaning="segmentation: mean IoU with the reference's classes as the truth, 0..1",
+        ),
+    ]
     truth: list[Mean] = [
-        pooled("miou", mean_iou, bounds=SHARE),
-        pooled("pixel_accuracy", share_of, bounds=SHARE),
+        pooled(
+            "miou",
+            mean_iou,
+            bounds=SHARE,
+            meaning="segmentation: mean over the classes of intersection by union over all pixels, 0..1",
+        ),
+        pooled(
+            "pixel_accuracy",
+            share_of,
+            bounds=SHARE,
+            meaning="segmentation: share of labelled pixels with their class, 0..1",
+        ),
     ]
     return [*truth, *agreement] if has_truth else agreement
 
@@ -205,3 +223,6 @@ def _marked(pixels: npt.NDArray[np.bool_], size: tuple[int, int]) -> Image.Image
     image = Image.fromarray(small.astype(np.uint8))
     image.putpalette(bytes([*_BLACK, *_RED]))
     return image
+
+
+METRICS: Final = in_lists(metrics(has_truth=True))

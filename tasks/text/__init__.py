@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from evaltools.command import Accuracy
-from evaltools.tasks.framework import LABEL_METRICS, comes_with_evaltools
+from evaltools.tasks.framework import comes_with_evaltools
 from evaltools.tasks.framework.common_options import ExampleOrder, Seed
 from evaltools.tasks.framework.definition import Task, task
 
@@ -42,11 +42,6 @@ def text(
 
 COMMAND: Final = comes_with_evaltools(
     text,
-    {
-        "absolute_error": "text: mean absolute error of a regression",
-        "correlation": "text: Pearson's correlation of a regression with the right numbers, -1..1",
-        "number_shift": "text: mean distance of a regression to the reference's number",
-        **LABEL_METRICS,
-    },
+    "evaltools.tasks.text.rows",
     Accuracy("accuracy", "accuracy"),
 )

@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,8 @@ from evaltools.datasets.files import decode_text, read_bytes
 from evaltools.datasets.order import Order, chosen
 from evaltools.errors import DataError, TaskError, UsageError
 from evaltools.runtime.session import Array
-from evaltools.tasks.framework.definition import Example, Mean, mean, pooled
+from evaltools.tasks.framework import label_scores
+from evaltools.tasks.framework.definition import Example, Mean, in_lists, mean, pooled
 from evaltools.tasks.framework.tensors import Outputs, TaskTensor, as_input
 
 
@@ -117,10 +118,18 @@ def _number(outputs: Outputs) -> float:
 
 def metrics(has_truth: bool) -> list[Mean]:
     """Those of a regression, in the order of their columns."""
-    agreement = [mean("number_shift", better="lower")]
+    agreement = [
+        mean("number_shift", better="lower", meaning="text: mean distance of a regression to the reference's number")
+    ]
     truth: list[Mean] = [
-        mean("absolute_error", better="lower"),
-        pooled("correlation", correlation, margin=0.005, bounds=(-1.0, 1.0)),
+        mean("absolute_error", better="lower", meaning="text: mean absolute error of a regression"),
+        pooled(
+            "correlation",
+            correlation,
+            margin=0.005,
+            bounds=(-1.0, 1.0),
+            meaning="text: Pearson's correlation of a regression with the right numbers, -1..1",
+        ),
     ]
     return [*truth, *agreement] if has_truth else agreement
 
@@ -135,3 +144,6 @@ def correlation(rows: Sequence[npt.NDArray[Any]]) -> float:
     found, right = found - found.mean(), right - right.mean()
     length = float(np.sqrt((found @ found) * (right @ right)))
     return float(found @ right / length) if length else float("nan")
+
+
+METRICS: Final = [*in_lists(metrics(has_truth=True)), *label_scores.METRICS]

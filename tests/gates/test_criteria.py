@@ -125,3 +125,12 @@ def test_what_is_no_limit_is_answered_with_what_would_be(text: str, message: str
 )
 def test_what_is_about_a_comparison_with_the_reference(text: str, expected: bool) -> None:
     assert parse_criterion(text).is_relative == expected
+
+
+def test_a_metric_of_ones_own_means_what_its_task_says_also_under_the_name_of_another_tasks() -> None:
+    """Coco's ``ap`` is a share, that of a task of one's own perhaps a percentage."""
+    for known in ("no", "perhaps"):
+        with pytest.raises(UsageError, match="38"):
+            parse_criterion("ap >= 38", known)
+    assert parse_criterion("ap >= 38", "yes").metric.is_of_own_task
+    assert parse_criterion("top1 drop <= 0.5 points at 95 %", "yes").metric.bounds == "counts"

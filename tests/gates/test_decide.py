@@ -397,7 +397,7 @@ def mean_evidence(change: MeanChange) -> Evidence:
 
 
 def own_limit(limit: str, change: MeanChange) -> Decision:
-    return decide(parse_criterion(limit, of_own_task=True), mean_evidence(change))
+    return decide(parse_criterion(limit, of_own_task="yes"), mean_evidence(change))
 
 
 def test_a_drop_of_a_mean_that_is_kept_says_what_its_examples_cannot_show() -> None:

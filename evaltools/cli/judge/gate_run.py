@@ -138,7 +138,7 @@ def _limits(flags: GivenFlags, results: Sequence[str]) -> GateFile:
         file = read_gate_file(_gate_file(stated))
     if not limits:
         return file
-    criteria = tuple(parse_criterion(text, of_own_task=True) for text in limits)
+    criteria = tuple(parse_criterion(text, "perhaps") for text in limits)
     return replace(file, gates=(*file.gates, Gate("", "", "", "*", criteria, _allowed(flags))))
 
 
