@@ -149,7 +149,7 @@ class _NothingShown(Exception):
 class _Known(Struct, frozen=True):
     """What a limit is compared with; ``bounds`` has its one-sided bounds by their confidence, where there are some.
 
-    What is of one output is judged as it was found. ``open`` says why a bound decides nothing, empty where it does.
+    What is of one output is judged as it was found. ``open`` says why there are none, or why they decide nothing.
     ``how_many`` is the number of examples that would decide beside so many limits, where that can be known, and
     ``how_many_rounds`` that of rounds. ``unseen`` says what a bound that keeps a limit cannot see.
     """
@@ -258,7 +258,7 @@ def _decided(criterion: Criterion, evidence: Evidence, limits_together: int) -> 
         is_number = found.value is not None and not math.isnan(found.value)
         verdict: GateVerdict = "pass" if is_number and _keeps(criterion, found.value or 0.0) else "fail"
         return Decision(evidence.configuration, criterion.text, verdict, found, "" if is_number else _NO_NUMBER)
-    if known.open in (_FEW_UNEQUAL, _NO_GUARANTEE):
+    if known.open and known.bounds is None:
         return Decision(evidence.configuration, criterion.text, "inconclusive", found, known.open)
     interval = None if known.bounds is None else known.bounds(confidence)
     if known.bounds is None or interval is None or math.isnan(interval.low) or math.isnan(interval.high):
@@ -314,6 +314,8 @@ def _known(criterion: Criterion, evidence: Evidence) -> _Known:
     _require_unit(criterion, figure)
     mean, share = mean_of(figure), share_of(figure)
     if mean is not None:
+        if why := _why_without_bounds(mean, criterion):
+            return _Known(found, open=why)
         bound = mean.guaranteed if criterion.is_guaranteed else mean.bound
         return _Known(found, partial(_bounds, bound), _why_open(mean, criterion))
     if share is None or share.count == 0:
@@ -327,13 +329,19 @@ def _known(criterion: Criterion, evidence: Evidence) -> _Known:
     return _Known(found, partial(_bounds, partial(share_bound, *counts)), how_many=how_many)
 
 
-def _why_open(found: MeanOfScores | MeanChange | IndependentMeans, criterion: Criterion) -> str:
-    """Why a bound of a mean, or of its change, decides nothing; empty where it does."""
+AnyMean = MeanOfScores | MeanChange | IndependentMeans
+
+
+def _why_without_bounds(found: AnyMean, criterion: Criterion) -> str:
+    """Why a mean, or its change, has no bound; empty where it has one."""
     if criterion.is_guaranteed:
         return _NO_GUARANTEE if math.isnan(found.guaranteed(0.95, upper=True)) else ""
-    if not found.says_enough:
-        return _FEW_UNEQUAL
-    return RESTS_ON_TWO if found.rests_on_two else ""
+    return "" if found.says_enough else _FEW_UNEQUAL
+
+
+def _why_open(found: AnyMean, criterion: Criterion) -> str:
+    """Why a bound of a mean, or of its change, decides nothing; empty where it does."""
+    return RESTS_ON_TWO if found.rests_on_two and not criterion.is_guaranteed else ""
 
 
 def _require_unit(criterion: Criterion, figure: Figure) -> None:
@@ -377,6 +385,8 @@ def _change(criterion: Criterion, evidence: Evidence) -> _Known:
     bound, is_open, unseen = change.bound, "", ""
     is_planned = not isinstance(change, IndependentShares | IndependentMeans)
     if isinstance(change, MeanChange | IndependentMeans):
+        if why := _why_without_bounds(change, criterion):
+            return _Known(found, open=why)
         is_open = _why_open(change, criterion)
         bound = change.guaranteed if criterion.is_guaranteed else change.bound
     if isinstance(change, MeanChange):
