@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.metrics.latency import drift, is_clear
 from evaltools.metrics.op_profile import OpProfile, explained_share, op_figures, slowdown, top_on_cpu, total_us
-from evaltools.report.content import first_few, some_of
+from evaltools.report.content import first_lines, some_of
 from evaltools.report.page.figures import moments, temperatures
 from evaltools.report.words.facts import counted, label, latency_of
 from evaltools.report.words.numbers import milliseconds, three_digits
@@ -19,6 +19,7 @@ from evaltools.result.section import Axis, Block, Chart, Lines, Mark, Note, Sect
 _MOST_NAMED: Final = 4
 _MOST_DRAWN: Final = 8
 _MOST_OPERATORS: Final = 12
+_MOST_LISTED: Final = 5
 _MOST_LEFT: Final = 5
 _MOST_DISTURBANCES: Final = 4
 _MB: Final = 1024
@@ -157,7 +158,7 @@ def _operators(name: str, profile: OpProfile) -> Chart:
         operator = f"{each.op.type}{place}"
         times[operator] = times.get(operator, 0.0) + each.sum_us / profile.runs / 1000
     share = explained_share(profile)
-    explained = "" if share is None else f" All operators together are {100 * share:.0f} % of a run."
-    text = f"{first_few([f'{operator} {three_digits(ms)} ms' for operator, ms in times.items()])}{explained}"
+    text = "" if share is None else f"All operators together are {100 * share:.0f} % of a run."
+    lines = first_lines([f"{operator}: {three_digits(ms)} ms" for operator, ms in times.items()], _MOST_LISTED)
     marks = [Mark(ms, operator) for operator, ms in times.items()]
-    return Chart(f"Operators that take longest: {name}", "bars", marks, text, Axis("ms per run"))
+    return Chart(f"Operators that take longest: {name}", "bars", marks, text, Axis("ms per run"), lines=lines)

@@ -12,7 +12,7 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.compiled_for import DISPATCH
 from evaltools.model.contents import Graph, ModelContents, operator_counts
 from evaltools.model.kind import SOURCE
-from evaltools.report.content import some_of
+from evaltools.report.content import first_lines, some_of
 from evaltools.report.words.facts import counted, device_text
 from evaltools.result.result import Row
 from evaltools.result.section import Axis, Cell, Chart, Lines, Mark, Note, Number, Section, Sentence, Table
@@ -94,9 +94,9 @@ def _nodes(runs: Sequence[Row]) -> list[Chart]:
         name, taken = f"{row.texts[DELEGATE]}, {row.texts['runtime']}", _taken(row)
         left = row.delegation.total_nodes - taken if row.delegation is not None else 0
         marks += [Mark(taken, name, row.texts[DELEGATE]), Mark(left, name, "CPU", "missing")]
-        texts.append(f"{name}: {taken} of {taken + left}")
-    axis = Axis("nodes")
-    return [Chart("Nodes by who takes them", "bars", marks, f"{'; '.join(texts)}.", axis)] if marks else []
+        texts.append((left, f"{name}: {taken} of {taken + left}"))
+    lines = first_lines([text for _, text in sorted(texts, key=lambda each: -each[0])])
+    return [Chart("Nodes by who takes them", "bars", marks, "", Axis("nodes"), lines=lines)] if marks else []
 
 
 def _facts(model: ModelFile, contents: ModelContents, described: Row) -> list[tuple[str, str]]:

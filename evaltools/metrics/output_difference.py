@@ -80,6 +80,11 @@ class Scores(Struct, frozen=True):
         """Share of positions with the same best class, 0..1."""
         return self.same_best / self.positions
 
+    @property
+    def changed(self) -> int:
+        """How many positions have another best class, ties apart."""
+        return self.positions - self.same_best - self.tied_best
+
 
 class RunAnswers(Struct, frozen=True):
     """What one run answers: ``changed`` of so many answers are others, ties apart.
@@ -294,7 +299,7 @@ def _of_scores(part: TensorDifference) -> RunAnswers:
     scores = part.scores
     if scores is None:
         return RunAnswers(0, 0)
-    return RunAnswers(scores.positions - scores.same_best - scores.tied_best, scores.positions)
+    return RunAnswers(scores.changed, scores.positions)
 
 
 def _repeats(parts: Sequence[TensorDifference]) -> list[bool]:

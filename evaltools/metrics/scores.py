@@ -34,6 +34,11 @@ class ScoreAgreement(Struct, frozen=True):
         )
 
     @property
+    def changed(self) -> int:
+        """How many positions have another best class, ties apart."""
+        return self.positions - self.same_best - self.tied_best
+
+    @property
     def top5_overlap(self) -> float | None:
         """Mean share of the five best classes that both have, 0..1."""
         return None if self.top5_common is None else self.top5_common / (TOP * self.positions)

@@ -129,14 +129,13 @@ def merged(notes: Sequence[Note]) -> list[Note]:
     ]
 
 
-def first_few(texts: Sequence[str], most: int = 5) -> str:
-    """A sentence of the first entries, and how many are left out.
+def first_lines(texts: Sequence[str], most: int = 12) -> list[str]:
+    """The first lines, and how many are left out.
 
-    >>> first_few(["a 1", "b 2", "c 3"], most=2)
-    'a 1; b 2; and 1 more.'
+    >>> first_lines(["a 1", "b 2", "c 3"], most=2)
+    ['a 1', 'b 2', 'and 1 more']
     """
-    more = [f"and {len(texts) - most} more"] if len(texts) > most else []
-    return f"{'; '.join([*texts[:most], *more])}."
+    return [*texts[:most], *([f"and {len(texts) - most} more"] if len(texts) > most else [])]
 
 
 def some_of(shown: int, total: int, what: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from evaltools.report.content import first_few, sentences, some_of
+from evaltools.report.content import first_lines, sentences, some_of
 from evaltools.report.words.facts import load_in_words
 from evaltools.report.words.numbers import in_seconds
 from evaltools.result.execution import ExecutionUsed, ProcessMemory
@@ -170,8 +170,8 @@ def _workers(execution: ExecutionUsed) -> Chart | None:
     shown = dict(list(workers.items())[:_MOST_WORKERS])
     marks = [Mark(spent, name, stage) for name, seconds in shown.items() for stage, spent in seconds.items()]
     texts = [f"{name} {in_seconds(sum(seconds.values()))}" for name, seconds in workers.items()]
-    text = sentences(first_few(texts), some_of(len(shown), len(workers), "workers"))
-    return Chart("Time of each worker", "bars", marks, text, Axis("seconds"))
+    text = sentences(some_of(len(shown), len(workers), "workers"))
+    return Chart("Time of each worker", "bars", marks, text, Axis("seconds"), lines=first_lines(texts))
 
 
 def _inference(execution: ExecutionUsed) -> Table | None:
@@ -201,5 +201,6 @@ def _memory(processes: Sequence[ProcessMemory]) -> Chart | None:
         for second, mb in list(zip(each.seconds, each.mb, strict=True))[::step]
     ]
     texts = [f"{each.name}: {max(each.mb):.0f} MB at most, {each.mb[-1]:.0f} at the end" for each in largest]
-    text = sentences(first_few(texts), some_of(len(shown), len(largest), "processes"))
-    return Chart("Memory of each process", "lines", marks, text, Axis("s of the pass"), Axis("MB"))
+    text = sentences(some_of(len(shown), len(largest), "processes"))
+    axes = Axis("s of the pass"), Axis("MB")
+    return Chart("Memory of each process", "lines", marks, text, *axes, first_lines(texts))

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.metric import Better, Metric
+
+ANSWERS: Final = "answers"
+"""The figure of an output of scores: how many answers both have."""
+CHANGED_ANSWERS: Final = "answers_changed"
+"""How many of them are others, ties apart."""
 
 
 class Spread(Struct, frozen=True, omit_defaults=True):

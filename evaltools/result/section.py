@@ -207,10 +207,11 @@ class Mark(Struct, frozen=True, omit_defaults=True):
 
 
 class Chart(Struct, frozen=True, tag_field="kind", tag="chart"):
-    """Marks on two axes; ``text`` says in a sentence, with the figures, what there is to see.
+    """Marks on two axes; ``text`` says in a sentence what there is to see, ``lines`` the figures, the worst first.
 
-    ``bars`` with the same name follow each other in one, ``shares`` too, as parts of their sum. ``strip`` has only one
-    axis.
+    ``names`` are what colours are for, in this order, so that a configuration has the same one in all charts; empty
+    for those that marks are of, as they come. ``bars`` with the same name follow each other in one, ``shares`` too, as
+    parts of their sum. ``strip`` has only one axis.
     """
 
     kind: ClassVar[str] = "chart"
@@ -220,6 +221,8 @@ class Chart(Struct, frozen=True, tag_field="kind", tag="chart"):
     text: str
     x: Axis = Axis()
     y: Axis = Axis()
+    lines: Sequence[str] = ()
+    names: Sequence[str] = ()
 
 
 class Frame(Struct, frozen=True):

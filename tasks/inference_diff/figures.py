@@ -9,7 +9,7 @@ from typing import Final
 from evaltools.metrics.metric import Metric
 from evaltools.metrics.native_numbers import NativeError
 from evaltools.metrics.output_difference import OutputDifference
-from evaltools.result.figure import Figure, Part, figure_of
+from evaltools.result.figure import ANSWERS, CHANGED_ANSWERS, Figure, Part, figure_of
 from evaltools.tasks.inference_diff.metrics import METRICS
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput
 
@@ -71,6 +71,8 @@ def _part(judged: JudgedOutput, names: Sequence[str]) -> Part:
     found = judged.difference
     others = {name: value for name in _OTHERS if (value := getattr(found, name)) is not None}
     others |= {"elements": found.elements, "differing": found.different}
+    if found.scores is not None:
+        others |= {ANSWERS: found.scores.positions, CHANGED_ANSWERS: found.scores.changed}
     of_kind = found.of_kind.figures if found.of_kind is not None else {}
     figures = {name: Figure(None if value is None else float(value)) for name, value in {**others, **of_kind}.items()}
     texts: dict[str, str] = {"verdict": judged.verdict.grade, "type": found.dtype}

@@ -112,7 +112,7 @@ class Vector:
         """Whether the largest element is another, ties apart: 0 or 1."""
         found = compare_scores(test.reshape(1, -1), reference.reshape(1, -1))
         assert found is not None
-        return {"changed": np.array(found.positions - found.same_best - found.tied_best)}
+        return {"changed": np.array(found.changed)}
 
     def answers(self, run: Values) -> RunAnswers:
         """The largest element is the answer."""

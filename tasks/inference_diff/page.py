@@ -13,7 +13,7 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.metrics.proportions import wilson_interval
 from evaltools.metrics.words import ends
-from evaltools.report.content import first_few, sentences, some_of
+from evaltools.report.content import first_lines, sentences, some_of
 from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import figure, milliseconds, percent
 from evaltools.result.figure import Figure
@@ -31,13 +31,14 @@ from evaltools.result.section import (
     Tone,
     number_cell,
 )
-from evaltools.result.verdict import kind_in_words
+from evaltools.result.verdict import OF_OUTPUTS, Verdict, kind_in_words
 from evaltools.tasks.inference_diff.output_kinds import KINDS
 from evaltools.tasks.inference_diff.output_order import other_order_in_words
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
 
 _TOLERANCE: Final = "As a tolerance the largest would do, absolute, or relative to the reference"
 _MOST_OUTPUTS: Final = 12
+_VARIANTS: Final = "CPU variants"
 _QUANTA: Final[Mapping[str, Tone]] = {"equal": "good", "off by 1": "near", "by 2": "open", "by more": "bad"}
 
 
@@ -240,37 +241,44 @@ def _times(times: Mapping[str, WithReading]) -> Table:
 
 
 def _floor(diff: InferenceDiff, compared: Sequence[DiffComparison]) -> Chart | None:
-    """The relative size of each output's difference, beside those of CPU variants."""
+    """The worst run of each output, beside that of CPU variants: the only output's by configuration, else by output."""
     outputs = [output.difference.output for output in (compared[0].outputs if compared else ())]
     shown = outputs[:_MOST_OUTPUTS]
-    marks = [
-        Mark(_drawn(found.size), found.output, "CPU variants", "missing", beside=True)
-        for variant in diff.noise_floor
-        for found in variant.outputs
-        if found.output in shown
-    ]
-    floors = [found.size for variant in diff.noise_floor for found in variant.outputs if found.output in shown]
+    is_single = len(outputs) == 1
+    floors = [found for variant in diff.noise_floor for found in variant.outputs if found.output in shown]
     others = [
-        (judged.difference, comparison.configuration)
+        (judged, comparison.configuration)
         for comparison in compared
         for judged in comparison.outputs
         if judged.difference.output in shown and not judged.in_boxes
     ]
     if not others:
         return None
-    marks += [Mark(_drawn(found.size), found.output, name) for found, name in others]
-    texts = [f"{found.output}, {name}: {_size_in_words(found.size)}" for found, name in others]
-    floor = f"CPU variants up to {_size_in_words(max(floors))}" if floors else "no noise floor was measured"
-    note = "Grey ticks are CPU variants; identical outputs stand at the left edge"
-    note += (
-        ", those without a relative size at the right"
-        if math.inf in (*floors, *(found.size for found, _ in others))
-        else ""
-    )
-    left = some_of(len(shown), len(outputs), "outputs")
-    text = sentences(first_few(texts, _MOST_OUTPUTS), floor, note, left)
-    axis = Axis("relative size of the difference", "log")
-    return Chart("Differences beside the noise floor", "points", marks, text, axis)
+    marks = [
+        Mark(_drawn(found.size), *((_VARIANTS, "") if is_single else (found.output, _VARIANTS)), "missing", beside=True)
+        for found in floors
+    ]
+    marks += [
+        Mark(_drawn(judged.difference.size), name, tone=Verdict(judged.verdict.grade, OF_OUTPUTS).tone)
+        if is_single
+        else Mark(_drawn(judged.difference.size), judged.difference.output, name)
+        for judged, name in others
+    ]
+    others.sort(key=lambda each: -each[0].difference.size)
+    lines = [
+        f"{name}{'' if is_single else f', {judged.difference.output}'}: {_size_in_words(judged.difference.size)}"
+        for judged, name in others
+    ]
+    largest = max((found.size for found in floors), default=None)
+    floor = "No noise floor was measured" if largest is None else f"CPU variants: up to {_size_in_words(largest)}"
+    note = "Identical outputs stand at the left edge"
+    sizes = [*(found.size for found in floors), *(judged.difference.size for judged, _ in others)]
+    note += ", those without a relative size at the right" if math.inf in sizes else ""
+    text = sentences(floor, note, some_of(len(shown), len(outputs), "outputs"))
+    axis = Axis("relative RMS of the worst run", "log")
+    names = [comparison.configuration for comparison in diff.comparisons]
+    caption = "The worst run, beside CPU variants"
+    return Chart(caption, "points", marks, text, axis, lines=first_lines(lines), names=names)
 
 
 def _drawn(size: float) -> float | None:
@@ -294,14 +302,15 @@ def _quanta(compared: Sequence[DiffComparison]) -> Chart | None:
     if not every:
         return None
     rows = dict(list(every.items())[:_MOST_OUTPUTS])
-    texts = [
+    worst_first = sorted(rows.items(), key=lambda each: list(each[1].values())[::-1], reverse=True)
+    lines = [
         f"{name}: {', '.join(f'{part} {100 * share:.3g} %' for part, share in shares.items())}"
-        for name, shares in rows.items()
+        for name, shares in worst_first
     ]
     marks = [Mark(share, name, part, _QUANTA[part]) for name, shares in rows.items() for part, share in shares.items()]
-    text = sentences("; ".join(texts), some_of(len(rows), len(every), "outputs"))
+    text = sentences(some_of(len(rows), len(every), "outputs"))
     axis = Axis("share of the elements")
-    return Chart("Elements by quanta that they are off", "shares", marks, text, axis)
+    return Chart("Elements by quanta that they are off", "shares", marks, text, axis, lines=first_lines(lines))
 
 
 def _inputs(diff: InferenceDiff) -> Table:

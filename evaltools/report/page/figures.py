@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.known_tasks import task_command
 from evaltools.metrics.words import change, ends
-from evaltools.report.content import first_few, sentences, some_of
+from evaltools.report.content import first_lines, sentences, some_of
 from evaltools.report.screen.charts import each_run, in_ms
 from evaltools.report.screen.rows import is_share
 from evaltools.report.screen.table import BENCHMARK
@@ -197,7 +197,8 @@ def _runs(result: Result, timed: Sequence[tuple[int, Row]]) -> Chart | None:
     """Single times, of the first few configurations."""
     times_ms = {row.name: in_ms(row) for _, row in timed}
     references = [row.name for row in result.rows if row.role == "reference" and times_ms.get(row.name)]
-    return each_run("Each run in its turn", times_ms, _MOST_CONFIGURATIONS, next(iter(references), None))
+    names = [row.name for row in result.rows if row.role == "test"]
+    return each_run("Each run in its turn", times_ms, _MOST_CONFIGURATIONS, next(iter(references), None), names)
 
 
 def temperatures(found: Mapping[str, tuple[float | None, float | None]], what: str) -> Chart | None:
@@ -214,8 +215,10 @@ def temperatures(found: Mapping[str, tuple[float | None, float | None]], what: s
 def moments(
     caption: str, found: Mapping[str, Mapping[str, float]], unit: str, texts: Sequence[str], what: str
 ) -> Chart:
-    """A line for each of the first, as many as can be seen; ``what`` they are."""
+    """A line for each of the first, as many as can be seen; ``what`` they are. The highest come first in ``texts``."""
     shown = dict(list(found.items())[:_MOST_DRAWN])
-    text = sentences(first_few(texts), some_of(len(shown), len(found), what))
+    highest = [max(by_moment.values()) for by_moment in found.values()]
+    lines = [text for _, text in sorted(zip(highest, texts, strict=True), key=lambda each: -each[0])]
+    text = sentences(some_of(len(shown), len(found), what))
     marks = [Mark(moment, value, name) for name, by_moment in shown.items() for moment, value in by_moment.items()]
-    return Chart(caption, "lines", marks, text, y=Axis(unit))
+    return Chart(caption, "lines", marks, text, y=Axis(unit), lines=first_lines(lines), names=list(found))

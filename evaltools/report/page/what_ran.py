@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.report.content import sentences, some_of
+from evaltools.report.content import first_lines, sentences, some_of
 from evaltools.report.page.figures import temperatures
 from evaltools.report.words.devices import clocks, model_of, throttling
 from evaltools.report.words.facts import counted, delegate_name, label, left_on_cpu
@@ -129,9 +129,10 @@ def _nodes(opened: Named) -> Chart | None:
         for name, by in drawn.items()
         for part, size in by.items()
     ]
-    texts = [f"{name}: {', '.join(f'{part} {size:.0f}' for part, size in by.items())}" for name, by in drawn.items()]
-    text = sentences("; ".join(texts), some_of(len(drawn), len(rows), "configurations"))
-    return Chart("Nodes by who ran them", "bars", marks, text, Axis("nodes"))
+    most_on_cpu = sorted(drawn.items(), key=lambda each: -each[1][_CPU])
+    lines = [f"{name}: {', '.join(f'{part} {size:.0f}' for part, size in by.items())}" for name, by in most_on_cpu]
+    text = sentences(some_of(len(drawn), len(rows), "configurations"))
+    return Chart("Nodes by who ran them", "bars", marks, text, Axis("nodes"), lines=first_lines(lines))
 
 
 def _messages(result: Result) -> list[str]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.words import change
-from evaltools.report.content import first_few, sentences, some_of
+from evaltools.report.content import first_lines, sentences, some_of
 from evaltools.report.screen.rows import ModelRow, ModelRows, is_share
 from evaltools.report.screen.table import BENCHMARK, is_alike
-from evaltools.report.words.facts import label, median_interval_of
-from evaltools.report.words.numbers import in_milliseconds, says_something, three_digits, times_as_fast
+from evaltools.report.words.facts import label, median_interval_of, median_with_interval
+from evaltools.report.words.numbers import says_something, three_digits, times_as_fast
 from evaltools.result.result import INVOKE_US, Result, Row
 from evaltools.result.section import Axis, Chart, Mark
 
@@ -37,7 +38,8 @@ def answering(results: Mapping[str, Result]) -> list[Chart]:
     elif all(result.command == BENCHMARK for result in results.values()):
         timed = [row for row in found.rows if not math.isnan(row.latency_ms)]
         runs = {chart_name(row, several): in_ms(row.row) for row in sorted(timed, key=lambda row: row.latency_ms)}
-        each = each_run("Each run in its turn, round after round", runs, _MOST_CLOUDS)
+        names = [chart_name(row, several) for row in found.rows]
+        each = each_run("Each run in its turn, round after round", runs, _MOST_CLOUDS, names=names)
         every = [medians(found, several) if len(timed) > 1 else None, models_tradeoff(found), each]
     return [chart for chart in every if chart is not None]
 
@@ -54,17 +56,19 @@ def changes(found: ModelRows, several: bool = False) -> Chart | None:
     factor, unit = (100, "points") if is_share(judged[0][0].row, judged[0][1]) else (1, found.heading)
     marks, texts = [], []
     for row, verdict in judged:
-        name, low, high = chart_name(row, several), verdict.low, verdict.high
+        name, low, high, value = chart_name(row, several), verdict.low, verdict.high, verdict.change or 0.0
         known = None if low is None or high is None else scaled(Interval(low, high), factor)
-        marks.append(Mark(factor * (verdict.change or 0.0), name, tone=row.tone, x_interval=known))
-        texts.append(f"{name} {change(verdict.change or 0.0, low, high, is_share(row.row, verdict))}")
+        marks.append(Mark(factor * value, name, tone=row.tone, x_interval=known))
+        texts.append((value, f"{name}: {change(value, low, high, is_share(row.row, verdict))}"))
+    texts.sort(key=lambda each: -each[0] if found.better == "lower" else each[0])
     margin = factor * (judged[0][1].margin or 0.0)
     band = f", ±{margin:g} counts as none" if margin else ""
     left = some_of(len(marks[:_MOST_INTERVALS]), len(marks), "configurations")
     against = dict.fromkeys(verdict.against for _, verdict in judged)
     axis = Axis(f"{unit}{band}", at=0.0, margin=margin)
     caption = f"Change of {found.heading} against {', '.join(against)}"
-    return Chart(caption, "points", marks[:_MOST_INTERVALS], sentences(first_few(texts), left), axis)
+    lines = first_lines([text for _, text in texts])
+    return Chart(caption, "points", marks[:_MOST_INTERVALS], sentences(left), axis, lines=lines)
 
 
 def ratios(found: ModelRows, several: bool = False) -> Chart | None:
@@ -77,14 +81,15 @@ def ratios(found: ModelRows, several: bool = False) -> Chart | None:
         known = ratio.interval if ratio.interval is not None and says_something(ratio.interval) else None
         inverse = None if known is None else Interval(1 / known.high, 1 / known.low)
         name = chart_name(row, several)
-        marks.append(Mark(1 / ratio.value, name, x_interval=inverse))
-        texts.append(f"{name} {times_as_fast(ratio)}, {ratio.count} pairs")
+        marks.append(Mark(1 / ratio.value, name, tone=row.tone, x_interval=inverse))
+        texts.append((ratio.value, f"{name}: {times_as_fast(ratio)}, {ratio.count} pairs"))
     if not marks:
         return None
-    shown = texts[:_MOST_INTERVALS]
-    text = sentences("; ".join(shown), some_of(len(shown), len(texts), "configurations"))
+    shown = marks[:_MOST_INTERVALS]
+    text = sentences(some_of(len(shown), len(marks), "configurations"))
     axis = Axis("times as fast as the reference", at=1.0)
-    return Chart("Speed against the reference", "points", marks[:_MOST_INTERVALS], text, axis)
+    lines = first_lines([text for _, text in sorted(texts, key=lambda each: -each[0])])
+    return Chart("Speed against the reference", "points", shown, text, axis, lines=lines)
 
 
 def models_tradeoff(found: ModelRows) -> Chart | None:
@@ -111,12 +116,11 @@ def models_tradeoff(found: ModelRows) -> Chart | None:
     if len(points) < 2:
         return None
     best = [point for point in points if point.joined]
-    text = "; ".join(
-        f"{point.of}, {point.shape}: {point.y:.4g} at {point.x:.3g} ms, {point.size:.2f} MB" for point in best or points
-    )
+    ranked = sorted(best or points, key=lambda point: float(point.y or 0), reverse=found.better == "lower")
+    lines = [f"{each.of}, {each.shape}: {each.y:.4g} at {each.x:.3g} ms, {each.size:.2f} MB" for each in ranked]
     which = "On the front, where none is as good and as fast" if best else "All"
     axes = Axis("median time in ms", "log"), Axis(f"{found.heading} in %" if is_share else found.heading)
-    return Chart("Accuracy against latency and size", "points", points, f"{which}: {text}.", *axes)
+    return Chart("Accuracy against latency and size", "points", points, f"{which}:", *axes, first_lines(lines))
 
 
 def scaled(interval: Interval | None, factor: float) -> Interval | None:
@@ -130,14 +134,17 @@ def medians(found: ModelRows, several: bool = False) -> Chart:
     values = [row.latency_ms for row in timed]
     names = [chart_name(row, several) for row in timed]
     marks = [
-        Mark(row.latency_ms, name, x_interval=median_interval_of(row.row))
+        Mark(row.latency_ms, name, name, x_interval=median_interval_of(row.row))
         for row, name in zip(timed, names, strict=True)
     ]
     shown = marks[:_MOST_INTERVALS]
     axis = Axis("ms (95 % interval)", "log" if values and max(values) > _VERY_WIDE * min(values) > 0 else "")
-    texts = [f"{name} {in_milliseconds(value)}" for name, value in zip(names, values, strict=True)]
-    text = sentences(first_few(texts), some_of(len(shown), len(marks), "configurations"))
-    return Chart("Median time with its interval", "points", shown, text, axis)
+    texts = [f"{name}: {median_with_interval(row.row)}" for name, row in zip(names, timed, strict=True)]
+    text = sentences(some_of(len(shown), len(marks), "configurations"))
+    every = [chart_name(row, several) for row in found.rows]
+    return Chart(
+        "Median time with its interval", "points", shown, text, axis, lines=first_lines(texts[::-1]), names=every
+    )
 
 
 def chart_name(row: ModelRow, several: bool = False) -> str:
@@ -151,21 +158,28 @@ def in_ms(row: Row) -> list[float]:
 
 
 def each_run(
-    caption: str, times_ms: Mapping[str, Sequence[float]], most: int, reference: str | None = None
+    caption: str,
+    times_ms: Mapping[str, Sequence[float]],
+    most: int,
+    reference: str | None = None,
+    names: Sequence[str] = (),
 ) -> Chart | None:
     """The times of the first configurations in milliseconds, in the order of the runs; None where there are none.
 
-    >>> each_run("Runs", {"cpu": [2.0, 1.5], "gpu": []}, most=8).text
-    'cpu: 2 runs from 1.5 to 2 ms.'
+    ``names`` are what colours are for.
+
+    >>> each_run("Runs", {"cpu": [2.0, 1.5], "gpu": []}, most=8).lines
+    ['cpu: 2 runs from 1.5 to 2 ms']
     """
     every = {name: times for name, times in times_ms.items() if times}
     timed = dict(list(every.items())[:most])
     if not timed:
         return None
-    text = "; ".join(
+    slowest_first = sorted(timed.items(), key=lambda each: -statistics.median(each[1]))
+    lines = [
         f"{name}: {len(times)} runs from {three_digits(min(times))} to {three_digits(max(times))} ms"
-        for name, times in timed.items()
-    )
+        for name, times in slowest_first
+    ]
     is_bounded = any(len(times) > _MOST_POINTS for times in timed.values())
     points = f"At most {_MOST_POINTS} runs of each are drawn, all in the JSON result" if is_bounded else ""
     left = some_of(len(timed), len(every), "configurations")
@@ -177,4 +191,5 @@ def each_run(
     ]
     seen = [time for times in timed.values() for time in times if time > 0]
     scale: Literal["log", ""] = "log" if seen and max(seen) > _WIDE * min(seen) else ""
-    return Chart(caption, "points", marks, sentences(text, points, left), Axis("run"), Axis("ms", scale))
+    axes = Axis("run"), Axis("ms", scale)
+    return Chart(caption, "points", marks, sentences(points, left), *axes, first_lines(lines), names)

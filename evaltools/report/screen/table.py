@@ -30,6 +30,7 @@ from evaltools.report.words.numbers import (
     megabytes,
     times_as_fast,
 )
+from evaltools.result.figure import ANSWERS, CHANGED_ANSWERS
 from evaltools.result.metrics import of_task
 from evaltools.result.places import machine_of, reference_of
 from evaltools.result.result import ALL, FRONT, Result, Row
@@ -177,7 +178,10 @@ def word_of(row: ModelRow) -> str:
 def _how_to_read(found: ModelRows) -> str:
     """Which direction is better of a figure that is no accuracy."""
     if found.are_outputs:
-        return "relative RMS: size of the difference by that of the reference, of the worst output; lower is better"
+        return (
+            "relative RMS: size of the difference by that of the reference over all runs, of the worst output; "
+            "lower is better"
+        )
     is_of_own_task = found.any_figure is not None and found.any_figure.spread is not None
     return f"{found.heading}: {found.better} is better" if is_of_own_task else ""
 
@@ -205,6 +209,20 @@ def _change(at: _At) -> Cell:
         return ""
     text = change(verdict.change, verdict.low, verdict.high, is_share(at.entry, verdict))
     return Number(text, verdict.change, at.path("verdicts", 0, "change"))
+
+
+def _changed_answers(at: _At) -> Cell:
+    """How many answers are others than the reference's, of the output in which most are; empty for other outputs."""
+    found = [
+        (changed, answers, at.path("parts", place, "figures", CHANGED_ANSWERS, "value"))
+        for place, part in enumerate(at.entry.parts)
+        if CHANGED_ANSWERS in part.figures
+        for changed, answers in [(part.figures[name].value or 0.0 for name in (CHANGED_ANSWERS, ANSWERS))]
+    ]
+    if not found or is_lost(at.row):
+        return ""
+    changed, answers, path = max(found, key=lambda each: each[0] / max(1, each[1]))
+    return Number(f"{changed:.0f} of {answers:.0f}", changed, path)
 
 
 def _latency(at: _At) -> Cell:
@@ -317,6 +335,7 @@ _EVALUATIONS: Final = _Shown(
         _CONFIGURATION,
         _Column("", _accuracy, 3),
         _Column("change", _change, 4),
+        _Column("answers changed", _changed_answers, 5),
         _Column(_VERDICT, _verdict, fell_back=_FELL_BACK),
         _Column("latency", _latency, 6, fell_back="-"),
         _Column("speed", _speed, 7),

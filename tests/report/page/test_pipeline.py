@@ -26,7 +26,7 @@ def test_a_run_that_nothing_bounds_has_no_advice() -> None:
 def test_one_worker_has_no_chart_of_workers_and_many_are_bounded() -> None:
     many = charts(replace(EXECUTION, worker_seconds=[{"inference": 1.0}] * 500, memory=EXECUTION.memory * 40))
     assert len({mark.y for mark in many["Time of each worker"].marks}) == 32
-    assert "and 495 more" in many["Time of each worker"].text
+    assert many["Time of each worker"].lines[-1] == "and 488 more"
     alone = replace(EXECUTION, worker_seconds=EXECUTION.worker_seconds[:1], memory=[])
     assert list(charts(alone)) == ["What took the time"]
 

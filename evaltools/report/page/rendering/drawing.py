@@ -57,7 +57,7 @@ def svg_of(chart: Chart) -> str:
     drawn = _TAG.sub(lambda tag: _UNUSED.sub("", tag[0]), svg)
     head = _HEAD.search(drawn)
     assert head is not None
-    text = escape(printable(f"{chart.caption}. {chart.text}"))
+    text = escape(printable(" ".join(filter(None, (f"{chart.caption}.", chart.text, "; ".join(chart.lines))))))
     return f'<svg role="img" aria-label="{text}"{_SIZE.sub("", head[1])}>{drawn[head.end() :]}'
 
 

@@ -248,7 +248,9 @@ def show_block(block: Block, console: Console, is_titled: bool = False) -> None:
     elif isinstance(block, Table):
         _show_table(block, console, is_titled)
     elif isinstance(block, Chart):
-        console.print(printable(f"{block.caption}: {block.text}"))
+        console.print(printable(f"{block.caption}: {block.text}" if block.text else block.caption))
+        for text in block.lines:
+            console.print(printable(f"  {text}"))
     elif isinstance(block, Gallery):
         _show_gallery(block, console)
     elif isinstance(block, Files):

@@ -216,15 +216,19 @@ def _marks(chart: Chart, axes: Spec) -> Spec:
 
 
 def _told_apart(chart: Chart) -> Spec:
-    """The colour of marks: of each name one, that of its tone where it has one; of marks without names their tones'."""
+    """The colour of marks: of each name one, that of its tone where it has one; of marks without names their tones'.
+
+    There is no legend for names that an axis has.
+    """
     names = list(dict.fromkeys(mark.of for mark in chart.marks))
     if names in ([], [""]):
         return {"field": "colour", "type": "nominal", "scale": None}
     tones = {mark.of: mark.tone for mark in chart.marks if mark.tone}
-    others = [name for name in names if name not in tones]
+    others = [name for name in dict.fromkeys((*chart.names, *names)) if name not in tones]
     colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(others)}
     colours |= {name: TONES[tone] for name, tone in tones.items()}
-    return _named("of", names, [colours[name] for name in names])
+    found = _named("of", names, [colours[name] for name in names])
+    return {**found, "legend": None} if all(mark.of == mark.y for mark in chart.marks) else found
 
 
 def _named(field: str, names: Sequence[str], colours: Sequence[str] = ()) -> Spec:
