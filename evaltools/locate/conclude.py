@@ -29,6 +29,8 @@ from evaltools.result.verdict import Verdict
 
 _CPU: Final = "CPU"
 _MOST_BARS: Final = 120
+_NEAR: Final = 0.9
+"""Of its tolerance."""
 
 
 def found(
@@ -98,10 +100,14 @@ def _details(result: Result, inputs: Sequence[str]) -> Iterator[Block]:
         yield Lines([f"inputs: {first}: {text}" for text in dict.fromkeys(inputs)])
 
 
-def _tone(status: str) -> Tone:
+def _tone(row: Row) -> Tone:
+    """Of what is right, but near its tolerance, that it is open."""
+    status = row.texts["status"]
     if status in ("wrong", "crashes by itself", "refused by itself"):
         return "bad"
-    return "good" if status in ("right", "precision") else "missing"
+    if status in ("right", "precision"):
+        return "open" if (share(row) or 0.0) > _NEAR else "good"
+    return "open" if status == "unclear" else "missing"
 
 
 def _own_error(row: Row) -> float | None:
@@ -122,7 +128,7 @@ def _charts(operators: Sequence[Row]) -> list[Chart]:
         text = f"{beyond} of {len(local)} are beyond what is tolerated, the line at 1; {_largest(local)}"
         text += f" times its tolerance.{each}" if max(local)[0] < math.inf else f".{each}"
         marks = [
-            Mark(index_of(row), None if error == math.inf else error, tone=_tone(row.texts["status"]))
+            Mark(index_of(row), None if error == math.inf else error, tone=_tone(row))
             for row in worst
             if (error := _own_error(row)) is not None
         ]

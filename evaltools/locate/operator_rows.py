@@ -37,6 +37,7 @@ _SURE: Final[Mapping[SuspectStatus, str]] = {
     "only in context": "only in context: its operators are right one by one and wrong together (fusion or memory)",
     "only by itself": "only by itself: in the model it is right, so that the delegate does something else there",
     "not confirmed": "not confirmed: only one method shows it",
+    "unclear": "unclear: beyond its tolerance by so little that a lower precision may be all that is wrong",
     "crashes by itself": "by itself it ends in a crash, a hang or an error",
     "crashes in context": "together they end in a crash, a hang or an error; one by one they do not",
 }

@@ -93,7 +93,9 @@ def _status(row: Row, answer: str) -> Cell:
     why = row.texts.get("why", "")
     said = ", as the answer says" if why in answer else f": {why}"
     text = f"{row.texts['status']}{said if why else ''}"
-    return text if row.texts["status"] in _ORDINARY else Word(text, "bad")
+    return (
+        text if row.texts["status"] in _ORDINARY else Word(text, "open" if row.texts["status"] == "unclear" else "bad")
+    )
 
 
 def _compared(result: Result) -> Table:

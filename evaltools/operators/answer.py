@@ -27,6 +27,7 @@ _PRECISIONS: Final = {
 OperatorStatus = Literal[
     "right",
     "wrong",
+    "unclear",
     "precision",
     "crashes by itself",
     "refused by itself",
@@ -39,7 +40,8 @@ OperatorStatus = Literal[
 ]
 """What a single operator shows.
 
-right: within its tolerance. wrong: beyond it. precision: as far off as rounding to a lower precision explains. crashes
+right: within its tolerance. wrong: beyond it. unclear: beyond it by so little that the lower precision of the delegate
+may be all that is wrong. precision: as far off as rounding to a lower precision explains. crashes
 by itself, refused by itself: the delegate died of it, or did not open it. stays on the CPU: the delegate does not take
 it. no evidence: the part differs from the model already on the CPU, so that it shows nothing. compared: compared
 with the tensor of that name elsewhere, which says nothing of the single operator.
@@ -103,7 +105,7 @@ def status_of(place: int, state: SearchState, model: CuttableModel) -> OperatorS
         return "no evidence"
     limits = state.limits.get(place, {})
     if any(limits[runs.tensor].beyond(runs) for runs in outcome.outputs if runs.tensor in limits):
-        return "wrong"
+        return "wrong" if state.is_clear(place) else "unclear"
     shown = precision_shown(place, state)
     if shown == INT8 or (shown != FP32 and outcome.delegated):  # what a loop runs may be delegated, and it is not
         return "precision"
@@ -152,7 +154,7 @@ def answer(state: SearchState, model: CuttableModel) -> Answer:
         return at_fault
     if state.does_not_run or not state.whole.ran:
         return _does_not_run(state, model)
-    suspected = of("suspected", "suspected, not confirmed:", "open", "not confirmed", "only by itself")
+    suspected = of("suspected", "suspected, not confirmed:", "open", "unclear", "not confirmed", "only by itself")
     if suspected is not None:
         return suspected
     if state.unexplained:

@@ -31,8 +31,6 @@ from evaltools.runtime.session import Array
 _SHOWN: Final = ("right", "precision", "stays on the CPU", "computes from constants")
 """What says of an operator that it is right."""
 _GRADES: Final[Mapping[str, Grade]] = {"fp16": "fp16", "bf16": "bf16"}
-_CLEARLY: Final = 2.0
-"""So many times its limit an operator in a lower precision is off where it is wrong: one that is right was at 1.2."""
 _SAME: Final = 1e-3
 """So little the whole model may be from its operators one by one, in relative RMS: no fault hides in it."""
 
@@ -116,21 +114,9 @@ def _searched(subject: Subject) -> ByOperators:
     """Which operator is wrong, or why nothing shows that."""
     search(subject)
     found = answer(subject.state, subject.model)
-    if found.kind in FAULTS and _is_clear(subject, found.operators):
+    if found.kind in FAULTS:
         return ByOperators(DIVERGED, found.text, found.operators)
     return ByOperators(NOT_DECIDED, found.text if found.tone != "good" else _unsure(subject))
-
-
-def _is_clear(subject: Subject, places: Sequence[int]) -> bool:
-    """Whether no lower precision may be all that is wrong with operators."""
-    state = subject.state
-    shares = [
-        state.limits[place][runs.tensor].share(runs)
-        for place in places
-        for runs in state.singles[place].outputs
-        if runs.tensor in state.limits.get(place, {})
-    ]
-    return state.precision == FP32 or not shares or max(shares) <= 1 or max(shares) > _CLEARLY
 
 
 def _unsure(subject: Subject) -> str:

@@ -186,7 +186,10 @@ def _confirmed(subject: Subject, place: int, others: Sequence[int], look_further
         return Found(place, place, place, tensor, "not confirmed", (single,))
     evidence = [single, *_around(subject, _often_enough(subject.whole, single), place, others, tensor, limit)]
     reaches = _reaches_output(subject, place, others, single.beyond == single.runs)
-    return Found(place, place, place, tensor, status(evidence), tuple(evidence), reaches)
+    sure = status(evidence)
+    if sure == "confirmed" and not subject.state.is_clear(place):
+        sure = "unclear"
+    return Found(place, place, place, tensor, sure, tuple(evidence), reaches)
 
 
 def _around(

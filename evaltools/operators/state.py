@@ -19,6 +19,8 @@ from evaltools.operators.judge import FP32, JUMPS, Limit, least_limit, stated_pr
 from evaltools.operators.part import WHOLE, Outcome, Part, TensorRuns, other_kernels
 
 _FEWEST_DEATHS: Final = 3
+_CLEARLY: Final = 2.0
+"""So many times its tolerance an operator in a lower precision is off where it is wrong; a right one was at 1.2."""
 
 
 SuspectStatus = Literal[
@@ -27,6 +29,7 @@ SuspectStatus = Literal[
     "only in context",
     "only by itself",
     "not confirmed",
+    "unclear",
     "crashes by itself",
     "crashes in context",
 ]
@@ -34,7 +37,8 @@ SuspectStatus = Literal[
 
 confirmed: wrong by itself and in the model, by two methods. only in context: its operators are right one by one
 and wrong together (fusion or memory); confirmed in context: so in the whole model and in the smallest part, and right
-without one of them. only by itself: wrong by itself, right in the model. not confirmed: seen by one method.
+without one of them. only by itself: wrong by itself, right in the model. not confirmed: seen by one method. unclear:
+beyond its tolerance by so little that the lower precision which the delegate computes in may be all that is wrong.
 crashes by itself, crashes in context: it ends in a crash, a hang or an error, by itself or only together with others.
 """
 
@@ -82,6 +86,13 @@ class SearchState(Struct):
     stopped: str = ""
     does_not_run: str = ""
     odd_reference: str = ""
+
+    def is_clear(self, place: int) -> bool:
+        """Whether an operator that is wrong is so by more than a lower precision may be all the reason for."""
+        outcome, limits = self.singles.get(place), self.limits.get(place, {})
+        outputs = outcome.outputs if outcome is not None else ()
+        largest = max((limits[runs.tensor].share(runs) for runs in outputs if runs.tensor in limits), default=0.0)
+        return self.precision == FP32 or not 1 < largest <= _CLEARLY
 
     @property
     def dies_at_once(self) -> bool:

@@ -12,6 +12,8 @@ from evaltools.model import read_model
 from evaltools.model.contents import read_contents
 from evaltools.model.cut import CuttableModel
 from evaltools.operators.answer import answer as answer_of
+from evaltools.operators.answer import status_of
+from evaltools.operators.judge import FP32
 from evaltools.operators.part import WHOLE, Outcome, Part, TensorRuns
 from evaltools.operators.search import search
 from evaltools.operators.state import Found, SearchState, Subject
@@ -65,6 +67,7 @@ def searched(
     dies: Callable[[Part], bool] = lambda _part: False,
     refuses: Callable[[Part], bool] = lambda _part: False,
     content: bytes = NET,
+    precision: str = "",
 ) -> tuple[SearchState, CuttableModel]:
     path = tmp_path / "net.tflite"
     path.write_bytes(content)
@@ -74,7 +77,7 @@ def searched(
     part = Part(WHOLE, WHOLE, tested, runs=RUNS)
     graphs = read_contents(file).graphs
     places = tuple(place for place in range(len(model.operators)) if place not in model.folded)
-    subject = Subject(bench, model, part, places, graphs, SearchState())  # type: ignore[arg-type]
+    subject = Subject(bench, model, part, places, graphs, SearchState(precision, precision or FP32))  # type: ignore[arg-type]
     search(subject)
     return subject.state, model
 
@@ -108,6 +111,24 @@ def test_it_is_neither_confirmed_nor_cleared_where_it_is_right_for_that(tmp_path
     found = last_suspect(tmp_path, 0.0)
     assert found.status == "not confirmed"
     assert [each.method for each in found.evidence] == ["single"]
+
+
+@pytest.mark.parametrize(
+    ("precision", "times", "kind", "status"),
+    [
+        ("fp16", 1.5, "suspected", "unclear"),
+        ("fp16", 2.5, "operator at fault", "wrong"),
+        ("", 1.5, "operator at fault", "wrong"),
+    ],
+)
+def test_in_a_lower_precision_an_operator_is_at_fault_where_it_is_clearly_beyond_its_tolerance(
+    precision: str, times: float, kind: str, status: str, tmp_path: Path
+) -> None:
+    right, _ = searched(tmp_path, precision=precision)
+    (tensor,) = right.limits[6]
+    error = times * right.limits[6][tensor].size
+    state, model = searched(tmp_path, lambda _part, other: error * (other == tensor), precision=precision)
+    assert (answer_of(state, model).kind, status_of(6, state, model)) == (kind, status)
 
 
 def length(part: Part) -> int:
