@@ -64,19 +64,31 @@ class NotNative(Struct, frozen=True):
 class Parameter(Struct, frozen=True):
     """A command-line flag: its name, meaning and default, whose type is that of every value.
 
-    ``choices`` lists the accepted strings or numbers (empty: any). ``platforms`` says where the flag exists or does
-    something in the native tools. ``repeatable`` flags may be given several times. ``log`` is what native logs call the
-    flag; empty where they do not name it. ``role`` is what the value names, ``about`` what the flag decides.
-
-    ``given_counts``: to give the default is not the same as to leave the flag out. ``only_with`` are flags without
-    which this one has no effect, ``NAME=VALUE|VALUE``, or ``NAME`` for any value but its default; those that a command
-    lacks do not count. ``for_records`` is the value where records alone are wanted: what the option asks for is done
-    with them. ``refused_on_devices`` says why there is no such thing on devices, ``not_native`` why native
-    tools cannot have it. ``declared_type`` is for a flag whose default is empty, and no string otherwise. ``short`` is
-    a shorter name beside that of the native tools, or several with blanks between. ``positional``: words that are no
-    flags are values of this one. ``in_python`` says what there is in Python instead. ``limit`` is the figure that the
-    value limits, from above where less of it is better; ``NUMBER`` or ``OUTPUT=NUMBER``. ``has_versions``: a choice may
-    have ``==VERSION`` behind it. ``heading`` is that of the options among which help lists it.
+    Attributes:
+        name: the flag without its dashes, with underscores; an option of that name in Python and YAML.
+        help: what it means, in sentences.
+        default: its value where nobody states one.
+        platforms: where the flag exists or does something in the native tools.
+        choices: the accepted values; empty for any.
+        repeatable: it may be given several times.
+        log: what native logs call it; empty where they do not name it.
+        role: what the value names.
+        about: what the flag decides.
+        required: there is no run without it.
+        given_counts: to give the default is not the same as to leave the flag out.
+        only_with: flags without which this one has no effect, ``NAME=VALUE|VALUE``, or ``NAME`` for any value but its
+            default; those that a command lacks do not count.
+        for_records: the value where records alone are wanted: what the option asks for is done with them.
+        refused_on_devices: why there is no such thing on devices.
+        not_native: why native tools cannot have it.
+        declared_type: for a flag whose default is empty, and no string otherwise.
+        short: a shorter name beside that of the native tools, or several with blanks between.
+        positional: words that are no flags are values of this one.
+        in_python: what there is in Python instead.
+        limit: the figure that the value limits, from above where less of it is better; ``NUMBER`` or
+            ``OUTPUT=NUMBER``.
+        has_versions: a choice may have ``==VERSION`` behind it.
+        heading: that of the options among which help lists it.
     """
 
     name: str

@@ -93,7 +93,9 @@ def evaluate(
     startup, run = Startup(), TaskRun(request)
     with run_journal(request.execution.run_dir) as journal:
         environment = _open_and_record(run, journal, observer, open_with or _in_own_process(request), startup)
-        return conclude(recorded_here(run, journal), environment)
+        recorded = recorded_here(run, journal)
+    result, finish = conclude(recorded, environment), recorded.run.task.finish
+    return result if finish is None else replace(result, not_saved=finish(result))
 
 
 def record(request: TaskRequest, observer: Observer) -> int:

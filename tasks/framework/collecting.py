@@ -88,7 +88,6 @@ class Concluded(Struct, frozen=True):
     changed: Columns = field(default_factory=dict)
     also: Sequence[Row] = ()
     limits_broken: bool = False
-    not_saved: str = ""
 
 
 def with_concluded(result: Result, found: Concluded) -> Result:
@@ -102,7 +101,6 @@ def with_concluded(result: Result, found: Concluded) -> Result:
         blocks=as_in_file(found.blocks),
         tables={name: table for name, table in tables.items() if table},
         limits_broken=found.limits_broken,
-        not_saved=found.not_saved,
     )
 
 

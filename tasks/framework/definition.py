@@ -203,9 +203,13 @@ def topk(labels: Sequence[str | None], most: int = 10) -> TopK:
 class Setting:
     """What a task is carried out with, beside its options: a function that needs it has a parameter of this type.
 
-    ``models`` are the model under test and, if it is another, the reference's. ``native`` is ``--compat=native``: do
-    what the native tool does, also where that is a trap. ``reference`` is the configuration that the ``tests`` are
-    compared with, None for none.
+    Attributes:
+        models: the model under test and, if it is another, the reference's.
+        input_layout: the order of the axes of a picture's input, as ``--input_layout`` states it.
+        channel_order: as ``--channel_order`` states it; empty for what the model says.
+        native: ``--compat=native``: do what the native tool does, also where that is a trap.
+        reference: the configuration that the tests are compared with, None for none.
+        tests: the configurations that are tested.
     """
 
     models: Sequence[ModelFile]
@@ -300,34 +304,39 @@ def is_setting(hint: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A task over some examples.
+    """A task over some examples: the first five attributes make one, the others are for special ones.
 
-    ``prepare(input, tensors)`` gives one array per input of the model; each of ``tensors`` has ``name``, ``shape``,
-    ``dtype`` and ``quantisation``. ``score(outputs, target)`` gives a number per metric, ``{"iou": 0.8}``; ``outputs``
-    are the arrays as the model gives them, and ``outputs.real(0)`` is the first one as real numbers.
-    ``agree(outputs, reference, target)`` gives a number per metric, too: how far the outputs are those of the
-    reference, for which it is called with its own on both sides. A task has one of the two, or both. For a metric that
-    is :func:`pooled` they give an array of numbers. ``draw(outputs, reference, example)`` is asked where the outputs
-    are not those of the reference; it gives a ``Drawing``, or None where there is nothing to see, and the page shows
-    those that changed most.
-
-    ``check(trial)`` is called once before the pass: a :class:`Trial` runs any of the examples, also with other inputs.
-    It raises :class:`~evaltools.errors.DataError` for data that do not fit the model, and gives sentences that the
-    result shows as warnings, or a :class:`Checked` with what it chose, for which ``chosen(choice)`` makes the task that
-    is carried out. ``facts`` are texts by name that decide the scores beside the options, such as a checksum
-    of labels: results with other facts are not of the same examples, and the files that options name, but pictures, are
-    known by them. ``notes`` are warnings that the result shows, too.
-
-    ``in_order``: inputs are made one after the other, as random numbers are. Each configuration runs the first example
-    ``warmup_runs`` times before anything counts, and every example ``invocations`` times. ``models`` are those that
-    run, where they are not the models of the :class:`Setting` as they were read. ``pictures`` are the files that inputs
-    are made of, where they are not what the examples have as their input. ``fed_range`` is between which values their
-    pixels are fed, where that is not what the option ``normalization`` alone says. ``beside`` is called after the pass
-    with a :class:`~evaltools.tasks.framework.beside.AfterPass`, and measures what the figures are to be compared
-    with.
-
-    ``native(result, row)`` gives the lines that stdout gets of a measured configuration, as a native tool for the same
-    prints them: ``row.figures["iou"].value`` is one of its figures. None: a line for each metric.
+    Attributes:
+        examples: what is evaluated; the id of each names it in results.
+        prepare: ``prepare(input, tensors)`` gives an array for each input of the model; each of ``tensors`` has
+            ``name``, ``shape``, ``dtype`` and ``quantisation``. Or a :class:`WithContext`.
+        score: ``score(outputs, target)`` gives a number for each metric, ``{"iou": 0.8}``, an array for one that is
+            :func:`pooled`. ``outputs`` are the arrays as the model gives them, ``outputs.real(0)`` is the first one as
+            real numbers. None: there is no truth.
+        agree: ``agree(outputs, reference, target)`` gives the same kinds of numbers: how far the outputs are those of
+            the reference, for which it is called with its own on both sides. A task has ``score``, ``agree`` or both.
+        metrics: what is concluded from these numbers.
+        draw: ``draw(outputs, reference, example)`` is asked where the outputs are not those of the reference; it gives
+            a ``Drawing``, or None where there is nothing to see. The page shows those that changed most.
+        check: ``check(trial)`` is called once before the pass: the :class:`Trial` runs any of the examples, also with
+            other inputs. It raises :class:`~evaltools.errors.DataError` for data that do not fit the model, and gives
+            sentences that the result shows as warnings, or a :class:`Checked` with what it chose.
+        chosen: ``chosen(choice)`` makes the task that is carried out after such a choice.
+        facts: texts by name that decide the scores beside the options, such as a checksum of labels: results with
+            other facts are not of the same examples. Files that options name, but pictures, are known by them.
+        notes: warnings that the result shows, too.
+        in_order: inputs are made one after the other, as random numbers are.
+        warmup_runs: how often each configuration runs the first example before anything counts.
+        invocations: how often every example is run.
+        models: those that run, where they are not the models of the :class:`Setting` as they were read.
+        pictures: the files that inputs are made of, where they are not what the examples have as their input.
+        fed_range: between which values pixels are fed, where the option ``normalization`` alone does not say it.
+        beside: is called after the pass with a :class:`~evaltools.tasks.framework.beside.AfterPass`, and measures what
+            the figures are to be compared with.
+        finish: ``finish(result)`` is called once with the result of a run, to write what the task keeps beside it; it
+            gives why something could not be written, else an empty text.
+        native: ``native(result, row)`` gives the lines that stdout gets of a measured configuration, as a native tool
+            for the same prints them: ``row.figures["iou"].value`` is one of its figures. None: a line for each metric.
 
     >>> import evaltools as et
     >>> task = et.Task(
@@ -357,6 +366,7 @@ class Task:
     pictures: Sequence[Path] | None = None
     fed_range: tuple[float, float] | None = None
     beside: Callable[[Any], Any] | None = None
+    finish: Callable[[Result], str] | None = None
     native: Callable[[Result, Row], Sequence[str]] | None = None
 
     @property

@@ -9,11 +9,8 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from evaltools.datasets.image_folder import alpha_remarks
-from evaltools.engine.opening import describe_tensor
 from evaltools.engine.quiet_latency import times_with_reading
 from evaltools.metrics.latency import summarise_latency
-from evaltools.model import TensorInfo
-from evaltools.result.facts import RuntimeUsed, Tensor
 from evaltools.result.places import reference_of
 from evaltools.result.result import Row
 from evaltools.result.verdict import Verdict
@@ -45,7 +42,7 @@ from evaltools.tasks.inference_diff.result import (
     InputUsed,
     OfOneKind,
 )
-from evaltools.tasks.inference_diff.saved_outputs import INPUTS, Manifest, SavedConfiguration, SavedFile, SavedReference
+from evaltools.tasks.inference_diff.saved_outputs import SavedReference
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +61,7 @@ class Differences(Whole):
 def conclude(metric: Differences, run: RecordsOfRun, configurations: Sequence[Row]) -> Concluded:
     """The differences of every test, beside the noise floor.
 
-    A loaded reference is added to the configurations, and a folder of saved outputs gets its manifest.
+    A loaded reference is added to the configurations.
     """
     material = metric.material
     options, noise_floor = material.options, run.beside or RoleOutcomes()
@@ -84,8 +81,6 @@ def conclude(metric: Differences, run: RecordsOfRun, configurations: Sequence[Ro
             summary = material.comparison.summarise(differences) if differences else None
             comparison = judge(entry.name, judges[entry.name], summary, options.limits)
             comparisons.append(replace(comparison, by_kind=_by_kind(material, differences)))
-    if material.writer is not None:
-        material.writer.finish(_manifest(material, [*loaded, *configurations]))
     diff = _details(material, noise_floor, comparisons)
     return replace(
         concluded(diff, output_names(material.model), _outputs_of_reference(configurations), times),
@@ -97,7 +92,6 @@ def conclude(metric: Differences, run: RecordsOfRun, configurations: Sequence[Ro
             *far_variant_warnings(list(judges.values())),
         ],
         also=loaded,
-        not_saved=(material.writer.failure if material.writer else None) or "",
     )
 
 
@@ -158,48 +152,6 @@ def _loaded_reference(reference: SavedReference) -> Row:
         num_threads=saved.num_threads,
         runtime=saved.runtime,
     )
-
-
-def _manifest(material: DiffMaterial, configurations: Sequence[Row]) -> Manifest:
-    assert material.writer is not None
-    return Manifest(
-        schema_version="1",
-        signature=material.options.signature,
-        invocations_per_run=material.options.invocations,
-        warmup_runs=material.options.warmup_runs,
-        inputs=[_saved_tensor(tensor) for tensor in material.plan.tensors],
-        input_files=material.writer.files(INPUTS),
-        configurations=[
-            _saved_configuration(entry, entry.runtime, material, material.writer.files(entry.name))
-            for entry in configurations
-            if entry.runtime is not None and material.writer.files(entry.name)
-        ],
-        kinds={str(run): kind for run, kind in enumerate(material.plan.kinds)},
-    )
-
-
-def _saved_configuration(
-    entry: Row, runtime: RuntimeUsed, material: DiffMaterial, files: list[SavedFile]
-) -> SavedConfiguration:
-    is_reference = entry.role == "reference"
-    model = material.models[-1 if is_reference else 0]
-    outputs = material.pair.reference_outputs if material.pair and is_reference else material.model.outputs
-    return SavedConfiguration(
-        name=entry.name,
-        role="reference" if is_reference else "test",
-        model_file=str(model.path),
-        model_sha256=model.sha256,
-        flags=entry.flags,
-        num_threads=entry.num_threads,
-        runtime=runtime,
-        tensors=[_saved_tensor(tensor) for tensor in outputs],
-        outputs=files,
-    )
-
-
-def _saved_tensor(tensor: TensorInfo) -> Tensor:
-    """The tensor with the shape that it was run with."""
-    return replace(describe_tensor(tensor), shape=list(tensor.shape))
 
 
 def _details(material: DiffMaterial, noise_floor: RoleOutcomes, comparisons: list[DiffComparison]) -> InferenceDiff:

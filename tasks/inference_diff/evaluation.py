@@ -18,6 +18,7 @@ from evaltools.tasks.inference_diff.measure_noise_floor import noise_floor_of
 from evaltools.tasks.inference_diff.output_comparison import DiffObservation
 from evaltools.tasks.inference_diff.output_order import COMPARED_RUNS, order_by_values
 from evaltools.tasks.inference_diff.result import OutputOrder
+from evaltools.tasks.inference_diff.saving import finish
 from evaltools.tasks.inference_diff.value_ranges import are_sane
 
 
@@ -56,6 +57,7 @@ def comparison_task(material: DiffMaterial) -> Task:
         invocations=options.invocations,
         models=material.models,
         pictures=plan.pictures,
+        finish=None if material.writer is None else partial(finish, material, material.writer),
         beside=partial(noise_floor_of, material) if options.noise_floor_runs else None,
     )
 
