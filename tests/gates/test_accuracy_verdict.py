@@ -58,16 +58,15 @@ def test_a_clear_change_within_the_margin_is_equivalent() -> None:
     assert accuracy_verdict("top1", PairedCounts(50_000, 150, 30), margin=0.001).kind == "worse"
 
 
-def test_the_number_of_examples_that_would_tell_is_named_with_its_power() -> None:
-    verdict = accuracy_verdict("top1", PairedCounts(5000, 41, 32))
-    assert verdict.examples_needed is not None
-    said = f"; about {verdict.examples_needed} examples would decide in 80 % of cases whether it is within 0.5 points"
-    assert verdict.why.endswith(said)
-
-
-def test_the_margin_is_named() -> None:
-    verdict = accuracy_verdict("top1", PairedCounts(50_000, 40, 35), margin=0.02)
-    assert verdict.why.startswith("equivalent within 2 points: ")
+def test_the_margin_and_the_number_of_examples_that_would_tell_are_named() -> None:
+    open_verdict = accuracy_verdict("top1", PairedCounts(5000, 41, 32))
+    needed = open_verdict.examples_needed
+    assert needed is not None
+    assert open_verdict.why.endswith(
+        f"; about {needed} examples would decide in 80 % of cases whether it is within 0.5 points"
+    )
+    wide = accuracy_verdict("top1", PairedCounts(50_000, 40, 35), margin=0.02)
+    assert wide.why.startswith("equivalent within 2 points: ")
 
 
 def test_nothing_measured_is_nothing_decided() -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 from msgspec.structs import replace
-from scipy import stats
 
 from evaltools.gates.bounds import change_of, share_of
 from evaltools.gates.check import GateDecisions, decide_together, hold_all
@@ -268,27 +266,6 @@ def test_errors_of_an_output_may_grow_by_a_tenth(now: float, verdict: str) -> No
     decisions = hold_against_old("new", part(new), Baseline("old.json", part(old))).decisions
     found = [(each.verdict, each.limit) for each in decisions if "relative_rms" in each.limit]
     assert found == [(verdict, "relative_rms[scores] <= 0.22 (old 0.2)")]
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_of_several_limits_those_are_broken_that_holm_rejects(seed: int) -> None:
-    """Shares of which some are below their limit, by the exact test of each; one limit without a confidence."""
-    from statsmodels.stats.multitest import multipletests
-
-    successes = np.random.default_rng(seed).binomial(200, [0.9, 0.85, 0.86, 0.84, 0.8, 0.83]).tolist()
-    evidence = [
-        Evidence(str(place), figures={"top1": Figure(number / 200, count=200, is_share=True)})
-        for place, number in enumerate(successes)
-    ]
-    limit, plain = parse_criterion("top1 >= 90 % at 95 %"), parse_criterion("top1 >= 50 %")
-    found = decide_together([(limit, entry) for entry in evidence] + [(plain, evidence[0])])
-    p_values = stats.binom.cdf(successes, 200, 0.9)
-    rejected = multipletests(p_values, alpha=0.05, method="holm")[0].tolist()
-    assert [decision.verdict == "fail" for decision in found[:-1]] == rejected
-    assert found[-1].verdict == "pass"
-    for decision, p_value, is_rejected in zip(found, p_values, rejected, strict=False):
-        beyond = p_value <= 0.05 and not is_rejected
-        assert ("not clearly enough for one of" in decision.reason) == beyond
 
 
 def test_a_limit_that_is_kept_is_so_beside_any_number_of_others() -> None:

@@ -90,8 +90,8 @@ def test_no_decision_passes_with_an_interval_beyond_its_limit() -> None:
     unchanged = of_accuracy(compared(result_with(measured(GOOD), warnings=["later"]), measured(GOOD)))
     assert unchanged.found is not None
     assert (unchanged.verdict, unchanged.found.low, unchanged.found.high) == ("pass", None, None)
-    for us in (700.0, 1000.0, 1800.0, 2500.0, 4126.0, 9896.0):
-        for others in (0.0, 0.9, 1.5, 1.9):
+    for us in (1000.0, 2500.0, 4126.0):
+        for others in (0.0, 1.5):
             for before in (0.0, 1.9):
                 found = of_latency(compared(measured(GOOD, us, others), measured(GOOD, others=before)))
                 assert found.found is not None

@@ -139,7 +139,7 @@ def test_the_more_is_compared_the_more_a_single_one_must_show() -> None:
         worse = entry("0", measured([None] * 8 + GOOD[8:]))
         return compared(suite(worse, *(entry(str(place)) for place in range(1, others + 1))), before).verdict
 
-    assert (verdict(0), verdict(40)) == ("fail", "inconclusive")
+    assert (verdict(0), verdict(20)) == ("fail", "inconclusive")
 
 
 def test_what_gave_no_result_before_is_new() -> None:

@@ -88,8 +88,11 @@ MIXED = (
 )
 
 
-@pytest.mark.parametrize(("limits", "errors"), [(AT_95, (0.05,) * 3), (MIXED, (0.1, 0.05, 0.03))], ids=["one", "mixed"])
-@pytest.mark.parametrize("others", [0, 2])
+@pytest.mark.parametrize(
+    ("limits", "errors", "others"),
+    [(AT_95, (0.05,) * 3, 0), (AT_95, (0.05,) * 3, 2), (MIXED, (0.1, 0.05, 0.03), 0)],
+    ids=["one", "beside others", "mixed"],
+)
 def test_those_are_broken_that_the_closed_test_rejects(
     limits: tuple[str, ...], errors: tuple[float, ...], others: int
 ) -> None:

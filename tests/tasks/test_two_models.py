@@ -16,69 +16,15 @@ from tests.command import evaltools_here
 from tests.tiny_models import classifier
 
 pytestmark = pytest.mark.once
-PICTURES = 60
+PICTURES = "--num_images=20"
 DATA = (
     f"--images={sample.images_dir()}",
     f"--ground_truth={sample.ground_truth_file()}",
     f"--labels={sample.labels_file()}",
 )
-WORDS = (*DATA, f"--num_images={PICTURES}", "--config=plain: kernels=builtin")
-
-
-def figures_in(path: Path) -> dict[str, dict[str, float | None]]:
-    """What the task found of each configuration."""
-    entries = read_result(path).rows
-    return {entry.name: {name: figure.value for name, figure in of_task(entry).items()} for entry in entries}
-
-
-def test_each_model_answers_as_it_does_by_itself_and_both_are_named(tmp_path: Path) -> None:
-    new, old = (str(sample.model_file(name)) for name in ("int8", "float32"))
-    done = evaltools_here("imagenet", new, f"--reference_model={old}", *WORDS, "--output=two.json", cwd=tmp_path)
-    assert done.code == 0, done.err
-    assert "reference: float32.tflite, ai-edge-litert" in done.err
-    for model, name, stored in ((old, "reference", "old.json"), (new, "plain", "new.json")):
-        alone = evaltools_here("imagenet", model, *WORDS, f"--output={stored}", cwd=tmp_path)
-        assert alone.code == 0, alone.err
-        expected = figures_in(tmp_path / stored)["plain"]
-        assert figures_in(tmp_path / "two.json")[name]["top1"] == expected["top1"]
-    shown = evaltools_here("report", "two.json", "--output=two.html", cwd=tmp_path)
-    assert shown.code == 0, shown.err
-    assert "int8.tflite compared with float32.tflite: imagenet" in (tmp_path / "two.html").read_text()
-
-
-def test_python_and_a_run_folder_know_the_other_model(tmp_path: Path) -> None:
-    new, old = sample.model_file("int8"), sample.model_file("float32")
-    found = et.imagenet(
-        new,
-        reference_model=old,
-        images=sample.images_dir(),
-        ground_truth=sample.ground_truth_file(),
-        labels=sample.labels_file(),
-        num_images=PICTURES,
-        tests="kernels=builtin",
-    )
-    other = found["reference"].entry.other_model
-    assert other is not None
-    assert other.file == str(old)
-    assert found["test"].entry.other_model is None
-    assert found["test"].entry.verdict is not None
-    run = ("imagenet", str(new), *WORDS, "--run_dir=run")
-    assert evaltools_here(*run, f"--reference_model={old}", cwd=tmp_path).code == 0
-    again = evaltools_here(*run, f"--reference_model={sample.model_file('dynamic_range')}", cwd=tmp_path)
-    assert again.code == 2
-    assert "the reference's model" in again.err
-
-
-def test_models_with_other_classes_are_not_compared(tmp_path: Path) -> None:
-    (tmp_path / "five.tflite").write_bytes(classifier(classes=5))
-    done = evaltools_here(
-        "imagenet", str(sample.model_file("int8")), "--reference_model=five.tflite", *WORDS, cwd=tmp_path
-    )
-    assert done.code == 2
-    assert "five.tflite has 5 scores" in done.err
-    assert "need the same classes" in done.err
-
-
+WORDS = (*DATA, PICTURES, "--config=plain: kernels=builtin")
+CLASSIFIERS = {name: str(sample.model_file(name)) for name in ("int8", "float32", "dynamic_range")}
+DETECTORS = {name: str(sample.detection_model_file(name)) for name in ("int8", "float32")}
 DETECTION = (
     f"--images={sample.detection_images_dir()}",
     f"--ground_truth={sample.detection_annotations_file()}",
@@ -87,25 +33,53 @@ DETECTION = (
 )
 
 
-def test_two_detectors_find_what_each_finds_by_itself(tmp_path: Path) -> None:
-    new, old = (str(sample.detection_model_file(name)) for name in ("int8", "float32"))
-    done = evaltools_here("coco", new, f"--reference_model={old}", *DETECTION, "--output=two.json", cwd=tmp_path)
+def run_in(folder: Path, *words: str) -> str:
+    """What a command that ends well says."""
+    done = evaltools_here(*words, cwd=folder)
     assert done.code == 0, done.err
-    assert f"reference: {Path(old).name}, ai-edge-litert" in done.err
-    both = figures_in(tmp_path / "two.json")
-    for model, name, stored in ((old, "reference", "old.json"), (new, "plain", "new.json")):
-        assert evaltools_here("coco", model, *DETECTION, f"--output={stored}", cwd=tmp_path).code == 0
-        alone = figures_in(tmp_path / stored)["plain"]
-        assert {stat: both[name][stat] for stat in alone if stat.startswith("a")} == {
-            stat: value for stat, value in alone.items() if stat.startswith("a")
-        }
-    merged = ("merge", *(f"shard{index}" for index in (0, 1)), "--output=merged.json")
+    return done.err
+
+
+def figures_in(path: Path) -> dict[str, dict[str, float | None]]:
+    """What the task found of each configuration."""
+    entries = read_result(path).rows
+    return {entry.name: {name: figure.value for name, figure in of_task(entry).items()} for entry in entries}
+
+
+def assert_each_answers_as_by_itself(folder: Path, task: str, models: dict[str, str], *words: str) -> None:
+    """``two.json`` has the figures of the reference's model, and of the tested one, that each has alone."""
+    for model, name in (("float32", "reference"), ("int8", "plain")):
+        run_in(folder, task, models[model], *words, "--output=alone.json")
+        found, alone = figures_in(folder / "two.json")[name], figures_in(folder / "alone.json")["plain"]
+        assert {"top1", "ap"} & alone.keys()
+        shared = [figure for figure in alone if figure.startswith(("top", "a")) and figure != "agreement"]
+        assert {figure: found[figure] for figure in shared} == {figure: alone[figure] for figure in shared}
+
+
+def test_each_model_answers_as_it_does_by_itself_and_both_are_named(tmp_path: Path) -> None:
+    run = ("imagenet", CLASSIFIERS["int8"], *WORDS, "--run_dir=run")
+    reference = f"--reference_model={CLASSIFIERS['float32']}"
+    assert "reference: float32.tflite, ai-edge-litert" in run_in(tmp_path, *run, reference, "--output=two.json")
+    assert_each_answers_as_by_itself(tmp_path, "imagenet", CLASSIFIERS, *WORDS)
+    run_in(tmp_path, "report", "two.json", "--output=two.html")
+    assert "int8.tflite compared with float32.tflite: imagenet" in (tmp_path / "two.html").read_text()
+    other, own = (row.other_model for row in read_result(tmp_path / "two.json").rows)
+    assert (other and other.file, own) == (CLASSIFIERS["float32"], None)
+    for model, said in (
+        (CLASSIFIERS["dynamic_range"], "the reference's model"),
+        ("five.tflite", "need the same classes"),
+    ):
+        (tmp_path / "five.tflite").write_bytes(classifier(classes=5))
+        again = evaltools_here(*run, f"--reference_model={model}", cwd=tmp_path)
+        assert (again.code, said in again.err) == (2, True), again.err
+
+
+def test_two_detectors_find_what_each_finds_by_itself_in_shards_too(tmp_path: Path) -> None:
     for index in (0, 1):
         flags = (f"--shard_index={index}", "--shard_count=2", f"--run_dir=shard{index}")
-        part = evaltools_here("coco", new, f"--reference_model={old}", *DETECTION, *flags, cwd=tmp_path)
-        assert part.code == 0, part.err
-    assert evaltools_here(*merged, cwd=tmp_path).code == 0
-    assert figures_in(tmp_path / "merged.json") == both
+        run_in(tmp_path, "coco", DETECTORS["int8"], f"--reference_model={DETECTORS['float32']}", *DETECTION, *flags)
+    run_in(tmp_path, "merge", "shard0", "shard1", "--output=two.json")
+    assert_each_answers_as_by_itself(tmp_path, "coco", DETECTORS, *DETECTION)
 
 
 OWN_TASK = """
@@ -195,9 +169,8 @@ def test_what_other_kernels_of_the_reference_give_is_read_as_the_references_own_
 
 def test_the_first_of_several_models_is_the_reference_of_the_others(tmp_path: Path) -> None:
     names = ("float32", "int8", "dynamic_range")
-    models = [sample.model_file(name) for name in names]
     found = et.imagenet(
-        models,
+        [CLASSIFIERS[name] for name in names],
         images=sample.images_dir(),
         ground_truth=sample.ground_truth_file(),
         labels=sample.labels_file(),
@@ -210,7 +183,7 @@ def test_the_first_of_several_models_is_the_reference_of_the_others(tmp_path: Pa
     for name in names[1:]:
         other = found[name]["reference"].entry.other_model
         assert other is not None
-        assert other.file == str(models[0])
+        assert other.file == CLASSIFIERS[names[0]]
     frame = found.to_dataframe()
     assert frame.loc[("int8", "test"), "top1"] == found["int8"]["test"].top1
     assert "dynamic_range: <reference (float32.tflite): top1=" in repr(found)
@@ -224,12 +197,8 @@ def test_the_first_of_several_models_is_the_reference_of_the_others(tmp_path: Pa
 
 
 def test_a_stated_reference_model_is_there_once(tmp_path: Path) -> None:
-    models = [str(sample.model_file(name)) for name in ("int8", "dynamic_range")]
-    stated = f"--reference_model={sample.model_file('float32')}"
-    done = evaltools_here("imagenet", *models, stated, *WORDS, cwd=tmp_path)
-    assert done.code == 0, done.err
-    rows = [
-        line.split()[:2] for line in done.err.splitlines() if line.startswith(("float32 ", "int8 ", "dynamic_range "))
-    ]
+    models = [CLASSIFIERS[name] for name in ("int8", "dynamic_range")]
+    said = run_in(tmp_path, "imagenet", *models, f"--reference_model={CLASSIFIERS['float32']}", *WORDS)
+    rows = [line.split()[:2] for line in said.splitlines() if line.startswith(("float32 ", "int8 ", "dynamic_range "))]
     assert rows[-3:] == [["float32", "reference"], ["int8", "plain"], ["dynamic_range", "plain"]]
-    assert "int8, dynamic_range: compared with float32.tflite on the same examples" in done.err
+    assert "int8, dynamic_range: compared with float32.tflite on the same examples" in said

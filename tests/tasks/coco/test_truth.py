@@ -148,16 +148,6 @@ def test_file_names_may_have_folders(made: DetectionSet) -> None:
     assert len(known(from_json(made)).native[0].class_ids) == 4
 
 
-def test_raw_pictures_have_the_models_size(made: DetectionSet) -> None:
-    (made.images / FIRST).unlink()
-    (made.images / "a.rgb8").write_bytes(bytes(8 * 12 * 3))
-    change(made, lambda document: document["images"][0].update(file_name="a.rgb8", width=12, height=8))
-    images = known(from_proto(made, raw_size=(12, 8))).images
-    assert [(image.file_name, image.width, image.height) for image in images][2] == ("a.rgb8", 12, 8)
-    red = next(entry for entry in images[2].annotations if entry.category_id == 1)
-    assert red.bbox == pytest.approx((0, 0, 8 * 12 / 12, 6.2 * 8 / 8), abs=1e-5)
-
-
 def test_a_damaged_picture_is_listed_and_fails_later(made: DetectionSet) -> None:
     (made.images / SECOND).write_bytes(b"no picture")
     for load in (from_json, from_proto):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -238,7 +239,7 @@ def test_another_process_prepares_what_was_chosen(choosing: TaskRequest) -> None
     for task, choice, value in ((run.task, None, 2.0), (run.task.chosen({"factor": 3}), {"factor": 3}, 6.0)):
         recipe = recipe_of(choosing.loaded, choosing.values, task, run.tensors, choice)
         assert recipe is not None
-        for prepared in (prepared_for(task, run.tensors, 1), recipe(1)()):
+        for prepared in (prepared_for(task, run.tensors, 1), pickle.loads(pickle.dumps(recipe(1)))()):
             assert prepared.inputs[0].tolist() == [[value] * 4]
 
 

@@ -92,17 +92,6 @@ def test_pictures_need_one_input_that_takes_them(pictures: Path, inputs: list[Te
         plan(*inputs, images=pictures)
 
 
-def test_an_input_has_one_source(pictures: Path) -> None:
-    np.save(pictures / "x.npy", np.zeros((1, 8, 8, 3), np.float32))
-    files = (str(pictures / "x.npy"),)
-    with pytest.raises(UsageError, match="--input_files and --input_images are both for the input image"):
-        plan(IMAGE, images=pictures, files=files)
-    with pytest.raises(UsageError, match="--input_range and --input_files are both for the input image"):
-        plan(IMAGE, ranges=("0:1",), files=files)
-    with pytest.raises(UsageError, match="--input_range and --input_images are both for the input image"):
-        plan(IMAGE, images=pictures, ranges=("0:1",))
-
-
 SCALED = replace(IMAGE, dtype="uint8", scale=0.5, zero_point=3)
 
 

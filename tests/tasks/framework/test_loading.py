@@ -20,13 +20,6 @@ def message_of(text: str) -> str:
     return str(error.value)
 
 
-def test_a_task_is_loaded_from_a_file(tmp_path: Path) -> None:
-    file = write_task(tmp_path)
-    loaded = load_task(f"{file}:brightness")
-    assert name_of(loaded.function) == "brightness"
-    assert loaded.origin == Origin(file, "brightness")
-
-
 def install(folder: Path, entry: str) -> None:
     """A package that has this task."""
     facts = folder / "some_package-1.0.dist-info"

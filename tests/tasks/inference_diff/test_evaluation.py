@@ -135,6 +135,7 @@ def test_what_is_not_repeatable_is_reported(tmp_path: Path, name: str) -> None:
     assert repeated.identical is (name != "test")
     (warning,) = [entry for entry in result.warnings if "not repeatable" in entry]
     assert warning.startswith(f"{name} is not repeatable: ")
+    assert (judged(result)[0][1].startswith("diverged: 3 times: not repeatable")) == (name == "test")
 
 
 def failing_at(*calls: int) -> Callable[[], Function]:

@@ -204,11 +204,6 @@ def test_noise_in_turns_is_that_of_noise_alone(tmp_path: Path) -> None:
     np.testing.assert_array_equal(values(both, (7, 1, 2)), values(both, (7, 1, 2)))
 
 
-def test_another_input_gets_new_numbers_in_every_run() -> None:
-    plan = planned(PICTURE, tensor(shape=(9,)))
-    assert len(np.unique(values(plan, range(4), 1), axis=0)) == 4
-
-
 @pytest.mark.parametrize(
     ("options", "count"),
     [
@@ -263,6 +258,9 @@ def test_black_and_white_are_the_ends_of_the_range(tmp_path: Path, info: TensorI
         ({"kind": "noise", "images": Path("x")}, "--inputs=noise and --input_images contradict each other"),
         ({"kind": "noise", "normalization": "unit"}, "--normalization has no effect without --input_images or"),
         ({"kind": "photos", "files": True}, "--input_files and --inputs=photos are both for the input image"),
+        ({"images": True, "files": True}, "--input_files and --input_images are both for the input image"),
+        ({"ranges": ("0:1",), "files": True}, "--input_range and --input_files are both for the input image"),
+        ({"ranges": ("0:1",), "images": True}, "--input_range and --input_images are both for the input image"),
         (
             {"kind": "both", "ranges": ("0:9",), "dtype": "uint8"},
             "--input_range and --inputs=both are both for the input image",
@@ -271,7 +269,9 @@ def test_black_and_white_are_the_ends_of_the_range(tmp_path: Path, info: TensorI
 )
 def test_inputs_that_contradict_each_other_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     np.save(tmp_path / "x.npy", np.zeros((1, 32, 32, 3), np.float32))
-    given = options | ({"files": (f"{tmp_path}/x.npy",)} if "files" in options else {})
+    Image.new("RGB", (40, 40)).save(tmp_path / "a.png")
+    ours = {"files": (f"{tmp_path}/x.npy",), "images": tmp_path}
+    given = {name: ours[name] if value is True else value for name, value in options.items()}
     picture = replace(PICTURE, dtype=given.pop("dtype", "float32"))
     with pytest.raises(UsageError, match=message):
         planned(picture, **given)

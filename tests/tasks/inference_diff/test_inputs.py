@@ -95,6 +95,7 @@ def test_given_ranges_reach_both_ends() -> None:
     assert set(drawn(tensor(dtype="int32", rows=3), ranges=("5:8",))[0]) == {5, 6, 7, 8}
     values, described = drawn(tensor("a:0"), ranges=("a:0:-3:4.5",))
     assert (round(min(values)), round(max(values), 1), described) == (-3, 4.5, "Gaussian in -3..4.5, as given")
+    assert plan(tensor(dtype="int8"), ranges=("-128:127",)).described == ("Gaussian in -128..127, as given",)
 
 
 def test_ranges_go_to_the_input_that_they_name() -> None:

@@ -13,11 +13,10 @@ import pytest
 
 from benchmarks import verdicts
 from evaltools.configuration import Configuration
-from evaltools.model import ModelFile
 from evaltools.tasks.inference_diff.judgement import kernels_of
 from evaltools.tasks.inference_diff.noise_floor import FEW_ROUNDINGS, KEPT_TENSORS
 from tests.command import evaltools_here
-from tests.runtime.fake import FakeSession, open_here
+from tests.runtime.fake import open_here
 from tests.tasks.facts import diff_of, evaluate
 from tests.tasks.inference_diff.fakes import SHAPE, Opener, asked, three_times
 from tests.tasks.observers import Silent
@@ -54,19 +53,6 @@ def test_a_kernel_is_no_variant_of_itself(tmp_path: Path) -> None:
     result = evaluate(asked(tmp_path, tests=tests), Silent(), Opener(**makers))
     kinds = {entry.name: entry.verdicts[0].kind for entry in result.rows if entry.role == "test"}
     assert (kinds["test"], kinds["other"]) == ("diverged", "equivalent")
-
-
-def test_an_output_that_is_another_a_second_time_is_diverged(tmp_path: Path) -> None:
-    opened = []
-
-    def other_each_time() -> object:
-        opened.append(1)
-        factor = np.float32(1 + 0.2 * (len(opened) - 1))
-        return lambda values: three_times(values) * factor
-
-    result = evaluate(asked(tmp_path), Silent(), Opener(test=other_each_time))  # type: ignore[arg-type]
-    (verdict,) = result.rows[-1].verdicts
-    assert (verdict.kind, verdict.texts[0]) == ("diverged", NOT_REPEATABLE)
 
 
 @pytest.mark.parametrize(
@@ -186,21 +172,6 @@ def test_the_sentence_is_about_the_kernels_that_ran(tmp_path: Path) -> None:
     result = evaluate(asked(tmp_path, reference=reference), Silent(), opener)
     assert result.rows[-1].verdicts[0].texts[0].startswith("the outputs of builtin kernels are those of the test")
     assert not any("with the same kernels" in warning for warning in result.warnings)
-
-
-def test_after_ctrl_c_in_the_noise_floor_nothing_is_decided(tmp_path: Path) -> None:
-    """Of what was measured until then, a pass would be another than in the end."""
-
-    class Interrupting(Opener):
-        def __call__(self, model: ModelFile, configuration: Configuration) -> FakeSession:
-            if configuration.name == "XNNPACK":
-                raise KeyboardInterrupt
-            return super().__call__(model, configuration)
-
-    opener = Interrupting(test=lambda: lambda values: three_times(values) * np.float32(1.001))
-    result = evaluate(asked(tmp_path), Silent(), opener)
-    (verdict,) = result.rows[-1].verdicts
-    assert (verdict.kind, verdict.texts[0][:18]) == ("not decided", "interrupted before")
 
 
 def test_after_ctrl_c_in_the_pass_nothing_is_decided(tmp_path: Path) -> None:

@@ -148,11 +148,9 @@ def test_what_does_not_fit_the_model_is_refused_before_anything_runs(
     ("limits", "kept"),
     [
         ((), None),
-        (("max_avg_error", "0.3"), True),
         (("max_avg_error", "0.2"), False),
         (("max_avg_error", "3 times=0.2"), False),
         (("min_snr_db", "0"), True),
-        (("min_snr_db", "99"), False),
     ],
 )
 def test_limits(tmp_path: Path, limits: Any, kept: bool | None) -> None:
@@ -193,7 +191,7 @@ def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -
 
     result = evaluate(asked(tmp_path), Silent(), interrupted)
     assert (result.stopped, result.complete, result.examples_done) == ("interrupted", False, 5)
-    assert verdict_of(result).kind == "not decided"
+    assert (verdict_of(result).kind, verdict_of(result).texts[0][:18]) == ("not decided", "interrupted before")
     measured = [variant.name for variant in diff_of(result).noise_floor]
     assert measured[0] == "XNNPACK"
     assert "plain C++ kernels" not in measured

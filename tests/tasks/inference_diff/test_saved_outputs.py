@@ -200,25 +200,31 @@ def test_files_outside_the_folder_are_refused(folder: Path, file: str, part: str
     assert f"names the file {file!r}, which is not inside the folder" in edited(folder, edit)
 
 
-def test_a_manifest_of_another_version_is_refused(folder: Path) -> None:
-    assert "schema_version" in edited(folder, lambda document: document.update(schema_version="2"))
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"schema_version": "2"}'])
-def test_damaged_manifests_are_refused(folder: Path, content: bytes) -> None:
-    (folder / "manifest.json").write_bytes(content)
-    with pytest.raises(DataError, match=r"manifest\.json is not a manifest of saved outputs"):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        *((content, "is not a manifest of saved outputs") for content in (b"", b"{", b"[]", b"\xff\xfe")),
+        (b'{"schema_version": "2"}', "is not a manifest of saved outputs"),
+        (None, "cannot be read: No such file"),
+    ],
+)
+def test_damaged_manifests_are_refused(folder: Path, content: bytes | None, message: str) -> None:
+    (folder / "manifest.json").unlink()
+    if content is not None:
+        (folder / "manifest.json").write_bytes(content)
+    with pytest.raises(DataError, match=rf"manifest\.json {message}"):
         read_saved_reference(folder)
 
 
-def test_a_folder_without_a_manifest_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"manifest\.json cannot be read: No such file"):
-        read_saved_reference(tmp_path)
-
-
-def test_a_manifest_of_nothing_is_refused(folder: Path) -> None:
-    def no_common_run(document: Any) -> None:
-        document["input_files"] = document["input_files"][1:2]
-
-    assert "has no run with both inputs and outputs" in edited(folder, no_common_run)
-    assert "names no outputs" in edited(folder, lambda document: document.update(configurations=[]))
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda document: {"schema_version": "2"}, "schema_version"),
+        (lambda document: {"input_files": document["input_files"][1:2]}, "has no run with both inputs and outputs"),
+        (lambda document: {"configurations": []}, "names no outputs"),
+    ],
+)
+def test_a_manifest_of_another_version_or_of_nothing_is_refused(
+    folder: Path, change: Callable[[Any], dict[str, Any]], message: str
+) -> None:
+    assert message in edited(folder, lambda document: document.update(change(document)))

@@ -123,7 +123,8 @@ INPUTS_TAKEN = [("picture", False), ("picture", True), ("planes", False), ("feat
     [
         *((name, "columns", "picture", False) for name in HEADS),
         *((name, "rows", "picture", False) for name in ("poses in pixels", "masks")),
-        *(("masks of three classes", layout, *taken) for layout in ("columns", "rows") for taken in INPUTS_TAKEN[1:]),
+        *(("masks of three classes", "rows", *taken) for taken in INPUTS_TAKEN[1:]),
+        ("masks of three classes", "columns", "features", False),
     ],
 )
 def test_in_heads_with_more_than_boxes_each_row_counts_by_itself(
