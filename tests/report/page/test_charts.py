@@ -16,8 +16,8 @@ from evaltools.report.page.make import page_of
 from evaltools.report.page.rendering.drawing import svg_of
 from evaltools.report.page.rendering.vega import COLOURS, GREY, TONES, Spec, spec_of
 from evaltools.report.screen.charts import each_run, scaled
-from evaltools.result.figure import Figure
-from evaltools.result.section import Axis, Chart, Mark
+from evaltools.result.figure import Change, Figure
+from evaltools.result.section import Axis, Chart, Mark, Number, Table
 from tests.report.benchmark_samples import benchmark, row
 from tests.report.page.samples import classifier, operators, read, searched, suite
 
@@ -172,3 +172,17 @@ def test_the_speed_in_a_suite_is_that_of_the_time_with_the_lower_end_first() -> 
     (row, *_) = suite("fast").rows
     page = read(Sources(results={"s": suite("fast", [replace(row, figures={**row.figures, "latency_ratio": ratio})])}))
     assert any(cell.text == "2x (1.60 to 2.5)" for cell in page.all("td"))
+
+
+def test_a_change_that_was_not_judged_shows_its_lower_end_first() -> None:
+    result = classifier()
+    reference, test = result.rows
+    changed = Change("reference", -0.01, Interval(-0.02, -0.001), 200)
+    figures = test.figures | {"top2": replace(test.figures["top2"], change=changed)}
+    page = page_of(Sources({"r": replace(result, rows=[reference, replace(test, figures=figures)])}))
+    tables = [
+        block for part in page.parts for each in part.sections for block in each.blocks if isinstance(block, Table)
+    ]
+    (shown,) = (row for each in tables if each.caption == "Changes on the same examples" for row in each.rows
+                if isinstance(row[3], Number) and row[3].value == -0.01)  # fmt: skip
+    assert "-2.00" in str(shown[3]).partition("-0.10")[0]
