@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
 from msgspec import Struct
@@ -34,16 +34,15 @@ class Watch(Struct, frozen=True):
 def watch(configurations: Iterable[Configuration]) -> Watch:
     """Look at the devices of configurations; one that does not answer is left out, its session says why."""
     serials = tuple(dict.fromkeys(each.device for each in configurations if each.device))
-    found = find_devices(_connected(serials), serials) if serials else ()
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return Watch(tuple(each.facts for each in found if each.facts is not None), now, time.monotonic())
+    return Watch(_found(serials) if serials else (), now, time.monotonic())
 
 
-def _connected(serials: Iterable[str]) -> Adb:
+def _found(serials: Sequence[str]) -> tuple[DeviceFacts, ...]:
     adb = Adb()
     for serial in serials:
         adb.connect(serial)
-    return adb
+    return tuple(each.facts for each in find_devices(adb, serials) if each.facts is not None)
 
 
 def _conditions_of(serial: str) -> DeviceConditions:

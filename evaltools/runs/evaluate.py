@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from evaltools import exit_codes
-from evaltools.adb.watch import watch
 from evaltools.command import TaskCommand
 from evaltools.configuration import Configuration
 from evaltools.engine.facts import PASS, PassFacts
@@ -42,6 +41,9 @@ from evaltools.tasks.framework.beside import AfterPass, Beside, beside_fact, cha
 from evaltools.tasks.framework.observer import Observer
 from evaltools.tasks.framework.request import TaskRequest
 from evaltools.tasks.framework.steps import steps_of
+
+if TYPE_CHECKING:
+    from evaltools.adb.watch import Watch
 
 
 def measure(
@@ -159,7 +161,7 @@ def _open_and_record(
 ) -> Environment:
     """Do what is not in the journal yet, and write down everything that is found."""
     request, started_at = run.request, _now()
-    devices, identity = watch(configuration for _, configuration in run.wanted), run.identity()
+    devices, identity = _watched(run), run.identity()
     require_same_files(journal, identity)
     startup.mark(CHECKS)
     with open_all(run.wanted, opener, request.allow_fallback) as entries:
@@ -184,9 +186,21 @@ def _open_and_record(
         environment = describe_environment(list(request.command), started_at, facts.elapsed_s, trace, facts.load)
         changed = changed_meanwhile(journal, identity, run.identity())
         warnings = [*opened.warnings, *changed]
-        over = replace(facts, is_over=True, environment=environment, warnings=warnings, device_run=devices.ended())
+        over = replace(
+            facts, is_over=True, environment=environment, warnings=warnings, device_run=devices and devices.ended()
+        )
         PASS.write(journal, over)
     return environment
+
+
+def _watched(run: TaskRun) -> Watch | None:
+    """The devices that programs run on, None where all runs on this computer."""
+    configurations = [configuration for _, configuration in run.wanted]
+    if not any(each.device for each in configurations):
+        return None
+    from evaltools.adb.watch import watch
+
+    return watch(configurations)
 
 
 def _beside_elsewhere(

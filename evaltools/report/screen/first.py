@@ -10,7 +10,6 @@ from evaltools.report.content import First, merged
 from evaltools.report.screen.answer import answer_of, became_of, fastest
 from evaltools.report.screen.rows import ModelRow, is_lost
 from evaltools.report.screen.table import BENCHMARK, SUITE, by_task, summary_of
-from evaltools.report.words.devices import devices_in_words
 from evaltools.report.words.facts import counted, label
 from evaltools.report.words.next_steps import FOR_A_DIFFERENCE, SEARCH, after_evaluation, how_fast
 from evaltools.report.words.numbers import times_as_fast
@@ -45,6 +44,8 @@ def first_screen(results: Mapping[str, Result], located: Located | None = None) 
     notes: list[Note] = []
     for name, result in results.items():
         if result.device_run is not None:
+            from evaltools.report.words.devices import devices_in_words
+
             notes += devices_in_words(result.device_run)
         stored = [note for note in result.notes if note.of not in _KINDS]
         every = [*(_notes(result) if has_table(results) else ()), *stored]
