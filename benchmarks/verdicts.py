@@ -289,7 +289,9 @@ def _result(path: Path, words: Sequence[str], run: Run = in_a_process) -> Result
     return None
 
 
-def delegate_verdicts(model: Path, options: Sequence[str], library: str, runs: int) -> Verdicts | None:
+def delegate_verdicts(
+    model: Path, options: Sequence[str], library: str, runs: int, run: Run = in_a_process
+) -> Verdicts | None:
     """The verdict by fault of the delegate, in one command; None for a model of which it can take nothing.
 
     A fault that gives the outputs of the configuration without a fault, bit for bit, changes nothing.
@@ -303,7 +305,7 @@ def delegate_verdicts(model: Path, options: Sequence[str], library: str, runs: i
         for name, text in faults.items()
     ]
     with tempfile.TemporaryDirectory() as temporary:
-        result = _result(Path(temporary) / "result.json", [f"--model_file={model}", *options, *configurations])
+        result = _result(Path(temporary) / "result.json", [f"--model_file={model}", *options, *configurations], run)
     if result is None:
         return None
     found = {entry.name: entry.verdict for entry in result.rows if entry.verdict is not None}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import pandas
 import pytest
@@ -197,19 +196,6 @@ def test_figures_are_drawn_against_each_other(result: et.Result, two_models: et.
         result.plot("latency_ms", "top_1")
     with pytest.raises(et.UsageError, match="FILE.svg, FILE.png or FILE.html"):
         plot.save(tmp_path / "plot.pdf")
-
-
-def test_a_failed_example_is_a_warning(tmp_path: Path) -> None:
-    images = tmp_path / "images"
-    images.mkdir()
-    for file in sorted(sample.images_dir().glob("*.jpg"))[:12]:
-        (images / file.name).write_bytes(file.read_bytes())
-    next(images.iterdir()).write_bytes(b"no picture")
-    truth = "\n".join(sample.ground_truth_file().read_text().splitlines()[:12])
-    (tmp_path / "truth.txt").write_text(truth)
-    given: dict[str, Any] = {**DATA, "images": images, "ground_truth": tmp_path / "truth.txt", "tests": ONE}
-    found = et.imagenet(sample.model_file("int8"), **given)
-    assert any("test" in warning and "1 of 12" in warning for warning in found.warnings)
 
 
 def test_without_pandas_it_says_what_to_install(result: et.Result, monkeypatch: pytest.MonkeyPatch) -> None:

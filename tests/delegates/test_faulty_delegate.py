@@ -26,8 +26,10 @@ MODELS = Path(__file__).resolve().parents[2] / "datasets" / "sample" / "models"
 )
 def test_what_it_spoils_is_noticed(model: str, unseen: dict[str, str], faulty_delegate: Path) -> None:
     """What passes: a channel that is near 0; whole numbers have no NaN. What is not decided is not a pass."""
-    options = ["--num_runs=12", "--noise_floor_runs=12"]
-    found = verdicts.delegate_verdicts(MODELS / f"{model}.tflite", options, str(faulty_delegate), 12)
+    options = ["--num_runs=8", "--noise_floor_runs=4"]
+    found = verdicts.delegate_verdicts(
+        MODELS / f"{model}.tflite", options, str(faulty_delegate), 8, lambda words: evaltools_here(*words).err
+    )
     assert found is not None
     assert found.pop("none") == verdicts.NO_CHANGE
     noticed = ("diverged", "not decided")

@@ -82,25 +82,32 @@ def largest_gain(found: dict[str, Any]) -> str:
     return max(known, key=lambda name: known[name])
 
 
-@pytest.mark.parametrize("flags", [(), ("--use_xnnpack",), ("--use_xnnpack=false",)])
-def test_float_and_quantised_are_apart_by_roundings(net: Path, quantized: Path, flags: tuple[str, ...]) -> None:
-    for tested, other in ((quantized, net), (net, quantized)):
-        completed, found = locate(tested, f"--reference_model_file={other}", "--num_inputs=3", *flags)
-        assert found["kind"] == "compared by name"
-        assert found["at_fault"] == []
-        assert "8 of 8 operators have a tensor of the same name there" in completed.out
-        assert "the error grows much at none of them" in completed.out
-        assert [operator["status"] for operator in found["operators"]] == ["compared"] * 8
-        assert all(0 < operator["accumulated_relative"] < 0.1 for operator in found["operators"])
-        assert max(gains(found).values()) < 2
-        assert "SQNR" in completed.err
-        if tested == quantized:  # in real numbers: one step of its first tensor is worth its scale
-            worst = found["operators"][0]["accumulated"]
-            assert worst < 2 * locate_models.net_quantization()["stem"].scale
+@pytest.mark.parametrize(
+    ("is_quantized", "flags"),
+    [(True, ()), (False, ("--use_xnnpack",)), (True, ("--use_xnnpack=false",))],
+    ids=["quantised", "float", "quantised without XNNPACK"],
+)
+def test_float_and_quantised_are_apart_by_roundings(
+    net: Path, quantized: Path, is_quantized: bool, flags: tuple[str, ...]
+) -> None:
+    tested, other = (quantized, net) if is_quantized else (net, quantized)
+    completed, found = locate(tested, f"--reference_model_file={other}", "--num_inputs=3", *flags)
+    assert found["kind"] == "compared by name"
+    assert found["at_fault"] == []
+    assert "8 of 8 operators have a tensor of the same name there" in completed.out
+    assert "the error grows much at none of them" in completed.out
+    assert [operator["status"] for operator in found["operators"]] == ["compared"] * 8
+    assert all(0 < operator["accumulated_relative"] < 0.1 for operator in found["operators"])
+    assert max(gains(found).values()) < 2
+    assert "SQNR" in completed.err
+    if tested == quantized:  # in real numbers: one step of its first tensor is worth its scale
+        worst = found["operators"][0]["accumulated"]
+        assert worst < 2 * locate_models.net_quantization()["stem"].scale
 
 
-@pytest.mark.parametrize("name", ["stem", "spread", "project", "logits"])
-@pytest.mark.parametrize("tested_is_quantized", [False, True])
+@pytest.mark.parametrize(
+    ("name", "tested_is_quantized"), [("stem", False), ("spread", True), ("project", True), ("logits", False)]
+)
 def test_the_error_grows_most_where_it_was_planted(name: str, tested_is_quantized: bool, tmp_path: Path) -> None:
     clean = locate_models.net()
     wrong = with_wrong_weights(locate_models.quantized_net() if tested_is_quantized else clean, name)
