@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from evaltools.benchmark.rows import rows_of
 from evaltools.configuration import Configuration
-from evaltools.errors import DataError
 from evaltools.metrics.latency import median_interval
 from evaltools.native.logs.benchmark import measured_of_logs, parse_benchmark_log
 from evaltools.result.facts import DelegationProof, RuntimeUsed
@@ -140,11 +139,6 @@ def test_a_line_that_was_cut_off_or_is_damaged_is_no_figure(line: str) -> None:
     assert parse_benchmark_log(f"{damaged[0]}{line}\n{damaged[2].partition(chr(10))[2]}").round is None
 
 
-def test_two_benchmarks_in_one_text_are_refused() -> None:
-    with pytest.raises(DataError, match=r"the log has 4 lines of times, one benchmark has 2; give the log of one"):
-        parse_benchmark_log(LOG + LOG)
-
-
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", ["benchmark_gpu_full", "benchmark_gpu_partial", "benchmark_hexagon_missing"])
 def test_every_style_of_prefixes_gives_the_same_figures(name: str, style: str) -> None:
@@ -207,21 +201,6 @@ def test_part_of_the_graph_is_proof_and_the_rest_is_not_made_up() -> None:
 def test_nnapi_names_its_device() -> None:
     (delegate,) = made(recorded("benchmark_nnapi_accelerator"), asked=NNAPI).row.delegates
     assert (delegate.nodes, delegate.device, delegate.is_cpu) == (31, "google-edgetpu", False)
-
-
-def test_nnapi_that_may_use_its_own_cpu_is_measured_only_where_its_device_is_named() -> None:
-    taken = "INFO: Replacing 31 out of 31 node(s) with delegate (TfLiteNnapiDelegate) node, yielding 1 partitions.\n"
-    text = CPU_LOG.format(min=80, median=100, avg=100) + taken
-    may = "use_nnapi=true disable_nnapi_cpu=false"
-    doubt = (
-        "NNAPI was asked for, but the log does not name the device; NNAPI may have used its own CPU: "
-        "disable_nnapi_cpu=true or an accelerator name rules that out"
-    )
-    assert made(text, asked=NNAPI).row.status == "measured"
-    found, allowed = made(text, asked=may), made(text, asked=may, allow_fallback=True)
-    assert (found.row.status, found.row.reason) == ("not measured", f"{doubt}; {HINT}")
-    assert (allowed.row.status, allowed.row.fallback) == ("measured", doubt)
-    assert made(recorded("benchmark_nnapi_accelerator"), asked=may).row.status == "measured"
 
 
 def test_xnnpack_that_the_runtime_added_is_shown() -> None:
@@ -287,12 +266,6 @@ def test_a_delegate_that_was_created_and_took_nothing_is_told_from_one_that_was_
     reference = made(recorded("benchmark_nnapi_reference"), asked=NNAPI)
     missing = made(recorded("benchmark_nnapi_unsupported"), asked=NNAPI)
     assert [entry.nodes for entry in (reference.row.delegates[0], missing.row.delegates[0])] == [0, None]
-
-
-def test_no_word_about_a_delegate_is_no_proof() -> None:
-    found = made(CPU_LOG.format(min=80, median=100, avg=100))
-    assert found.row.status == "not measured"
-    assert found.row.reason == f"GPU was asked for, but no line of the log says that it took nodes; {HINT}"
 
 
 def test_one_round_on_the_cpu_spoils_a_row() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.delegates.native_only import nnapi_may_use_cpu
 from evaltools.native.logs.delegates import (
     AppliedDelegate,
     DelegateLog,
@@ -16,7 +15,6 @@ from evaltools.native.logs.delegates import (
     taken_by,
     undelegated,
 )
-from evaltools.parameter import Value
 
 GPU_TAKES: str = (
     "Replacing 63 out of 64 node(s) with delegate (TfLiteGpuDelegateV2) node, yielding 2 partitions for subgraph 0."
@@ -250,51 +248,9 @@ def test_nodes_that_were_replaced_are_no_proof_against_the_word_of_benchmark_mod
     assert undelegated(read(taken, word), ["NNAPI"]) == {"NNAPI": f'the log says "{word}"'}
 
 
-def test_xnnpack_is_no_proof_of_a_gpu() -> None:
-    taken = "Replacing 59 out of 62 node(s) with delegate (TfLiteXNNPackDelegate) node, yielding 5 partitions."
-    found = read("Created TensorFlow Lite XNNPACK delegate for CPU.", taken)
-    assert undelegated(found, ["GPU"]) == {"GPU": "no line of the log says that it took nodes; XNNPACK took 59"}
-    assert undelegated(found, ["XNNPACK"]) == {}
-
-
 def test_no_node_at_all_is_no_proof() -> None:
     line = "Replacing 0 out of 31 node(s) with delegate (TfLiteGpuDelegateV2) node, yielding 1 partitions."
     assert undelegated(read(line), ["GPU"]) == {"GPU": "no line of the log says that it took nodes"}
-
-
-@pytest.mark.parametrize(
-    ("options", "may"),
-    [
-        ({}, False),
-        ({"disable_nnapi_cpu": True, "nnapi_accelerator_name": ""}, False),
-        ({"disable_nnapi_cpu": False, "nnapi_accelerator_name": ""}, True),
-        ({"disable_nnapi_cpu": False, "nnapi_accelerator_name": "qti-dsp"}, False),
-        ({"disable_nnapi_cpu": True, "nnapi_accelerator_name": "nnapi-reference"}, True),
-    ],
-)
-def test_nnapi_may_use_its_cpu_where_nothing_keeps_it_from_that(options: dict[str, Value], may: bool) -> None:
-    assert nnapi_may_use_cpu(options) is may
-
-
-def test_nnapi_that_may_use_its_cpu_is_believed_only_where_the_log_names_a_device() -> None:
-    taken = "Replacing 64 out of 64 node(s) with delegate (TfLiteNnapiDelegate) node, yielding 1 partitions."
-    compiled = "ExecutionPlan::SimpleBody::finish: compilation finished successfully on google-edgetpu"
-    assert undelegated(read(taken), ["NNAPI"]) == {}
-    assert undelegated(read(taken), ["NNAPI"], on_nnapi_cpu=True) == {
-        "NNAPI": "the log does not name the device; NNAPI may have used its own CPU: disable_nnapi_cpu=true or an "
-        "accelerator name rules that out"
-    }
-    assert undelegated(read(taken, compiled), ["NNAPI"], on_nnapi_cpu=True) == {}
-    assert undelegated(read(), ["NNAPI"], on_nnapi_cpu=True) == {"NNAPI": "no line of the log says that it took nodes"}
-    assert undelegated(read(GPU_TAKES), ["GPU"], on_nnapi_cpu=True) == {}
-
-
-def test_nnapi_on_an_accelerator_is_believed_and_the_reference_beside_it_ignored() -> None:
-    compiled = "ExecutionPlan::SimpleBody::finish: compilation finished successfully on {}"
-    taken = "Replacing 31 out of 31 node(s) with delegate (TfLiteNnapiDelegate) node, yielding 1 partitions."
-    found = read(taken, compiled.format("google-edgetpu"), compiled.format("nnapi-reference"))
-    assert found.devices == ("google-edgetpu", "nnapi-reference")
-    assert undelegated(found, ["NNAPI"]) == {}
 
 
 @pytest.mark.parametrize("kernel", ["TfLiteQnnDelegate", "Vx Delegate", "TfLiteGpuDelegateV2"])
@@ -306,11 +262,6 @@ def test_a_library_names_its_delegate_as_it_likes(kernel: str) -> None:
         assert [entry.nodes for entry in taken_by(read(taken, runtime), asked, [asked])] == [3]
         assert set(undelegated(read(runtime), [asked])) == {asked}
     assert set(undelegated(read(GPU_TAKES), ["GPU", "EXTERNAL"])) == {"EXTERNAL"}
-
-
-def test_the_kernels_of_a_gpu_are_those_it_created() -> None:
-    (taken,) = read(GPU_TAKES, "Initialized OpenCL-based API.", "Created 1 GPU delegate kernels.").taken
-    assert (taken.partitions, taken.kernels) == (2, 1)
 
 
 @pytest.mark.parametrize(

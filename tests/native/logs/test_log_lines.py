@@ -53,14 +53,6 @@ def test_the_dividers_of_logcat_are_left_out(divider: str) -> None:
     assert plain_lines(f"a\n{divider}\nb") == [LogLine("", "a"), LogLine("", "b")]
 
 
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("name", ["benchmark_gpu_full", "eval_hexagon", "benchmark_nnapi_compilation_failed"])
-def test_every_style_gives_the_same_texts(name: str, style: str) -> None:
-    expected = [line.text for line in plain_lines(recorded(name)) if line.text]
-    assert [line.text for line in plain_lines(STYLES[style](recorded(name))) if line.text] == expected
-    assert expected[0] in ("STARTING!", "Initialized TensorFlow Lite runtime.")
-
-
 def test_levels_come_from_logcat_where_no_word_says_them() -> None:
     log = STYLES["threadtime"](recorded("benchmark_nnapi_compilation_failed"))
     assert [line.text for line in plain_lines(log) if line.level == "ERROR"][-2:] == [
