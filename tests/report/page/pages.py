@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +34,7 @@ from tests.limits import outcome
 from tests.locate import found as located
 from tests.report.benchmark_samples import PROFILE, QUIET, a_round, benchmark, changed, row
 from tests.report.device_samples import BOARD, PHONE, lost, run_of, work
-from tests.report.page.reading import transcript
+from tests.report.page.reading import PageRead, transcript
 from tests.report.page.samples import classifier, operators, own, read, search, searched, stored, suite
 from tests.results import classified, configuration, result, result_with, row_with, with_execution, with_own
 
@@ -251,13 +252,18 @@ KEPT: Final = tuple(name for name in PAGES if name not in MADE_OF_OTHERS)
 IN_MARKDOWN: Final = {"benchmark", "classifier", "searches"}
 
 
+@cache
+def page_read(name: str) -> PageRead:
+    """The page; its charts take a second to draw."""
+    return read(PAGES[name]())
+
+
 def shown(name: str) -> str:
     """The texts of the page, then of some the same in Markdown."""
-    sources = PAGES[name]()
-    page = transcript(read(sources))
+    page = transcript(page_read(name))
     if name not in IN_MARKDOWN:
         return f"{page}\n"
-    return f"{page}\n\n== in Markdown\n\n{markdown_of(page_of(sources)).decode()}"
+    return f"{page}\n\n== in Markdown\n\n{markdown_of(page_of(PAGES[name]())).decode()}"
 
 
 def kept(name: str) -> Path:

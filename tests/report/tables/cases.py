@@ -9,7 +9,10 @@ from typing import Any, Final
 from msgspec.structs import replace
 from rich.console import Console
 
+from evaltools.cli.judge.github import markdown_summary
 from evaltools.gates.accuracy_verdict import in_words
+from evaltools.gates.check import GateDecisions
+from evaltools.gates.decide import Decision, Found
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Drift, summarise_latency
 from evaltools.metrics.op_profile import OpProfile, OpTimes
@@ -21,14 +24,16 @@ from evaltools.report.page.screens import (
     print_result,
 )
 from evaltools.report.page.what_ran import devices
+from evaltools.report.screen.answer import answer_of
 from evaltools.report.words.facts import drift_in_words
 from evaltools.result.device import DeviceConditions, DeviceFinding, DeviceLeftOut, DeviceList, DeviceRun
 from evaltools.result.execution import ExecutionUsed
-from evaltools.result.facts import DelegateUsed, DelegationProof, Model, RuntimeUsed
+from evaltools.result.facts import DelegateUsed, DelegationProof, FailedExample, Model, RuntimeUsed
 from evaltools.result.figure import Figure
 from evaltools.result.result import DRIFT, Result, Row
 from evaltools.result.rounds import Phase
-from evaltools.result.verdict import Verdict, VerdictKind
+from evaltools.result.verdict import GateVerdict, Verdict, VerdictKind
+from tests.limits import outcome
 from tests.report.benchmark_samples import PROFILE, Sample, a_round, benchmark, changed, lost, on_front, row
 from tests.report.device_samples import BOARD, NOTHING, PHONE, run_of, work
 from tests.report.device_samples import lost as lost_once
@@ -277,6 +282,97 @@ def _answers() -> Mapping[str, Show]:
     return {title: partial(print_result, each, detail="answer") for title, each in made.items()}
 
 
+def _same(name: str, kind: VerdictKind = "equivalent", change: float = 0.0, **others: Any) -> Row:
+    """Compared with the reference on classes."""
+    return replace(configuration(name), verdicts=[Verdict(kind, "top1", "reference", change=change)], **others)
+
+
+def _returned_errors(made: Result, name: str, counts: tuple[int, int]) -> Result:
+    """Runs of a configuration failed."""
+    fails = [FailedExample(str(number), name, "inference", "the GPU is lost") for number in range(counts[1])]
+    rows = [
+        row_with(row, examples=counts[0], failed_examples=counts[1]) if row.name == name else row for row in made.rows
+    ]
+    return replace(made, rows=rows, failed=fails)
+
+
+def _sentences() -> Mapping[str, Show]:
+    same, worse, open_one = _same("a"), _same("b", "worse", -0.021), _same("e", "not decided")
+    lost, fallen = replace(_same("c"), status="not measured"), _same("d", fallback="no GPU")
+    unseen = row_with(_same("a", "identical"), examples=20)
+    partly = [
+        replace(
+            _same(name),
+            figures={**configuration(name).figures, "same_best": Figure(share, better="higher", is_share=True)},
+        )
+        for name, share in (("a", 0.94), ("b", 1.0))
+    ]
+    no_reference = replace(lost, name="reference", role="reference", verdicts=[])
+    reference = replace(REFERENCE, delegates=[])
+    tests = [
+        [same], [worse], [same, worse], [worse, lost], [open_one], [open_one, open_one], [worse, open_one],
+        [worse, open_one, lost], [worse, worse, worse], [fallen], [same, worse, lost, fallen], [], [unseen],
+        partly[:1], partly[1:], partly,
+    ]  # fmt: skip
+    made = [result(reference, *each) for each in tests]
+    made += [_returned_errors(result(reference, _same("a", kind)), "a", (4, 1)) for kind in ("equivalent", "diverged")]
+    made += [
+        _returned_errors(result(reference, same), "reference", (4, 1)),
+        _returned_errors(result(configuration("a")), "a", (45, 5)),
+        _returned_errors(result(configuration("a"), configuration("b")), "a", (45, 5)),
+        result(no_reference, configuration("a"), missing("c", "no GPU")),
+        result(no_reference, missing("c", "no GPU")),
+    ]
+    return {", ".join(f"{row.name} {_kind(row)}" for row in each.rows): partial(_say, each) for each in made}
+
+
+def _kind(row: Row) -> str:
+    shares = [figure.value for name, figure in row.figures.items() if name in ("same_best", "failed_examples")]
+    said = [row.status, row.fallback, *(verdict.kind for verdict in row.verdicts), *filter(None, shares)]
+    return "/".join(str(each) for each in said if each)
+
+
+def _say(made: Result, console: Console) -> None:
+    console.print(answer_of({"m": made}))
+
+
+def _gates() -> Mapping[str, Show]:
+    def decided(verdict: GateVerdict, name: str = "fast", limit: str = "top1 >= 90 %", **more: Any) -> Decision:
+        found = None if verdict in ("not measured", "skipped") else Found("top1", 0.9)
+        return Decision(name, limit, verdict, found, **more)
+
+    mixed = [
+        GateDecisions("a", "m.tflite", (decided("pass"), decided("fail"))),
+        GateDecisions("b", "n.tflite", (decided("inconclusive", reason="about 500 would do", examples_needed=500),)),
+        GateDecisions("a", "m.tflite", (decided("not measured", reason="it died"),)),
+        GateDecisions("b", "n.tflite", (decided("skipped", reason="no NNAPI"),)),
+    ]
+    gone = [
+        decided("not measured", name, limit, reason="no GPU")
+        for name in ("gpu", "gpu fp16")
+        for limit in ("a <= 1", "b <= 1")
+    ]
+    alone = decided("not measured", "npu", reason="no NPU")
+    other = decided("not measured", "gpu", "c <= 1", reason="it died")
+    made = {
+        "each verdict": mixed,
+        "passed": [GateDecisions("a", "m.tflite", (decided("pass"),))],
+        "without names": [GateDecisions("", "", (Decision("", "top1 >= 50 %", "not measured", reason="no result"),))],
+        "one reason of two limits": [GateDecisions("r", "m.tflite", (*gone[:2], other))],
+        "one reason of two configurations": [
+            GateDecisions("r", "m.tflite", (*gone, alone)),
+            GateDecisions("s", "m.tflite", (gone[0],)),
+        ],
+    }
+    return {title: partial(_print_limits, outcome("ci/gates.toml", *each)) for title, each in made.items()}
+
+
+def _print_limits(made: Result, console: Console) -> None:
+    """On a terminal, and in Markdown without the line about the run."""
+    print_result(made, console)
+    console.print(markdown_summary(made).decode().rstrip().rpartition("\n")[0], markup=False, highlight=False)
+
+
 def used(bound: str | None = "input", workers: int = 2, quiet: int | None = 12, **seconds: Any) -> ExecutionUsed:
     """How a run of nine examples was carried out."""
     facts: dict[str, Any] = {"bound": bound, "stage_seconds": seconds}
@@ -331,4 +427,6 @@ CASES: Final[Mapping[str, Mapping[str, Show]]] = {
     "answer-cases": _answers(),
     "execution-cases": _executions(),
     **TASK_CASES,
+    "gates-cases": _gates(),
+    "sentence-cases": _sentences(),
 }

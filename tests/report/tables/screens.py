@@ -41,7 +41,7 @@ from tests.results import row_with
 from tests.tasks.coco.results import MAPPING, detection_result
 from tests.tasks.inference_diff import results as diff
 
-WIDTHS: Final = (60, 80, 120)
+WIDTHS: Final = (60, 120)
 USUAL: Final = 80
 """The width of which a screen is kept."""
 WIDE: Final = 200

@@ -49,7 +49,6 @@ MIXED = outcome(
     GateDecisions("a", "m.tflite", (decision("not measured", reason="it died"),)),
     GateDecisions("b", "n.tflite", (decision("skipped", reason="no NNAPI"),)),
 )
-PASSED = outcome(GateDecisions("a", "m.tflite", (decision(),)))
 HOSTILE = outcome(
     GateDecisions(
         NASTY,
@@ -61,7 +60,6 @@ HOSTILE = outcome(
         ),
     )
 )
-EMPTY_NAMES = outcome(GateDecisions("", "", (Decision("", "top1 >= 50 %", "not measured", reason="no result"),)))
 
 
 def printed(made: Result, width: int = 160) -> list[str]:
@@ -88,24 +86,6 @@ def read_junit(made: Result, folder: Path) -> dict[str | None, list[TestCase]]:
         total += suite.tests
     assert suites.tests == total
     return found
-
-
-def test_the_table_has_a_row_for_each_and_a_reason_for_what_did_not_pass() -> None:
-    lines = printed(MIXED)
-    assert lines[0] == f"1 of 5 limits is kept: {counts(MIXED)}."
-    rows = [" ".join(line.split()) for line in lines]
-    assert "a m.tflite fast top1 >= 90 % 0.9 pass" in rows
-    assert "a m.tflite fast top1 >= 90 % 0.9 fail" in rows
-    assert lines[-6:-2] == [
-        "a, fast, top1 >= 90 %: fail: found top1 0.9",
-        "a, fast, top1 >= 90 %: not measured: it died",
-        "b, fast, top1 >= 90 %: inconclusive: found top1 0.9; about 500 would do",
-        "b, fast, top1 >= 90 %: skipped: no NNAPI",
-    ]
-
-
-def test_empty_names_stand_for_anything() -> None:
-    assert "* * * top1 >= 50 % not measured" in [" ".join(line.split()) for line in printed(EMPTY_NAMES)]
 
 
 @pytest.mark.parametrize("width", [160, 20])
@@ -163,57 +143,6 @@ def test_junit_can_be_read_whatever_the_names_hold(tmp_path: Path) -> None:
         for text in (element.text or "", *element.attrib.values()):
             assert text.replace("\n", "").isprintable()
     assert "a|b <script>&amp; `x`" in str(cases[0].classname)
-
-
-def test_markdown_has_verdicts_in_words_and_reasons_below() -> None:
-    assert markdown_summary(MIXED).decode().splitlines()[:-5] == [
-        "# gates.toml: evaltools gate",
-        "",
-        "**1 of 5 limits is kept: 1 failed, 1 not measured, 1 inconclusive, 1 passed, 1 skipped.**",
-        "",
-        "| run | model | configuration | limit | found | verdict |",
-        "| --- | --- | --- | --- | --- | --- |",
-        "| a | m.tflite | fast | top1 &gt;= 90 % | 0.9 | **pass** |",
-        "| a | m.tflite | fast | top1 &gt;= 90 % | 0.9 | **fail** |",
-        "| a | m.tflite | fast | top1 &gt;= 90 % |  | **not measured** |",
-        "| b | n.tflite | fast | top1 &gt;= 90 % | 0.9 | **inconclusive** |",
-        "| b | n.tflite | fast | top1 &gt;= 90 % |  | **skipped** |",
-        "",
-        "* **a, fast, top1 &gt;= 90 %**: fail: found top1 0.9",
-        "* **a, fast, top1 &gt;= 90 %**: not measured: it died",
-        "* **b, fast, top1 &gt;= 90 %**: inconclusive: found top1 0.9; about 500 would do",
-        "* **b, fast, top1 &gt;= 90 %**: skipped: no NNAPI",
-    ]
-    assert "**The limit is kept.**" in markdown_summary(PASSED).decode().splitlines()
-
-
-def test_the_reason_of_several_limits_is_told_once() -> None:
-    why = "no GPU"
-    limits = [replace(decision("not measured", reason=why), limit=limit) for limit in ("a <= 1", "b <= 1")]
-    other = replace(decision("not measured", reason="it died"), limit="c <= 1")
-    made = outcome(GateDecisions("r", "m.tflite", (*limits, other)))
-    assert printed(made)[-2:] == [
-        "r, fast, 2 limits: not measured: no GPU",
-        "r, fast, c <= 1: not measured: it died",
-    ]
-
-
-def test_a_reason_of_several_configurations_is_told_once() -> None:
-    why = "no GPU"
-    decisions = [
-        replace(decision("not measured", configuration=name, reason=why), limit=limit)
-        for name in ("gpu", "gpu fp16")
-        for limit in ("a <= 1", "b <= 1")
-    ]
-    alone = decision("not measured", configuration="npu", reason="no NPU")
-    reports = [GateDecisions("r", "m.tflite", (*decisions, alone)), GateDecisions("s", "m.tflite", (decisions[0],))]
-    made = outcome(*reports)
-    assert printed(made)[-3:] == [
-        "r, gpu, gpu fp16, 2 limits: not measured: no GPU",
-        "r, npu, top1 >= 90 %: not measured: no NPU",
-        "s, gpu, a <= 1: not measured: no GPU",
-    ]
-    assert markdown_summary(made).decode().count("no GPU") == 2
 
 
 def test_configurations_share_the_time_of_their_run_by_what_each_took() -> None:
