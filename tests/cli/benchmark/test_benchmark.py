@@ -144,26 +144,3 @@ def test_native_flags_without_use_here_are_refused_by_name(name: str) -> None:
     done = benchmark(f"--graph={INT8}", f"--{name}=1")
     assert done.code == 2
     assert f"--{name} is not supported: {REFUSED[name]}" in done.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "Please specify the name of your TF Lite input file with --graph"),
-        (["--graph=missing.tflite"], "missing.tflite cannot be read"),
-        ([f"--graph={INT8}", "--output_file_path=x.pb"], "ends in .json"),
-        ([f"--graph={INT8}", f"--output_filepath={INT8}"], "would overwrite an input"),
-        (
-            [f"--graph={INT8}", "--trace=a.json", "--output_file_path=a.json"],
-            "--output_file_path=a.json is the file of --trace, too; give another name",
-        ),
-        ([f"--graph={INT8}", "--accuracy=missing.json"], "missing.json cannot be read"),
-        ([f"--graph={INT8}", f"--native_binary={INT8}"], "evaltools device run benchmark MODEL.tflite --native_bin"),
-    ],
-)
-def test_what_is_wrong_is_said_before_anything_is_measured(arguments: list[str], message: str, tmp_path: Path) -> None:
-    done = benchmark(*arguments, cwd=tmp_path)
-    assert done.code == 2
-    assert message in done.err
-    assert "Traceback" not in done.err
-    assert list(tmp_path.iterdir()) == []

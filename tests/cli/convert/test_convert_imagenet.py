@@ -51,22 +51,3 @@ def test_wordnet_ids_and_class_labels(kit: Path) -> None:
     assert (kit / "classes.txt").read_text() == "background\nn01\nn02\nn03\n"
     assert "note" not in completed.err
     assert "--ground_truth_labels=truths.txt --model_output_labels=classes.txt" in completed.err
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ([], "missing: --validation_labels_output=..., --model_output_labels_output=..., or both"),
-        (["--validation_labels_output=t.txt", "--background"], "--background=true is for --model_output_labels_output"),
-        (["--validation_labels_output=kit/data/meta.mat"], "is a file of the kit; give another name"),
-        (
-            ["--validation_labels_output=a", "--model_output_labels_output=./a"],
-            "is the file of --validation_labels",
-        ),
-    ],
-)
-def test_wrong_flags_are_refused(kit: Path, flags: list[str], message: str) -> None:
-    completed = convert(kit, *flags)
-    assert completed.code == 2
-    assert message in completed.err
-    assert "Traceback" not in completed.err

@@ -39,17 +39,3 @@ def test_a_delegate_that_is_not_proven_is_exit_code_3_and_in_the_result(tmp_path
     (row,) = json.loads((tmp_path / "r.json").read_text())["rows"]
     assert (row["name"], row["status"]) == ("coreml", "not measured")
     assert converted(started("Use CoreML: [1]"), tmp_path, "--allow_fallback=true").code == 0
-
-
-def test_what_is_wrong_is_said_and_nothing_written(tmp_path: Path) -> None:
-    done = converted("no log", tmp_path)
-    assert done.code == 2
-    assert "--log_file=console.txt: no start of the benchmark is in it" in done.err
-    done = converted(started(model="other.tflite"), tmp_path)
-    assert done.code == 2
-    assert "it is of the model other.tflite, and --graph names float32.tflite" in done.err
-    done = evaltools_here("convert", "ios-log", "none.txt", f"--graph={MODEL}", cwd=tmp_path)
-    assert (done.code, "--log_file=none.txt cannot be read" in done.err) == (2, True)
-    done = evaltools_here("convert", "ios-log", cwd=tmp_path)
-    assert (done.code, "missing: --log_file=... --graph=...." in done.err) == (2, True)
-    assert [path.name for path in tmp_path.iterdir()] == ["console.txt"]

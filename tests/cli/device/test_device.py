@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from evaltools.cli.device import run
-from evaltools.errors import UsageError
 from evaltools.result.device import DeviceList
 from tests.device.fixtures import SECOND, Devices, write_fake_adb
 from tests.device.real_device import Network
@@ -52,30 +51,3 @@ def test_without_a_usable_device_the_code_is_3_and_the_next_step_is_said(
     (found,) = msgspec.json.decode(output.read_bytes(), type=DeviceList).devices
     assert (found.facts, found.state) == (None, "unauthorized")
     assert "Allow USB debugging" in found.problem
-
-
-def test_help_and_unknown_actions(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--help"]) == 0
-    assert "list        Which devices can be used" in capsys.readouterr().out
-    assert run([]) == 2
-    assert "missing: the action" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="'lst' is not an action of evaltools device.* Did you mean list?"):
-        run(["lst"])
-    with pytest.raises(SystemExit) as caught:
-        run(["list", "--help"])
-    assert caught.value.code == 0
-    assert "--serials" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("flag", "message"),
-    [
-        ("--serials=a,all", "give serial numbers with commas between"),
-        ("--adb=/no/such/adb", "is not a program"),
-        ("--output_file_path=found.txt", "ends in .json"),
-        ("--serial=a", "Did you mean --serials"),
-    ],
-)
-def test_wrong_flags_are_named(flag: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        run(["list", flag])

@@ -17,20 +17,3 @@ def test_the_file_is_written_under_the_name_that_the_app_looks_for(tmp_path: Pat
     assert content == {"graph": "a.tflite", "num_threads": "2", "use_gpu": "1"}
     assert done.err.startswith("benchmark_params.json: 3 flags. Put it and a.tflite into benchmark_data")
     assert "next: evaltools convert ios-log FILE --graph=a.tflite --output=result.json" in done.err
-
-
-def test_nothing_is_written_for_what_is_wrong(tmp_path: Path) -> None:
-    (tmp_path / "a.tflite").write_bytes(tiny_models.vector_input(length=4))
-    (tmp_path / "no.tflite").write_bytes(b"no model")
-    for words, message in (
-        (["a.tflite", "--use_nnapi"], "the benchmark app for iOS does not know it"),
-        (["no.tflite"], "no.tflite is not a TensorFlow Lite model"),
-        (["b.tflite"], "b.tflite"),
-        ([], "--graph"),
-        (["a.tflite", "--output=a.tflite"], "would overwrite an input of this run"),
-        (["a.tflite", "--output=none/b.json"], "the folder"),
-    ):
-        done = evaltools_here("device", "ios-params", *words, cwd=tmp_path)
-        assert (done.code, done.out) == (2, ""), words
-        assert message in done.err
-    assert {path.name for path in tmp_path.iterdir()} == {"a.tflite", "no.tflite"}

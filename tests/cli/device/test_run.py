@@ -208,26 +208,3 @@ def test_a_run_of_every_device_goes_on_with_those_it_began_with(
 
     inner = device_runs.run(["resume", str(next(run_dir.glob("*/run")))])
     assert inner.code == 2
-
-
-@pytest.fixture
-def library_on_one(devices: Devices, rounding_delegate: Path) -> str:
-    """The path on the devices of an external delegate, which is damaged on the second."""
-    for device, content in zip(devices, (rounding_delegate.read_bytes(), b"no library"), strict=True):
-        (device.folder / "libs").mkdir(exist_ok=True)
-        (device.folder / "libs" / "delegate.so").write_bytes(content)
-    return "/data/local/tmp/libs/delegate.so"
-
-
-def test_a_delegate_that_one_device_cannot_load_is_not_measured_there_alone(
-    network: Network, devices: Devices, library_on_one: str, tmp_path: Path
-) -> None:
-    output = tmp_path / "devices.json"
-    arguments = imagenet(f"--external_delegate_path={library_on_one}", pictures=6)
-    command = device_runs.on_devices(network, serials(devices), arguments)
-    done = device_runs.run([*command, f"--output_file_path={output}"])
-    assert done.code == 3, done.err
-    found = {entry["name"]: entry for entry in json.loads(output.read_text())["rows"]}
-    first, second = serials(devices)
-    assert found[f"test@{first}"]["delegates"][0]["nodes"] > 0
-    assert found[f"test@{second}"]["status"] == "not measured"

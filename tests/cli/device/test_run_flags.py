@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from evaltools.adb.store import DEFAULT_ROOT
 from evaltools.cli.device import run_task as run
-from evaltools.cli.device_run import carry_out_on_devices
 from evaltools.commands.device_run import command_on_devices
 from evaltools.device.flags import BY_NAME, PARAMETERS, DeviceFlags, read_device_flags, read_root
 from evaltools.errors import UsageError
 from evaltools.request import Options, Request
 from evaltools.request.flags import parse_flags
-from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.stored import changed
 
 
@@ -79,36 +75,6 @@ def test_a_flag_of_one_program_is_refused_with_the_others(word: str, program: st
         )
         with pytest.raises(UsageError, match=f"has no effect {said}"):
             read(*words)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--include_host --device_program=app", "--include_host has no effect with --device_program=app"),
-        ("--serials=", "--serials=: give serial numbers with commas between, or all"),
-        ("--serials=a,,b", "give serial numbers with commas between, or all"),
-        ("--device_program=nativ", "--device_program=nativ: not an accepted value.* Did you mean native?"),
-        ("--device_wheels=none", "--device_wheels=none: no folder with .* fill it with pip download --platform"),
-        ("--parts=2", "--parts is gone: every device does everything, and a result of several compares them"),
-        ("--split=each", "--split is gone: every device does everything"),
-        ("--cool_down=-5", "--cool_down=-5: use degrees Celsius up to 150, such as 35, or 0: do not wait"),
-        ("--cool_down=151", "--cool_down=151: use degrees Celsius"),
-        ("--device_patience=0", "--device_patience=0: use a number of seconds above 0"),
-        ("--device_timeout=-1", "--device_timeout=-1: use a number of seconds above 0"),
-        (
-            "--taskset=xyz",
-            "--taskset=xyz: use big, little, or a mask of CPUs in hexadecimal digits, such as f0 for 4 to 7",
-        ),
-        ("--taskset=0", "or a mask of CPUs"),
-        ("--taskset=f0;reboot", "or a mask of CPUs"),
-    ],
-)
-def test_values_that_make_no_sense_are_refused_with_what_would_be_right(
-    words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=message):
-        read(*words.split(" "))
 
 
 def test_the_folder_on_the_device_is_one_of_its_own() -> None:
@@ -205,19 +171,6 @@ def test_the_folder_on_the_device_cannot_be_another_when_a_run_goes_on() -> None
         changed(stored, Options({"device_folder": "/data/x"}, BY_NAME), lambda parameter: parameter.may_differ)
 
 
-@pytest.mark.parametrize("arguments", [["device", "run", "--help"], ["device", "run", "coco", "--help"]])
-def test_help_imports_neither_numpy_nor_a_runtime(arguments: list[str]) -> None:
-    script = (
-        "import sys\nfrom evaltools.cli.main import main\n"
-        "try:\n    main(sys.argv[1:])\nexcept SystemExit as stop:\n    assert stop.code == 0\n"
-        "heavy = {'numpy', 'PIL', 'rich', 'google.protobuf', 'ai_edge_litert', 'tflite_runtime', 'scipy'}\n"
-        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
-    )
-    completed = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
-    assert completed.stderr.strip() == "[]"
-    assert "usage: evaltools device run" in completed.stdout
-
-
 REQUIRED = {
     "imagenet": ["model_file", "ground_truth_images_path", "ground_truth_labels", "model_output_labels"],
     "coco": ["model_file", "ground_truth_images_path"],
@@ -229,46 +182,3 @@ REQUIRED = {
 
 def required(task: str) -> list[str]:
     return [f"--{name}=x" for name in REQUIRED[task]]
-
-
-@pytest.mark.parametrize("task", ["imagenet", "benchmark"])
-def test_wrong_flags_are_refused_without_looking_for_a_device(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(UsageError, match="--device_program=x: not an accepted value"):
-        run([task, *required(task), "--device_program=x"])
-    with pytest.raises(UsageError, match="--num_thread=2: no such flag. Did you mean --num_threads?"):
-        run([task, *required(task), "--num_thread=2"])
-    with pytest.raises(UsageError, match="x cannot be read: No such file"):
-        run([task, *required(task)])
-
-
-@pytest.mark.parametrize(
-    ("task", "flag", "program", "runner"),
-    [
-        ("diff", "--device_program=evaltools", "evaltools", "evaluate_on_devices"),
-        ("benchmark", "--native-binary=x", "native", "benchmark_on_devices"),
-        ("benchmark", "--app_apk=x", "app", "benchmark_on_devices"),
-    ],
-)
-def test_a_task_and_a_program_have_their_runner_and_the_flags_are_distinguished(
-    task: str, flag: str, program: str, runner: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[Request, DeviceFlags]] = []
-
-    def run_on_devices(request: Request, own: DeviceFlags) -> int:
-        asked.append((request, own))
-        return 4
-
-    monkeypatch.setattr(f"evaltools.cli.device_run.{runner}", run_on_devices)
-    words = [*required(task), "--use-gpu", flag, "--num_threads", "2", "--serials=R5", "--use_xnnpack=false"]
-    assert run([task, *words]) == 4
-    ((request, own),) = asked
-    assert set(REQUIRED[task]) <= set(request.options.stated)
-    assert not request.options.stated.keys() & BY_NAME.keys()
-    (configuration,) = request.tests
-    assert configuration.to_flags() == ["--num_interpreter_threads=2", "--use_gpu=true", "--use_xnnpack=false"]
-    assert (own.program, own.serials) == (program, ("R5",))
-    assert request.task == command_on_devices(task).name
-    assert request.command == ("evaltools", "device", "run", task, *words)
-    assert to_plain(from_plain(to_plain(request), BY_NAME)) == to_plain(request)
-    assert carry_out_on_devices(request) == 4

@@ -88,23 +88,6 @@ def test_outputs_that_are_no_numbers_are_exit_code_4(made: DetectionSet) -> None
     assert "warning: test: 5 detections have a NaN or infinite score, class or box" in completed.err
 
 
-@pytest.mark.parametrize(
-    ("flag", "message"),
-    [
-        ("--letterbox_fill=114", "--letterbox_fill has no effect without --resize=letterbox"),
-        ("--compat=native --resize=letterbox", "--resize=letterbox: the native tool stretches pictures"),
-        ("--output_map=boxes=0,classes=1,scores=7", "has no output '7'; it has 'boxes', 'classes', 'scores', 'count'"),
-        ("--detections_path=x.txt", "what it holds is JSON; give a name that ends in .json"),
-        ("--ground_truth_proto=/none", "--ground_truth_annotations and --ground_truth_proto exclude each other"),
-    ],
-)
-def test_wrong_flags(made: DetectionSet, flag: str, message: str) -> None:
-    completed = evaltools_here(*made.flags(*flag.split(" ")))
-    assert message in completed.err
-    assert (completed.code, completed.out) == (2, "")
-    assert "reference " not in completed.err, "nothing was opened"
-
-
 def test_objects_that_are_annotated_twice_are_told(made: DetectionSet) -> None:
     """Each a second time under another number: half of them cannot be found, so mAP is about halved."""
     document = made.document()

@@ -17,7 +17,6 @@ from evaltools.tasks.coco.result import CocoData
 from tests import tiny_yolo
 from tests.command import Completed, evaltools_here, one_test
 from tests.tasks.coco.yolo_by_hand import POSE, YOLOV5, YOLOV8, YOLOX, Family, map_of
-from tests.tiny_detectors import postprocess_detector
 from tests.tiny_yolo import make_yolo_set
 
 TENTH_OF_A_POINT = 0.001
@@ -202,28 +201,6 @@ def test_a_decoder_that_is_clearly_worse_than_another_is_told(converted: Convert
     completed = ran(converted, tmp_path, tiny_yolo.yolox(), "--decoder=yolov8")
     assert completed.code == 0
     assert re.search(r"with --decoder=yolov8 \d of the \d+ best boxes .*, with --decoder=yolox \d", completed.err)
-
-
-@pytest.mark.parametrize(
-    ("model", "flags", "message"),
-    [
-        (
-            tiny_yolo.yolov5(),
-            ["--decoder=yolov8"],
-            "has no head of yolov8: its outputs are output0: float32[1,252,8]; expected is one, [1,4+classes,N] or "
-            "[1,N,4+classes] with 1 box per cell; for its input of 64x64, N is the number of cells of the strides 8, "
-            "16, 32. If this is another model, state --decoder=yolov5, which fits, or leave the flag out",
-        ),
-        (postprocess_detector(), ["--decoder=yolov5"], "its outputs are read with --decoder=ssd"),
-        (tiny_yolo.yolov8(), ["--compat=native", "--decoder=yolov8"], "the native tool decodes no raw heads"),
-    ],
-)
-def test_what_does_not_fit_is_refused(
-    converted: Converted, tmp_path: Path, model: bytes, flags: list[str], message: str
-) -> None:
-    completed = ran(converted, tmp_path, model, *flags)
-    assert completed.code == 2
-    assert message in completed.err.replace("\n", " ")
 
 
 def test_flags_overrule_what_a_decoder_takes(converted: Converted, tmp_path: Path) -> None:

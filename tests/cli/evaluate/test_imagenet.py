@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -81,20 +80,6 @@ def test_every_type_and_output_rank_is_evaluated(tmp_path: Path, types: dict[str
     assert "Top-1 Accuracy: 0.8\n" in completed.out
 
 
-@pytest.mark.parametrize(
-    ("flag", "message"),
-    [
-        ("--input_layout=nchw", r"expected \[1,3,height,width\] of a fixed size; the model's fits --input_layout=nhwc"),
-        ("--compat=native --input_layout=nchw", "--input_layout=nchw: the native tool feeds NHWC"),
-        ("--compat=native --channel_order=bgr", "--channel_order=bgr: the native tool feeds RGB"),
-    ],
-)
-def test_a_layout_or_an_order_that_does_not_fit_is_refused(evaluation: EvaluationSet, flag: str, message: str) -> None:
-    completed = evaltools_here(*evaluation.flags("--use_xnnpack=false", *flag.split()))
-    assert completed.code == 2
-    assert re.search(message, completed.err), completed.err
-
-
 def test_native_compatibility_reads_the_output_with_the_inputs_type(tmp_path: Path) -> None:
     evaluation = make_evaluation_set(tmp_path / "a", 30, 0, input_dtype="uint8", output_dtype="float32")
     native = evaltools_here(*evaluation.flags("--use_xnnpack=false", "--compat=native"))
@@ -136,24 +121,6 @@ def test_a_truth_that_is_shifted_by_a_line_is_no_mere_low_figure(copied: Evaluat
     assert (
         "of 30 first answers are right, no more than of answers that know nothing of the examples; see" in completed.err
     )
-
-
-@pytest.mark.parametrize(
-    ("flag", "message"),
-    [
-        ("--use_xnpack=true", "--use_xnpack=true: no such flag. Did you mean --use_xnnpack?"),
-        ("stray", "model stray: no such file. Each word without -- is a model to evaluate"),
-        ("--config=x", 'expected "NAME: flag=value flag=value"'),
-        ("--reference=use_gpuu", "configuration 'reference': "),
-        ("--output_file_path=/none/x.json", "the folder /none does not exist"),
-    ],
-)
-def test_wrong_flags_are_one_message_and_exit_code_2(evaluation: EvaluationSet, flag: str, message: str) -> None:
-    completed = evaltools_here(*evaluation.flags("--use_xnnpack=false", flag))
-    assert completed.code == 2
-    assert completed.out == ""
-    assert "Traceback" not in completed.err
-    assert message in completed.err
 
 
 def test_a_label_count_that_does_not_fit_the_pictures(copied: EvaluationSet) -> None:
@@ -292,16 +259,6 @@ def test_an_input_is_never_overwritten(copied: EvaluationSet, rounding_delegate:
         assert completed.code == 2
         assert "would overwrite an input of this run" in completed.err
         assert target.read_bytes() == before
-    for ending in (".jpg", ".txt", ""):
-        completed = evaltools_here(*copied.flags(f"--output_file_path={copied.folder}/x{ending}"))
-        assert completed.code == 2
-        assert f"the ending {ending or '(none)'} says no format; use .json" in completed.err
-
-
-def test_stdout_is_no_result_file(evaluation: EvaluationSet) -> None:
-    completed = evaltools_here(*evaluation.flags("--output_file_path=/dev/stdout"))
-    assert completed.code == 2
-    assert "is stdout, which carries the native lines" in completed.err
 
 
 def test_fallback_is_measured_when_allowed_and_named(evaluation: EvaluationSet) -> None:

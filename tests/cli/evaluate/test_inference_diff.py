@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from evaltools.cli.main import main
 from evaltools.proto import message_class
 from tests import tiny_models
 from tests.command import Completed, evaltools, evaltools_here, one_test
@@ -132,25 +131,6 @@ def test_numbers_that_are_none_are_exit_code_4(folder: Path) -> None:
     assert completed.code == 4
     assert completed.out.splitlines()[-1] == "INFO: OutputDiff[0]: avg_error=nan, std_dev=nan"
     assert "the test has 576 NaN and the reference has 576 NaN of 576" in completed.err
-
-
-@pytest.mark.parametrize(
-    ("flag", "message"),
-    [
-        ("--num_runs=0", "--num_runs=0: use 1 to 1000000"),
-        ("--max_quanta=1", "none is compared in quanta (scores: float32[1,12])"),
-        ("--min_snr_db=score=1", "has no output 'score'; it has 'scores'. Did you mean scores?"),
-        ("--reference=none", "--reference=none leaves nothing to compare with"),
-    ],
-)
-def test_wrong_flags_are_one_message_and_exit_code_2(
-    folder: Path, capsys: pytest.CaptureFixture[str], flag: str, message: str
-) -> None:
-    code = main(["inference-diff", f"--model_file={folder / 'model.tflite'}", "--use_xnnpack=false", flag])
-    out, err = capsys.readouterr()
-    assert (code, out) == (2, ""), err
-    assert message in err
-    assert len(err.splitlines()) == 1
 
 
 def test_a_result_overwrites_nothing_that_is_read(folder: Path, tmp_path: Path) -> None:

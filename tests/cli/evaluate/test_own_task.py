@@ -82,7 +82,6 @@ def test_code_that_was_changed_is_not_run_by_resume(project: Path, changed: str)
 @pytest.mark.parametrize(
     ("content", "more", "message"),
     [
-        ("import nothing_of_that_name\n", (), "own.py, line 1: the file of the task cannot be loaded: ModuleNotFound"),
         (task_files.BRIGHTNESS, ("--output_file_path=a.pb",), "a task of your own has no native protobuf"),
         (
             task_files.BRIGHTNESS.replace("return [np", "return [][0] or [np"),

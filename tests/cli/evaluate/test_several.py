@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -65,76 +64,48 @@ def test_each_model_has_its_own_files_and_one_table_is_over_all(tmp_path: Path) 
         assert opened.format == "PNG"
 
 
-def test_wrong_flags_and_a_model_twice_are_refused_before_anything_runs() -> None:
-    done = evaltools_here("imagenet", INT8, FLOAT, *PICTURES, "--num_images=x")
-    assert (done.code, done.out) == (2, "")
-    done = evaltools_here("imagenet", INT8, INT8, *PICTURES)
-    assert (done.code, done.out) == (2, "")
-    assert f"evaltools: {INT8} is given twice; give each model once" in done.err
-
-
 @pytest.fixture
 def decided() -> dict[str, Decided]:
     return {name: Decided(request_of("imagenet")) for name in ("a", "b", "c")}
 
 
-def outcomes(*found: int | BaseException) -> Iterator[CarriedOut]:
-    for each in found:
+@pytest.mark.parametrize(
+    ("found", "code", "shown", "said"),
+    [
+        ((0, 0, 0), exit_codes.OK, "abc", ""),
+        ((exit_codes.LIMIT_BROKEN, 0, exit_codes.NOT_MEASURED), exit_codes.NOT_MEASURED, "abc", ""),
+        ((exit_codes.NOT_WRITTEN, exit_codes.INTERRUPTED), exit_codes.INTERRUPTED, "ab", ""),
+        ((0, DataError("the labels do not fit"), 0), exit_codes.USAGE, "ac", "evaltools: b: the labels do not fit"),
+        ((0, KeyboardInterrupt()), exit_codes.INTERRUPTED, "a", "interrupted before there was a result of b"),
+    ],
+)
+def test_the_worst_exit_code_is_that_of_all_and_what_was_measured_is_shown_whatever_becomes_of_the_next(
+    decided: dict[str, Decided],
+    found: tuple[int | BaseException, ...],
+    code: int,
+    shown: str,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """After an interrupt no other one runs."""
+    left = list(found)
+
+    def carried_out(_request: object, **_how: object) -> CarriedOut:
+        each = left.pop(0)
         if isinstance(each, BaseException):
             raise each
         made = result(configuration("reference", "reference"), configuration("test"))
         stopped = "interrupted" if each == exit_codes.INTERRUPTED else ""
-        yield CarriedOut(each, replace(made, stopped=stopped), Sources())
-
-
-@pytest.mark.parametrize(
-    ("found", "code"),
-    [
-        ((0, 0, 0), exit_codes.OK),
-        ((exit_codes.LIMIT_BROKEN, 0, exit_codes.NOT_MEASURED), exit_codes.NOT_MEASURED),
-        ((exit_codes.NOT_WRITTEN, exit_codes.INTERRUPTED), exit_codes.INTERRUPTED),
-    ],
-)
-def test_the_worst_exit_code_is_that_of_all(
-    decided: dict[str, Decided], found: tuple[int, ...], code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After an interrupt no other one runs."""
-    made = outcomes(*found)
-    monkeypatch.setattr(evaluated, "evaluate_and_print", lambda _request, **_how: next(made))
-    assert evaluated.evaluate_and_print_each(decided, decided["a"].request.options) == code
-    assert list(made) == []
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "words"),
-    [
-        (DataError("the labels do not fit"), exit_codes.USAGE, "evaltools: b: the labels do not fit"),
-        (KeyboardInterrupt(), exit_codes.INTERRUPTED, "evaltools: interrupted before there was a result of b"),
-    ],
-)
-def test_what_was_measured_is_shown_whatever_becomes_of_the_next(
-    decided: dict[str, Decided],
-    error: BaseException,
-    code: int,
-    words: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    calls: list[int] = []
-
-    def carried_out(_request: object, **_how: object) -> CarriedOut:
-        calls.append(1)
-        if len(calls) == 2:
-            raise error
-        return next(outcomes(0))
+        return CarriedOut(each, replace(made, stopped=stopped), Sources())
 
     monkeypatch.setattr(evaluated, "evaluate_and_print", carried_out)
     assert evaluated.evaluate_and_print_each(decided, decided["a"].request.options) == code
+    assert left == []
     told = capsys.readouterr().err
-    assert words in told
-    names = ["a"] if code == exit_codes.INTERRUPTED else ["a", "c"]
+    assert said in told
     last = [line for line in told.splitlines() if line.split()[-3:-2] != ["MB"] and " ms " in line]
-    assert len(last) == 2 * len(names)
+    assert len(last) == 2 * len(shown)
 
 
 def table(results: dict[str, Result]) -> list[list[str]]:
@@ -180,17 +151,20 @@ ONE = result(REFERENCE, configuration("a"))
 TWO = result(REFERENCE, configuration("a"), configuration("b"))
 
 
-def test_a_program_that_reads_stdout_always_gets_them() -> None:
-    assert has_native_lines(TWO, request_of("imagenet", "--quiet").options, is_one_model=False)
-
-
-def test_on_a_terminal_they_are_those_of_one_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluated, "stdout_is_terminal", lambda: True)
-    plain, quiet, native = (
-        request_of("imagenet", *flags).options for flags in ((), ("--quiet",), ("--compat=native",))
-    )
-    assert has_native_lines(ONE, plain)
-    assert not has_native_lines(ONE, quiet)
-    assert not has_native_lines(TWO, plain)
-    assert not has_native_lines(ONE, plain, is_one_model=False)
-    assert has_native_lines(TWO, native, is_one_model=False)
+@pytest.mark.parametrize(
+    ("made", "flag", "is_one_model", "is_terminal", "has_lines"),
+    [
+        (TWO, "--quiet", False, False, True),
+        (ONE, "", True, True, True),
+        (ONE, "--quiet", True, True, False),
+        (TWO, "", True, True, False),
+        (ONE, "", False, True, False),
+        (TWO, "--compat=native", False, True, True),
+    ],
+)
+def test_native_lines_are_for_programs_and_on_a_terminal_for_one_configuration(
+    made: Result, flag: str, is_one_model: bool, is_terminal: bool, has_lines: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluated, "stdout_is_terminal", lambda: is_terminal)
+    options = request_of("imagenet", *flag.split()).options
+    assert has_native_lines(made, options, is_one_model=is_one_model) == has_lines

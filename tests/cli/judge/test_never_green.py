@@ -221,23 +221,6 @@ def test_after_a_mistake_no_file_tells_of_an_earlier_run(wrong: tuple[str, ...],
     assert "not measured" in (tmp_path / "m.md").read_text()
 
 
-@pytest.mark.parametrize(
-    ("flag", "said"),
-    [
-        ("--margin=0.5", "--margin=0.5 has no unit: 0.5 points or 50 points?"),
-        ("--limit=top1 drop vs old <= 0.5", "has no unit: 0.5 points or 50 points?"),
-        ("--limit=top1 >= 0.7", "has no unit: 0.7 % or 70 %?"),
-        ("--limit=top1 >= 0.7 %", "was top1 >= 70 % meant?"),
-    ],
-)
-def test_a_share_that_may_mean_another_one_is_refused(flag: str, said: str, tmp_path: Path) -> None:
-    """40 points lost passed with ``--margin=0.5``."""
-    written(tmp_path, new=MADE, old=MADE)
-    completed = gate(tmp_path, "--against=old.json", flag)
-    assert completed.code == 2
-    assert said in " ".join(completed.err.split())
-
-
 def test_a_limit_that_rests_on_few_examples_says_so(tmp_path: Path) -> None:
     written(tmp_path, new=MADE)
     completed = gate(tmp_path, "--limit=top1 >= 88 %")

@@ -88,16 +88,21 @@ def test_two_flags_with_one_file_leave_no_earlier_verdict(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "flag", ["--json=old.json", "--markdown=pyproject.toml", "--report=old.md", "--badge=old.json"]
+    "flag",
+    ["--json=old.json", "--markdown=pyproject.toml", "--report=old.md", "--badge=old.json", "--markdown=labels.txt"],
 )
 def test_what_a_file_of_gates_names_is_never_overwritten(flag: str, tmp_path: Path) -> None:
     written(tmp_path, new=MADE, old=earlier(MADE))
     shutil.copy(tmp_path / "old.json", tmp_path / "old.md")
+    (tmp_path / "labels.txt").write_text("labels")
     (tmp_path / "pyproject.toml").write_text(
         '[tool.evaltools.runs.new]\nresult = "new.json"\nagainst = "old.json"\n'
-        '[tool.evaltools.runs.other]\nresult = "old.md"\n[[tool.evaltools.gates]]\nlimits = ["top1 >= 50 %"]\n'
+        '[tool.evaltools.runs.other]\nresult = "old.md"\n'
+        '[[tool.evaltools.gates]]\nrun = "[no]*e*"\nlimits = ["top1 >= 50 %"]\n'
+        '[tool.evaltools.runs.live]\ncommand = "diff --model_file=labels.txt"\n'
+        '[[tool.evaltools.gates]]\nrun = "live"\nlimits = ["max_error <= 1"]\n'
     )
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     done = evaltools_here("gate", flag, cwd=tmp_path)
-    assert (done.code, "would overwrite an input of this run" in done.err) == (2, True)
+    assert (done.code, "would overwrite an input of this run" in done.err) == (2, True), done.err
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

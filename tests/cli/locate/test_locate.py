@@ -254,21 +254,6 @@ def test_a_part_of_the_model(net: Path, flags: str, named: list[int]) -> None:
     assert [operator["index"] for operator in found["operators"]] == named
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--operators=5-99"], "the model has the operators 0 to 7"),
-        (["--config=a: num_threads=1", "--config=b: num_threads=2"], "one configuration at a time"),
-        (["--method=single"], "--method is gone: evaltools locate takes each look"),
-    ],
-)
-def test_what_is_wrong_is_said(net: Path, flags: list[str], message: str) -> None:
-    completed = evaltools_here("locate", str(net), *flags)
-    assert completed.code == 2
-    assert message in completed.err
-    assert "Traceback" not in completed.err
-
-
 def test_a_reference_that_alone_differs_is_the_odd_one_out(tmp_path: Path) -> None:
     path = tmp_path / "reused.tflite"
     path.write_bytes(locate_models.reused_buffer())

@@ -41,12 +41,6 @@ def test_each_question_has_its_command_and_table_and_the_last_lines_say_what_was
     assert os.listdir(tmp_path) == []
 
 
-def test_what_cannot_be_evaluated_is_refused(tmp_path: Path) -> None:
-    completed = demo(tmp_path, "--where", "--external_delegate_path=my.so")
-    assert completed.code == 2
-    assert "nothing is evaluated with --where" in completed.err
-
-
 def test_the_folder_of_the_sample_is_all_that_is_printed(tmp_path: Path) -> None:
     completed = demo(tmp_path, "--where")
     assert (completed.code, completed.err) == (0, "")

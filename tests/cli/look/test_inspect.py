@@ -67,22 +67,6 @@ def test_names_from_the_file_cannot_command_the_terminal(tmp_path: Path) -> None
     assert "a\\x1b[31mb\\nc[red]: float32[1,4]" in completed.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "missing: the model. Give evaltools inspect MODEL.tflite"),
-        (["a.tflite", "--output_file_path=out.pb"], "the findings are JSON; give a name that ends in .json"),
-        (["a.json", "--output_file_path=./a.json"], "would overwrite an input"),
-    ],
-)
-def test_what_is_typed_wrong_is_named(tmp_path: Path, arguments: list[str], message: str) -> None:
-    (tmp_path / "a.json").write_text("a model by another name")
-    completed = inspect(*arguments, cwd=tmp_path)
-    assert (completed.code, completed.out) == (2, "")
-    assert message in completed.err
-    assert "Traceback" not in completed.err
-
-
 def test_my_own_delegate_comes_first(tmp_path: Path) -> None:
     model, output = model_with_epsilon(tmp_path), tmp_path / "out.json"
     library = build_delegate("rounding_delegate", tmp_path)

@@ -53,46 +53,6 @@ def test_results_of_every_kind_are_distinguished_by_what_they_hold(tmp_path: Pat
     assert "Layer by layer: xnnpack" in page.headings
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "which result? Write evaltools report RESULT.json ... --output=FILE.html"),
-        ((IMAGENET,), "missing: where to write the page"),
-        ((IMAGENET, IMAGENET, "--output=r.html"), "is given twice; give each result once"),
-        ((IMAGENET, "--output=r.html", "--images=gone"), "--images=gone: no such folder"),
-    ],
-)
-def test_what_cannot_be_is_said_with_the_next_step(
-    words: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = evaltools_here("report", *words)
-    assert (done.code, done.out) == (2, "")
-    assert said in done.err
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("{}", "holds no result: it has no fields; give files that"),
-        ("{", "is not a JSON result of evaltools"),
-        ('{"culprits": [], "schema_version": "1"}', "written by an earlier evaltools, version 1; measure again"),
-        ('{"suspects": [], "schema_version": "9"}', "version '9'; this evaltools reads 8"),
-        ('{"command": "imagenet"}', "holds no result: it has command; give files that"),
-        ('{"rows": [], "version": "8"}', "is not an evaltools result"),
-        ('{"rows": [], "schema_version": "2"}', "written by an earlier evaltools, version 2; measure again"),
-        ('{"entries": [], "suite_version": "1"}', "written by an earlier evaltools, version 1; measure again"),
-    ],
-)
-def test_a_file_that_is_no_result_is_refused(content: str, said: str, tmp_path: Path) -> None:
-    (tmp_path / "r.json").write_text(content)
-    done = evaltools_here("report", f"{tmp_path}/r.json", f"--output={tmp_path}/r.html")
-    assert done.code == 2
-    assert said in done.err
-    assert not (tmp_path / "r.html").exists()
-
-
 def test_without_the_extra_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(
@@ -129,35 +89,6 @@ def test_one_page_about_several_models(tmp_path: Path) -> None:
 
 
 INT8 = str(sample.model_file("int8"))
-
-
-@pytest.mark.parametrize(
-    ("words", "flags"),
-    [
-        (("diff", INT8), ("trace", "report")),
-        (("diff", INT8, str(sample.model_file("float32"))), ("plot", "report")),
-        (("benchmark", INT8), ("native_lines", "report")),
-        (("locate", INT8), ("bundle", "report")),
-        (("gate", IMAGENET), ("markdown", "report")),
-    ],
-    ids=lambda given: " ".join(Path(word).stem for word in given),
-)
-def test_a_page_replaces_no_other_file_of_the_run(
-    words: tuple[str, ...], flags: tuple[str, str], tmp_path: Path
-) -> None:
-    first, second = flags
-    (tmp_path / "b").mkdir()
-    done = evaltools_here(*words, f"--{first}={tmp_path}/b/../r.html", f"--{second}={tmp_path}/r.html")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == f"evaltools: --{second}={tmp_path}/r.html is the file of --{first}, too; give another name\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["b"]
-
-
-def test_no_file_takes_the_name_that_another_configuration_gives(tmp_path: Path) -> None:
-    flags = ("--config=a: use_xnnpack=true", "--config=b: use_xnnpack=true", f"--output={tmp_path}/r.pb")
-    done = evaltools_here("diff", INT8, *flags, f"--trace={tmp_path}/r.b.pb")
-    assert (done.code, done.out) == (2, "")
-    assert f"--output_file_path={tmp_path}/r.b.pb is the file of --trace, too; give another name" in done.err
 
 
 def test_limits_and_the_results_behind_them_share_a_page(tmp_path: Path) -> None:

@@ -24,22 +24,6 @@ from tests.tasks.framework.task_files import write_task, write_values
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "missing: --run_dir=.... See evaltools capture --help"),
-        (["run", "--secs=0"], "--secs=0: give a number of seconds above 0, up to 600"),
-        (["run"], "run is not a run folder: it has no journal.evaltools; give the folder of a --run_dir"),
-        (["run", "--output_folder=x"], "--output_folder is gone: --output_file_path names the trace"),
-    ],
-)
-def test_what_is_wrong_is_said_with_exit_code_2(arguments: list[str], message: str, tmp_path: Path) -> None:
-    done = evaltools_here("capture", *arguments, cwd=tmp_path)
-    assert (done.code, done.out) == (2, "")
-    assert message in done.err
-    assert list(tmp_path.iterdir()) == [], "no folder is made for nothing"
-
-
 @pytest.mark.once
 def test_a_run_is_captured_and_goes_on(tmp_path: Path) -> None:
     (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))

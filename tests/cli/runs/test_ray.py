@@ -27,7 +27,7 @@ from tests.command import evaltools_here
 
 pytestmark = pytest.mark.once
 
-COMMAND = imagenet(XNNPACK, pictures=100)
+COMMAND = imagenet(XNNPACK, pictures=30)
 ON_RAY = ("--executor=ray", "--ray_tasks=3")
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
 

@@ -281,8 +281,8 @@ def test_a_folder_that_cannot_be_written_is_refused(evaluation: EvaluationSet, t
 
 def test_a_full_disk_ends_the_run_and_what_was_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is room for more than the first batch of rows, and for less than all."""
-    monkeypatch.setattr("evaltools.engine.journal._RECORDS_PER_BATCH", 100)
-    runs = 300  # of two configurations: six batches
+    monkeypatch.setattr("evaltools.engine.journal._RECORDS_PER_BATCH", 40)
+    runs = 120  # of two configurations: six batches
     command = inference_diff(f"--run_dir={tmp_path / 'undisturbed'}", runs=runs)
     undisturbed = figures_here(command, tmp_path / "undisturbed.json")
     needed = sum(file.stat().st_size for file in (tmp_path / "undisturbed").iterdir())

@@ -202,14 +202,6 @@ def test_a_gate_finds_what_is_worse_than_in_an_earlier_suite(models: Path, tmp_p
     assert (never.code, "nothing was measured in both" in never.out) == (3, True)
 
 
-def test_the_comparison_of_suites_by_themselves_is_gone(models: Path) -> None:
-    done = evaltools_here("suite", str(models), "--against=old.json")
-    assert done.code == 2
-    assert "--against is gone: evaltools gate NEW.json --against=OLD.json compares two suites" in done.err
-    with pytest.raises(AttributeError, match=r"evaltools.gate\(suite, against=earlier\)"):
-        getattr(et, "Suite")  # noqa: B009
-
-
 def test_a_file_with_a_task_and_a_benchmark(models: Path, tmp_path: Path) -> None:
     (tmp_path / "suite.toml").write_text(f'''
 models = ["models/[fi]*.tflite"]
@@ -234,30 +226,19 @@ models = ["int8*"]
     assert [each.name for each in timed.delegates] == ["XNNPACK"]
 
 
-def test_a_model_that_is_deleted_meanwhile_keeps_its_rows(models: Path) -> None:
-    model = models / "int8.tflite"
-
-    def delete_at_the_end(done: int, total: int) -> None:
-        if done == total:
-            model.unlink()
-
-    suite = et.suite(
-        [models / "broken.tflite", model],
-        tests={"builtin": et.Configuration(kernels="builtin")},
-        jobs={"diff": "diff --num_runs=2 --noise_floor_runs=1"},
-        progress=delete_at_the_end,
-    )
-    assert not model.exists()
-    assert states(suite) == ["failed", "done"]
-
-
-def test_from_python(models: Path, tmp_path: Path) -> None:
+def test_from_python_also_of_a_model_that_is_deleted_meanwhile(models: Path, tmp_path: Path) -> None:
     counts: list[tuple[int, int]] = []
+
+    def progress(done: int, total: int) -> None:
+        counts.append((done, total))
+        if done == total:
+            (models / "int8.tflite").unlink()
+
     suite = et.suite(
         [models / "broken.tflite", models / "int8.tflite"],
         tests={"builtin": et.Configuration(kernels="builtin")},
         jobs={"diff": "diff --num_runs=2 --noise_floor_runs=1"},
-        progress=lambda done, total: counts.append((done, total)),
+        progress=progress,
     )
     assert counts == [(0, 2), (1, 2), (2, 2)]
     assert states(suite) == ["failed", "done"]
