@@ -253,13 +253,13 @@ def test_what_happens_to_one_worker_costs_the_others_nothing() -> None:
     task = Recipes(fates)
     reasons = {
         "killed": KILLED,
-        "hangs": "no answer within 8 s while it made this input; it was ended; --example_timeout=SECONDS allows more",
+        "hangs": "no answer within 4 s while it made this input; it was ended; --example_timeout=SECONDS allows more",
         "left": "the process that decodes died while it made this input (exit code 7)",
         "broken": "e7 is broken",
-        "babbles": "no answer within 8 s while it made this input; it printed last: ",
+        "babbles": "no answer within 4 s while it made this input; it printed last: ",
     }
     found: dict[int, str] = {}
-    with pool(task, workers=3, timeout_s=8.0) as makers:
+    with pool(task, workers=3, timeout_s=4.0) as makers:
 
         def work(number: int) -> None:
             for start in range(10 * number, 10 * number + 10, 2):

@@ -52,16 +52,12 @@ REFUSED_AT = ("create", "prepare", "allocate", "first", "later")
 SOME = [
     ("load", "group"),
     ("create", "refuse"),
-    ("create", "fork"),
     ("prepare", "close"),
-    ("allocate", "setsid"),
     ("first", "stdout"),
     ("first", "junk"),
-    ("first", "child"),
     ("later", "abort"),
     ("between", "length"),
     ("free", "hang"),
-    ("destroy", "fork"),
     ("destroy", "segv"),
     ("exit", "abort"),
 ]

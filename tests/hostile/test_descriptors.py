@@ -68,8 +68,8 @@ def junk(number: int) -> bytes:
 
 
 HARMS: dict[str, Harm] = {
-    **{f"junk {number}": partial(writing, junk(number)) for number in range(EXAMPLES // 4)},
-    **{f"forged answer {question}": partial(forging, question) for question in range(6)},
+    **{f"junk {number}": partial(writing, junk(number)) for number in range(EXAMPLES // 10)},
+    **{f"forged answer {question}": partial(forging, question) for question in range(1, 4)},
     "pickle": partial(writing, pickle.dumps(Touching(Path("touched")))),
     "framed pickle": partial(writing, framed(2, pickle.dumps(Touching(Path("touched"))))),
     "overwritten": partial(overwriting, b"\x55" * 5000),

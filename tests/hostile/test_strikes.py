@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.once,
     pytest.mark.skipif(sys.platform != "linux", reason="other platforms do not tell what a process left"),
 ]
-EXAMPLES = 200
+EXAMPLES = 80
 LONGEST_RUN_S = 240
 PATIENCE_S = 6
 CONFIGURATIONS = ("--config=a: use_xnnpack=true", "--config=b: use_xnnpack=false")

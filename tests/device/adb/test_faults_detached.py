@@ -86,14 +86,14 @@ def test_a_command_runs_once_wherever_the_link_breaks(
     monkeypatch.setattr("evaltools.adb.client._BETWEEN_TRIES_S", 0.1)
     ran = proxy.device.folder / "runs"
     ran.unlink(missing_ok=True)
-    for place in (0, 20, 50, 400, 800, 2500):
+    for place in (0, 50, 800):
         command = f"echo {place} >> {TMP}/runs; printf out; printf err >&2; exit 3"
         run = f"{TMP}/run{place}{direction}"
         proxy.cut_after(direction, place)
         breaking.patiently(partial(detached.start, breaking, command, run))
         answer = detached.wait(breaking, run, 60.0)
         assert (answer.code, answer.out, answer.err) == (3, b"out", b"err"), place
-    assert ran.read_text() == "0\n20\n50\n400\n800\n2500\n"
+    assert ran.read_text() == "0\n50\n800\n"
 
 
 def test_of_two_starts_at_once_one_command_runs(breaking: Link, proxy: FaultProxy) -> None:

@@ -34,7 +34,7 @@ from tests.device.real_device import Network, wait_until
 SIZE = 20 * 1024 * 1024
 BEGUN = SIZE // 4
 SMALL = 300_000
-PLACES = [0, 50, 2000, SMALL // 2, SMALL]
+PLACES = [0, 2000, SMALL]
 """Bytes before a break: from the first message of a transfer to the last."""
 FOLDER = "/data/local/tmp/transfer"
 REMOTE = f"{FOLDER}/model"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -107,15 +107,27 @@ def test_the_log_of_a_run_is_that_of_its_process_alone(client: Adb, phone: RealD
     assert delegate_lines(found.out)[0] == "XNNPACK delegate created."
 
 
-def test_each_start_has_its_own_log(client: Adb, phone: RealDevice) -> None:
+def test_each_start_of_an_app_of_any_name_has_its_own_log_and_gets_its_flags_as_they_are(
+    client: Adb, phone: RealDevice, tmp_path: Path
+) -> None:
+    """And may read what was sent: a device's shell may have a umask of 077."""
+    add_android(phone, "org.fork/.Other")
     kept(phone, "mode").write_text("gives up")
-    found = starts(client, phone, [["--graph=one"], ["--graph=two"]])
-    for name, own in zip(("one", "two"), found, strict=True):
+    (tmp_path / "m").write_text("a model")
+    above = [STORE, f"{STORE}/store", f"{STORE}/store/{'0' * 64}"]
+    link = Link(client, phone.serial)
+    assert link.shell(f"mkdir -p {above[-1]} && chmod 700 {' '.join(above)}").code == 0
+    graphs = ("/data/one", "/data/a'b\"c$HOME`x`;&|<>(){}*?~#!é.tflite")
+    steps = [[f"--graph={graph}", "--use_gpu=true"] for graph in graphs]
+    for graph, own in zip(graphs, starts(client, phone, steps, "org.fork/.Other", sent=tmp_path / "m"), strict=True):
         assert texts(own.out) == [
-            f"Running TensorFlow Lite benchmark with args: --graph={name}",
+            f"Running TensorFlow Lite benchmark with args: --graph={graph} --use_gpu=true",
             "STARTING!",
             "Failed to load model /no/such/file",
         ]
+    modes = link.shell(f"stat -c %a {' '.join(above)} {above[-1]}/m").text.split()
+    assert modes[:3] == ["711"] * 3
+    assert modes[3][-1] in "4567"
 
 
 def test_an_app_that_ends_early_has_failed_and_keeps_its_log(client: Adb, phone: RealDevice) -> None:
@@ -182,43 +194,10 @@ def test_flags_with_blanks_are_refused(argument: str) -> None:
         start_command(APP, [argument])
 
 
-def test_a_renamed_app_gets_flags_as_they_are(client: Adb, phone: RealDevice) -> None:
-    add_android(phone, "org.fork/.Other")
-    graph = "a'b\"c$HOME`x`;&|<>(){}*?~#!é.tflite"
-    kept(phone, "mode").write_text("gives up")
-    flags = [f"--graph=/data/{graph}", "--use_gpu=true"]
-    (found,) = starts(client, phone, [flags], "org.fork/.Other")
-    assert texts(found.out)[0] == f"Running TensorFlow Lite benchmark with args: --graph=/data/{graph} --use_gpu=true"
-
-
-def apk(folder: Path, answer: str) -> Path:
-    file = folder / "benchmark.apk"
-    file.write_text(f"{answer}\n{'x' * 10_000}")
-    return file
-
-
-def test_the_app_may_read_what_was_sent(client: Adb, phone: RealDevice, tmp_path: Path) -> None:
-    """A device's shell may have a umask of 077."""
-    kept(phone, "mode").write_text("gives up")
-    (tmp_path / "m").write_text("a model")
-    above = [STORE, f"{STORE}/store", f"{STORE}/store/{'0' * 64}"]
-    link = Link(client, phone.serial)
-    assert link.shell(f"mkdir -p {above[-1]} && chmod 700 {' '.join(above)}").code == 0
-    starts(client, phone, sent=tmp_path / "m")
-    modes = link.shell(f"stat -c %a {' '.join(above)} {above[-1]}/m").text.split()
-    assert modes[:3] == ["711"] * 3
-    assert modes[3][-1] in "4567"
-
-
-def test_an_apk_is_installed(client: Adb, phone: RealDevice, tmp_path: Path) -> None:
-    device = device_at(client, phone.serial, root=STORE)
-    with device.folder:
-        install_app(device, apk(tmp_path, "Success"))
-
-
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
+        ("Success", ""),
         (
             "Failure [INSTALL_FAILED_UPDATE_INCOMPATIBLE: signatures do not match]",
             r"benchmark\.apk cannot be installed; .*UPDATE_INCOMPATIBLE: signatures do not match.*\(adb uninstall\)",
@@ -226,10 +205,14 @@ def test_an_apk_is_installed(client: Adb, phone: RealDevice, tmp_path: Path) -> 
         ("no such service", r"benchmark\.apk cannot be installed; it printed last: no such service; it must be"),
     ],
 )
-def test_an_apk_that_is_refused(client: Adb, phone: RealDevice, tmp_path: Path, answer: str, message: str) -> None:
+def test_an_apk_is_installed_or_it_is_said_why_not(
+    client: Adb, phone: RealDevice, tmp_path: Path, answer: str, message: str
+) -> None:
+    file = tmp_path / "benchmark.apk"
+    file.write_text(f"{answer}\n{'x' * 10_000}")
     device = device_at(client, phone.serial, root=STORE)
-    with device.folder, pytest.raises(DeviceError, match=message):
-        install_app(device, apk(tmp_path, answer))
+    with device.folder, pytest.raises(DeviceError, match=message) if message else nullcontext():
+        install_app(device, file)
 
 
 class Leaving(Adb):

