@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from evaltools.benchmark.matrix import ALL_OF_NATIVE, option_configurations
-from evaltools.errors import UsageError
 
 
 def flags_of(text: str, own: list[tuple[str, str]] | None = None) -> dict[str, list[str]]:
@@ -69,12 +66,5 @@ def test_an_npu_is_that_of_qualcomm_unless_another_is_named() -> None:
 
 
 def test_none_is_the_command_line_itself() -> None:
+    """What is wrong: tests/cli/refusals.txt."""
     assert option_configurations("none", [("use_gpu", "true")]) == []
-    with pytest.raises(UsageError, match="The 'none' option can not be used together with other perf options"):
-        option_configurations("cpu,none", [])
-
-
-@pytest.mark.parametrize("text", ["", "cpu,", "cpu ", "xnnpack", "CPU"])
-def test_unknown_options_are_refused_in_the_native_words(text: str) -> None:
-    with pytest.raises(UsageError, match="There are invalid perf options in --perf_options_list"):
-        option_configurations(text, [])
