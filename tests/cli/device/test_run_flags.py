@@ -92,22 +92,12 @@ def test_the_folder_on_the_device_is_one_of_its_own() -> None:
 # ----- the command
 
 
-def test_the_tasks_are_listed_and_an_unknown_one_is_refused_with_the_nearest(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert run([]) == 2
-    assert "evaltools: missing: the task of evaltools device run\nusage: " in capsys.readouterr().err
+def test_the_tasks_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     for word in ("--help", "-h", "help"):
         assert run([word]) == 0
         listed = capsys.readouterr().out.partition("\ntasks:\n")[2].partition("\n\n")[0].splitlines()
         names = [line.split()[0] for line in listed]
         assert (names[:3], names[-1:]) == (["imagenet", "coco", "inference-diff"], ["benchmark"])
-    with pytest.raises(UsageError, match="'imagnet' is not a task; give one of .* Did you mean imagenet?"):
-        run(["imagnet", "--model_file=x"])
-    with pytest.raises(UsageError, match="run evaltools locate on the board itself"):
-        run(["locate", "x"])
-    with pytest.raises(UsageError, match="'--model_file=x' is not a task"):
-        run(["--model_file=x", "imagenet"])
 
 
 TASKS = ("imagenet", "coco", "inference-diff", "diff", "benchmark")

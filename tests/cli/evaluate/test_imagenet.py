@@ -24,26 +24,6 @@ from tests.command import evaltools, evaltools_here
 from tests.evaluation_set import EvaluationSet, make_evaluation_set
 
 
-def test_the_native_lines_are_all_that_stdout_holds(evaluation: EvaluationSet) -> None:
-    from statsmodels.stats.proportion import proportion_confint
-
-    completed = evaltools(*evaluation.flags("--use_xnnpack=false"))
-    assert completed.code == 0, completed.err
-    lines = completed.out.splitlines()
-    assert lines[0] == "INFO: Num evaluation runs: 30"
-    assert lines[1].startswith("INFO: Preprocessing latency: avg=")
-    assert lines[1].endswith("(us), std_dev=0(us)")
-    assert lines[2].startswith("INFO: Inference latency: avg=")
-    assert lines[3] == "INFO: Top-1 Accuracy: 0.8"
-    assert [line.split(" Accuracy")[0] for line in lines[3:]] == [f"INFO: Top-{k}" for k in range(1, 11)]
-    assert "reference" in completed.err
-    low, high = proportion_confint(24, 30, method="wilson")
-    assert f"80.00 % ({100 * low:.2f} to {100 * high:.2f})" in completed.err
-    # Other examples can differ all the same: 1 - 0.05^(1/30) = 0.095 of them.
-    assert "test: top-1 identical: all 30 answers are bit for bit the reference's; 95 % confident" in completed.err
-    assert "fewer than 9.5 % of such examples differ" in completed.err
-
-
 def test_the_labels_are_those_beside_the_model(evaluation: EvaluationSet) -> None:
     given = [flag for flag in evaluation.flags("--use_xnnpack=false") if not flag.startswith("--model_output_labels")]
     completed = evaltools_here(*given)
@@ -156,28 +136,15 @@ def test_a_damaged_jpeg_fails_with_its_reason_and_counts_for_the_native_tool_alo
     assert "INFO: Num evaluation runs: 30" in native.out
 
 
-def test_json_validates_and_holds_the_same_figures(evaluation: EvaluationSet, tmp_path: Path) -> None:
+def test_json_validates_and_has_the_answers_to_each_example(evaluation: EvaluationSet, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
-    flags = [
-        "--use_xnnpack=false",
-        "--config",
-        "x: use_xnnpack=true",
-        "--record_examples",
-        f"--output_file_path={output}",
-    ]
+    flags = ("--use_xnnpack=false", "--config", "x: use_xnnpack=true", "--record_examples", f"--output={output}")
     completed = evaltools_here(*evaluation.flags(*flags))
     assert completed.code == 0, completed.err
     document = json.loads(output.read_text())
     schema = json.loads(files("evaltools.result").joinpath("result.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
-    assert [entry["name"] for entry in document["rows"]] == ["reference", "test", "x"]
-    assert document["rows"][1]["figures"]["top1"]["value"] == pytest.approx(0.8)
-    assert document["rows"][1]["flags"] == ["--use_xnnpack=false"]
-    assert document["rows"][2]["delegates"][0]["name"] == "XNNPACK"
-    assert document["rows"][2]["delegates"][0]["nodes"] > 0
-    changes = [entry["figures"]["top1"].get("change", {}).get("against") for entry in document["rows"]]
-    assert changes == [None, "reference", "reference"]
     answers = document["tables"]["examples"]
     assert answers["configuration"][21:24] == ["reference", "test", "x"]
     assert answers["classes"][22][0] == answers["answer_index"][22] == evaluation.answers[7]
@@ -185,7 +152,6 @@ def test_json_validates_and_holds_the_same_figures(evaluation: EvaluationSet, tm
     assert answers["rank"][22] == 0
     assert len(answers["scores"][23]) == 10
     assert document["models"][0]["sha256"]
-    assert document["environment"]["command"][:2] == ["evaltools", "imagenet"]
     assert read_result(output).example_count == 30
 
 

@@ -39,18 +39,6 @@ def run_here(project: Path, *more: str, task: str = "own.py:brightness") -> Comp
     return completed
 
 
-def test_figures_go_to_stdout_and_the_table_to_stderr(project: Path) -> None:
-    completed = run_here(project, "--use_xnnpack=true", "--verbose", f"--output_file_path={project / 'result.json'}")
-    assert completed.code == 0, completed.err
-    assert f"INFO: Num evaluation runs: {EXAMPLES}" in completed.out
-    assert "INFO: near: 0.05" in completed.out
-    said = "near unchanged: no answer of 100 changed it; 95 % confident: fewer than 3 % of such examples do"
-    assert said in " ".join(completed.err.split()), "in a cell of several lines"
-    result = read_result(project / "result.json")
-    assert (result.command, result.subject) == ("own", "brightness")
-    assert (result.given["--values"], result.given["--times"]) == ("values.txt", "1.0")
-
-
 def test_a_run_goes_on_only_with_the_same_task(project: Path) -> None:
     begun = run_here(project, f"--run_dir={project / 'run'}")
     assert begun.code == 0, begun.err

@@ -10,13 +10,10 @@ import pytest
 from evaltools.engine.steps import STAGES
 from evaltools.result.section import Lines
 from evaltools.result_file import read_result
-from tests.cli.evaluate.sample_runs import PICTURES, XNNPACK, coco, figures_here, imagenet, inference_diff
+from tests.cli.evaluate.sample_runs import PICTURES, XNNPACK, figures_here, imagenet
 from tests.command import evaltools_here
 
 pytestmark = pytest.mark.once
-
-
-PLAIN = ("--config", "plain C++: kernels=reference")
 
 
 def conditions_of(path: Path) -> str:
@@ -26,24 +23,6 @@ def conditions_of(path: Path) -> str:
     )
     assert isinstance(block, Lines)
     return str(block.lines[0])
-
-
-RECORD = "--record_examples=true"
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(imagenet(XNNPACK, *PLAIN, RECORD, pictures=20), id="imagenet"),
-        pytest.param(coco("--use_xnnpack=true", RECORD, pictures=12), id="coco"),
-        pytest.param(inference_diff(*PLAIN), id="inference-diff"),
-    ],
-)
-def test_the_number_of_workers_changes_no_figure(command: list[str], tmp_path: Path) -> None:
-    one, two = (figures_here([*command, f"--workers={number}"], tmp_path / f"{number}.json") for number in (1, 2))
-    assert one == two
-    used = [conditions_of(tmp_path / f"{number}.json").partition(",")[0] for number in (1, 2)]
-    assert used == ["1 worker", "2 workers"]
 
 
 def test_progress_as_json_parses_line_by_line() -> None:

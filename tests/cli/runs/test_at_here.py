@@ -8,22 +8,11 @@ import pytest
 
 from evaltools.datasets import sample
 from evaltools.runs.places import PLACES, Place
-from tests.cli.evaluate.sample_runs import XNNPACK, figures_of, imagenet, run
+from tests.cli.evaluate.sample_runs import imagenet
 from tests.command import evaltools_here
 
 pytestmark = pytest.mark.once
 pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installed")
-
-
-def test_a_run_at_a_place_gives_the_figures_of_one_here_and_its_folder_is_no_result(tmp_path: Path) -> None:
-    words = [*imagenet(XNNPACK, pictures=10), "--record_examples=true"]
-    run_dir = tmp_path / "run"
-    alone = figures_of(words, tmp_path / "alone.json")
-    assert figures_of([*words, "--at=here", f"--run_dir={run_dir}"], tmp_path / "there.json") == alone
-    done = run(["report", str(run_dir), f"--output={tmp_path / 'page.html'}"])
-    assert done.code == 2
-    assert f"evaltools resume {run_dir} --output=FILE writes its result" in done.err
-    assert "Traceback" not in done.err
 
 
 NO_DELEGATE = "the NNAPI delegate cannot be created by the Python runtime litert"
@@ -36,12 +25,11 @@ def diff(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (diff("--use_nnapi=true", "--at=here"), f"test: not measured: {NO_DELEGATE}"),
         (diff("--use_nnapi=true", "--at=here", "--at=copy"), f"test@here, test@copy: not measured: {NO_DELEGATE}"),
         (diff("--use_xnnpack=true", "--reference=use_nnapi=true", "--at=here", "--at=copy"), NO_DELEGATE),
         (imagenet("--use_nnapi=true", "--at=here", "--at=copy", pictures=3), NO_DELEGATE),
     ],
-    ids=["one place", "several places", "reference", "task with truths"],
+    ids=["several places", "reference", "task with truths"],
 )
 def test_what_cannot_run_at_a_place_was_not_measured(
     words: list[str], said: str, monkeypatch: pytest.MonkeyPatch

@@ -20,7 +20,7 @@ from tests.cli.evaluate.sample_runs import (
 
 pytestmark = pytest.mark.once
 
-PICTURES = 200
+PICTURES = 120
 TESTS = (XNNPACK, "--config", "plain C++: kernels=reference", "--record_examples=true")
 NAMES = ("reference", "test", "plain C++")
 ROWS_OF_ALL = PICTURES * len(NAMES)
@@ -52,7 +52,7 @@ def test_killed_again_and_again_a_run_goes_on_to_the_same_result(tmp_path: Path)
     folder, output = tmp_path / "run", tmp_path / "result.json"
     begun = [*imagenet(*TESTS, pictures=PICTURES), f"--run_dir={folder}", f"--output_file_path={output}"]
     known: dict[tuple[int, str], bytes] = {}
-    for moment, rows in (("before", 1), ("after", 90), ("before", 300), ("after", ROWS_OF_ALL)):
+    for moment, rows in (("before", 1), ("after", 90), ("before", 200), ("after", ROWS_OF_ALL)):
         mark = uuid.uuid4().hex
         process = start(
             ["resume", str(folder)] if known else [*begun, "--workers=2"],

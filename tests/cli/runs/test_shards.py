@@ -1,4 +1,4 @@
-"""The shards of a run, merged, are the run; what is not a shard of it is refused."""
+"""However a run is carried out, its figures are the same: by workers, in shards; what is no shard of it is refused."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from evaltools.datasets import sample
 from evaltools.result.result import INVOKE_US
+from evaltools.result.section import Lines
 from evaltools.result_file import read_result
 from evaltools.runs.handing_over import to_bytes
 from evaltools.runs.stored import stored_request
@@ -58,23 +59,60 @@ def merge(*folders: Path, flags: tuple[str, ...] = ()) -> Completed:
     return evaltools_here("merge", *map(str, folders), *flags)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(imagenet(XNNPACK, pictures=PICTURES), id="imagenet"),
-        pytest.param(coco(XNNPACK, pictures=7), id="coco"),
-        pytest.param(inference_diff("--config", REFERENCE_KERNELS), id="inference-diff"),
-    ],
-)
-def test_merged_shards_are_the_whole(command: list[str], tmp_path: Path) -> None:
-    record = () if command[0] == "inference-diff" else ("--record_examples=true",)
-    whole = figures_here([*command, *record], tmp_path / "whole.json")
-    folders = run_shards(command, tmp_path, 0, 1, 2)
+RECORD = "--record_examples=true"
+COMMANDS = {
+    "imagenet": imagenet(XNNPACK, RECORD, pictures=PICTURES),
+    "coco": coco(XNNPACK, RECORD, "--bootstrap_resamples=100", pictures=7),
+    "inference-diff": inference_diff("--config", REFERENCE_KERNELS),
+}
+
+
+@pytest.fixture(scope="module", params=COMMANDS)
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
+    """A command, and its result with one worker."""
+    command, output = COMMANDS[request.param], tmp_path_factory.mktemp("whole") / "whole.json"
+    figures_here([*command, "--workers=1"], output)
+    return command, output
+
+
+def conditions_of(path: Path) -> str:
+    """What a result says of how its times were measured."""
+    (block,) = (
+        section.blocks[0] for section in read_result(path).blocks if (section.title, section.place) == ("", "speed")
+    )
+    assert isinstance(block, Lines)
+    return str(block.lines[0])
+
+
+def test_the_number_of_workers_changes_no_figure(whole: tuple[list[str], Path], tmp_path: Path) -> None:
+    command, one = whole
+    assert figures_here([*command, "--workers=2"], tmp_path / "two.json") == figures(one)
+    used = [conditions_of(path).partition(",")[0] for path in (one, tmp_path / "two.json")]
+    assert used == ["1 worker", "2 workers"]
+
+
+@pytest.mark.parametrize("whole", ["imagenet"], indirect=True)
+def test_another_process_changes_no_figure_and_its_folder_is_no_result(
+    whole: tuple[list[str], Path], tmp_path: Path
+) -> None:
+    """The way of a place, on this computer."""
+    command, here = whole
+    run_dir = tmp_path / "run"
+    assert figures_here([*command, "--at=here", f"--run_dir={run_dir}"], tmp_path / "there.json") == figures(here)
+    done = evaltools_here("report", str(run_dir), f"--output={tmp_path / 'page.html'}")
+    assert (done.code, f"evaltools resume {run_dir} --output=FILE writes its result" in done.err) == (2, True)
+
+
+def test_merged_shards_are_the_whole(whole: tuple[list[str], Path], tmp_path: Path) -> None:
+    command, output = whole
+    record = [RECORD] if RECORD in command else []
+    folders = run_shards([word for word in command if word != RECORD], tmp_path, 0, 1, 2)
     parts = [{example for example, _ in journal_rows(folder)} for folder in folders]
     assert [part & other for part in parts for other in parts if part is not other] == [set()] * 6
-    assert figures_here(["merge", *map(str, reversed(folders)), *record], tmp_path / "merged.json") == whole
+    merged = tmp_path / "merged.json"
+    assert figures_here(["merge", *map(str, reversed(folders)), *record], merged) == figures(output)
     if record:
-        times = [read_result(tmp_path / name).rows[1].series.get(INVOKE_US) for name in ("whole.json", "merged.json")]
+        times = [read_result(path).rows[1].series.get(INVOKE_US) for path in (output, merged)]
         assert (len(times[0] or ()) > 0, times[1]) == (True, None), "times of shards have no common order"
 
 
