@@ -20,7 +20,7 @@ def made(name: str, median_us: float, rounds: int, low: float | None, high: floa
 
 
 def steps(*samples: Sample, **facts: Any) -> list[str]:
-    return [note.text for note in benchmark(*samples, **facts).notes if note.of == NEXT]
+    return [note.line for note in benchmark(*samples, **facts).notes if note.of == NEXT]
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ def test_a_slowdown_of_sixteen_times_is_red(tmp_path: Path) -> None:
     written(tmp_path, new=measured(GOOD, us=16_000.0), old=MADE)
     completed = gate(tmp_path, "--against=old.json")
     assert completed.code == 1
-    everywhere(tmp_path, completed, "latency_ratio vs old 16 [")
+    everywhere(tmp_path, completed, "latency_ratio vs old 16 (")
 
 
 def test_several_runs_are_compared_with_a_folder_of_results(tmp_path: Path) -> None:
