@@ -198,6 +198,21 @@ def test_a_fault_in_long_parts_is_named_where_copies_show_it_first(tmp_path: Pat
     assert answer_of(found, model).operators == (place,)
 
 
+@pytest.mark.parametrize(("amount", "suspects"), [(1.4e-6, ()), (2.5e-6, (3,))])
+def test_what_copies_show_counts_from_twice_the_tolerance_on(
+    amount: float, suspects: tuple[int, ...], tmp_path: Path
+) -> None:
+    """Twice the tolerance of operator 3, whose outputs are of the size 1, is 1.8e-6; rounding makes less."""
+    made_by = CuttableModel(locate_models.net()).makers
+
+    def spoil(part: Part, tensor: int) -> float:
+        spoilt = length(part) >= 6 and part.first <= 3 <= part.last
+        return amount if spoilt and made_by[tensor] >= 3 else 0.0
+
+    found, model = searched(tmp_path, spoil=spoil)
+    assert answer_of(found, model).operators == suspects
+
+
 @pytest.mark.parametrize(("behind_it", "reaches"), [(0.0, True), (0.04, True), (0.06, None), (0.2, None)])
 def test_an_error_reaches_the_outputs_where_they_are_twice_as_far_off_with_it(
     behind_it: float, reaches: bool | None, tmp_path: Path
