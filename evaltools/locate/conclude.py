@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from evaltools.locate.rows import index_of, present, share
+from evaltools.locate.rows import SINGLE, index_of, present, share
 from evaltools.locate.tables import operators_table
 from evaltools.locate.words import (
     CAUSE,
@@ -20,17 +20,22 @@ from evaltools.locate.words import (
     suspect_lines,
     with_short_names,
 )
-from evaltools.operators.answer import Answer
+from evaltools.operators.answer import FAULTS, Answer
 from evaltools.report.words.facts import counted, describe_configuration
+from evaltools.report.words.next_steps import HOW_FAST, next_command, search_command, stated
 from evaltools.result.facts import Environment, Model
 from evaltools.result.result import WARNING, Result, Row, next_step
 from evaltools.result.section import Axis, Block, Chart, Lines, Mark, Note, Section, Sentence, Tone
 from evaltools.result.verdict import Verdict
+from evaltools.tasks.inference_diff.report import on_real_data
 
 _CPU: Final = "CPU"
+_INPUTS: Final = ("num_inputs",)
 _MOST_BARS: Final = 120
 _NEAR: Final = 0.9
 """Of its tolerance."""
+_WIDE: Final = 3.0
+"""Shares of the tolerance that are larger lie on a logarithmic axis."""
 
 
 def found(
@@ -90,6 +95,22 @@ def _notes(result: Result) -> Iterator[Note]:
     yield from result.notes
     causes = [cause for row in result.rows for cause in parts_of(row, "cause")]
     yield from map(next_step, dict.fromkeys(f"{each.name}: {each.texts['remedy']}" for each in causes))
+    yield from _next(result, entry)
+
+
+def _next(result: Result, entry: Row) -> Iterator[Note]:
+    """What an answer leads to: a reproduction of a fault, real data, more inputs, or the speed."""
+    kind, typed, model = entry.verdicts[0].kind, result.environment.command, result.model.file
+    looked_at = any(SINGLE in row.figures for row in operators_of(result))
+    if kind in (*FAULTS, "refused") and not parts_of(entry, "bundle"):
+        command = search_command(model, entry, typed, ["--bundle=reproduction"])
+        yield next_step("writes a reproduction that others can run", command)
+    elif kind in ("precision", "small differences add up"):
+        yield on_real_data(result)
+    elif kind in ("suspected", "not decided") and looked_at and not result.stopped and not any(stated(typed, _INPUTS)):
+        yield next_step("looks at more inputs", search_command(model, entry, typed, ["--num_inputs=20"]))
+    elif kind == "no difference" and not entry.is_emulated and not entry.place:
+        yield next_step(HOW_FAST, next_command("benchmark", model, entry.flags, typed))
 
 
 def _details(result: Result, inputs: Sequence[str]) -> Iterator[Block]:
@@ -132,7 +153,7 @@ def _charts(operators: Sequence[Row]) -> list[Chart]:
             for row in worst
             if (error := _own_error(row)) is not None
         ]
-        axis = Axis("error / tolerance", "symlog", at=1.0)
+        axis = Axis("error / tolerance", "symlog" if max(local)[0] > _WIDE else "", at=1.0)
         charts.append(Chart("Error of each operator by itself", "bars", marks, text, Axis("operator"), axis))
     charts += _by_tensor(operators)
     ran_on = [row.texts.get("ran_on", "") for row in operators]

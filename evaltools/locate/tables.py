@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -16,6 +17,8 @@ from evaltools.result.section import Cell, Number, Table, Word, number_cell
 from evaltools.text import shortened
 
 _MOST_ROWS: Final = 24
+_MOST_ORDINARY: Final = 6
+"""Rows, where nothing stands out."""
 _LONGEST_NAME: Final = 40
 _ORDINARY: Final = ("right", "stays on the CPU", "computes from constants", "precision")
 _INTRO: Final = (
@@ -67,13 +70,17 @@ def _suspects(result: Result) -> Table:
                 row.texts.get("ran_on", ""),
                 _error(row, SINGLE, path),
                 *(_figure(row, name, path) for name in ("size", "tolerance")),
+                "" if (part := share(row)) is None or math.isinf(part) else Number(f"{100 * part:.3g} %", part),
                 _error(row, ACCUMULATED, path),
                 _figure(row, "gain", path),
                 _status(row, answer),
             ]
         )
-    columns = ("#", "operator", "tensor", "ran on", "single", "size", "tolerance", "in the model", "gain", "status")
-    ranks = (0, 0, 5, 4, 1, 3, 2, 6, 7, 0)
+    columns = (
+        "#", "operator", "tensor", "ran on", "single", "size", "tolerance", "of tolerance", "in the model", "gain",
+        "status",
+    )  # fmt: skip
+    ranks = (0, 0, 5, 4, 1, 3, 6, 2, 7, 8, 0)
     left = Counter(row.texts["status"] for row in operators if row not in shown)
     kinds = ", ".join(f"{count} {status}" for status, count in left.items())
     below = f"and {sum(left.values())} more operators, all in the JSON result: {kinds}" if left else ""
@@ -144,9 +151,8 @@ def _error(row: Row, name: str, path: str) -> Cell:
 
 
 def _standing_out(operators: Sequence[Row]) -> list[Row]:
-    """The operators that are not right, then of the others those furthest off, both in the order of the model."""
-    strange = [row for row in operators if row.texts["status"] not in _ORDINARY]
-    others = [row for row in operators if row.texts["status"] in _ORDINARY]
-    others.sort(key=lambda row: -(share(row) or 0.0))
-    chosen = strange[:_MOST_ROWS] + others[: max(0, _MOST_ROWS - len(strange))]
-    return sorted(chosen, key=lambda row: (row.texts["status"] in _ORDINARY, index_of(row)))
+    """The operators that are not right, then of the others those furthest off, the worst first."""
+    ranked = sorted(operators, key=lambda row: -(share(row) or 0.0))
+    strange = [row for row in ranked if row.texts["status"] not in _ORDINARY]
+    others = [row for row in ranked if row.texts["status"] in _ORDINARY]
+    return strange[:_MOST_ROWS] + others[: max(0, _MOST_ORDINARY - len(strange))]

@@ -29,7 +29,8 @@ MOST_PANELS: Final = 6
 """Of a picture."""
 LONGEST_TEXT: Final = 600
 """In characters; longer ones lose their middle. Commands are never cut."""
-_BY_NEED: Final[tuple[Tone, ...]] = ("bad", "missing", "open", "near", "", "good")
+BY_NEED: Final[tuple[Tone, ...]] = ("bad", "missing", "open", "near", "", "good")
+"""What is to be seen first."""
 
 
 class Sources(Struct, frozen=True):
@@ -165,7 +166,7 @@ def bounded(part: Part) -> Part:
 def bounded_first(first: First) -> First:
     """The first screen with as much as a page has room for; of notes, bad ones are kept before others."""
     notes = merged(first.notes)
-    by_need = sorted(range(len(notes)), key=lambda place: _BY_NEED.index(notes[place].tone))
+    by_need = sorted(range(len(notes)), key=lambda place: BY_NEED.index(notes[place].tone))
     kept = [notes[place] for place in sorted(by_need[:MOST_NOTES])]
     left = some_of(len(kept), len(notes), "remarks")
     shown = [*(replace(note, text=shortened(note.text, LONGEST_TEXT)) for note in kept)]

@@ -106,7 +106,7 @@ class Table(Struct, frozen=True, tag_field="kind", tag="table"):
     ``names`` is how many of the first columns are names, which take several lines before another column is left out
     for them. Rows ascend by the column ``sorted_by``, if it is stated. ``ranks`` says how important each column is: of
     those that do not fit a terminal, the one of the highest rank is left out first, none of rank 0. Empty: names are,
-    and of the others those to the left.
+    and of the others those to the left. ``is_matrix``: all columns are of one kind, so that no word speaks for a row.
     """
 
     kind: ClassVar[str] = "table"
@@ -117,6 +117,7 @@ class Table(Struct, frozen=True, tag_field="kind", tag="table"):
     names: int = 1
     ranks: Sequence[int] = ()
     sorted_by: str = ""
+    is_matrix: bool = False
 
     def __post_init__(self) -> None:
         width = len(self.columns) or max(map(len, self.rows), default=0)

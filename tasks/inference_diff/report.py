@@ -92,18 +92,19 @@ def next_steps(result: Result, configuration: Row) -> list[Note]:
         return []
     is_looked_for = any(stated(typed, [LOCATE.name])) or ran_on_devices(typed) or verdict.kind == "not judged"
     search = [] if is_looked_for else [_search(result, configuration)]
-    tasks = _fitting_tasks(result)
-    if verdict.kind == "not decided":
-        has_own_inputs = any(stated(typed, _OWN_INPUTS))
-        decides = "accuracy may decide" if has_own_inputs else f"{_OTHER_INPUTS}, and so may its accuracy"
-        return [*search, next_step(f"{decides}: {tasks.removesuffix(',')}")]
-    return [*search, next_step(f"{tasks} can say whether answers on real data change with it")]
+    may_decide = verdict.kind == "not decided" and not any(stated(typed, _OWN_INPUTS))
+    return [*search, *([next_step(_OTHER_INPUTS)] if may_decide else []), on_real_data(result)]
 
 
 def _search(result: Result, configuration: Row) -> Note:
     """The search with the inputs that the command states."""
     command = search_command(result.model.file, configuration, result.environment.command)
     return next_step(FOR_A_DIFFERENCE, command)
+
+
+def on_real_data(result: Result) -> Note:
+    """What says whether a difference matters."""
+    return next_step(f"{_fitting_tasks(result)} can say whether answers on real data change with it")
 
 
 def _fitting_tasks(result: Result) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,10 +15,11 @@ from evaltools.report.page.figures import accuracy, speed
 from evaltools.report.page.what_ran import devices, origin, proof
 from evaltools.report.screen.charts import answering
 from evaltools.report.screen.first import at, first_screens, warnings_of
+from evaltools.report.screen.matrix import matrix_of
 from evaltools.report.screen.table import by_task
 from evaltools.result.places import machine_of
 from evaltools.result.result import HINT, INVOKE_US, Result
-from evaltools.result.section import Block, Place, Section
+from evaltools.result.section import Block, Place, Section, Table
 
 _GATE: Final = "gate"
 _MOST_NAMED: Final = 3
@@ -29,10 +30,22 @@ def page_of(sources: Sources) -> Page:
     """All that is shown of results; sections without data are left out."""
     results = dict(sorted(sources.results.items(), key=lambda each: _order(each[1])))
     screens = zip(first_screens(results, sources.located), by_task(results), strict=True)
-    first = [replace(screen, blocks=(*screen.blocks, *_glances(of), *answering(of))) for screen, of in screens]
+    first = [
+        replace(screen, blocks=(*_with_matrix(screen.blocks, of), *_glances(of), *answering(of)))
+        for screen, of in screens
+    ]
     alone = {next(iter(of)) for of in by_task(results) if len(of) == 1}
     parts = [_part(name, result, sources, name in alone) for name, result in results.items()]
     return Page(_title(parts, sources), tuple(map(bounded_first, first)), tuple(map(bounded, parts)), _below(sources))
+
+
+def _with_matrix(blocks: Sequence[Block], results: Mapping[str, Result]) -> Iterator[Block]:
+    """The blocks of a first screen, of a suite with all models at a glance before its table."""
+    matrix = matrix_of(results)
+    for block in blocks:
+        if isinstance(block, Table) and matrix is not None:
+            yield matrix
+        yield block
 
 
 def _glances(results: Mapping[str, Result]) -> list[Block]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from evaltools.report.content import BY_NEED
 from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost, is_share
 from evaltools.report.screen.table import is_shown, word_of
 from evaltools.report.words.facts import (
@@ -255,9 +256,15 @@ def _time_ms(row: Row) -> float:
 
 
 def became_of(result: Result) -> str:
-    """How many models and configurations a suite has, and what became of them."""
+    """How many models and configurations a suite has, and what became of them in each job, the worst first."""
     rows = result.rows
     configurations = len({row.name for row in rows if row.role == "test" and row.name != ALL})
     what = f"{counted(len({row.model for row in rows}), 'model')}, {counted(configurations, 'configuration')}"
-    counts = Counter(word_of(ModelRow("", result, row)) for row in rows if is_shown(row))
-    return f"{what}: {', '.join(f'{count} {kind}' for kind, count in counts.most_common())}."
+    jobs: dict[str, Counter[tuple[int, str]]] = {}
+    for row in filter(is_shown, rows):
+        shown = ModelRow("", result, row)
+        jobs.setdefault(row.job, Counter())[(BY_NEED.index(shown.tone), word_of(shown))] += 1
+    texts = {job: ", ".join(f"{counts[kind]} {kind[1]}" for kind in sorted(counts)) for job, counts in jobs.items()}
+    if len(texts) == 1:
+        return f"{what}: {'; '.join(texts.values())}."
+    return f"{what}; {'; '.join(f'{job}: {text}' for job, text in texts.items())}."

@@ -146,10 +146,7 @@ def _of_row(row: ModelRow) -> Iterator[Note]:
         yield Note(name, f"not clean: {entry.crashes_of_runs or entry.not_clean}", "bad")
     if entry.failed_examples and not result.is_of_examples:
         yield Note(name, f"{entry.failed_examples} runs failed: {entry.texts.get('first_failure', '')}", "bad")
-    if result.is_of_examples and (beside_cpu := _beside_cpu(result, entry)):
-        yield Note(name, beside_cpu)
-    has_reason = verdict is not None and bool(verdict.texts) and verdict.tone == "near"
-    if verdict is not None and (verdict.is_open or verdict.tone == "open" or has_reason):
+    if verdict is not None and _needs_reason(result, entry, verdict):
         yield Note(name, _judged(verdict), row.tone)
     elif verdict is not None and verdict.kind in ("not compared", "not measured"):
         yield Note(name, f"{verdict.kind}: {verdict.why}", "missing")
@@ -159,6 +156,21 @@ def _of_row(row: ModelRow) -> Iterator[Note]:
             yield Note(name, f"not compared: {reference.name} was not measured", "open")
         elif reference is not None:
             yield Note(name, "not compared: there is no answer that both gave", "open")
+    if result.is_of_examples and (beside_cpu := _beside_cpu(result, entry)):
+        yield Note(name, beside_cpu)
+
+
+def _needs_reason(result: Result, entry: Row, verdict: Verdict) -> bool:
+    """Whether the table's word is not enough: for what is open, and of outputs for what is others and no warning says.
+
+    Of a suite, which has many rows, not for what is within a precision.
+    """
+    if verdict.is_open or verdict.tone == "open" or not verdict.texts:
+        return verdict.is_open or verdict.tone == "open"
+    if verdict.tone == "near":
+        return not entry.job
+    is_said = any(text.startswith(f"{entry.name} is {verdict.texts[0].partition(':')[0]}") for text in result.warnings)
+    return verdict.metric == OF_OUTPUTS and verdict.tone == "bad" and not is_said
 
 
 def _judged(verdict: Verdict) -> str:
@@ -185,7 +197,7 @@ def _faults(search: Result) -> Iterator[Note]:
     if answers and answers[0].tone == "bad":
         name = f"{search.rows[0].name}, layer by layer"
         yield Note(name, answers[0].text.removesuffix("."), "bad")
-        yield from (Note(name, note.text) for note in search.notes if note.of == NEXT)
+        yield from (Note(name, note.text) for note in search.notes if note.of == NEXT and not note.command)
 
 
 def warnings_of(result: Result) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ SEARCH: Final = "evaltools locate "
 """How a step begins that looks for an operator."""
 FOR_A_DIFFERENCE: Final = "looks for the operator that makes the difference"
 """What one does where outputs differ."""
+HOW_FAST: Final = "says how fast it is in quiet, and how much memory it takes"
 _DOCTOR: Final = next_step("says what runs on this machine, and what is missing for the rest", "evaltools doctor")
 _BESIDE_XNNPACK: Final = next_step(
     "as well says whether it is faster than what apps use without it", '--config "xnnpack: use_xnnpack=true"'
@@ -128,7 +129,7 @@ def how_fast(result: Result) -> Iterator[Note]:
     measured = [row for row in result.measured_tests if not row.is_emulated and not row.fallback]
     if measured and not result.other_models:
         command = next_command("benchmark", result.model.file, measured[0].flags, result.environment.command)
-        yield next_step("says how fast it is in quiet, and how much memory it takes", command)
+        yield next_step(HOW_FAST, command)
 
 
 def _is_beside_plain_kernels_alone(result: Result, configuration: Row) -> bool:
