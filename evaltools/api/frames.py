@@ -57,14 +57,14 @@ def model_name(result: Result, entry: Row) -> str:
 def with_intervals(figures: Mapping[str, Figure], entry: Row) -> dict[str, float | None]:
     """Each figure, and behind one that has a 95 % interval ``NAME_low`` and ``NAME_high``.
 
-    The last ones are ``change`` of the verdict's figure against what it was compared with.
+    The last ones are ``change`` of the first figure that was judged against what it was compared with.
     """
     found: dict[str, float | None] = {}
     for name, figure in figures.items():
         found[name] = figure.value
         if figure.interval is not None:
             found |= {f"{name}_low": figure.interval.low, f"{name}_high": figure.interval.high}
-    verdict = entry.verdict
+    verdict = entry.verdicts[0] if entry.verdicts else None
     if verdict is not None and verdict.change is not None:
         found |= {"change": verdict.change, "change_low": verdict.low, "change_high": verdict.high}
     return found

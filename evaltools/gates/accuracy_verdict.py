@@ -11,9 +11,9 @@ from evaltools.metrics.interval import Interval
 from evaltools.metrics.means import FEWEST_DIFFERING, MeanChange, seen_share
 from evaltools.metrics.metric import SHARE
 from evaltools.metrics.power import POWER, examples_to_judge
-from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p, share_bound
+from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p
+from evaltools.metrics.words import at_most_changing, ends
 from evaltools.metrics.words import change as change_in_words
-from evaltools.metrics.words import ends
 from evaltools.result.verdict import Verdict, VerdictKind
 
 RELATIVE_MARGIN: Final = 0.01
@@ -72,8 +72,7 @@ def in_words(
     ['WORSE: -0.027 (-0.033 to -0.021)']
     """
     if examples and (is_unchanged or identical == examples):
-        most = f"{100 * share_bound(0, examples, 1 - LEVEL, upper=True):.2g}"
-        sure = f"95 % confident: fewer than {most} % of such examples"
+        sure = f"95 % confident: fewer than {at_most_changing(examples)} of such examples"
         if identical == examples:
             text = f"identical: all {examples} answers are bit for bit the reference's; {sure} differ"
             return replace(verdict, kind="identical", texts=[text])

@@ -59,8 +59,7 @@ from msgspec.structs import replace
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import KindFigures, OutputDifference, RunDifference
 from evaltools.metrics.patterns import LEAST_QUANTA, Farthest
-from evaltools.metrics.proportions import share_bound
-from evaltools.metrics.words import two_digits
+from evaltools.metrics.words import at_most_changing, two_digits
 
 Grade = Literal[
     "identical", "equivalent", "fp16", "bf16", "int8", "not decided", "the reference is the odd one out", "diverged"
@@ -118,7 +117,6 @@ ANSWERS_OF_QUANTISATION: Final = 0.5
 """Beside a model that is quantised so many may change: an autoencoder's largest element does in 6 of 20 runs."""
 _OWN_ROUNDOFF: Final = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-24}
 _FLOAT32: Final = 2.0**-24
-_CONFIDENCE: Final = 0.95
 _EXPLAINS: Final = 0.8
 """A factor that makes so much of the difference is named."""
 OTHER_INPUTS: Final = "try others (--input_images, --input_files)"
@@ -451,8 +449,7 @@ def _identical(found: OutputDifference) -> str:
     """With the largest share of such inputs that may differ all the same: the exact bound of none of so many runs."""
     if not found.elements:
         return "it has no elements, so nothing was compared"
-    bound = f"{100 * share_bound(0, found.runs, _CONFIDENCE, upper=True):.2g} %"
-    sure = f"95 % confident: fewer than {bound} of such inputs differ"
+    sure = f"95 % confident: fewer than {at_most_changing(found.runs)} of such inputs differ"
     return f"identical in every element of {found.runs} runs; {sure}"
 
 

@@ -31,6 +31,15 @@ def ends(low: str, high: str) -> str:
     return f"({low} to {high})"
 
 
+def at_most_changing(examples: int) -> str:
+    """Where none of so many examples changed: fewer like them do, by the exact one-sided bound (95 %).
+
+    >>> at_most_changing(100)
+    '3 %'
+    """
+    return f"{100 * (1 - 0.05 ** (1 / examples)):.2g} %"
+
+
 def two_digits(value: float | None) -> str:
     """A size or an error."""
     return "no number" if value is None else f"{value:.2g}"

@@ -29,7 +29,7 @@ from evaltools.result.facts import (
 )
 from evaltools.result.figure import Figure, Part
 from evaltools.result.section import Note, Section
-from evaltools.result.verdict import Verdict
+from evaltools.result.verdict import Verdict, of_all_metrics
 from evaltools.text import printable
 
 VERSION: Final = "8"
@@ -59,6 +59,10 @@ STATE: Final = "state"
 """The text that says why a row has no figures: it ``failed``, or was ``skipped``."""
 ACCURACY: Final = "accuracy"
 """The text with the name of the figure that is the accuracy, of a task with a ground truth."""
+ANSWERS_CHANGED: Final = "answers_changed"
+"""The text that says how many answers are others than the reference's, where some are."""
+WORST_EXAMPLE: Final = "worst_example"
+"""The text with the name of the example that loses most by the metric that is worse."""
 FRONT: Final = "on_latency_front"
 """The count that is 1 where no other row is both as fast and as accurate."""
 EXAMPLES: Final = "examples"
@@ -128,8 +132,8 @@ class Row(Struct, frozen=True, omit_defaults=True):
 
     @property
     def verdict(self) -> Verdict | None:
-        """The first verdict, the one against the reference; None where nothing was judged."""
-        return self.verdicts[0] if self.verdicts else None
+        """The one against the reference, by all metrics together; None where nothing was judged."""
+        return of_all_metrics(self.verdicts)
 
     def value(self, name: str) -> float | None:
         """The number of a figure; None where there is none, or no such figure."""

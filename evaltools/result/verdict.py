@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evaltools import exit_codes
+from evaltools.metrics.words import change
 from evaltools.result.section import Tone
 
 VerdictKind = Literal[
@@ -16,6 +18,7 @@ VerdictKind = Literal[
     "equivalent",
     "better",
     "worse",
+    "mixed",
     "not decided",
     "fp16",
     "bf16",
@@ -26,7 +29,7 @@ VerdictKind = Literal[
     "not compared",
     "not measured",
 ]
-"""A precision means: different, but within what is expected of it."""
+"""A precision means: different, but within what is expected. ``mixed``: worse by one metric, better by another."""
 GateVerdict = Literal["skipped", "pass", "inconclusive", "fail", "not measured"]
 """The kinds of verdicts on limits; ``skipped`` is what cannot exist here, where the gate has ``allow_missing``."""
 GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("skipped", "pass", "inconclusive", "fail", "not measured")
@@ -34,7 +37,7 @@ GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("skipped", "pass", "inconclusiv
 _TONES: Final[Mapping[str, Tone]] = {
     "identical": "good", "unchanged": "good", "equivalent": "good", "better": "good", "fp16": "near", "bf16": "near",
     "int8": "near", "worse": "bad", "diverged": "bad", "not compared": "missing", "pass": "good", "fail": "bad",
-    "not measured": "missing", "skipped": "missing",
+    "not measured": "missing", "skipped": "missing", "mixed": "",
 }  # fmt: skip
 OF_OUTPUTS: Final = "outputs"
 """The metric of verdicts on the outputs themselves."""
@@ -109,6 +112,60 @@ def kind_in_words(kind: str) -> str:
     ('within expected precision of fp16', 'diverged')
     """
     return f"within expected precision of {kind}" if kind in _PRECISIONS else kind
+
+
+_OF_FIGURES: Final = ("worse", "not decided", "better", "equivalent", "unchanged", "identical")
+"""Verdicts on figures of one metric, from worst to best."""
+_OPEN: Final = "not decided"
+
+
+def of_all_metrics(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """The one verdict on what was compared with the same as in the first of these, by one metric or several.
+
+    It is the worst of them; ``mixed`` where one metric is better and another one worse. Its metric and its text name
+    all that are worse, or all that are not decided, and the numbers are those of the first of these.
+
+    >>> better, worse = Verdict("better", "iou", change=0.03), Verdict("worse", "margin", change=-0.1)
+    >>> found = of_all_metrics([better, worse])
+    >>> found.kind, found.sentence
+    ('mixed', 'margin worse: -0.1; iou better: +0.03')
+    """
+    own = against_the_same(verdicts)
+    by_kind = {kind: [each for each in own if each.kind == kind] for kind in _OF_FIGURES}
+    if sum(map(len, by_kind.values())) < len(own):
+        return own[0]
+    worst = next(filter(None, by_kind.values()), [])
+    is_mixed = bool(by_kind["worse"] and by_kind["better"])
+    if not is_mixed and (len(worst) < 2 or worst[0].kind not in ("worse", _OPEN)):
+        return worst[0] if worst else None
+    named = [
+        f"{_metrics(found)} {found[0].kind}: {', '.join(map(_change, found))}"
+        for found in (worst, by_kind["better"] if is_mixed else [])
+        if found
+    ]
+    needed = [each.examples_needed for each in worst if each.examples_needed is not None]
+    if needed and worst[0].kind == _OPEN:
+        named.append(f"{'' if len(needed) == len(worst) else 'at least '}about {max(needed)} examples would decide")
+    return replace(
+        worst[0],
+        kind="mixed" if is_mixed else worst[0].kind,
+        metric=_metrics(worst),
+        texts=["; ".join(named).removeprefix(f"{_metrics(worst)} ")],
+        examples_needed=max(needed, default=None),
+    )
+
+
+def against_the_same(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Those against what the first one is against: one for each metric."""
+    return [each for each in verdicts if each.against == verdicts[0].against]
+
+
+def _metrics(verdicts: Iterable[Verdict]) -> str:
+    return ", ".join(each.metric for each in verdicts)
+
+
+def _change(verdict: Verdict) -> str:
+    return "-" if verdict.change is None else change(verdict.change, verdict.low, verdict.high, is_share=False)
 
 
 class Ending(Struct, frozen=True):

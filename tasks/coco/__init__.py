@@ -197,6 +197,7 @@ COMMAND: Final = dataclasses.replace(
         needs=("pycocotools.cocoeval",),
         native_answers=True,
     ),
+    next_steps_at="evaltools.tasks.coco.page:next_steps",
     file_option="detections_path",
     file_at="evaltools.tasks.coco.conclude:detections_file",
 )

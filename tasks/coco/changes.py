@@ -18,12 +18,15 @@ from evaltools.metrics.interval import Interval, holm
 from evaltools.metrics.means import FEWEST_DIFFERING
 from evaltools.metrics.power import examples_to_judge_figure
 from evaltools.metrics.resampled import FEWEST_EXAMPLES, SEED, resample_weights, resampled_change
+from evaltools.metrics.words import change as change_in_words
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.coco.result import BoxComparison, CategoryChange, DetectionFigures, StatChange
 
 _STATS: Final = tuple(field.name for field in fields(CocoStats))
 _DIGITS: Final = 6
 _ONE_SIDE: Final = 0.975
+_ALIKE: Final = 0.5
+"""A configuration with fewer of the baseline's boxes gives other answers, whatever mAP says of so few pictures."""
 
 
 class CategoryDraws(Struct, frozen=True):
@@ -130,7 +133,8 @@ def verdicts_on_map(
 ) -> dict[str, list[Verdict]]:
     """The verdict on mAP of each comparison, by configuration, from the corrected p-value.
 
-    If the change has no interval, the verdict is "not decided", with the reason.
+    If the change has no interval, the verdict is "not decided", with the reason. What mAP does not decide is "diverged"
+    where fewer than half of the baseline's boxes have a partner.
     """
     found: dict[str, list[Verdict]] = {}
     of = {entry.configuration: entry for entry in figures}
@@ -141,8 +145,20 @@ def verdicts_on_map(
             verdict = _without_interval(comparison, of.get(comparison.baseline), of.get(comparison.other), margin)
         else:
             verdict = _by_interval(comparison, change, margin, tests[comparison.baseline])
-        found.setdefault(comparison.other, []).append(verdict)
+        found.setdefault(comparison.other, []).append(_by_boxes(verdict, comparison))
     return found
+
+
+def _by_boxes(verdict: Verdict, comparison: BoxComparison) -> Verdict:
+    """The verdict, where mAP decides or enough boxes are the baseline's."""
+    share = comparison.matched_share
+    if verdict.kind != "not decided" or share is None or share >= _ALIKE:
+        return verdict
+    texts = [f"{100 * share:.0f} % of the boxes match"]
+    if verdict.change is not None:
+        texts.append(change_in_words(verdict.change, verdict.low, verdict.high, is_share=True))
+    text = f"diverged: {', '.join(texts)}"
+    return replace(verdict, kind="diverged", texts=[text], examples_needed=None, fewest_examples=None)
 
 
 def is_clear(change: StatChange | CategoryChange) -> bool:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from evaltools.metrics.boxes import Detection
 from evaltools.result.figure import Change, Figure, Part, figure_of
 from evaltools.result.json_file import encode_json
-from evaltools.result.result import EXAMPLES, Result
+from evaltools.result.result import ANSWERS_CHANGED, EXAMPLES, Result
 from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.metrics import MATCHED_BOXES, OF_COCO
 from evaltools.tasks.coco.page import disagreements, sections
@@ -42,6 +42,11 @@ def concluded(
         blocks=sections(detected, len(run.outcome.names), run.pictures),
         given=given,
         nan_outputs={name: found.nonfinite_detections for name, found in by_name.items()},
+        texts={
+            name: {ANSWERS_CHANGED: each.boxes_in_words}
+            for name, each in with_reference.items()
+            if each.identical < each.example_count
+        },
         series={name: _native_map(found, detected.data.native) for name, found in by_name.items()},
         examples=_examples(detected.pictures) if keeps_examples else {},
         changed=_changed(detected.pictures, with_reference.values()) if keeps_examples else {},
@@ -63,8 +68,7 @@ def _figures(found: DetectionFigures, compared: BoxComparison | None) -> dict[st
             value, draws = getattr(found.evaluation.stats, metric.name), found.resampled.get(metric.name, [])
             figures[metric.name] = figure_of(metric, value, draws=draws, change=changes.get(metric.name))
     if compared is not None:
-        there_were = compared.boxes.matched + compared.boxes.lost
-        figures["matched_boxes"] = figure_of(MATCHED_BOXES, compared.boxes.matched / there_were if there_were else None)
+        figures["matched_boxes"] = figure_of(MATCHED_BOXES, compared.matched_share)
     return figures
 
 

@@ -13,6 +13,7 @@ from evaltools.metrics.boxes import Detection, Detections, match_boxes
 from evaltools.metrics.resampled import FEWEST_EXAMPLES
 from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import p_value, percent
+from evaltools.result.result import Result, Row, next_step
 from evaltools.result.section import (
     Block,
     Cell,
@@ -35,12 +36,17 @@ from evaltools.tasks.coco.result import (
     Detected,
     DetectedPicture,
 )
+from evaltools.tasks.framework.next_steps import next_steps as after_verdict
 
 DRAWN_SCORE: Final = 0.3
 _VISIBLE_SHIFT: Final = 0.01
 _MOST_PICTURES: Final = 16
 """Of each configuration."""
 _MOST_CATEGORIES: Final = 12
+_OUTPUTS_READ: Final = (
+    "boxes that do not match are usually outputs in another order (--output_map), or classes that begin elsewhere "
+    "(--class_offset)"
+)
 _ABOUT_THE_PICTURES: Final = (
     f"Boxes with a score of {DRAWN_SCORE} or more that only one side has: red are those that only the reference has, "
     "blue those that only the other has, which may be right or wrong."
@@ -77,11 +83,17 @@ def sections(detection: Detected, example_count: int, folder: str) -> list[Secti
     ]
 
 
+def next_steps(result: Result, configuration: Row) -> list[Note]:
+    """As after any evaluation; where boxes are others, what usually explains it."""
+    verdict, steps = configuration.verdict, after_verdict(result, configuration)
+    return [*steps, next_step(_OUTPUTS_READ)] if verdict is not None and verdict.kind == "diverged" else steps
+
+
 def _changed(compared: BoxComparison) -> str:
     """How many boxes are no longer there, and how many are new, of whatever score."""
     boxes, count = compared.boxes, compared.example_count - compared.identical
     return (
-        f"{boxes.lost} of {boxes.matched + boxes.lost} boxes lost, {boxes.new} gained; "
+        f"{compared.boxes_in_words}, {boxes.new} gained; "
         f"{count} of {counted(compared.example_count, 'picture')} changed"
     )
 

@@ -225,6 +225,17 @@ class BoxComparison(Struct, frozen=True):
     categories: list[CategoryChange] = field(default_factory=list)
     identical: int = 0
 
+    @property
+    def matched_share(self) -> float | None:
+        """The share of the baseline's boxes that have a partner, 0..1; None where it has no box."""
+        there_were = self.boxes.matched + self.boxes.lost
+        return self.boxes.matched / there_were if there_were else None
+
+    @property
+    def boxes_in_words(self) -> str:
+        """How many boxes of the baseline have no partner."""
+        return f"{self.boxes.lost} of {self.boxes.matched + self.boxes.lost} boxes lost"
+
 
 class AnnotatedObject(Struct, frozen=True):
     """A ground truth; ``box`` as that of a :class:`Detection`."""

@@ -39,14 +39,18 @@ def general_warnings(
         yield f"the outputs are read as {places} ({places.source}), but the operator says {known}"
     if data.head is not None:
         yield from _about_head(data.head, model.outputs[0])
+    has_classes = truth is not None and any(figures.detections for figures in detection.figures)
+    if data.class_mapping is not None and has_classes:
+        yield from _about_classes(data.class_mapping)
+    for figures in detection.figures:
+        for finding in figures.findings:
+            yield f"{figures.configuration}: {finding}"
     yield from pictures.folder.remarks()
     if truth is None:
         yield "no ground truth was given, so there is no mAP; boxes are compared between configurations"
     else:
         yield from _about_truth(pictures, truth)
         yield from _other_sizes(every, truth, pictures.paths)
-        if data.class_mapping is not None and any(figures.detections for figures in detection.figures):
-            yield from _about_classes(data.class_mapping)
         if labels is not None:
             yield from _about_labels(labels, truth)
     if labels is not None and data.native:
@@ -59,9 +63,6 @@ def general_warnings(
     if len(set(counts.values())) > 1:
         listed = ", ".join(f"{name} {count}" for name, count in counts.items())
         yield f"the accuracies are those of different pictures, so they cannot be compared: {listed}"
-    for figures in detection.figures:
-        for finding in figures.findings:
-            yield f"{figures.configuration}: {finding}"
 
 
 def _other_sizes(found: Mapping[str, Found], truth: Truth, paths: Sequence[Path]) -> Iterator[str]:
@@ -169,6 +170,15 @@ def _about_classes(mapping: ClassMappingUsed) -> Iterator[str]:
 
 def _about_labels(labels: LabelFile, truth: Truth) -> Iterator[str]:
     lines = labels.lines
+    names = [(category.id, category.name.strip().lower()) for category in truth.categories]
+    early = [number for number, name in names if 0 < number <= len(lines) and lines[number - 1].strip().lower() == name]
+    if 2 * len(early) > len(names):
+        yield (
+            f"{labels.path} begins one line early: line {early[0] - 1} (from 0) says {lines[early[0] - 1]!r}, which is "
+            f"category {early[0]}; put a line such as 'background' in front of it. Figures do not change with it: they "
+            "go by numbers"
+        )
+        return
     most = max((category.id for category in truth.categories), default=0)
     if most >= len(lines):
         yield (

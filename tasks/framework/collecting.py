@@ -72,8 +72,9 @@ class Concluded(Struct, frozen=True):
     ``blocks`` are shown beside the figures. ``given`` is what decides the figures, as texts by name. ``examples`` says
     what each configuration gave for each example, where that was asked for, ``changed`` which answers are others than
     the reference's: columns of frames, the first of which are ``example`` and ``configuration``. ``nan_outputs`` counts
-    outputs, or elements of them, that are NaN or infinite. ``series`` are further numbers by name. ``also`` are
-    configurations that did not run here, such as a reference whose outputs were saved by another run.
+    outputs, or elements of them, that are NaN or infinite. ``series`` are further numbers by name, ``texts`` further
+    facts in words. ``also`` are configurations that did not run here, such as a reference whose outputs were saved by
+    another run.
     """
 
     figures: Mapping[str, dict[str, Figure]] = field(default_factory=dict)
@@ -84,6 +85,7 @@ class Concluded(Struct, frozen=True):
     given: Mapping[str, str] = field(default_factory=dict)
     nan_outputs: Mapping[str, int] = field(default_factory=dict)
     series: Mapping[str, dict[str, list[float]]] = field(default_factory=dict)
+    texts: Mapping[str, dict[str, str]] = field(default_factory=dict)
     examples: Columns = field(default_factory=dict)
     changed: Columns = field(default_factory=dict)
     also: Sequence[Row] = ()
@@ -112,7 +114,7 @@ def _with_own(row: Row, found: Concluded, accuracy: str, size_mb: float) -> Row:
     return replace(
         row,
         figures=in_order(figures),
-        texts=row.texts | ({"accuracy": accuracy} if accuracy in own else {}),
+        texts=row.texts | ({"accuracy": accuracy} if accuracy in own else {}) | found.texts.get(row.name, {}),
         parts=found.parts.get(row.name, []),
         series={**row.series, **found.series.get(row.name, {})},
         verdicts=found.verdicts.get(row.name, row.verdicts),

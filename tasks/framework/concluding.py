@@ -10,10 +10,10 @@ from evaltools.extensions import named
 from evaltools.gates.bounds import change_of_means
 from evaltools.metrics.means import MeanChange
 from evaltools.result.figure import Change, Figure, contribution_to
-from evaltools.result.result import Row
+from evaltools.result.result import ANSWERS_CHANGED, WORST_EXAMPLE, Row
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.beside import allowed_changes
-from evaltools.tasks.framework.collecting import Columns, Concluded, RecordsOfRun, columns, reference_among
+from evaltools.tasks.framework.collecting import Columns, Concluded, Pair, RecordsOfRun, columns, reference_among
 from evaltools.tasks.framework.definition import Pooled, Task
 from evaltools.tasks.framework.figures import FigureTable, ScoresSeen, WorstDrawings, verdicts_on
 from evaltools.tasks.framework.report import Scores, joined, sections
@@ -53,6 +53,11 @@ def concluded(task: Task, request: TaskRequest, run: RecordsOfRun, configuration
         judged = verdicts_on(found, task.means, baseline, run.margin, allowed_changes(other_kernels))
         own_verdicts.setdefault(other, []).extend(judged)
     drawings = {name: each.found for name, each in drawn.items()}
+    texts = {
+        name: _in_words(task, table, (reference, name), own_verdicts.get(name, []))
+        for name in seen
+        if reference in seen and name != reference and task.means
+    }
     own_blocks = sections(task, changes, scores, drawings, other_kernels, contributed)
     return replace(
         of_whole,
@@ -61,12 +66,22 @@ def concluded(task: Task, request: TaskRequest, run: RecordsOfRun, configuration
             name: [*of_whole.verdicts.get(name, ()), *own_verdicts.get(name, ())]
             for name in {**of_whole.verdicts, **own_verdicts}
         },
+        texts={name: {**texts.get(name, {}), **of_whole.texts.get(name, {})} for name in {**texts, **of_whole.texts}},
         warnings=[*of_whole.warnings, *_unknown(task, seen.values()), *_without_figure(task, figures, seen.values())],
         blocks=joined(of_whole.blocks, own_blocks),
         given=of_whole.given or given_of(request, (example.id for example in task.examples), task.facts),
         examples=of_whole.examples or ({"example": [example.id for example in task.examples]} if has_scores else {}),
         changed=of_whole.changed or (_changed(task, scores, reference, contributed) if has_scores else {}),
     )
+
+
+def _in_words(task: Task, table: FigureTable, pair: Pair, verdicts: Sequence[Verdict]) -> dict[str, str]:
+    """How many examples have other scores than in the baseline, and which one loses most where a metric is worse."""
+    changed, count = table.changed_examples(*pair)
+    texts = {ANSWERS_CHANGED: f"{changed} of {count} answers changed"} if changed else {}
+    worse = [each.metric for each in verdicts if each.kind == "worse" and each.against == pair[0]]
+    worst = table.worst_example(*pair, worse[0]) if worse else None
+    return texts | ({} if worst is None else {WORST_EXAMPLE: task.examples[worst].id})
 
 
 def _observed(task: Task, run: RecordsOfRun) -> tuple[dict[str, ScoresSeen], dict[str, WorstDrawings]]:

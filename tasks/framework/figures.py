@@ -124,6 +124,22 @@ class FigureTable:
                 found[metric.name] = _change(before, after, metric.bounds)
         return found
 
+    def changed_examples(self, baseline: str, other: str) -> tuple[int, int]:
+        """How many of the examples that both finished have another score in any metric, and how many there are."""
+        before, after = self.rows[baseline], self.rows[other]
+        both = before.keys() & after.keys()
+        return sum(not _are_same(before[example], after[example]) for example in both), len(both)
+
+    def worst_example(self, baseline: str, other: str, metric: str) -> int | None:
+        """The example that loses most by a metric; None where there is none that both finished."""
+        place = next(place for place, each in enumerate(self.metrics) if each.name == metric)
+        common = sorted(set(self.examples(baseline, place)).intersection(self.examples(other, place)))
+        before, after = (self.scores(name, place, common) for name in (baseline, other))
+        if before is None or after is None:
+            return None
+        losses = before.values - after.values
+        return common[int(np.argmax(losses if self.metrics[place].better == "higher" else -losses))]
+
     @property
     def contributed(self) -> set[str]:
         """The metrics of which single examples have no score, but contribute to what all of them have together."""
@@ -143,6 +159,11 @@ class FigureTable:
             values = {} if scores is None else dict(zip(examples, scores.values.tolist(), strict=True))
             found[metric.name] = [values.get(example) for example in range(count)]
         return found
+
+
+def _are_same(before: Sequence[npt.NDArray[Any] | None], after: Sequence[npt.NDArray[Any] | None]) -> bool:
+    pairs = zip(before, after, strict=True)
+    return all(one is two if one is None or two is None else np.array_equal(one, two) for one, two in pairs)
 
 
 def _within(interval: Interval | None, bounds: ScoreBounds | None) -> Interval | None:

@@ -9,7 +9,7 @@ from evaltools.known_tasks import task_command
 from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL
 from evaltools.metrics.power import POWER
 from evaltools.report.words.next_steps import next_command, stated
-from evaltools.result.result import Result, Row, next_step
+from evaltools.result.result import WORST_EXAMPLE, Result, Row, next_step
 from evaltools.result.section import Note
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.common_options import PICTURES
@@ -24,18 +24,19 @@ def next_steps(result: Result, configuration: Row) -> list[Note]:
     if configuration.verdict.is_open:
         decision = _to_a_decision(result, configuration, configuration.verdict)
         return [next_step(decision)] if decision else []
-    typed = result.environment.command
+    typed, worst = result.environment.command, configuration.texts.get(WORST_EXAMPLE, "")
     others = [f"--reference_model_file={model.file}" for model in result.other_models]
-    flags = [*others, *configuration.flags, *_same_pictures(typed)]
+    flags = [*others, *configuration.flags, *_same_pictures(typed, bool(worst))]
     command = next_command("diff", result.model.file, flags, typed)
-    return [next_step("says how far the outputs themselves are apart", command)]
+    text = "says how far the outputs themselves are apart"
+    return [next_step(f"{text}; {worst} loses most" if worst else text, command)]
 
 
-def _same_pictures(typed: Sequence[str]) -> list[str]:
-    """How pictures were given to the model, if that was stated, and the pictures that it is about."""
+def _same_pictures(typed: Sequence[str], is_one_named: bool) -> list[str]:
+    """How pictures were given to the model, if that was stated, and the pictures, also where one of them is named."""
     how = list(stated(typed, _OF_PICTURES))
     folders = [word.partition("=")[2] for word in stated(typed, PICTURES)]
-    return [*(f"--input_images={folder}" for folder in folders[:1]), *how] if how else []
+    return [*(f"--input_images={folder}" for folder in folders[:1]), *how] if how or is_one_named else []
 
 
 def _to_a_decision(result: Result, configuration: Row, verdict: Verdict) -> str:

@@ -14,13 +14,13 @@ from evaltools.gates.accuracy_verdict import accuracy_verdict
 from evaltools.metrics.interval import holm
 from evaltools.metrics.proportions import mcnemar_p
 from evaltools.result.figure import Figure, figure_of
-from evaltools.result.result import Row
+from evaltools.result.result import ANSWERS_CHANGED, Row
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.framework.answers import Answers
 from evaltools.tasks.framework.collecting import Columns, Concluded, RecordsOfRun, columns, reference_among
 from evaltools.tasks.framework.definition import TopK
 from evaltools.tasks.framework.topk_figures import AGREEMENT, DISTINCT_ANSWERS, accuracies
-from evaltools.tasks.framework.topk_report import Comparison, Named, compared, sections
+from evaltools.tasks.framework.topk_report import Comparison, Named, changed_in_words, compared, sections
 
 _FEWEST_FOR_CONSTANT: Final = 20
 _FEWEST_TO_KNOW: Final = 30
@@ -49,6 +49,9 @@ def conclude(metric: TopK, run: RecordsOfRun, configurations: Sequence[Row]) -> 
         warnings=topk_warnings(answers, truths),
         blocks=sections(comparisons, run.pictures),
         nan_outputs={name: int(np.count_nonzero(own.nonfinite)) for name, own in answers.items()},
+        texts={
+            name: {ANSWERS_CHANGED: changed_in_words(each)} for name, each in with_reference.items() if each.differing
+        },
         examples=answered(answers, named, run, configurations) if run.keeps_examples else {},
         changed=changed_answers(with_reference.values()),
     )

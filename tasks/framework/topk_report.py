@@ -108,6 +108,11 @@ class Comparison(Struct):
     corrected: list[float] = field(default_factory=list)
 
     @property
+    def differing(self) -> int:
+        """How many examples have another first class."""
+        return self.count - self.same
+
+    @property
     def flips(self) -> list[PairedCounts]:
         """The examples that changed sides in Top-1, Top-2 and so on; none without examples."""
         pairs = zip(self.lost, self.gained, strict=True)
@@ -200,17 +205,22 @@ def _first(answers: Answers, rivals: Answers, place: int, is_tie: bool, named: N
 def sections(comparisons: Sequence[Comparison], folder: str) -> list[Section]:
     """How many answers changed, what was lost and gained, and the pictures of it, which lie in ``folder``."""
     first = [each for each in comparisons if each.baseline == comparisons[0].baseline]
-    notes = [Note(each.other, _changed(each)) for each in first if each.same < each.count]
+    notes = [Note(each.other, _changed(each)) for each in first if each.differing]
     return [
         Section("Changed answers", [Lines(notes)] if notes else [], "first"),
         Section("What changed", [_gallery(folder, each) for each in first if each.changed], "changes"),
     ]
 
 
+def changed_in_words(compared: Comparison) -> str:
+    """How many first answers are others."""
+    return f"{compared.differing} of {compared.count} answers changed"
+
+
 def _changed(compared: Comparison) -> str:
     """How many of the changed first answers were right before, are right now, or neither, and how many are ties."""
-    lost, gained, count = compared.lost[0], compared.gained[0], compared.count - compared.same
-    text = f"{count} of {compared.count} answers changed: {lost} lost, {gained} gained"
+    lost, gained, count = compared.lost[0], compared.gained[0], compared.differing
+    text = f"{changed_in_words(compared)}: {lost} lost, {gained} gained"
     text += f", {count - lost - gained} wrong both ways" if count > lost + gained else ""
     ties = f"{compared.ties} {'is an exact tie' if compared.ties == 1 else 'are exact ties'}"
     return f"{text}; {ties}" if compared.ties else text
@@ -218,7 +228,7 @@ def _changed(compared: Comparison) -> str:
 
 def _gallery(folder: str, comparison: Comparison) -> Gallery:
     changed = comparison.worst_first
-    count = comparison.count - comparison.same
+    count = comparison.differing
     shown = [_picture(folder, comparison, found) for found in changed[:_MOST_SHOWN]]
     below = some_of(len(shown), count, "pictures")
     if len(changed) < count:

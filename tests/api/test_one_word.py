@@ -59,7 +59,7 @@ def test_of_many_that_do_other_things_each_is_counted_by_its_word() -> None:
     others = [replace(EVERY[word], name=word) for word in ("not decided", "not clean", "fell back")]
     made = result(replace(configuration("reference", "reference"), delegates=[]), failing, *others)
     made = replace(made, failed=[FailedExample("0", "e", "inference", "lost")])
-    assert answer_of({"m": made}) == "Of 4 configurations: 2 not clean, 1 not decided, 1 fell back."
+    assert answer_of({"m": made}) == "Of 4 configurations: 2 not clean, 1 fell back, 1 not decided."
 
 
 def test_what_was_not_measured_has_no_other_word() -> None:

@@ -21,7 +21,9 @@ _FORMULA: Final = re.compile(r"[=@]|[+-](?![\d.]+%?$)(?!$)")
 """How a text begins that a spreadsheet computes; a number is none, nor is a dash alone."""
 
 _COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
-_VERDICTS: Final[Mapping[Tone, GateVerdict]] = {"bad": "fail", "open": "inconclusive", "missing": "not measured"}
+_VERDICTS: Final[Mapping[Tone, GateVerdict]] = {
+    "bad": "fail", "": "fail", "open": "inconclusive", "missing": "not measured"
+}  # fmt: skip
 
 
 def csv_of(table: Table) -> bytes:

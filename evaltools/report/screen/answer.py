@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from evaltools.metrics.words import at_most_changing
 from evaltools.report.content import BY_NEED
-from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost, is_share
+from evaltools.report.screen.rows import ModelRow, ModelRows, is_lost, is_share, worst_first
 from evaltools.report.screen.table import is_shown, word_of
 from evaltools.report.words.facts import (
     by_latency,
     counted,
+    heading_of,
     is_faster,
     label,
     latency_of,
@@ -24,15 +26,19 @@ from evaltools.report.words.facts import (
 from evaltools.report.words.numbers import figure, in_milliseconds
 from evaltools.result.facts import NOT_REPEATABLE
 from evaltools.result.places import reference_of
-from evaltools.result.result import ALL, Result, Row
-from evaltools.result.verdict import kind_in_words
+from evaltools.result.result import ALL, ANSWERS_CHANGED, Result, Row
+from evaltools.result.verdict import Verdict, against_the_same, kind_in_words
 
 _SAME: Final = ("identical", "unchanged", "equivalent")
-_OTHER: Final = ("worse", "better", "diverged", "fp16", "bf16", "int8")
+_OTHER: Final = ("worse", "mixed", "better", "diverged", "fp16", "bf16", "int8")
 """Verdicts that say that answers are others; all else is open, or was not compared."""
 _ODD_REFERENCE: Final = "the reference is the odd one out"
 _MOST_NAMED: Final = 2
+_MOST_LISTED: Final = 4
+"""Names in one sentence, each with its word."""
 _MOST_NAMED_FASTEST: Final = 4
+_MOST_SENTENCES: Final = 3
+"""Results that have one each."""
 
 
 def answer_of(results: Mapping[str, Result]) -> str:
@@ -41,7 +47,26 @@ def answer_of(results: Mapping[str, Result]) -> str:
     Of one that was compared with nothing, what is known of it. It ends with why a run has not all of its examples.
     """
     early = dict.fromkeys(result.stopped for result in results.values() if result.stopped)
-    return " ".join([_answer_of(results), *(f"Not complete: {why}." for why in early)])
+    own = [_answer_of(results)] if not _have_own_answers(results) else list(_own_answers(results))
+    return " ".join([*own, *(f"Not complete: {why}." for why in early)])
+
+
+def _have_own_answers(results: Mapping[str, Result]) -> bool:
+    """Whether each of a few results has something to compare, so that each has a sentence of its own."""
+    return 1 < len(results) <= _MOST_SENTENCES and all(
+        any(row.verdict is not None for row in result.rows) for result in results.values()
+    )
+
+
+def _own_answers(results: Mapping[str, Result]) -> Iterator[str]:
+    """The sentence of each result, behind its name; then which of all is the best, and the fastest."""
+    for name, result in results.items():
+        text = _answer_of({name: result})
+        yield f"{name}: {text[0].lower()}{text[1:]}"
+    every = ModelRows.of(results)
+    best = _best(every, [row for row in every.rows if row.is_clean], results)
+    if best:
+        yield f"{'; '.join(best)}."
 
 
 def _answer_of(results: Mapping[str, Result]) -> str:
@@ -51,7 +76,7 @@ def _answer_of(results: Mapping[str, Result]) -> str:
         return f"Nothing was measured: {first.stopped or 'the result has no configurations'}."
     rows = [row for row in every.rows if row.row.role == "test"]
     lost = lost_reference(every.rows)
-    judged = [row for row in rows if row.row.verdict is not None or not row.is_clean]
+    judged = worst_first(row for row in rows if row.row.verdict is not None or not row.is_clean)
     if lost is not None:
         judged = [row for row in judged if not row.row.runtime]
         own = [f"{_name(row, results)} {_what_else(row)}" for row in judged[:_MOST_NAMED]]
@@ -62,19 +87,22 @@ def _answer_of(results: Mapping[str, Result]) -> str:
     others = [row for row in judged if not _gives_the_same(row)]
     parts = []
     if len(judged) == 1 and same:
-        parts = [f"{_name(same[0], results)} {_does_the_same(same)} {_baseline(judged)}{_on_examples(same)}"]
+        parts = [f"{_name(same[0], results)} {_does_the_same(same)} {_baseline(judged)}{_evidence(same)}"]
     elif len(judged) > 1 and (same or all(map(_is_another, others))):
         count = f"{len(same) or 'None'} of {len(judged)} configurations"
-        parts = [f"{count} {_does_the_same(same)} {_baseline(judged)}{_on_examples(same)}"]
+        parts = [f"{count} {_does_the_same(same)} {_baseline(judged)}{_evidence(same)}"]
     if len(others) <= _MOST_NAMED:
         parts += [f"{_name(row, results)} {_what_else(row)}" for row in others]
+    elif len(others) <= _MOST_LISTED and len(set(map(_in_a_word, others))) == len(others):
+        words = ", ".join(f"{_name(row, results)} {_in_a_word(row)}" for row in others)
+        parts += [words if parts else f"Of {len(judged)} configurations: {words}"]
     else:
         counts = Counter(map(_in_a_word, others))
         words = ", ".join(f"{count} {word}" for word, count in counts.items())
         parts += [words if parts else f"Of {len(judged)} configurations: {words}"]
     if not same and all(row.is_clean and _kind(row) == "not decided" for row in others):
-        who = f"{_name(others[0], results)} gives" if len(others) == 1 else f"{len(others)} configurations give"
-        parts = [f"Whether {who} the same answers as {_baseline(judged)} is not decided"]
+        who = _name(others[0], results) if len(others) == 1 else f"{len(others)} configurations"
+        parts = [f"Whether {who} {_does_the_same(others)} {_baseline(judged)} {_not_decided(others)}"]
     parts += [f"the reference {_name(row, results)} {_unclean(row)}" for row in every.rows if _is_bad_reference(row)]
     if len(results) > 1:
         parts += _best(every, [row for row in every.rows if row.is_clean], results)
@@ -112,10 +140,10 @@ def _best_of(found: ModelRows, results: Mapping[str, Result]) -> str:
 
 
 def _best(found: ModelRows, rows: Sequence[ModelRow], results: Mapping[str, Result]) -> list[str]:
-    """Which row has the best figure, and which is the fastest."""
+    """Which row has the best figure, unless that is not decided, and which is the fastest."""
     texts = []
     best, timed = found.best(rows), [row for row in rows if not math.isnan(row.latency_ms)]
-    if best is not None and not found.are_outputs:
+    if best is not None and not found.are_outputs and (best.row.verdict is None or not best.row.verdict.is_open):
         texts.append(f"{_name(best, results)} has the best {found.heading}, {_figure_of(found, best)}")
     if len(timed) > 1:
         fastest = min(timed, key=lambda row: row.latency_ms)
@@ -149,10 +177,50 @@ def _is_bad_reference(row: ModelRow) -> bool:
     return row.row.role == "reference" and bool(row.row.not_clean or row.errors)
 
 
-def _on_examples(same: Sequence[ModelRow]) -> str:
-    """How many examples show that no answer changed, where no more than that is known."""
-    counts = [row.row.finished_examples for row in same if row.row.verdict is not None and row.row.verdict.is_open]
-    return f" on {min(counts)} examples" if counts else ""
+def _evidence(same: Sequence[ModelRow]) -> str:
+    """How many examples show that no answer changed, and how sure that is, where no more than that is known.
+
+    Else how many answers of a single one changed.
+    """
+    few = [(row, verdict) for row in same if (verdict := row.row.verdict) is not None and verdict.is_open]
+    count = min((row.row.finished_examples for row, _ in few), default=0)
+    if not count:
+        changed = same[0].row.texts.get(ANSWERS_CHANGED, "") if len(same) == 1 else ""
+        return f" ({changed})" if changed else ""
+    changed = next((verdict.metric for row, verdict in few if row.answers_changed), "")
+    what = f"{heading_of(changed)} changed on none of {count} examples" if changed else f"no answer of {count} changed"
+    return f": {what} (95 % confident: fewer than {at_most_changing(count)} would)"
+
+
+def _not_decided(rows: Sequence[ModelRow]) -> str:
+    """By which metrics, where they are some of several; of a single one how many answers changed."""
+    if len(rows) > 1:
+        return "is not decided"
+    changed = rows[0].row.texts.get(ANSWERS_CHANGED, "")
+    return f"{_metrics_in_words(rows[0])}{f': {changed}' if changed else ''}"
+
+
+def _metrics_in_words(row: ModelRow) -> str:
+    """What a row is worse and better in, else what is not decided; with the metric's name where there are several.
+
+    ``is worse in margin by 0.1 and better in iou by 0.03``
+    """
+    own = against_the_same(row.row.verdicts)
+    by_kind = {kind: [each for each in own if each.kind == kind] for kind in ("worse", "better", "not decided")}
+    shown = [kind for kind in ("worse", "better") if by_kind[kind]] or ["not decided"]
+    texts = [f"{kind} {_in_metrics(row, by_kind[kind], is_named=len(own) > 1)}".rstrip() for kind in shown]
+    return f"is {' and '.join(texts)}"
+
+
+def _in_metrics(row: ModelRow, verdicts: Sequence[Verdict], is_named: bool) -> str:
+    """Which metrics, and by how much they changed where that is known for sure."""
+    texts = []
+    for each in verdicts:
+        factor, unit = (100, " points") if is_share(row.row, each) else (1, "")
+        size = f"{factor * abs(each.change or 0.0):{'.2f' if unit else '.3g'}}{unit}"
+        by = "" if each.change is None or each.kind == "not decided" else f"by {size}"
+        texts.append(" ".join(filter(None, (each.metric if is_named else "", by))))
+    return f"{'in ' if is_named else ''}{', '.join(texts)}"
 
 
 def _kind(row: ModelRow) -> str:
@@ -215,13 +283,16 @@ def _verdict_in_words(row: ModelRow) -> str:
     verdict = row.row.verdict
     if verdict is None or verdict.kind in ("not compared", "not measured"):
         return "was not compared"
-    if verdict.change is not None and verdict.kind in ("worse", "better"):
-        by = f"{100 * abs(verdict.change):.2f} points" if is_share(row.row, verdict) else f"{abs(verdict.change):.3g}"
-        return f"is {verdict.kind} by {by}"
+    if verdict.kind in ("worse", "better", "mixed", "not decided"):
+        changed = row.row.texts.get(ANSWERS_CHANGED, "")
+        return f"{_metrics_in_words(row)}{f' ({changed})' if changed else ''}"
     word = kind_in_words(verdict.kind)
     if word == _ODD_REFERENCE:
         return f"shows that {word}"
-    return f"diverged from {_baseline([row])}" if word == "diverged" else f"is {word}"
+    if word != "diverged":
+        return f"is {word}"
+    changed = row.row.texts.get(ANSWERS_CHANGED, "")
+    return f"diverged from {_baseline([row])}{f' ({changed})' if changed else ''}"
 
 
 def fastest(result: Result) -> str:

@@ -49,7 +49,7 @@ def changes(found: ModelRows, several: bool = False) -> Chart | None:
     judged = [
         (row, verdict)
         for row in found.rows
-        if (verdict := row.row.verdict) is not None and verdict.metric == found.figure and verdict.change is not None
+        if (verdict := row.verdict_on(found.figure)) is not None and verdict.change is not None
     ]
     if not judged:
         return None

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from evaltools.known_tasks import metric_named
 from evaltools.report.content import First, merged
 from evaltools.report.screen.answer import answer_of, became_of, fastest
-from evaltools.report.screen.rows import ModelRow, is_lost
+from evaltools.report.screen.rows import WORST_FIRST, ModelRow, is_lost, worst_first
 from evaltools.report.screen.table import BENCHMARK, SUITE, by_task, summary_of
-from evaltools.report.words.facts import counted, label
+from evaltools.report.words.facts import counted, heading_of, label
 from evaltools.report.words.next_steps import FOR_A_DIFFERENCE, SEARCH, after_evaluation, how_fast
 from evaltools.report.words.numbers import times_as_fast
 from evaltools.result.places import fastest_on_cpu, reference_of, runs_on_cpu
 from evaltools.result.result import HINT, NEXT, WARNING, Result, Row
-from evaltools.result.section import Block, Lines, Note, Place, Section, Sentence, Tone
+from evaltools.result.section import Block, Lines, Note, Place, Section, Sentence
 from evaltools.result.verdict import OF_OUTPUTS, Verdict, kind_in_words
 
 _FAILED: Final = "failed"
@@ -38,19 +37,25 @@ def first_screen(results: Mapping[str, Result], located: Located | None = None) 
     summary = summary_of(results) if has_table(results) else None
     blocks += [] if summary is None else [summary]
     blocks += [block for _, block in own if not isinstance(block, Sentence | Lines)]
-    lines = [(name, line) for name, block in own if isinstance(block, Lines) for line in block.lines]
-    shown = merged([of_result(name, line) for name, line in lines]) if several else [line for _, line in lines]
-    blocks += [Lines(shown)] if shown else []
+    lines: list[str | Note] = []
     notes: list[Note] = []
     for name, result in results.items():
         if result.device_run is not None:
             from evaltools.report.words.devices import devices_in_words
 
             notes += devices_in_words(result.device_run)
+        said = [line for of, block in own if of == name and isinstance(block, Lines) for line in block.lines]
         stored = [note for note in result.notes if note.of not in _KINDS]
-        every = [*(_notes(result) if has_table(results) else ()), *stored]
-        notes += [of_result(name, note) if several else note for note in every]
+        if has_table(results):
+            names = {label(result.models, row) for row in result.rows}
+            of_rows = [line for line in said if isinstance(line, Note) and line.of in names]
+            said = [line for line in said if line not in of_rows]
+            stored = [*_notes(result, of_rows), *stored]
+        lines += [of_result(name, line) for line in said] if several else said
+        notes += [of_result(name, note) if several else note for note in stored]
         notes += [note for search in found.get(name, ()) for note in _faults(search)]
+    shown = merged([line for line in lines if isinstance(line, Note)]) if several else lines
+    blocks += [Lines(shown)] if shown else []
     title = next(iter(results.values())).about
     steps = tuple(dict.fromkeys(_steps(results, found)))
     return First(title, tuple(blocks), tuple(notes), steps, "" if several else next(iter(results)))
@@ -90,7 +95,8 @@ def _steps(results: Mapping[str, Result], located: Located) -> Iterator[Note]:
     most_needed = max((_examples_needed(row) for result in results.values() for row in result.rows), default=0)
     for name, result in results.items():
         steps += result.next_steps
-        for entry in sorted(result.rows, key=lambda row: _tone(row) != "bad") if result.is_of_examples else ():
+        for row in worst_first(ModelRow("", result, each) for each in result.rows) if result.is_of_examples else ():
+            entry = row.row
             if 0 < _examples_needed(entry) < most_needed:
                 continue
             more = after_evaluation(result, entry)
@@ -103,10 +109,6 @@ def _steps(results: Mapping[str, Result], located: Located) -> Iterator[Note]:
             ]
     (first, *others) = results.values()
     yield from steps or (how_fast(first) if first.is_of_examples and not others else ())
-
-
-def _tone(entry: Row) -> Tone:
-    return entry.verdict.tone if entry.verdict is not None else ""
 
 
 def _examples_needed(entry: Row) -> int:
@@ -122,10 +124,18 @@ def of_result(name: str, line: str | Note) -> Note:
     return Note(name if line.of == _FAILED else f"{name}, {line.of}", line.text, line.tone)
 
 
-def _notes(result: Result) -> Iterator[Note]:
-    """What the table does not say of some rows, and how many examples failed."""
-    for entry in result.rows:
-        yield from _of_row(ModelRow("", result, entry))
+def _notes(result: Result, more: Sequence[Note]) -> Iterator[Note]:
+    """What the table does not say of some rows, a line each and the worst first, and how many examples failed.
+
+    ``more`` are further remarks on rows.
+    """
+    for row in worst_first(ModelRow("", result, entry) for entry in result.rows):
+        name = label(result.models, row.row)
+        found = [*_of_row(row), *(note for note in more if note.of == name), *_beside_cpu(row)]
+        if found:
+            own = [row.tone] if row.row.role == "test" else []
+            tones = [tone for tone in (*own, *(note.tone for note in found)) if tone]
+            yield Note(name, "; ".join(note.text for note in found), min(tones, key=WORST_FIRST.index, default=""))
     lost = [entry.name for entry in result.rows if entry.status == "not measured"]
     failed = [failure for failure in result.failed if failure.configuration not in lost]
     if failed:
@@ -156,39 +166,42 @@ def _of_row(row: ModelRow) -> Iterator[Note]:
             yield Note(name, f"not compared: {reference.name} was not measured", "open")
         elif reference is not None:
             yield Note(name, "not compared: there is no answer that both gave", "open")
-    if result.is_of_examples and (beside_cpu := _beside_cpu(result, entry)):
-        yield Note(name, beside_cpu)
 
 
 def _needs_reason(result: Result, entry: Row, verdict: Verdict) -> bool:
-    """Whether the table's word is not enough: for what is open, and of outputs for what is others and no warning says.
+    """Whether the table's word is not enough: for what is open or mixed, and what is others and no warning says.
 
-    Of a suite, which has many rows, not for what is within a precision.
+    Not for what the answer to an evaluation says, and in a suite, which has many rows, not for what is within a
+    precision.
     """
-    if verdict.is_open or verdict.tone == "open" or not verdict.texts:
-        return verdict.is_open or verdict.tone == "open"
+    if result.is_of_examples and verdict.kind in ("identical", "unchanged"):
+        return False
+    if verdict.is_open or verdict.tone in ("", "open") or not verdict.texts:
+        return verdict.is_open or verdict.tone in ("", "open")
     if verdict.tone == "near":
         return not entry.job
     is_said = any(text.startswith(f"{entry.name} is {verdict.texts[0].partition(':')[0]}") for text in result.warnings)
-    return verdict.metric == OF_OUTPUTS and verdict.tone == "bad" and not is_said
+    return (verdict.metric == OF_OUTPUTS or verdict.kind == "diverged") and verdict.tone == "bad" and not is_said
 
 
 def _judged(verdict: Verdict) -> str:
     """The verdict in words; of one on outputs with the first thing that it rests on."""
     if verdict.metric == OF_OUTPUTS:
         return ": ".join([kind_in_words(verdict.kind), *verdict.texts[:1]])
-    metric = metric_named(verdict.metric)
-    heading = "" if metric is None else metric.heading
-    return f"{heading or verdict.metric} {verdict.why}"
+    return f"{heading_of(verdict.metric)} {verdict.why}"
 
 
-def _beside_cpu(result: Result, entry: Row) -> str:
+def _beside_cpu(row: ModelRow) -> Iterator[Note]:
     """The speed of an accelerator compared with the fastest on the CPU, where that is not the reference."""
+    result, entry = row.result, row.row
+    if is_lost(row) or not result.is_of_examples:
+        return
     cpu, ratio = fastest_on_cpu(result.rows, entry.place), entry.figures.get("latency_cpu_ratio")
     reference = reference_of(entry, result.rows)
     if cpu is None or ratio is None or not ratio.value or cpu is reference or cpu is entry or runs_on_cpu(entry):
-        return ""
-    return f"{times_as_fast(ratio)} as fast as {cpu.name}, the fastest on the CPU"
+        return
+    text = f"{times_as_fast(ratio)} as fast as {cpu.name}, the fastest on the CPU"
+    yield Note(entry.name, text)
 
 
 def _faults(search: Result) -> Iterator[Note]:

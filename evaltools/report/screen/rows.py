@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +15,7 @@ from evaltools.report.words.facts import latency_of
 from evaltools.result.figure import Figure
 from evaltools.result.metrics import METRICS
 from evaltools.result.places import reference_of
-from evaltools.result.result import ACCURACY, FRONT, Result, Row
+from evaltools.result.result import ACCURACY, ANSWERS_CHANGED, FRONT, Result, Row
 from evaltools.result.row_word import errors_of, is_clean, tone_of, word_of
 from evaltools.result.section import Tone
 from evaltools.result.verdict import Verdict, kind_in_words
@@ -23,6 +23,8 @@ from evaltools.result.verdict import Verdict, kind_in_words
 _OF_OUTPUTS: Final = "outputs"
 _SIZE: Final = "relative_rms"
 """The figure that says how far outputs are apart."""
+WORST_FIRST: Final[tuple[Tone, ...]] = ("bad", "", "missing", "open", "near", "good")
+"""The colours of verdicts; none is that of one which is mixed."""
 _OF_ANY: Final = frozenset(metric.name for metric in METRICS)
 """The figures of any configuration, whatever the task."""
 
@@ -67,10 +69,19 @@ class ModelRow(Struct, frozen=True):
 
     @property
     def answers_changed(self) -> bool:
-        """Whether some of its answers are others: a share that the reference itself has none of is not all."""
+        """Whether some of its answers are others; without a text about it, where a share is not all.
+
+        That is one that the reference itself has none of.
+        """
+        if ANSWERS_CHANGED in self.row.texts:
+            return True
         reference = reference_of(self.row, self.result.rows)
         not_of_it = self.row.figures.keys() - _OF_ANY - (reference.figures.keys() if reference is not None else set())
         return any(_is_part(self.row.figures[name]) for name in not_of_it)
+
+    def verdict_on(self, figure: str | None) -> Verdict | None:
+        """The verdict on one figure against the reference."""
+        return next((each for each in self.row.verdicts if each.metric == figure), None)
 
     def figure(self, name: str | None) -> Figure | None:
         """The figure of that name, where it has a number."""
@@ -150,6 +161,11 @@ def _is_part(found: Figure) -> bool:
     """Whether it is a share, or the mean of shares, below 1."""
     is_of_shares = found.is_share or (found.spread is not None and found.spread.bounds == SHARE)
     return is_of_shares and found.better == "higher" and found.value is not None and found.value < 1
+
+
+def worst_first(rows: Iterable[ModelRow]) -> list[ModelRow]:
+    """By the colours of their verdicts, else in their order."""
+    return sorted(rows, key=lambda row: WORST_FIRST.index(row.tone))
 
 
 def is_lost(row: ModelRow) -> bool:

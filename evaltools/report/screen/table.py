@@ -204,11 +204,11 @@ def _figure(at: _At, name: str) -> Cell:
 
 
 def _change(at: _At) -> Cell:
-    verdict = at.entry.verdict
+    verdict = at.row.verdict_on(at.found.figure)
     if verdict is None or verdict.change is None or is_lost(at.row):
         return ""
     text = change(verdict.change, verdict.low, verdict.high, is_share(at.entry, verdict))
-    return Number(text, verdict.change, at.path("verdicts", 0, "change"))
+    return Number(text, verdict.change, at.path("verdicts", at.entry.verdicts.index(verdict), "change"))
 
 
 def _changed_answers(at: _At) -> Cell:

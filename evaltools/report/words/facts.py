@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from evaltools.known_tasks import metric_named
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Drift, is_clear
 from evaltools.metrics.words import ends
@@ -30,6 +31,12 @@ def counted(count: int, what: str, several: str = "") -> str:
     ('1 thread', '2 threads', '2 processes')
     """
     return f"{count} {what}" if count == 1 else f"{count} {several or f'{what}s'}"
+
+
+def heading_of(metric: str) -> str:
+    """What a metric is called where people read it; its name where nothing else is known."""
+    found = metric_named(metric)
+    return (found.heading if found is not None else "") or metric
 
 
 def describe_configuration(configuration: Row) -> str:

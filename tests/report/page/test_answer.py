@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from evaltools.metrics.interval import Interval
+from evaltools.report.screen.answer import answer_of
 from evaltools.report.screen.first import first_screen
 from evaltools.report.screen.table import summary_of
 from evaltools.report.words.numbers import times_as_fast
@@ -67,4 +68,37 @@ def test_a_ratio_of_times_is_how_many_times_as_fast(ratio: Figure, words: str) -
 def test_a_pass_within_a_precision_says_which_limit_it_met() -> None:
     judged_outputs = Verdict("fp16", "outputs", "reference", output="y", texts=["channel 5 of axis 0 is off by 0.1"])
     notes = first_screen(of(replace(configuration("a"), verdicts=[judged_outputs]))).notes
-    assert "within expected precision of fp16: channel 5 of axis 0 is off by 0.1" in [note.text for note in notes]
+    (note,) = [note.text for note in notes if note.of == "a"]
+    assert note.startswith("within expected precision of fp16: channel 5 of axis 0 is off by 0.1; ")
+
+
+METRICS = ("iou", "margin", "error")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "word", "sentence"),
+    [
+        (
+            ("better", "worse", "equivalent"),
+            Word("mixed", ""),
+            '"a" is worse in margin by 0.2 and better in iou by 0.1',
+        ),
+        (("equivalent", "worse", "not decided"), Word("worse", "bad"), '"a" is worse in margin by 0.2'),
+        (("equivalent", "not decided", "not decided"), Word("not decided", "open"), "is not decided in margin, error"),
+        (("equivalent", "better", "identical"), Word("better", "good"), '"a" is better in margin by 0.2'),
+    ],
+)
+def test_a_row_of_several_metrics_is_what_the_worst_of_them_says(
+    kinds: tuple[VerdictKind, ...], word: Word, sentence: str
+) -> None:
+    """A better one hides no worse one, and how many answers changed stands beside it."""
+    verdicts = [
+        Verdict(kind, metric, "reference", change=(place + 1) / 10, examples_needed=100 * place)
+        for place, (kind, metric) in enumerate(zip(kinds, METRICS, strict=True))
+    ]
+    found = of(replace(configuration("a"), verdicts=verdicts, texts={"answers_changed": "3 of 4 answers changed"}))
+    table = summary_of(found)
+    assert table is not None
+    assert table.rows[1][list(table.columns).index("verdict")] == word
+    assert sentence in answer_of(found)
+    assert "3 of 4 answers changed" in answer_of(found)

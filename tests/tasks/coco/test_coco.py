@@ -225,8 +225,9 @@ def test_a_set_without_objects_has_no_accuracy(made: DetectionSet) -> None:
     [
         ("???\nred\ngreen\nblue\n", None),
         ("background\n RED\nGreen \nblue\nmore\n", None),
-        ("red\ngreen\nblue\n", "has 3 lines and the ground truth has category 3"),
-        ("red\ngreen\nblue\n", "2 of 2 categories have another name in"),
+        ("red\ngreen\nblue\n", "begins one line early: line 0 (from 0) says 'red', which is category 1"),
+        ("?\n?\n?\n", "has 3 lines and the ground truth has category 3"),
+        ("?\n?\n?\n", "2 of 2 categories have another name in"),
         ("???\nred\ngrue\nblue\n", "category 2 is 'green', line 2 (from 0) says 'grue'"),
     ],
 )
