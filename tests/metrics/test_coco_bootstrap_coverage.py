@@ -13,9 +13,9 @@ from evaltools.metrics.coco_bootstrap import (
 )
 from evaltools.metrics.resampled import resample_weights
 
-POPULATION = 30_000
+POPULATION = 12_000
 PICTURES = 300
-SAMPLES = 80
+SAMPLES = 60
 RESAMPLES = 200
 
 

@@ -36,7 +36,7 @@ def test_gates_on_shares_err_in_at_most_6_of_100_cases() -> None:
 @pytest.mark.once
 @pytest.mark.parametrize(
     ("count", "lost", "gained"),
-    [(200, 0.02, 0.01), (500, 0.02, 0.002), (652, 0.00415, 0.0007), (120, 0.04, 0.011)],
+    [(652, 0.00415, 0.0007), (120, 0.04, 0.011)],
 )
 def test_gates_on_drops_err_in_at_most_6_of_100_cases(count: int, lost: float, gained: float) -> None:
     """Summed up over all numbers of flips, for a limit that is the truth; by the score alone it is up to 9 of 100."""
@@ -55,7 +55,7 @@ def test_gates_on_drops_err_in_at_most_6_of_100_cases(count: int, lost: float, g
 
 @pytest.mark.once
 def test_a_change_that_few_pictures_make_has_intervals_that_hold_it() -> None:
-    for row in few_differing(400, numbers=(8,)):
+    for row in few_differing(250, numbers=(8,)):
         assert row.coverage is not None
         assert row.wrong_pass is not None
         assert row.wrong_fail is not None
@@ -81,7 +81,7 @@ def test_a_latency_ratio_of_correlated_pairs_is_given_and_wrong_in_at_most_5_of_
 @pytest.mark.once
 def test_a_latency_ratio_of_an_unquiet_machine_holds_the_truth_or_is_withheld() -> None:
     """Where a third of one side is slow it is rarely withheld."""
-    for row in unquiet_ratios(FEW_TRIALS):
+    for row in unquiet_ratios(150):
         assert row.coverage is not None
         assert row.given >= 0.85 or "of one side" not in row.noise, row
         assert row.coverage >= 0.93, row
@@ -116,7 +116,7 @@ def test_a_mean_whose_examples_show_what_there_is_errs_rarely_and_its_interval_i
 @pytest.mark.once
 def test_a_median_allows_for_neighbours_and_for_processes() -> None:
     """Where most are withheld, as of times that resemble each other for long, few of all are wrong."""
-    given = [row for row in medians(TRIALS) if row.given]
+    given = [row for row in medians(TRIALS // 2) if row.given]
     assert len(given) == 6
     for row in given:
         assert row.coverage is not None
