@@ -35,7 +35,7 @@ from evaltools.tasks.framework import read
 from evaltools.text import last_lines
 
 REFERENCE_FOLDER: Final = "reference"
-REFERENCE_HERE: Final = "that of the reference run on this computer"
+REFERENCE_HERE: Final = "the inputs of the reference, which ran on this computer"
 AT: Final = "at"
 ADB: Final = "adb"
 HERE: Final = "here"

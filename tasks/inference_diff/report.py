@@ -34,11 +34,12 @@ _OTHER_INPUTS: Final = "inputs of the model's own kind may decide (--input_image
 
 def lines(result: Result, configuration: Row) -> list[str]:
     """Numbers are printed as C++ streams print them, ``%g``."""
-    reference, test = _latencies(result, configuration)
+    reference = reference_of(configuration, result.rows)
+    is_emulated = reference is not None and reference.is_emulated
     printed = [
         f"Num evaluation runs: {_runs(result, configuration)}",
-        latency_line("Reference run", reference),
-        latency_line("Test run", test),
+        latency_line("Reference run", _latency_of(reference), "emulated" if is_emulated else "not measured here"),
+        latency_line("Test run", configuration.latency),
     ]
     return printed + [
         f"OutputDiff[{position}]: avg_error={_number(error.avg_error):g}, std_dev={widened(_number(error.std_dev)):g}"
@@ -48,11 +49,11 @@ def lines(result: Result, configuration: Row) -> list[str]:
 
 def fill(message: Any, result: Result, configuration: Row) -> None:
     """Fill an ``EvaluationStageMetrics``; the latency of a reference whose outputs were loaded is 0."""
-    reference, test = _latencies(result, configuration)
+    reference = _latency_of(reference_of(configuration, result.rows)) or summarise_latency([])
     message.num_runs = _runs(result, configuration)
     metrics = message.process_metrics.inference_profiler_metrics
     fill_latency(metrics.reference_latency, reference)
-    fill_latency(metrics.test_latency, test)
+    fill_latency(metrics.test_latency, configuration.latency)
     for _, error in _errors(configuration):
         entry = metrics.output_errors.add()
         entry.max_value = _number(error.max_error)
@@ -61,11 +62,10 @@ def fill(message: Any, result: Result, configuration: Row) -> None:
         entry.std_deviation = _number(error.std_dev)
 
 
-def _latencies(result: Result, configuration: Row) -> tuple[NativeTimes, NativeTimes | None]:
-    """The latencies of the reference, 0 where it was not run here, and of the configuration."""
-    reference = reference_of(configuration, result.rows)
-    latency = reference.latency if reference else None
-    return latency or summarise_latency([]), configuration.latency
+def _latency_of(reference: Row | None) -> NativeTimes | None:
+    """The latency of the reference; None where it was emulated, or not run here."""
+    latency = None if reference is None else reference.latency
+    return latency if latency is not None and latency.count else None
 
 
 def _runs(result: Result, configuration: Row) -> int:

@@ -88,10 +88,10 @@ def _preprocessing(row: Row) -> NativeTimes:
     return row.times.get(PREPROCESSING) or summarise_latency([])
 
 
-def latency_line(name: str, latency: NativeTimes | None) -> str:
-    """The line of a latency, numbers as C++ streams print them; None: an emulator ran, which has none."""
+def latency_line(name: str, latency: NativeTimes | None, why: str = "emulated") -> str:
+    """The line of a latency, numbers as C++ streams print them; None: there is none, and ``why``."""
     if latency is None:
-        return f"{name} latency: none, emulated"
+        return f"{name} latency: none, {why}"
     return f"{name} latency: avg={latency.avg_us:g}(us), std_dev={latency.std_us}(us)"
 
 

@@ -125,11 +125,15 @@ def _other_reference(result: Result) -> Iterator[Note]:
 
 
 def how_fast(result: Result) -> Iterator[Note]:
-    """Where all is settled: what measures the first tested configuration in processes of its own."""
+    """Where all is settled: what measures the first tested configuration in processes of its own, or on hardware."""
     measured = [row for row in result.measured_tests if not row.is_emulated and not row.fallback]
     if measured and not result.other_models:
         command = next_command("benchmark", result.model.file, measured[0].flags, result.environment.command)
         yield next_step(HOW_FAST, command)
+    elif result.measured_tests and all(row.is_emulated for row in result.measured_tests):
+        yield next_step(
+            "the same command with --at=adb:SERIAL in place of the emulator tries it on a phone, with times"
+        )
 
 
 def _is_beside_plain_kernels_alone(result: Result, configuration: Row) -> bool:

@@ -140,7 +140,7 @@ def test_an_inference_diff_of_devices_against_this_computer(network: Network, de
     result = json.loads(output.read_text())
     tests = [entry for entry in result["rows"] if entry["role"] == "test"]
     assert [entry["name"] for entry in tests] == [f"test@{name}" for name in serials(devices)]
-    assert result["given"]["input 0"] == "that of the reference run on this computer"
+    assert result["given"]["input 0"] == "the inputs of the reference, which ran on this computer"
     for entry in tests:
         assert entry["parts"][0]["figures"] == expected[0]["figures"]
 

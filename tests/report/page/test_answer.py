@@ -9,6 +9,7 @@ from evaltools.metrics.interval import Interval
 from evaltools.report.screen.answer import answer_of
 from evaltools.report.screen.first import first_screen
 from evaltools.report.screen.table import summary_of
+from evaltools.report.words.next_steps import HOW_FAST
 from evaltools.report.words.numbers import times_as_fast
 from evaltools.result.facts import FailedExample
 from evaltools.result.figure import Figure
@@ -102,3 +103,14 @@ def test_a_row_of_several_metrics_is_what_the_worst_of_them_says(
     assert table.rows[1][list(table.columns).index("verdict")] == word
     assert sentence in answer_of(found)
     assert "3 of 4 answers changed" in answer_of(found)
+
+
+@pytest.mark.parametrize(
+    ("emulator", "step"), [("QEMU 10", "--at=adb:SERIAL in place of the emulator"), ("", HOW_FAST)]
+)
+def test_after_a_clean_run_the_speed_is_next_and_of_an_emulator_a_phone(emulator: str, step: str) -> None:
+    row = judged("a", "equivalent")
+    assert row.runtime is not None
+    row = replace(row, runtime=replace(row.runtime, emulator=emulator))
+    (found,) = first_screen(of(row)).steps
+    assert step in found.text
