@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import Final
+
 import pytest
 
 from evaltools.native.logs.delegates import (
-    AppliedDelegate,
     DelegateLog,
     Refutation,
     TakenNodes,
@@ -16,6 +19,7 @@ from evaltools.native.logs.delegates import (
     undelegated,
 )
 
+LINES: Final = Path(__file__).with_name("delegate_lines.txt")
 GPU_TAKES: str = (
     "Replacing 63 out of 64 node(s) with delegate (TfLiteGpuDelegateV2) node, yielding 2 partitions for subgraph 0."
 )
@@ -28,192 +32,64 @@ def read(*lines: str) -> DelegateLog:
     return read_delegate_log(lines)
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        (
-            "Replacing 31 out of 31 node(s) with delegate (TfLiteGpuDelegateV2) node, yielding 1 partitions.",
-            TakenNodes("TfLiteGpuDelegateV2", 31, 31, 1, 1),
-        ),
-        (
-            "Replacing 31 out of 40 node(s) with delegate (TfLiteNnapiDelegate) node, yielding 3 partitions for the "
-            "whole graph.",
-            TakenNodes("TfLiteNnapiDelegate", 31, 40, 3),
-        ),
-        (GPU_TAKES, TakenNodes("TfLiteGpuDelegateV2", 63, 64, 2, subgraph=0)),
-        (
-            "Replacing 2 out of 9 node(s) with delegate (TfLiteXNNPackDelegate) node, yielding 1 partitions for "
-            "subgraph 12 (body).",
-            TakenNodes("TfLiteXNNPackDelegate", 2, 9, 1, 1, 12),
-        ),
-        (
-            "Replacing 136 node(s) with delegate (TfLiteHexagonDelegate) node, yielding 5 partitions.",
-            TakenNodes("TfLiteHexagonDelegate", 136, None, 5),
-        ),
-        (
-            "Replacing 518 out of 518 node(s) with delegate (TfLiteQnnDelegate) node",
-            TakenNodes("TfLiteQnnDelegate", 518, 518),
-        ),
-        (
-            "TfLiteHexagonDelegate delegate: 136 nodes delegated out of 139 nodes with 2 partitions.",
-            TakenNodes("TfLiteHexagonDelegate", 136, 139, kernels=2, announced=True),
-        ),
-        ("Hexagon delegate: 95 nodes delegated out of 96 nodes.", TakenNodes("Hexagon", 95, 96, announced=True)),
-        (
-            "CoreML delegate: 64 nodes delegated out of 66 nodes, with 2 partitions.",
-            TakenNodes("CoreML", 64, 66, kernels=2, announced=True),
-        ),
-        (
-            "EthosuDelegate: 1 nodes delegated out of 1 nodes with 1 partitions.",
-            TakenNodes("EthosuDelegate", 1, 1, kernels=1, announced=True),
-        ),
-        (
-            "[Qnn Delegate] QNN delegate: 47 nodes delegated out of 47 nodes with 1 partitions.",
-            TakenNodes("QNN", 47, 47, kernels=1, announced=True),
-        ),
-    ],
-)
-def test_a_line_about_nodes(line: str, expected: TakenNodes) -> None:
-    found = read(line)
-    assert (found.taken, found.created, found.refuted) == ((expected,), (), ())
+def listed(kind: str) -> list[tuple[str, str]]:
+    """What lines of a kind say, and each line."""
+    found: list[tuple[str, str]] = []
+    said = ""
+    for line in LINES.read_text().splitlines():
+        if line.startswith("== "):
+            of, _, said = line.removeprefix("== ").partition(":")
+        elif line and not line.startswith("#") and of == kind:
+            found.append((said.strip(), line))
+    return found
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("Created TensorFlow Lite delegate for GPU.", "GPU"),
-        ("Created TensorFlow Lite delegate for Metal.", "GPU"),
-        ("Created TensorFlow Lite delegate for Hexagon.", "Hexagon"),
-        ("Created TensorFlow Lite delegate for select TF ops.", "Flex"),
-        ("Created TensorFlow Lite XNNPACK delegate for CPU.", "XNNPACK"),
-        ("GPU delegate created.", "GPU"),
-        ("STABLE_DELEGATE delegate created.", "STABLE_DELEGATE"),
-    ],
-)
-def test_to_be_created_proves_nothing(line: str, expected: str) -> None:
+@pytest.mark.parametrize(("said", "line"), listed("took"))
+def test_a_line_about_nodes(said: str, line: str) -> None:
+    delegate, _, facts = said.partition(": ")
+    numbers = {name: int(number == "True" or number) for name, number in re.findall(r"(\w+)=(\w+)", facts)}
+    announced = bool(numbers.pop("announced", 0))
     found = read(line)
-    assert (found.created, found.taken, found.refuted) == ((expected,), (), ())
-    assert undelegated(found, [expected]) == {
-        expected: "no line of the log says that it took nodes, only that it was created"
+    assert (found.taken, found.created, found.refuted) == (
+        (TakenNodes(delegate, announced=announced, **numbers),), (), ()
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("delegate", "line"), listed("created"))
+def test_to_be_created_proves_nothing(delegate: str, line: str) -> None:
+    found = read(line)
+    assert (found.created, found.taken, found.refuted) == ((delegate,), (), ())
+    assert undelegated(found, [delegate]) == {
+        delegate: "no line of the log says that it took nodes, only that it was created"
     }
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        (
-            "Explicitly applied GPU delegate, and the model graph will be completely executed by the delegate.",
-            AppliedDelegate("GPU", "full", None),
-        ),
-        (
-            "Explicitly applied EXTERNAL delegate, and the model graph will be partially executed by the delegate w/ 3 "
-            "delegate kernels.",
-            AppliedDelegate("EXTERNAL", "partial", 3),
-        ),
-        (
-            "Applied NNAPI delegate, and the model graph will be completely executed w/ the delegate.",
-            AppliedDelegate("NNAPI", "full", None),
-        ),
-    ],
-)
-def test_what_benchmark_model_applied_is_proof(line: str, expected: AppliedDelegate) -> None:
+@pytest.mark.parametrize(("said", "line"), listed("applied"))
+def test_what_benchmark_model_applied_is_proof(said: str, line: str) -> None:
     found = read(line)
-    assert found.applied == (expected,)
-    assert undelegated(found, [expected.delegate]) == {}
+    (applied,) = found.applied
+    kernels = "" if applied.kernels is None else f" {applied.kernels}"
+    assert f"{applied.delegate}: {applied.coverage}{kernels}" == said
+    assert undelegated(found, [applied.delegate]) == {}
 
 
-@pytest.mark.parametrize(
-    ("line", "delegate"),
-    [
-        ("GPU acceleration is unsupported on this platform.", "GPU"),
-        ("CoreML acceleration is unsupported on this platform.", "COREML"),
-        (
-            "Could not create Hexagon delegate: platform may not support delegate or required libraries are missing",
-            "Hexagon",
-        ),
-        ("Hexagon Delegate is not supported.", "Hexagon"),
-        ("Hexagon delegate is not supported on the platform or required libraries are missing.", "Hexagon"),
-        ("GPU delegate not supported.", "GPU"),
-        ("Failed to apply NNAPI delegate.", "NNAPI"),
-        ("Failed to apply delegate 0", ""),
-        ("Internal error: Failed to apply delegate: TfLiteGpuDelegate Init: no", ""),
-        ("Internal error: Error applying delegate: no", ""),
-        ("Unsupported TFLite delegate: gpuu", ""),
-        ("Disallowed CPU fallback detected.", ""),
-        (RESTORED, ""),
-        ("Created 0 GPU delegate kernels.", "GPU"),
-        ("No operations will run on the GPU, and all 65 operations will run on the CPU.", "GPU"),
-        ("Couldn't load NNAPI support library from path: /data/local/tmp/sl.so", "NNAPI"),
-        ("Could not find the specified NNAPI accelerator: qti-htp. Must be one of: {nnapi-reference}.", "NNAPI"),
-        ("NNAPI accelerator name (Android 10+): [nnapi-reference]", "NNAPI"),
-        ("NNAPI accelerators available: [nnapi-reference]", "NNAPI"),
-        ("ExecutionPlan::SimpleBody::finish: compilation finished successfully on nnapi-reference", "NNAPI"),
-        ("ModelBuilder::partitionTheWork: only one best device: 1 = CPU", "NNAPI"),
-        (
-            "Though XNNPACK delegate is explicitly applied, the model graph will not be executed by the delegate.",
-            "XNNPACK",
-        ),
-        ("Though GPU delegate is applied, the model graph will not be executed w/ the delegate.", "GPU"),
-        ("Unable to load external delegate from : /data/a.so (dlopen failed: no such file)", "EXTERNAL"),
-        ("Invalid TFLiteSettings for the stable delegate.", "STABLE_DELEGATE"),
-        (
-            "Failed to load stable ABI delegate from stable ABI delegate binary (/data/a.so).",
-            "STABLE_DELEGATE",
-        ),
-        ("Falling back to CPU.", ""),
-        ("GPU failed, will fall back to the XNNPACK delegate", ""),
-    ],
-)
-def test_a_line_that_refutes(line: str, delegate: str) -> None:
+@pytest.mark.parametrize(("delegate", "line"), listed("refuted"))
+def test_a_line_that_refutes(delegate: str, line: str) -> None:
     found = read(line)
-    assert found.refuted == (Refutation(delegate, line),)
-    asked = delegate or "GPU"
+    assert found.refuted == (Refutation("" if delegate == "any" else delegate, line),)
+    asked = "GPU" if delegate == "any" else delegate
     assert undelegated(found, [asked]) == {asked: f'the log says "{line}"'}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Falling back to OpenGL",
-        "Initialized OpenCL-based API.",
-        "Initialized OpenGL-based API.",
-        "Loaded OpenCL library with dlopen.",
-        "Created 2 GPU delegate kernels.",
-        "Going to apply 2 delegates one after another.",
-        "Applied GPU delegate.",
-        "NNAPI accelerators available: [google-edgetpu,nnapi-reference]",
-        "NNAPI accelerator name: [google-edgetpu]",
-        "Following operations are not supported by GPU delegate:",
-        "Next operations are not supported by GPU delegate:",
-        "63 operations will run on the GPU, and the remaining 1 operations will run on the CPU.",
-        "First 63 operations will run on the GPU, and the remaining 1 on the CPU.",
-        "The GPU delegate compile options are only supported on Android or iOS platforms or when the tool was built "
-        "with -DCL_DELEGATE_NO_GL.",
-    ],
-)
-def test_a_line_that_is_kept_and_decides_nothing(line: str) -> None:
+@pytest.mark.parametrize(("_", "line"), listed("nothing"))
+def test_a_line_that_is_kept_and_decides_nothing(_: str, line: str) -> None:
     assert read(line).refuted == ()
     assert undelegated(read(line, GPU_TAKES), ["GPU"]) == {}
     assert undelegated(read(line), ["GPU"]) == {"GPU": "no line of the log says that it took nodes"}
 
 
-@pytest.mark.parametrize(
-    "cause",
-    [
-        'Can not open OpenCL library on this device - dlopen failed: library "libOpenCL.so" not found',
-        "Failed to open OpenCL library: UNKNOWN: Can not open OpenCL library on this device",
-        "OpenCL library not loaded - dlopen failed",
-        "No GPU detected.",
-        "TfLiteGpuDelegate Init: FULLY_CONNECTED: Amount of input data should match weights width",
-        "NN API returned error ANEURALNETWORKS_OP_FAILED at line 3779 while completing NNAPI compilation.",
-        'Failed to load libhexagon_interface.so, Error: dlopen failed: library "libhexagon_interface.so" not found',
-        "Failed to fetch Hexagon NN version. This might be because you're using incompatible versions.",
-        "hexagon_nn_config failed. Error: -1",
-        "Delegate kernel was not initialized",
-        "Node number 125 (TfLiteHexagonDelegate) failed to prepare.",
-    ],
-)
-def test_the_cause_is_quoted_with_what_it_led_to(cause: str) -> None:
+@pytest.mark.parametrize(("_", "cause"), listed("cause"))
+def test_the_cause_is_quoted_with_what_it_led_to(_: str, cause: str) -> None:
     found = read(cause, "Failed to apply GPU delegate.")
     assert undelegated(found, ["GPU"]) == {"GPU": f'the log says "Failed to apply GPU delegate.", after "{cause}"'}
     assert read(cause).refuted == ()
