@@ -37,6 +37,7 @@ from tests.limits import outcome
 from tests.report.benchmark_samples import PROFILE, Sample, a_round, benchmark, changed, lost, on_front, row
 from tests.report.device_samples import BOARD, NOTHING, PHONE, run_of, work
 from tests.report.device_samples import lost as lost_once
+from tests.report.tables.search_cases import SEARCH_CASES
 from tests.report.tables.task_cases import TASK_CASES
 from tests.results import compared, configuration, ratio, result, result_with, row_with, with_execution, with_ratios
 from tests.tasks.inference_diff import results as diff
@@ -428,5 +429,6 @@ CASES: Final[Mapping[str, Mapping[str, Show]]] = {
     "execution-cases": _executions(),
     **TASK_CASES,
     "gates-cases": _gates(),
+    **SEARCH_CASES,
     "sentence-cases": _sentences(),
 }
