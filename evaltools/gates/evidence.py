@@ -29,10 +29,11 @@ MOST_STEAL: Final = 0.1
 """The share of the time of all cores that a hypervisor may take from latencies that count."""
 NO_REFERENCE: Final = "this result has no reference to compare it with; run with one"
 _NO_EARLIER_ROW: Final = "others of the benchmark are compared with it; name these in the gate (model, configuration)"
-_UNKNOWN_LOAD: Final = (
-    "what else the machine did is not known, and it may have been busy; measure where it says so, or allow_load = inf "
-    "in the gate, or give --allow_any_load"
-)
+_UNKNOWN_LOAD: Final = "what else the machine did is not known, and it may have been busy; measure where it says so"
+IN_GATE: Final = "write allow_load = inf in the gate"
+"""What allows any load for the limits of a file of gates."""
+BY_FLAG: Final = "give --allow_any_load"
+"""The same for those of ``--limit``."""
 EARLIER: Final = "the earlier result"
 
 
@@ -116,8 +117,9 @@ def part_names(run: str, models: Sequence[str]) -> list[str]:
 class Allowed(Struct, frozen=True):
     """How much of what makes a result no clean one a gate allows by name, for each configuration.
 
-    ``load`` is how many other processes may run for each core, on average, while latencies are measured. ``missing``:
-    what no runtime here can create is skipped.
+    ``load`` is how many other processes may run for each core, on average, while latencies are measured, and
+    ``any_load_by`` says what allows any number, empty for nothing. ``missing``: what no runtime here can create is
+    skipped.
     """
 
     failed_examples: int = 0
@@ -125,6 +127,7 @@ class Allowed(Struct, frozen=True):
     crashes: int = 0
     load: float = MOST_LOAD
     missing: bool = False
+    any_load_by: str = ""
 
 
 NOTHING_ALLOWED: Final = Allowed()
@@ -162,7 +165,7 @@ class Evidence(Struct, frozen=True):
     @property
     def busy(self) -> str:
         """Why no latency counts; empty where the machine was quiet enough."""
-        found = (of_another(whose, why_too_busy(load, self.allowed.load)) for whose, load in self.loads.items())
+        found = (of_another(whose, why_too_busy(load, self.allowed)) for whose, load in self.loads.items())
         return next(filter(None, found), "")
 
 
@@ -238,21 +241,21 @@ def _timed(row: Row) -> Timed | None:
     return Timed(1000 * found.value, interval, crowding)
 
 
-def why_too_busy(load: Load | None, most: float) -> str:
-    """Why latencies do not count: more than ``most`` other processes for each core, or much time stolen.
+def why_too_busy(load: Load | None, allowed: Allowed) -> str:
+    """Why latencies do not count: more other processes for each core than are allowed, or much time stolen.
 
     Where nobody knows how many others ran, it may have been any number.
 
-    >>> why_too_busy(Load(2, 11.0), 1.0)[:51], why_too_busy(Load(8, 2.0), 1.0)
+    >>> why_too_busy(Load(2, 11.0), NOTHING_ALLOWED)[:51], why_too_busy(Load(8, 2.0), NOTHING_ALLOWED)
     ('the machine was busy, 11 other processes on 2 cores', '')
     """
+    most, otherwise = allowed.load, f", or {allowed.any_load_by}" if allowed.any_load_by else ""
     if load is None or load.others is None:
-        return "" if math.isinf(most) else _UNKNOWN_LOAD
+        return "" if math.isinf(most) else f"{_UNKNOWN_LOAD}{otherwise}"
     if load.others > most * load.cpu_count:
         return (
             f"the machine was busy, {round(load.others)} other processes on {load.cpu_count} cores, and latencies "
-            f"count up to {most:g} for each core; measure where less runs, or allow_load = NUMBER in the gate, or give "
-            "--allow_any_load"
+            f"count up to {most:g} for each core; measure where less runs{otherwise}"
         )
     if load.steal is not None and load.steal > MOST_STEAL:
         return (

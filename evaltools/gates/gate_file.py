@@ -31,7 +31,7 @@ from evaltools.documents import toml_values
 from evaltools.errors import DataError, UsageError
 from evaltools.file_content import Unreadable, text_of
 from evaltools.gates.criteria import Criterion, OfOwnTask, parse_criterion
-from evaltools.gates.evidence import MOST_LOAD, NOTHING_ALLOWED, Allowed
+from evaltools.gates.evidence import IN_GATE, MOST_LOAD, NOTHING_ALLOWED, Allowed
 from evaltools.known_tasks import OWN, built_in_tasks, name_in_limits, task_names
 from evaltools.parameter import did_you_mean
 
@@ -320,6 +320,11 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from None
     allowed = Allowed(
-        gate.allow_failed_examples, gate.allow_nan_outputs, gate.allow_crashes, gate.allow_load, gate.allow_missing
+        gate.allow_failed_examples,
+        gate.allow_nan_outputs,
+        gate.allow_crashes,
+        gate.allow_load,
+        gate.allow_missing,
+        IN_GATE,
     )
     return Gate(gate.run, gate.task, gate.model, gate.configuration, criteria, allowed)

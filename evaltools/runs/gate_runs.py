@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools import exit_codes
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
@@ -88,7 +89,10 @@ class Run(Struct, frozen=True):
         rows = [Row(name, status="not measured", reason=failure) for name in self.configurations]
         if not self.models:
             return {self.source.name: RunRows(rows=rows, failure=failure)}
-        return {run: RunRows(*self._task, Path(model).name, rows, failure) for run, model in self._named_models}
+        parts = {run: RunRows(*self._task, Path(model).name, rows, failure) for run, model in self._named_models}
+        (first, *others) = parts
+        is_base = self.request is not None and self.request.task == BENCHMARK and bool(others)
+        return parts | {first: replace(parts[first], is_base=is_base)}
 
     @property
     def _task(self) -> tuple[str, str]:

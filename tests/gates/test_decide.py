@@ -15,7 +15,7 @@ from evaltools.gates.accuracy_verdict import RESTS_ON_TWO
 from evaltools.gates.bounds import change_of_means
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, Found, decide
-from evaltools.gates.evidence import Allowed, Evidence
+from evaltools.gates.evidence import BY_FLAG, IN_GATE, Allowed, Evidence
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import LatencyRatio
 from evaltools.metrics.means import MeanChange
@@ -104,11 +104,14 @@ def test_a_latency_of_a_busy_machine_is_not_measured(load: Load | None, found: G
         assert verdict("latency_ms <= 9", allowing) == ("not measured" if still else "pass")
 
 
-def test_a_busy_machine_is_told_with_what_is_allowed_and_how_to_allow_more() -> None:
-    evidence = Evidence("x", figures=plain(latency_ms=5.0), loads={"": Load(2, 11.2, 1.3)})
+@pytest.mark.parametrize("more", ["", IN_GATE, BY_FLAG])
+def test_a_busy_machine_is_told_with_what_is_allowed_and_how_to_allow_more(more: str) -> None:
+    """By what counts where the limit stands: in a file of gates, or in the command."""
+    load, allowed = Load(2, 11.2, 1.3), Allowed(any_load_by=more)
+    evidence = Evidence("x", figures=plain(latency_ms=5.0), loads={"": load}, allowed=allowed)
     assert decided("latency_ms <= 9", evidence).reason == (
         "the machine was busy, 11 other processes on 2 cores, and latencies count up to 1 for each core; measure where "
-        "less runs, or allow_load = NUMBER in the gate, or give --allow_any_load"
+        f"less runs{f', or {more}' if more else ''}"
     )
 
 

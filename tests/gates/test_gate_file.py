@@ -8,7 +8,7 @@ import pytest
 
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.criteria import parse_criterion
-from evaltools.gates.evidence import Allowed
+from evaltools.gates.evidence import IN_GATE, Allowed
 from evaltools.gates.gate_file import Gate, RunSource, read_gate_file
 
 GOOD = """\
@@ -47,8 +47,15 @@ def test_runs_and_gates_are_read(tmp_path: Path) -> None:
     )
     accuracy = (parse_criterion("top1 >= 70 %"), parse_criterion("top1 drop <= 0.5 points at 95 %"))
     assert file.gates == (
-        Gate("mobilenet", "", "", "fast", accuracy),
-        Gate("", "coco", "*.tflite", "*", (parse_criterion("mAP >= 30 %"),), Allowed(failed_examples=3)),
+        Gate("mobilenet", "", "", "fast", accuracy, Allowed(any_load_by=IN_GATE)),
+        Gate(
+            "",
+            "coco",
+            "*.tflite",
+            "*",
+            (parse_criterion("mAP >= 30 %"),),
+            Allowed(failed_examples=3, any_load_by=IN_GATE),
+        ),
     )
 
 

@@ -28,7 +28,7 @@ from evaltools.gates.check import GateDecisions, earlier_parts, hold_all, unjudg
 from evaltools.gates.compare import compare_results
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import IN_ONE_RUN
-from evaltools.gates.evidence import NOTHING_ALLOWED, Allowed, Baseline, why_too_busy
+from evaltools.gates.evidence import BY_FLAG, MOST_LOAD, Allowed, Baseline, why_too_busy
 from evaltools.gates.gate_file import Gate, GateFile, RunSource, read_gate_file
 from evaltools.gates.outcome import exit_code_of, outcome_of
 from evaltools.gates.units import amount_of_flag
@@ -119,14 +119,14 @@ def _why_at_once(file: GateFile, run: Run) -> str:
     limits = [limit for gate in gates for limit in gate.criteria]
     if not limits or run.source.old is not None or not all(limit.figure.startswith("latency") for limit in limits):
         return ""
-    most = max(gate.allowed.load for gate in gates)
-    if math.isinf(most):
+    allowed = max((gate.allowed for gate in gates), key=lambda each: each.load)
+    if math.isinf(allowed.load):
         return ""
     watched = LoadOverTime(lambda: [os.getpid()])
     for _ in range(_LOOKS):
         watched.sample()
         time.sleep(_SECONDS_BETWEEN_LOOKS)
-    return why_too_busy(watched.load, most)
+    return why_too_busy(watched.load, allowed)
 
 
 def _limits(flags: GivenFlags, results: Sequence[str]) -> GateFile:
@@ -144,7 +144,7 @@ def _limits(flags: GivenFlags, results: Sequence[str]) -> GateFile:
 
 def _allowed(flags: GivenFlags) -> Allowed:
     """What flags allow in the limits that are none of a file of gates."""
-    return Allowed(load=math.inf) if flags.is_on("allow_any_load") else NOTHING_ALLOWED
+    return Allowed(load=math.inf if flags.is_on("allow_any_load") else MOST_LOAD, any_load_by=BY_FLAG)
 
 
 def _gate_file(given: Path | None) -> Path:

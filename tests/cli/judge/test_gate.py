@@ -445,13 +445,22 @@ def test_two_models_of_one_benchmark_take_turns_and_the_first_needs_no_limit(tmp
 
 @pytest.mark.usefixtures("busy_machine")
 def test_times_on_a_busy_machine_are_not_measured_at_once(tmp_path: Path) -> None:
-    """Nothing is run where only times are asked of a machine on which they would not count."""
-    shutil.copy(sample.model_file("int8"), tmp_path)
-    (tmp_path / "gates.toml").write_text(TIMES)
-    completed = gate(tmp_path, "--keep_results=kept")
-    assert completed.code == 3
-    assert "not begun: the machine was busy, " in " ".join(completed.out.split())
-    assert list((tmp_path / "kept").iterdir()) == []
+    """Nothing is run where only times are asked of a machine on which they would not count, and what counts is said.
+
+    Of two models the first needs no limit then either.
+    """
+    for name in ("int8.tflite", "new.tflite"):
+        shutil.copy(sample.model_file("int8"), tmp_path / name)
+    of_the_second = IN_TURNS.replace("allow_load = inf", 'model = "new*"')
+    for gates, count in ((TIMES, 2), (of_the_second, 1)):
+        (tmp_path / "gates.toml").write_text(gates)
+        completed = gate(tmp_path, "--keep_results=kept")
+        said = " ".join(completed.out.split())
+        assert completed.code == 3
+        assert "not begun: the machine was busy, " in said
+        assert "measure where less runs, or write allow_load = inf in the gate" in said
+        assert f"{count} limit{'s' * (count > 1)}, 0 measured, 0 kept" in said
+        assert list((tmp_path / "kept").iterdir()) == []
 
 
 def test_what_two_runs_cannot_decide_is_said_before_they_run(tmp_path: Path) -> None:
