@@ -94,7 +94,7 @@ def _answer_of(results: Mapping[str, Result]) -> str:
     if len(others) <= _MOST_NAMED:
         parts += [f"{_name(row, results)} {_what_else(row)}" for row in others]
     elif len(others) <= _MOST_LISTED and len(set(map(_in_a_word, others))) == len(others):
-        words = ", ".join(f"{_name(row, results)} {_in_a_word(row)}" for row in others)
+        words = ", ".join(f"{_name(row, results)} {_in_few_words(row)}" for row in others)
         parts += [words if parts else f"Of {len(judged)} configurations: {words}"]
     else:
         counts = Counter(map(_in_a_word, others))
@@ -254,6 +254,12 @@ def _baseline(rows: Sequence[ModelRow]) -> str:
 def _in_a_word(row: ModelRow) -> str:
     """A word for one of many that do not give the same answers."""
     return row.word or "not compared"
+
+
+def _in_few_words(row: ModelRow) -> str:
+    """The word with how much worse or better it is, where that is known."""
+    is_decided = row.is_clean and _kind(row) in ("worse", "better", "mixed")
+    return _metrics_in_words(row).removeprefix("is ") if is_decided else _in_a_word(row)
 
 
 def _what_else(row: ModelRow) -> str:
