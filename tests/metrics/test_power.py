@@ -12,9 +12,8 @@ from evaltools.metrics.power import (
     examples_to_decide,
     examples_to_judge_figure,
     examples_to_keep,
-    examples_to_place,
 )
-from evaltools.metrics.proportions import PairedCounts, change_bound, share_bound
+from evaltools.metrics.proportions import PairedCounts, change_bound
 
 
 @pytest.mark.parametrize(("limit", "flip_rate"), [(0.01, 0.05), (0.02, 0.0)])
@@ -38,17 +37,6 @@ def test_a_plan_is_what_a_gate_decides_of_simulated_evaluations(limit: float, fl
 def test_a_plan_and_what_an_inconclusive_gate_says_are_one_number() -> None:
     assert examples_to_keep(0.005, 0.01) == examples_to_decide(PairedCounts(200, 1, 1), 0.005) == 2708
     assert examples_to_keep(0.0001, 0.2) is None
-
-
-@pytest.mark.parametrize(
-    ("successes", "count", "limit"), [(180, 200, 0.88), (180, 200, 0.92), (7, 10, 0.5), (19, 20, 0.94)]
-)
-def test_as_many_examples_as_said_place_a_share_in_80_of_100_cases(successes: int, count: int, limit: float) -> None:
-    found = examples_to_place(successes, count, limit, 0.95)
-    assert found is not None
-    bounds = [[share_bound(number, found, 0.95, upper) for upper in (False, True)] for number in range(found + 1)]
-    decided = [number for number, (low, high) in enumerate(bounds) if low >= limit or high < limit]
-    assert 0.8 <= stats.binom.pmf(decided, found, successes / count).sum() < 0.86
 
 
 def test_a_drop_on_the_limit_is_never_decided() -> None:

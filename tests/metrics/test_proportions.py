@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import optimize
 
 from evaltools.metrics.interval import holm
 from evaltools.metrics.proportions import (
@@ -15,6 +14,7 @@ from evaltools.metrics.proportions import (
     mcnemar_p,
     wilson_interval,
 )
+from tests.metrics.likelihood import likeliest_share_lost
 
 
 @pytest.mark.parametrize(("successes", "count"), [(0, 1), (1, 1), (0, 50), (50, 50), (7, 10), (35_800, 50_000)])
@@ -40,20 +40,6 @@ def test_mcnemar_as_statsmodels(lost: int, gained: int) -> None:
 
     expected = mcnemar([[100, lost], [gained, 100]], exact=True).pvalue
     assert mcnemar_p(PairedCounts(200 + lost + gained, lost, gained)) == pytest.approx(min(1.0, expected), abs=1e-12)
-
-
-def likeliest_share_lost(counts: PairedCounts, change: float) -> float:
-    """The most likely share of lost examples if the true change is ``change``, by search instead of Tango's formula."""
-    rest = counts.count - counts.lost - counts.gained
-
-    def unlikeliness(share_lost: float) -> float:
-        shares = np.array([share_lost, share_lost + change, 1 - 2 * share_lost - change])
-        seen = np.array([counts.lost, counts.gained, rest])
-        return float(-np.sum(seen * np.log(np.maximum(shares, 1e-300))))
-
-    low, high = max(0.0, -change), (1 - change) / 2
-    found = optimize.minimize_scalar(unlikeliness, bounds=(low, high), method="bounded", options={"xatol": 1e-13})
-    return float(found.x)
 
 
 @pytest.mark.parametrize("counts", [(44, 1, 0), (200, 12, 3), (5000, 41, 32), (30, 0, 9), (60, 0, 0)])
